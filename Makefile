@@ -1,0 +1,56 @@
+# `make run` and `make test` are all a newcomer needs; both make the environment first.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+SOURCES := protocol validation config proxy tests setup.py
+KAFKA_VERSIONS := 4.3.1 3.9.1
+UV_VERSION := 0.13.8
+
+.PHONY: setup run test check unit kafka format clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml uv.lock setup.py protocol/records/scan.py protocol/records/scan.pxd
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "sluicegate needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Say which to use: make PYTHON=python3.12 ...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	$(BIN)/uv sync --quiet --frozen --inexact --all-extras --reinstall-package sluicegate --python $(BIN)/python
+	@touch $@
+	@$(BIN)/sluicegate version
+
+# In front of a real cluster: make run UPSTREAM=host:port. For a while only: make run SECONDS=10.
+run: setup
+ifdef UPSTREAM
+	$(BIN)/sluicegate run --upstream $(UPSTREAM) --listen $(or $(LISTEN),127.0.0.1:19092)
+else
+	$(BIN)/sluicegate demo $(if $(SECONDS),--seconds $(SECONDS))
+endif
+
+test: check kafka
+	$(BIN)/python -m pytest tests $(PYTEST_ARGS)
+
+check: setup
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: setup
+	$(BIN)/python -m pytest tests/protocol tests/validation tests/config tests/proxy $(PYTEST_ARGS)
+
+# The brokers that tests run against, from Maven; nothing is downloaded twice.
+kafka: $(KAFKA_VERSIONS:%=.kafka/%/.complete)
+
+.kafka/%/.complete: tests/broker/pom.xml
+	mvn -q -B -f tests/broker/pom.xml -Dkafka.version=$* dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.kafka/$*
+	@touch $@
+
+format: setup
+	$(BIN)/ruff check --fix $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+
+clean:
+	rm -rf $(VENV) .kafka build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find protocol -name '*.so' -delete -o -name '*.c' -delete

@@ -1,0 +1,1 @@
+"""Kafka's wire protocol: bytes in, values out. No sockets, no clock, no policy."""

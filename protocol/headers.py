@@ -1,0 +1,98 @@
+"""Request headers v0, v1, v2 and response headers v0, v1.
+
+Request: 0 has no client id (only ControlledShutdown v0 used it); 1 adds it; 2 (flexible requests) ends with tagged
+fields, the client id keeping its old int16 length so that any broker can read the header of any ApiVersions request.
+Response: 0 is the correlation id alone; 1 (flexible) adds tagged fields.
+Written by hand: every request passes here.
+"""
+
+from dataclasses import dataclass
+from struct import Struct
+
+from protocol.errors import MalformedMessage
+from protocol.varint import read_unsigned_varint
+
+_FIXED = Struct(">hhi")
+_LENGTH = Struct(">h")
+_CORRELATION_ID = Struct(">i")
+
+HEAD_BYTES = _FIXED.size
+CORRELATION_ID_BYTES = _CORRELATION_ID.size
+
+
+@dataclass(frozen=True, slots=True)
+class RequestHeader:
+    """A request's header; `body_at` is where the body starts in the frame (bytes)."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    body_at: int
+
+
+def read_request_head(head: bytes | bytearray | memoryview) -> tuple[int, int, int]:
+    """(api key, version, correlation id) of a request's first 8 bytes."""
+    return _FIXED.unpack_from(head)
+
+
+def parse_request_header(frame: bytes | bytearray | memoryview, header_version: int) -> RequestHeader:
+    """Read the header of a whole request frame (without its size). Raises MalformedMessage when it is cut."""
+    if len(frame) < _FIXED.size:
+        raise MalformedMessage(f"a request of {len(frame)} bytes is shorter than its header")
+    api_key, api_version, correlation_id = _FIXED.unpack_from(frame)
+    if header_version == 0:
+        return RequestHeader(api_key, api_version, correlation_id, None, _FIXED.size)
+    client_id, position = _read_client_id(frame, _FIXED.size)
+    if header_version >= 2:
+        position = skip_tagged_fields(frame, position)
+    return RequestHeader(api_key, api_version, correlation_id, client_id, position)
+
+
+def build_request_header(api_key: int, api_version: int, correlation_id: int, client_id: str, version: int) -> bytes:
+    """A request header of `version` 1 or 2 without tagged fields."""
+    name = client_id.encode()
+    tags = b"\0" if version >= 2 else b""
+    return _FIXED.pack(api_key, api_version, correlation_id) + _LENGTH.pack(len(name)) + name + tags
+
+
+def read_correlation_id(frame: bytes | bytearray | memoryview) -> int:
+    """The correlation id that opens an answer."""
+    value: int = _CORRELATION_ID.unpack_from(frame)[0]
+    return value
+
+
+def response_body_at(frame: bytes | bytearray | memoryview, header_version: int) -> int:
+    """Where the body of an answer starts in its frame (bytes)."""
+    if len(frame) < _CORRELATION_ID.size:
+        raise MalformedMessage(f"an answer of {len(frame)} bytes is shorter than its header")
+    return skip_tagged_fields(frame, _CORRELATION_ID.size) if header_version >= 1 else _CORRELATION_ID.size
+
+
+def build_response_header(correlation_id: int, header_version: int) -> bytes:
+    """A response header without tagged fields."""
+    return _CORRELATION_ID.pack(correlation_id) + (b"\0" if header_version >= 1 else b"")
+
+
+def skip_tagged_fields(data: bytes | bytearray | memoryview, position: int) -> int:
+    """The position behind the tagged fields at `position`. Raises MalformedMessage when they are cut."""
+    count, position = read_unsigned_varint(data, position)
+    for _ in range(count):
+        _, position = read_unsigned_varint(data, position)
+        size, position = read_unsigned_varint(data, position)
+        position += size
+        if position > len(data):
+            raise MalformedMessage("a tagged field runs over the end of the message")
+    return position
+
+
+def _read_client_id(frame: bytes | bytearray | memoryview, position: int) -> tuple[str | None, int]:
+    if len(frame) < position + _LENGTH.size:
+        raise MalformedMessage("the request ends within its header")
+    (length,) = _LENGTH.unpack_from(frame, position)
+    position += _LENGTH.size
+    if length < 0:
+        return None, position
+    if len(frame) < position + length:
+        raise MalformedMessage("the request ends within its client id")
+    return bytes(frame[position : position + length]).decode("utf-8", "replace"), position + length

@@ -1,0 +1,72 @@
+"""Produce (key 0), versions 0 to 13.
+
+Requests: 0 and 1 carry magic 0 message sets, 2 magic 1; 3: transactional id, exactly one v2 batch a partition;
+7: zstd allowed (KIP-110); 9: flexible; 12: adds its partitions to the transaction itself (KIP-890);
+13: topic ids instead of names (KIP-516). Kafka 4 takes 3 to 13 but still advertises 0.
+Answers: 1: throttle time (at the end). 2: log append time. 5: log start offset. 8: record errors and error message
+(KIP-467). 9: flexible. 10: current leader and node endpoints, tagged (KIP-951). 13: topic ids.
+
+This schema is the reference; on the hot path `protocol.produce_request` and `protocol.produce_response` walk the
+same bytes by hand and are held to it by tests.
+"""
+
+from protocol.messages.node_endpoints import LEADER_ID_AND_EPOCH, NO_LEADER, NODE_ENDPOINTS
+from protocol.messages.schema import INT16, INT32, INT64, RECORDS, STRING, UUID, Field, MessageSchema, array
+
+VERSIONS = range(0, 14)
+
+REQUEST = MessageSchema(
+    "ProduceRequest",
+    VERSIONS,
+    9,
+    Field("transactional_id", STRING, since=3, nullable_since=3, default=None),
+    Field("acks", INT16),
+    Field("timeout_ms", INT32),
+    Field(
+        "topic_data",
+        array(
+            Field("name", STRING, until=12),
+            Field("topic_id", UUID, since=13),
+            Field(
+                "partition_data",
+                array(Field("index", INT32), Field("records", RECORDS, nullable_since=0)),
+            ),
+        ),
+    ),
+)
+
+RESPONSE = MessageSchema(
+    "ProduceResponse",
+    VERSIONS,
+    9,
+    Field(
+        "responses",
+        array(
+            Field("name", STRING, until=12),
+            Field("topic_id", UUID, since=13),
+            Field(
+                "partition_responses",
+                array(
+                    Field("index", INT32),
+                    Field("error_code", INT16),
+                    Field("base_offset", INT64),
+                    Field("log_append_time_ms", INT64, since=2, default=-1),
+                    Field("log_start_offset", INT64, since=5, default=-1),
+                    Field(
+                        "record_errors",
+                        array(
+                            Field("batch_index", INT32),
+                            Field("batch_index_error_message", STRING, nullable_since=8, default=None),
+                        ),
+                        since=8,
+                        default=[],
+                    ),
+                    Field("error_message", STRING, since=8, nullable_since=8, default=None),
+                    Field("current_leader", LEADER_ID_AND_EPOCH, since=10, tag=0, default=NO_LEADER),
+                ),
+            ),
+        ),
+    ),
+    Field("throttle_time_ms", INT32, since=1, default=0),
+    Field("node_endpoints", NODE_ENDPOINTS, since=10, tag=0, default=[]),
+)

@@ -1,0 +1,189 @@
+"""How a message file describes its versions, and how that becomes a construct schema for one of them.
+
+A file lists its fields once, with the versions each exists in (as Kafka's own message definitions do);
+`MessageSchema.at(version)` compiles them into one construct. Values are plain dicts: field name -> value.
+Tagged fields stand among the other fields; unknown ones are kept under `UNKNOWN_TAGS` as {tag: bytes}, so
+that whatever is parsed can be built again byte for byte.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from io import BytesIO
+from typing import Any
+
+from construct import Construct, ConstructError
+
+from protocol.errors import MalformedMessage, SchemaMisuse
+from protocol.messages.wire_types import Body, BodyField, Items, Optional, Sized, TaggedField
+from protocol.messages.wire_types import BOOL as _BOOL
+from protocol.messages.wire_types import INTEGERS, UUID_BYTES
+
+Value = dict[str, Any]
+_REQUIRED: Any = object()
+UNKNOWN_TAGS = "unknown_tags"
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """A wire type by Kafka's name: int8 to int64, bool, uuid, string, bytes, records."""
+
+    name: str
+
+
+INT8, INT16, INT32, INT64 = (Primitive(f"int{bits}") for bits in (8, 16, 32, 64))
+BOOL, UUID, STRING, BYTES, RECORDS = (Primitive(n) for n in ("bool", "uuid", "string", "bytes", "records"))
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayOf:
+    """An array of `item`s."""
+
+    item: "Kind"
+
+
+@dataclass(frozen=True, slots=True)
+class StructOf:
+    """A nested struct; in flexible versions it ends with tagged fields of its own."""
+
+    fields: tuple["Field", ...]
+
+
+Kind = Primitive | ArrayOf | StructOf
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field: the versions it exists in (`since` to `until`), from when it may be null, its tag if tagged."""
+
+    name: str
+    kind: Kind
+    since: int = 0
+    until: int = 32767
+    nullable_since: int = 32767
+    tag: int | None = None
+    default: Any = _REQUIRED
+
+    def exists_in(self, version: int) -> bool:
+        """Whether this field is on the wire in `version`."""
+        return self.since <= version <= self.until
+
+
+def struct(*fields: Field) -> StructOf:
+    """A nested struct of these fields."""
+    return StructOf(fields)
+
+
+def array(*fields: Field) -> ArrayOf:
+    """An array of structs of these fields."""
+    return ArrayOf(StructOf(fields))
+
+
+class MessageSchema:
+    """All versions of one request or answer body.
+
+    `versions` are those understood; `flexible_since` is the first version with compact types and tags.
+    """
+
+    def __init__(self, name: str, versions: range, flexible_since: int, *fields: Field) -> None:
+        self.name = name
+        self.versions = versions
+        self.flexible_since = flexible_since
+        self.fields = fields
+        self._compiled: dict[int, Construct] = {}
+
+    def at(self, version: int) -> Construct:
+        """The construct of one version. Raises SchemaMisuse for a version outside `versions`."""
+        if version not in self._compiled:
+            if version not in self.versions:
+                raise SchemaMisuse(f"{self.name} has no version {version} here")
+            flexible = version >= self.flexible_since
+            self._compiled[version] = _body(self.fields, version, flexible, ends_with_tags=flexible)
+        return self._compiled[version]
+
+    def parse(self, data: bytes | bytearray | memoryview, version: int) -> Value:
+        """Read a whole body. Raises MalformedMessage when it is cut, wrong, or followed by more bytes."""
+        value, end = _parse(self.at(version), data, self.name, version)
+        if end != len(data):
+            raise MalformedMessage(f"{self.name} v{version}: {len(data) - end} bytes behind its end")
+        return value
+
+    def build(self, value: Mapping[str, Any], version: int) -> bytes:
+        """Write a body. Raises SchemaMisuse for a value that this version cannot hold."""
+        return _build(self.at(version), value, self.name, version)
+
+    def head(self, last_field: str) -> "MessageHead":
+        """The schema of this message up to and including `last_field`, for rewriting a head and copying the rest."""
+        names = [field.name for field in self.fields]
+        return MessageHead(self, self.fields[: names.index(last_field) + 1])
+
+
+class MessageHead:
+    """The first fields of a message, parsed and built without what follows them."""
+
+    def __init__(self, whole: MessageSchema, fields: tuple[Field, ...]) -> None:
+        self._whole = whole
+        self._fields = fields
+        self._at = cache(self._compile)
+
+    def _compile(self, version: int) -> Construct:
+        return _body(self._fields, version, version >= self._whole.flexible_since, ends_with_tags=False)
+
+    def parse(self, data: bytes | bytearray | memoryview, version: int) -> tuple[Value, int]:
+        """Read the head; returns its value and how many bytes it took."""
+        return _parse(self._at(version), data, self._whole.name, version)
+
+    def build(self, value: Mapping[str, Any], version: int) -> bytes:
+        """Write the head."""
+        return _build(self._at(version), value, self._whole.name, version)
+
+
+def _parse(schema: Construct, data: bytes | bytearray | memoryview, name: str, version: int) -> tuple[Value, int]:
+    stream = BytesIO(data)
+    try:
+        value: Value = schema.parse_stream(stream)
+    except (ConstructError, UnicodeDecodeError) as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise MalformedMessage(f"{name} v{version}: {reason}") from error
+    return value, stream.tell()
+
+
+def _build(schema: Construct, value: Mapping[str, Any], name: str, version: int) -> bytes:
+    try:
+        return bytes(schema.build(value))
+    except (ConstructError, KeyError, TypeError, AttributeError) as error:
+        raise SchemaMisuse(f"{name} v{version}: {error}") from error
+
+
+def _body(fields: tuple[Field, ...], version: int, flexible: bool, ends_with_tags: bool) -> Body:
+    plain, tagged = [], {}
+    for field in fields:
+        if not field.exists_in(version):
+            continue
+        wire = _wire(field.kind, version, flexible, nullable=version >= field.nullable_since)
+        default = () if field.default is _REQUIRED else (field.default,)
+        if field.tag is None:
+            plain.append(BodyField(field.name, wire, default))
+        else:
+            tagged[field.tag] = TaggedField(field.name, wire, field.default)
+    known = frozenset(field.name for field in fields) | {UNKNOWN_TAGS}
+    return Body(tuple(plain), tagged if ends_with_tags else None, known, UNKNOWN_TAGS)
+
+
+def _wire(kind: Kind, version: int, flexible: bool, nullable: bool) -> Construct:
+    match kind:
+        case ArrayOf(item):
+            return Items(_wire(item, version, flexible, nullable=False), compact=flexible, nullable=nullable)
+        case StructOf(fields):
+            body = _body(fields, version, flexible, ends_with_tags=flexible)
+            return Optional(body) if nullable else body
+        case Primitive("string"):
+            return Sized(2, compact=flexible, nullable=nullable, text=True)
+        case Primitive("bytes" | "records"):
+            return Sized(4, compact=flexible, nullable=nullable, text=False)
+        case Primitive("bool"):
+            return _BOOL
+        case Primitive("uuid"):
+            return UUID_BYTES
+        case Primitive(name):
+            return INTEGERS[name]

@@ -1,0 +1,88 @@
+"""ShareFetch (key 78), versions 1 and 2; flexible from the start (KIP-932).
+
+1: first stable version. 2: acquire mode and renew acknowledgements (KIP-1206, KIP-1222). Version 0 was early access
+in Kafka 4.0 and is not offered.
+"""
+
+from protocol.messages.node_endpoints import LEADER_ID_AND_EPOCH, NODE_ENDPOINTS
+from protocol.messages.schema import (
+    BOOL,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    RECORDS,
+    STRING,
+    UUID,
+    ArrayOf,
+    Field,
+    MessageSchema,
+    array,
+)
+
+VERSIONS = range(1, 3)
+
+ACKNOWLEDGEMENT_BATCHES = array(
+    Field("first_offset", INT64), Field("last_offset", INT64), Field("acknowledge_types", ArrayOf(INT8))
+)
+
+REQUEST = MessageSchema(
+    "ShareFetchRequest",
+    VERSIONS,
+    0,
+    Field("group_id", STRING, nullable_since=0, default=None),
+    Field("member_id", STRING, nullable_since=0),
+    Field("share_session_epoch", INT32),
+    Field("max_wait_ms", INT32),
+    Field("min_bytes", INT32),
+    Field("max_bytes", INT32, default=2147483647),
+    Field("max_records", INT32),
+    Field("batch_size", INT32),
+    Field("share_acquire_mode", INT8, since=2, default=0),
+    Field("is_renew_ack", BOOL, since=2, default=False),
+    Field(
+        "topics",
+        array(
+            Field("topic_id", UUID),
+            Field(
+                "partitions",
+                array(Field("partition_index", INT32), Field("acknowledgement_batches", ACKNOWLEDGEMENT_BATCHES)),
+            ),
+        ),
+    ),
+    Field("forgotten_topics_data", array(Field("topic_id", UUID), Field("partitions", ArrayOf(INT32)))),
+)
+
+RESPONSE = MessageSchema(
+    "ShareFetchResponse",
+    VERSIONS,
+    0,
+    Field("throttle_time_ms", INT32),
+    Field("error_code", INT16),
+    Field("error_message", STRING, nullable_since=0, default=None),
+    Field("acquisition_lock_timeout_ms", INT32),
+    Field(
+        "responses",
+        array(
+            Field("topic_id", UUID),
+            Field(
+                "partitions",
+                array(
+                    Field("partition_index", INT32),
+                    Field("error_code", INT16),
+                    Field("error_message", STRING, nullable_since=0, default=None),
+                    Field("acknowledge_error_code", INT16),
+                    Field("acknowledge_error_message", STRING, nullable_since=0, default=None),
+                    Field("current_leader", LEADER_ID_AND_EPOCH),
+                    # Kafka's definition allows null in version 0 only, its brokers write null all the same.
+                    Field("records", RECORDS, nullable_since=0),
+                    Field(
+                        "acquired_records",
+                        array(Field("first_offset", INT64), Field("last_offset", INT64), Field("delivery_count", INT16)),
+                    ),
+                ),
+            ),
+        ),
+    ),
+    Field("node_endpoints", NODE_ENDPOINTS),
+)

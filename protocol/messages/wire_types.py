@@ -1,0 +1,204 @@
+"""The building blocks of Kafka's messages as constructs: sized strings, arrays, bodies with tagged fields.
+
+Old versions prefix strings with an int16 and bytes and arrays with an int32, null being -1; flexible versions
+(KIP-482) use an unsigned varint of the length plus one, null being 0, and end each struct with tagged fields.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+from construct import (
+    Bytes,
+    Construct,
+    Flag,
+    FormatFieldError,
+    Int8sb,
+    Int16sb,
+    Int32sb,
+    Int64sb,
+    StreamError,
+    VarInt,
+    stream_read,
+    stream_write,
+)
+
+INTEGERS: dict[str, Construct] = {"int8": Int8sb, "int16": Int16sb, "int32": Int32sb, "int64": Int64sb}
+BOOL: Construct = Flag
+UUID_BYTES: Construct = Bytes(16)
+
+
+def _left(stream: BytesIO) -> int:
+    return stream.getbuffer().nbytes - stream.tell()
+
+
+def _check_length(length: int, stream: BytesIO, path: str) -> None:
+    """Each counted thing takes at least one byte: a longer claim is refused before anything is allocated."""
+    if length > _left(stream):
+        raise StreamError(f"a length of {length} where {_left(stream)} bytes are left", path=path)
+
+
+class _Counted(Construct):  # type: ignore[misc]  # construct ships no types
+    """A length prefix, compact or not, with room for null."""
+
+    def __init__(self, prefix: Construct, compact: bool, nullable: bool) -> None:
+        super().__init__()
+        self._prefix = VarInt if compact else prefix
+        self._bias = 1 if compact else 0
+        self._nullable = nullable
+
+    def _read_length(self, stream: BytesIO, context: Any, path: str) -> int | None:
+        length: int = self._prefix._parsereport(stream, context, path) - self._bias
+        if length < 0:
+            if length < -1 or not self._nullable:
+                raise FormatFieldError(f"a length of {length} where null is not allowed", path=path)
+            return None
+        _check_length(length, stream, path)
+        return length
+
+    def _write_length(self, length: int | None, stream: BytesIO, context: Any, path: str) -> None:
+        if length is None and not self._nullable:
+            raise FormatFieldError("null where null is not allowed", path=path)
+        self._prefix._build((-1 if length is None else length) + self._bias, stream, context, path)
+
+
+class Sized(_Counted):
+    """A string (UTF-8 text) or bytes behind its length."""
+
+    def __init__(self, prefix_bytes: int, compact: bool, nullable: bool, text: bool) -> None:
+        super().__init__(Int16sb if prefix_bytes == 2 else Int32sb, compact, nullable)
+        self._text = text
+
+    def _parse(self, stream: BytesIO, context: Any, path: str) -> str | bytes | None:
+        length = self._read_length(stream, context, path)
+        if length is None:
+            return None
+        data: bytes = stream_read(stream, length, path)
+        return data.decode() if self._text else data
+
+    def _build(self, obj: str | bytes | None, stream: BytesIO, context: Any, path: str) -> Any:
+        data = obj.encode() if isinstance(obj, str) else obj
+        self._write_length(None if data is None else len(data), stream, context, path)
+        if data:
+            stream_write(stream, data, len(data), path)
+        return obj
+
+
+class Items(_Counted):
+    """An array of `item`s behind its count."""
+
+    def __init__(self, item: Construct, compact: bool, nullable: bool) -> None:
+        super().__init__(Int32sb, compact, nullable)
+        self._item = item
+
+    def _parse(self, stream: BytesIO, context: Any, path: str) -> list[Any] | None:
+        count = self._read_length(stream, context, path)
+        return None if count is None else [self._item._parsereport(stream, context, path) for _ in range(count)]
+
+    def _build(self, obj: list[Any] | None, stream: BytesIO, context: Any, path: str) -> Any:
+        self._write_length(None if obj is None else len(obj), stream, context, path)
+        for item in obj or ():
+            self._item._build(item, stream, context, path)
+        return obj
+
+
+class Optional(Construct):  # type: ignore[misc]  # construct ships no types
+    """A struct that may be null: one byte, -1 for null, else 1 and the struct."""
+
+    def __init__(self, body: Construct) -> None:
+        super().__init__()
+        self._body = body
+
+    def _parse(self, stream: BytesIO, context: Any, path: str) -> Any:
+        present = Int8sb._parsereport(stream, context, path)
+        return self._body._parsereport(stream, context, path) if present >= 0 else None
+
+    def _build(self, obj: Any, stream: BytesIO, context: Any, path: str) -> Any:
+        Int8sb._build(-1 if obj is None else 1, stream, context, path)
+        if obj is not None:
+            self._body._build(obj, stream, context, path)
+        return obj
+
+
+@dataclass(frozen=True, slots=True)
+class BodyField:
+    """A field in its place; `default` is empty or holds the one value written when none is given."""
+
+    name: str
+    wire: Construct
+    default: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedField:
+    """A field behind a tag; it is written only when it differs from its default."""
+
+    name: str
+    wire: Construct
+    default: Any
+
+
+class Body(Construct):  # type: ignore[misc]  # construct ships no types
+    """Fields in order, then tagged fields when `tagged` is not None."""
+
+    def __init__(
+        self,
+        fields: tuple[BodyField, ...],
+        tagged: dict[int, TaggedField] | None,
+        known: frozenset[str],
+        unknown_tags: str,
+    ) -> None:
+        super().__init__()
+        self._fields = fields
+        self._tagged = tagged
+        self._known = known
+        self._unknown_tags = unknown_tags
+
+    def _parse(self, stream: BytesIO, context: Any, path: str) -> dict[str, Any]:
+        value = {
+            field.name: field.wire._parsereport(stream, context, f"{path} -> {field.name}") for field in self._fields
+        }
+        if self._tagged is not None:
+            self._parse_tags(value, stream, context, path)
+        return value
+
+    def _parse_tags(self, value: dict[str, Any], stream: BytesIO, context: Any, path: str) -> None:
+        assert self._tagged is not None
+        value.update({field.name: field.default for field in self._tagged.values()})
+        unknown = {}
+        for _ in range(VarInt._parsereport(stream, context, path)):
+            tag = VarInt._parsereport(stream, context, path)
+            size = VarInt._parsereport(stream, context, path)
+            _check_length(size, stream, path)
+            data = stream_read(stream, size, path)
+            if tag in self._tagged:
+                value[self._tagged[tag].name] = self._tagged[tag].wire.parse(data)
+            else:
+                unknown[tag] = data
+        if unknown:
+            value[self._unknown_tags] = unknown
+
+    def _build(self, obj: Mapping[str, Any], stream: BytesIO, context: Any, path: str) -> Any:
+        strangers = set(obj) - self._known
+        if strangers:
+            raise KeyError(f"no such field: {', '.join(sorted(strangers))}")
+        for field in self._fields:
+            value = obj[field.name] if field.name in obj or not field.default else field.default[0]
+            field.wire._build(value, stream, context, f"{path} -> {field.name}")
+        if self._tagged is not None:
+            self._build_tags(obj, stream, context, path)
+        return obj
+
+    def _build_tags(self, obj: Mapping[str, Any], stream: BytesIO, context: Any, path: str) -> None:
+        assert self._tagged is not None
+        present: dict[int, bytes] = dict(obj.get(self._unknown_tags, {}))
+        for tag, field in self._tagged.items():
+            value = obj.get(field.name, field.default)
+            if value != field.default:
+                present[tag] = field.wire.build(value)
+        VarInt._build(len(present), stream, context, path)
+        for tag in sorted(present):
+            VarInt._build(tag, stream, context, path)
+            VarInt._build(len(present[tag]), stream, context, path)
+            stream_write(stream, present[tag], len(present[tag]), path)

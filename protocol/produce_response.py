@@ -1,0 +1,186 @@
+"""Produce answers, versions 0 to 13, walked and written by hand: they are on the hot path.
+
+Held to the construct schema `protocol.messages.produce.RESPONSE` by property tests. A broker's answer is split into
+its partitions' bytes, so that refused partitions can be put beside them without touching what the broker said.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from struct import Struct, error as StructError
+
+from protocol.errors import ErrorCode, MalformedMessage
+from protocol.headers import build_response_header, skip_tagged_fields
+from protocol.varint import read_unsigned_varint, unsigned_varint
+
+_INT16 = Struct(">h")
+_INT32 = Struct(">i")
+_INT64 = Struct(">q")
+_INDEX_CODE_OFFSET = Struct(">ihq")
+_UUID_BYTES = 16
+_NO_THROTTLE = _INT32.pack(0)
+
+_THROTTLE_SINCE = 1
+_APPEND_TIME_SINCE = 2
+_LOG_START_SINCE = 5
+_RECORD_ERRORS_SINCE = 8
+_FLEXIBLE_SINCE = 9
+_NODE_ENDPOINTS_SINCE = 10
+_TOPIC_ID_SINCE = 13
+_NO_OFFSET = -1
+
+TopicKey = str | bytes
+"""How a topic is named in an answer: by name up to version 12, by its 16-byte id from 13."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordError:
+    """One record's refusal (KIP-467): its position in the batch and why."""
+
+    batch_index: int
+    message: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRefusal:
+    """What is answered for a partition that was refused before the broker saw it."""
+
+    code: ErrorCode
+    message: str | None = None
+    record_errors: tuple[RecordError, ...] = ()
+
+
+@dataclass(slots=True)
+class BrokerAnswer:
+    """A broker's answer in pieces: each partition's entry as it came, then throttle time and tags."""
+
+    entries: dict[tuple[TopicKey, int], bytes]
+    tail: bytes
+    has_node_endpoints: bool
+
+
+def encode_refusal(index: int, refusal: PartitionRefusal, version: int) -> bytes:
+    """The partition entry of a refusal; versions before 8 carry only the code."""
+    parts = [_INDEX_CODE_OFFSET.pack(index, refusal.code, _NO_OFFSET)]
+    if version >= _APPEND_TIME_SINCE:
+        parts.append(_INT64.pack(_NO_OFFSET))
+    if version >= _LOG_START_SINCE:
+        parts.append(_INT64.pack(_NO_OFFSET))
+    if version >= _RECORD_ERRORS_SINCE:
+        flexible = version >= _FLEXIBLE_SINCE
+        tags = b"\0" if flexible else b""
+        parts.append(_count(len(refusal.record_errors), flexible))
+        for record_error in refusal.record_errors:
+            parts += (_INT32.pack(record_error.batch_index), _nullable_string(record_error.message, flexible), tags)
+        parts += (_nullable_string(refusal.message, flexible), tags)
+    return b"".join(parts)
+
+
+def build_answer(
+    correlation_id: int,
+    version: int,
+    topics: Iterable[tuple[TopicKey, list[bytes]]],
+    tail: bytes | None = None,
+) -> bytes:
+    """A whole answer frame (without size) from each topic's partition entries; `tail` is a broker's, if there is one."""
+    flexible = version >= _FLEXIBLE_SINCE
+    tags = b"\0" if flexible else b""
+    topic_parts: list[bytes] = []
+    count = 0
+    for key, entries in topics:
+        count += 1
+        topic_parts.append(key if isinstance(key, bytes) else _string(key, flexible))
+        topic_parts.append(_count(len(entries), flexible))
+        topic_parts.extend(entries)
+        topic_parts.append(tags)
+    if tail is None:
+        tail = (_NO_THROTTLE if version >= _THROTTLE_SINCE else b"") + tags
+    header = build_response_header(correlation_id, 1 if flexible else 0)
+    return b"".join((header, _count(count, flexible), *topic_parts, tail))
+
+
+def walk_produce_answer(frame: bytes | bytearray, version: int, body_at: int) -> BrokerAnswer:
+    """Split a broker's answer into its pieces. Raises MalformedMessage when it does not follow the schema."""
+    try:
+        return _Walk(frame, version, body_at).answer()
+    except (StructError, IndexError) as error:
+        raise MalformedMessage(f"Produce answer v{version} ends too early") from error
+
+
+class _Walk:
+    def __init__(self, frame: bytes | bytearray, version: int, position: int) -> None:
+        self._frame = frame
+        self._version = version
+        self._flexible = version >= _FLEXIBLE_SINCE
+        self._position = position
+
+    def answer(self) -> BrokerAnswer:
+        entries: dict[tuple[TopicKey, int], bytes] = {}
+        for _ in range(self._read_count()):
+            key = self._topic_key()
+            for _ in range(self._read_count()):
+                entry_at = self._position
+                (index,) = _INT32.unpack_from(self._frame, entry_at)
+                self._skip_partition()
+                entries[key, index] = bytes(self._frame[entry_at : self._position])
+            self._skip_tags()
+        tail = bytes(self._frame[self._position :])
+        has_node_endpoints = self._version >= _NODE_ENDPOINTS_SINCE and len(tail) > _INT32.size and tail[4] != 0
+        return BrokerAnswer(entries, tail, has_node_endpoints)
+
+    def _topic_key(self) -> TopicKey:
+        if self._version >= _TOPIC_ID_SINCE:
+            self._position += _UUID_BYTES
+            return bytes(self._frame[self._position - _UUID_BYTES : self._position])
+        length = self._read_length(_INT16)
+        self._position += length
+        return bytes(self._frame[self._position - length : self._position]).decode()
+
+    def _skip_partition(self) -> None:
+        self._position += _INDEX_CODE_OFFSET.size
+        if self._version >= _APPEND_TIME_SINCE:
+            self._position += _INT64.size
+        if self._version >= _LOG_START_SINCE:
+            self._position += _INT64.size
+        if self._version >= _RECORD_ERRORS_SINCE:
+            for _ in range(self._read_count()):
+                self._position += _INT32.size
+                self._skip_string()
+                self._skip_tags()
+            self._skip_string()
+        self._skip_tags()
+
+    def _skip_string(self) -> None:
+        self._position += max(0, self._read_length(_INT16))
+
+    def _read_count(self) -> int:
+        return max(0, self._read_length(_INT32))
+
+    def _read_length(self, fixed: Struct) -> int:
+        if self._flexible:
+            biased, self._position = read_unsigned_varint(self._frame, self._position)
+            length = biased - 1
+        else:
+            (length,) = fixed.unpack_from(self._frame, self._position)
+            self._position += fixed.size
+        if length > len(self._frame) - self._position:
+            raise MalformedMessage(f"Produce answer v{self._version}: a length of {length} runs over its end")
+        return length
+
+    def _skip_tags(self) -> None:
+        if self._flexible:
+            self._position = skip_tagged_fields(self._frame, self._position)
+
+
+def _count(count: int, flexible: bool) -> bytes:
+    return unsigned_varint(count + 1) if flexible else _INT32.pack(count)
+
+
+def _string(text: str, flexible: bool) -> bytes:
+    data = text.encode()
+    return (unsigned_varint(len(data) + 1) if flexible else _INT16.pack(len(data))) + data
+
+
+def _nullable_string(text: str | None, flexible: bool) -> bytes:
+    if text is None:
+        return b"\0" if flexible else _INT16.pack(-1)
+    return _string(text, flexible)

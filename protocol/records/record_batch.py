@@ -1,0 +1,128 @@
+"""The header of a record batch, magic 2 (KIP-98), and the two fields every magic shares.
+
+    base_offset int64 | batch_length int32 | partition_leader_epoch int32 | magic int8 | crc uint32 |
+    attributes int16 | last_offset_delta int32 | base_timestamp int64 | max_timestamp int64 |
+    producer_id int64 | producer_epoch int16 | base_sequence int32 | record_count int32 | records
+
+The CRC32C covers everything from the attributes on. `max_timestamp`, `record_count` and `batch_length` are the
+client's claims; only the records count.
+"""
+
+from dataclasses import dataclass
+from struct import Struct
+
+from crc32c import crc32c
+
+from protocol.errors import SenderError
+
+_HEADER = Struct(">qiibIhiqqqhii")
+_SIZE = Struct(">i")
+
+HEADER_BYTES = _HEADER.size  # 61
+LOG_OVERHEAD_BYTES = 12
+_SIZE_AT = 8
+_MAGIC_AT = 16
+_HEADER_UP_TO_MAGIC_BYTES = 17
+_CRC_COVERS_FROM = 21
+MIN_BATCH_LENGTH = 14
+
+_CODEC_MASK = 0x07
+_LOG_APPEND_TIME = 0x08
+_TRANSACTIONAL = 0x10
+_CONTROL = 0x20
+NO_PRODUCER_ID = -1
+
+
+class CorruptBatch(SenderError):
+    """A batch so damaged that a broker refuses the whole request; the text is the broker's."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordBatch:
+    """A batch's header fields; `start` and `end` are its place in the buffer (bytes), timestamps are in ms."""
+
+    start: int
+    end: int
+    base_offset: int
+    batch_length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def codec_id(self) -> int:
+        """0 to 7; see `protocol.records.codec.Codec`."""
+        return self.attributes & _CODEC_MASK
+
+    @property
+    def is_log_append_time(self) -> bool:
+        """Whether the batch claims that its timestamps are the broker's (KIP-32)."""
+        return bool(self.attributes & _LOG_APPEND_TIME)
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether the batch is part of a transaction."""
+        return bool(self.attributes & _TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the batch claims to hold control records, which only brokers write."""
+        return bool(self.attributes & _CONTROL)
+
+    @property
+    def has_producer_id(self) -> bool:
+        """Whether an idempotent or transactional producer wrote it."""
+        return self.producer_id > NO_PRODUCER_ID
+
+    @property
+    def size(self) -> int:
+        """Bytes from the base offset to the last record."""
+        return self.end - self.start
+
+
+def next_batch_end(data: memoryview, start: int) -> int | None:
+    """Where the batch or message at `start` ends; None when too little is left for one.
+
+    Raises CorruptBatch where a broker does: a length below 14 or a magic outside 0 to 2.
+    """
+    left = len(data) - start
+    if left < LOG_OVERHEAD_BYTES:
+        return None
+    (length,) = _SIZE.unpack_from(data, start + _SIZE_AT)
+    if length < MIN_BATCH_LENGTH:
+        raise CorruptBatch(f"Record size {length} is less than the minimum record overhead ({MIN_BATCH_LENGTH})")
+    if left < _HEADER_UP_TO_MAGIC_BYTES:
+        return None
+    magic = magic_at(data, start)
+    if not 0 <= magic <= 2:
+        raise CorruptBatch(f"Invalid magic found in record: {magic}")
+    return start + LOG_OVERHEAD_BYTES + length if left >= LOG_OVERHEAD_BYTES + length else None
+
+
+def magic_at(data: memoryview, start: int) -> int:
+    """The magic byte of the batch or message at `start` (int8)."""
+    magic = data[start + _MAGIC_AT]
+    return magic - 256 if magic > 127 else magic
+
+
+def attributes_low_byte(data: memoryview, start: int) -> int:
+    """The byte of a magic 2 batch's attributes that has meaning."""
+    return data[start + _CRC_COVERS_FROM + 1]
+
+
+def read_record_batch(data: memoryview, start: int, end: int) -> RecordBatch:
+    """Unpack the header at `start`; the batch ends at `end` and is at least HEADER_BYTES long."""
+    return RecordBatch(start, end, *_HEADER.unpack_from(data, start))
+
+
+def has_valid_crc(data: memoryview, batch: RecordBatch) -> bool:
+    """Whether the stored CRC32C is that of the bytes behind it."""
+    return bool(crc32c(data[batch.start + _CRC_COVERS_FROM : batch.end]) == batch.crc)

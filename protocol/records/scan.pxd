@@ -1,0 +1,36 @@
+# The types that Cython compiles scan.py with; the file itself stays plain Python.
+cimport cython
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+
+cdef uint64_t _U32
+cdef uint64_t _U64
+
+
+@cython.final
+cdef class Cursor:
+    cdef const uint8_t[::1] data
+    cdef Py_ssize_t position
+    cdef Py_ssize_t end
+    cdef bint failed
+
+    @cython.locals(value=uint64_t, shift=int, byte=uint64_t, half=int64_t)
+    cdef inline int64_t varint(self)
+
+    @cython.locals(value=uint64_t, shift=int, bits=uint64_t)
+    cdef inline uint64_t varlong(self)
+
+    cdef inline void skip(self, int64_t size)
+
+
+@cython.locals(
+    cursor=Cursor, latest=uint64_t, index=Py_ssize_t, record_length=int64_t, body=Py_ssize_t, delta=uint64_t,
+    offset_delta=int64_t, key_size=int64_t, value_size=int64_t, header_count=int64_t, name_size=int64_t,
+    ahead=uint64_t, reason=int, bad=list, check_keys=bint, check_times=bint,
+    take_all=bint,
+)
+cpdef tuple scan_records(
+    const uint8_t[::1] data, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count, bint framed, int look_for,
+    uint64_t earliest_delta, uint64_t window, uint64_t exempt_delta, uint64_t overflow,
+)
+
+cdef int _length_outcome(Cursor cursor, bint framed)

@@ -1,0 +1,164 @@
+"""The scan over the records of a batch: structure, timestamps and keys, without an object per record.
+
+A plain Python file; `scan.pxd` beside it gives Cython the types, so the same file runs compiled where a C compiler
+was at hand and interpreted where not. All arithmetic is modulo 2^64, as Java's long is: every value is kept as its
+unsigned 64-bit pattern.
+
+A record: length varint | attributes int8 | timestamp_delta varlong | offset_delta varint | key varint+bytes |
+value varint+bytes | header count varint | headers. Varints are zig-zag; a negative size is null.
+How strictly a broker reads depends on the codec (broker-behaviour, D.3): in a plain batch every record must fill
+exactly the length it states; in a compressed one the length is read and ignored.
+"""
+
+# Outcomes of a scan.
+WHOLE = 0  # every record was read and nothing is left
+BROKEN = 1  # the records do not follow the format: INVALID_RECORD
+RAN_OUT = 2  # the data ended within a record, or before the last one
+LEFT_OVER = 3  # bytes are left behind the last record
+BAD_LENGTH = 4  # the length of a record is no varint; a broker fails with UNKNOWN_SERVER_ERROR in a plain batch
+
+# What to look for, and why a record is bad: the same bits.
+NULL_KEY = 1
+OUT_OF_WINDOW = 2
+EVERY_RECORD = 4
+
+_U32 = 0xFFFFFFFF
+_U64 = 0xFFFFFFFFFFFFFFFF
+_MAX_BAD_KEPT = 100_000
+
+
+class Cursor:
+    """A position in the data; `failed` is set instead of raising."""
+
+    def __init__(self, data, position, end):
+        self.data = data
+        self.position = position
+        self.end = end
+        self.failed = False
+
+    def varint(self):
+        """An int32 in zig-zag; the top bits of a fifth byte are dropped, as a broker drops them."""
+        value = 0
+        shift = 0
+        while True:
+            if self.position >= self.end:
+                self.failed = True
+                return 0
+            byte = self.data[self.position]
+            self.position += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                break
+            shift += 7
+            if shift > 28:
+                self.failed = True
+                return 0
+        value &= _U32
+        half = value >> 1
+        return -half - 1 if value & 1 else half
+
+    def varlong(self):
+        """An int64 in zig-zag, as its unsigned pattern."""
+        value = 0
+        shift = 0
+        while True:
+            if self.position >= self.end:
+                self.failed = True
+                return 0
+            bits = self.data[self.position]
+            self.position += 1
+            value |= (bits & 0x7F) << shift
+            if bits < 0x80:
+                break
+            shift += 7
+            if shift > 63:
+                self.failed = True
+                return 0
+        value &= _U64
+        return (value >> 1) ^ (_U64 if value & 1 else 0)
+
+    def skip(self, size):
+        """Go on by `size` bytes; a negative size is null and takes none."""
+        if size > 0:
+            if size > self.end - self.position:
+                self.failed = True
+            else:
+                self.position += size
+
+
+def scan_records(data, start, end, count, framed, look_for, earliest_delta, window, exempt_delta, overflow):
+    """Scan `count` records of data[start:end].
+
+    framed: a plain batch, whose records must fill the length they state. look_for: NULL_KEY, OUT_OF_WINDOW,
+    EVERY_RECORD or a sum of them. A record's time is in the window when its timestamp delta minus `earliest_delta`
+    (mod 2^64) is at most `window`. Two more are good: `exempt_delta`, the delta of timestamp -1, which means no time;
+    and a difference of `overflow`, that of the one time 2^63 ms away, where Java's comparison overflows.
+    Returns (outcome, records read, largest delta minus earliest_delta of a good record, bad), where bad is None or a
+    list of (index, reason, timestamp delta, offset delta, key size, value size), at most 100,000 of them.
+    """
+    cursor = Cursor(data, start, end)
+    check_keys = (look_for & NULL_KEY) != 0
+    check_times = (look_for & OUT_OF_WINDOW) != 0
+    take_all = (look_for & EVERY_RECORD) != 0
+    bad = None
+    latest = 0
+    index = 0
+    while index < count:
+        record_length = cursor.varint()
+        if cursor.failed:
+            return (_length_outcome(cursor, framed), index, latest, bad)
+        body = cursor.position
+        if framed and record_length > end - body:
+            return (BROKEN, index, latest, bad)
+        cursor.skip(1)
+        if body >= end:
+            cursor.failed = True
+        delta = cursor.varlong()
+        offset_delta = cursor.varint()
+        key_size = cursor.varint()
+        cursor.skip(key_size)
+        value_size = cursor.varint()
+        cursor.skip(value_size)
+        header_count = cursor.varint()
+        if not cursor.failed and (header_count < 0 or (framed and header_count > end - cursor.position)):
+            return (BROKEN, index, latest, bad)
+        while header_count > 0 and not cursor.failed:
+            name_size = cursor.varint()
+            if name_size < 0:
+                return (BROKEN, index, latest, bad)
+            cursor.skip(name_size)
+            cursor.skip(cursor.varint())
+            header_count -= 1
+        if cursor.failed:
+            return (BROKEN if framed or cursor.position < end else RAN_OUT, index, latest, bad)
+        if framed and cursor.position - body != record_length:
+            return (BROKEN, index, latest, bad)
+        reason = 0
+        ahead = (delta - earliest_delta) & _U64
+        if check_keys and key_size < 0:
+            reason = NULL_KEY
+        elif take_all:
+            reason = EVERY_RECORD
+        elif check_times and ahead > window:
+            if delta != exempt_delta and ahead != overflow:
+                reason = OUT_OF_WINDOW
+        elif ahead > latest and delta != exempt_delta:
+            latest = ahead
+        if reason:
+            if bad is None:
+                bad = []
+            if len(bad) < _MAX_BAD_KEPT:
+                bad.append((index, reason, delta, offset_delta, key_size, value_size))
+        index += 1
+    return (LEFT_OVER if cursor.position < end else WHOLE, index, latest, bad)
+
+
+def _length_outcome(cursor, framed):
+    if cursor.position >= cursor.end:
+        return RAN_OUT
+    return BAD_LENGTH if framed else BROKEN
+
+
+def is_compiled():
+    """Whether this module runs compiled."""
+    return not __file__.endswith(".py")

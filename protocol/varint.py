@@ -1,0 +1,32 @@
+"""Unsigned varints as flexible versions use them for lengths and tags (KIP-482): at most five bytes."""
+
+from protocol.errors import MalformedMessage
+
+_MAX_SHIFT = 28
+
+
+def read_unsigned_varint(data: memoryview | bytes | bytearray, position: int) -> tuple[int, int]:
+    """Read one varint; returns (value, position behind it). Raises MalformedMessage when cut or too long."""
+    value = shift = 0
+    try:
+        while True:
+            byte = data[position]
+            position += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value, position
+            shift += 7
+            if shift > _MAX_SHIFT:
+                raise MalformedMessage("a varint is longer than five bytes")
+    except IndexError:
+        raise MalformedMessage("the message ends within a varint") from None
+
+
+def unsigned_varint(value: int) -> bytes:
+    """The shortest encoding of `value` (0 to 2^32-1)."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)

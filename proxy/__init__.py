@@ -1,0 +1,1 @@
+"""Everything with a socket, a clock or a thread: the proxy itself."""

@@ -1,0 +1,210 @@
+"""One TCP connection, either side: bytes in through a FrameReader, bytes out with backpressure.
+
+Reading stops while anything holds it (`hold`/`release`); what had already arrived waits in a small backlog and is
+taken first when reading goes on. All connections of a loop share one read buffer, because bytes in it are used up
+before the next read; a gathered frame is read straight into its own.
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import Protocol, cast
+
+from protocol.errors import SenderError
+from protocol.framing import FrameReader
+
+READ_BUFFER_BYTES = 256 * 1024
+
+
+class Hold(Enum):
+    """Why a connection is not being read."""
+
+    CONNECTING = auto()
+    OTHER_SIDE_FULL = auto()
+    JUDGING = auto()
+    ASKING = auto()
+    MEMORY = auto()
+    IN_FLIGHT = auto()
+    DRAINING = auto()
+
+
+class ConnectionOwner(Protocol):
+    """Who is told what happens to a connection."""
+
+    def on_open(self, connection: "Connection") -> None:
+        """The connection is up."""
+
+    def on_bytes_taken(self, connection: "Connection") -> None:
+        """All bytes that have arrived were taken, or a hold stopped them."""
+
+    def on_sender_error(self, connection: "Connection", error: SenderError) -> None:
+        """What came in breaks the protocol."""
+
+    def on_eof(self, connection: "Connection") -> None:
+        """The peer will send no more, and all it sent was taken."""
+
+    def on_lost(self, connection: "Connection", error: Exception | None) -> None:
+        """The connection is gone."""
+
+    def on_full(self, connection: "Connection", full: bool) -> None:
+        """Its write buffer has filled, or has drained again."""
+
+
+class Connection(asyncio.BufferedProtocol):
+    """See the module. `reader` may be replaced by its owner only before the first byte."""
+
+    def __init__(self, owner: ConnectionOwner, reader: FrameReader, shared_buffer: memoryview) -> None:
+        self._owner = owner
+        self._reader = reader
+        self._shared = shared_buffer
+        self._transport: asyncio.Transport | None = None
+        self._holds: set[Hold] = set()
+        self._backlog = b""
+        self._eof = False
+        self._eof_told = False
+        self._into_frame = False
+        self._taking = False
+        self._paused = False
+        self.closed = False
+        self.is_full = False
+        self.peer = "?"
+
+    @property
+    def mid_frame(self) -> bool:
+        """Whether a frame has begun to arrive and not ended."""
+        return self._reader.mid_frame
+
+    @property
+    def is_held(self) -> bool:
+        """Whether reading is stopped for any reason of ours."""
+        return bool(self._holds)
+
+    def write(self, *parts: bytes | bytearray | memoryview) -> None:
+        """Send bytes; buffers handed over must not change afterwards."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.writelines(parts)
+
+    def close(self) -> None:
+        """Send what is buffered, then close."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Close at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def write_eof(self) -> None:
+        """Send what is buffered, then tell the peer that no more will come; reading goes on."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write_eof()
+
+    def hold(self, reason: Hold) -> None:
+        """Stop reading until `release(reason)`."""
+        self._holds.add(reason)
+        self._reader.suspended = True
+        self._pause()
+
+    def release(self, reason: Hold) -> None:
+        """Undo `hold(reason)`; when nothing holds any more, the backlog is taken and reading goes on."""
+        self._holds.discard(reason)
+        if self._holds or self.closed:
+            return
+        self._reader.suspended = False
+        if not self._taking:
+            self._go_on()
+
+    def _pause(self) -> None:
+        if self._transport is not None and not self._paused and not self._eof and not self._transport.is_closing():
+            self._paused = True
+            self._transport.pause_reading()
+
+    def _go_on(self) -> None:
+        while self._backlog and not self._holds and not self.closed:
+            backlog, self._backlog = self._backlog, b""
+            self._take(memoryview(backlog))
+        if self._holds or self.closed:
+            return
+        if self._eof:
+            self._tell_eof()
+        elif self._paused and self._transport is not None and not self._transport.is_closing():
+            self._paused = False
+            self._transport.resume_reading()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        raw: socket.socket = transport.get_extra_info("socket")
+        if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        name = transport.get_extra_info("peername")
+        self.peer = f"{name[0]}:{name[1]}" if name else "?"
+        if self._holds:
+            self._pause()
+        self._owner.on_open(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        view = self._reader.gathering_view()
+        self._into_frame = view is not None
+        return view if view is not None else self._shared
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._into_frame:
+            self._into_frame = False
+            self._guarded(lambda: self._reader.gathered(nbytes))
+        else:
+            self._take(self._shared[:nbytes])
+        self._go_on()
+
+    def eof_received(self) -> bool:
+        self._eof = True
+        if not self._holds:
+            self._tell_eof()
+        return True  # keep the transport open: what is in flight still has to be answered
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed = True
+        self._backlog = b""
+        self._owner.on_lost(self, exc)
+
+    def pause_writing(self) -> None:
+        self.is_full = True
+        self._owner.on_full(self, True)
+
+    def resume_writing(self) -> None:
+        self.is_full = False
+        self._owner.on_full(self, False)
+
+    def _take(self, data: memoryview) -> None:
+        """Hand bytes to the reader; what a hold keeps it from taking waits in the backlog."""
+
+        def receive() -> None:
+            used = self._reader.receive(data)
+            if used < len(data):
+                self._backlog = bytes(data[used:]) + self._backlog
+
+        self._guarded(receive)
+
+    def _guarded(self, receive: Callable[[], None]) -> None:
+        self._taking = True
+        try:
+            receive()
+        except SenderError as error:
+            self._owner.on_sender_error(self, error)
+            return
+        finally:
+            self._taking = False
+        self._owner.on_bytes_taken(self)
+
+    def _tell_eof(self) -> None:
+        if not self._eof_told:
+            self._eof_told = True
+            self._owner.on_eof(self)
+
+
+def new_shared_buffer() -> memoryview:
+    """The read buffer that all connections of one event loop share."""
+    return memoryview(bytearray(READ_BUFFER_BYTES))
+
+

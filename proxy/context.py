@@ -1,0 +1,40 @@
+"""What all sessions of one proxy share. Built once by the server; sessions only read it."""
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from config.model import Limits
+from proxy.memory import GatherBudget
+from proxy.metrics import Tally
+from proxy.observer import Observer
+from proxy.rewriting import AnswerRewriter
+from proxy.session_log import SessionLog
+from proxy.topic_names import TopicNames
+from validation.policies import TopicPolicies
+from validation.policy import JudgementLimits
+
+if TYPE_CHECKING:
+    from proxy.session import Session
+
+
+@dataclass(slots=True)
+class ProxyContext:
+    """See the module. `call_soon` runs something on the event loop from a thread; `now_ms` is the proxy's clock."""
+
+    limits: Limits
+    connect_timeout_seconds: float
+    policies: TopicPolicies
+    judgement_limits: JudgementLimits
+    rewriter: AnswerRewriter
+    names: TopicNames
+    budget: GatherBudget
+    observer: Observer
+    log: SessionLog
+    tally: Tally
+    judges: Executor
+    call_soon: Callable[..., Any]
+    now_ms: Callable[[], int]
+    read_buffer: memoryview
+    sessions: "set[Session]" = field(default_factory=set)

@@ -1,0 +1,116 @@
+"""The ports that clients connect to: one for bootstrap, one for each broker, opened while running as brokers appear.
+
+A broker's port is always base + node id, so that a restart keeps every port. Binding is done at once (an answer that
+names a port must not leave before the port takes connections); accepting starts a moment later.
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from config.address import HostPort
+from config.model import Listen
+
+_BACKLOG = 1024
+_MAX_PORT = 65535
+
+
+class CannotListen(Exception):
+    """An address could not be bound; the text says which and why."""
+
+
+@dataclass(slots=True)
+class _Listener:
+    address: HostPort
+    server: asyncio.Task[asyncio.Server]
+
+
+class Listeners:
+    """`session_for(node_id)` makes the protocol of a connection; None is the bootstrap listener."""
+
+    def __init__(self, listen: Listen, session_for: Callable[[int | None], asyncio.BaseProtocol]) -> None:
+        self._listen = listen
+        self._session_for = session_for
+        self._open: dict[int | None, _Listener] = {}
+        self._refused: dict[int, str] = {}
+        self._log = structlog.get_logger("sluicegate.listeners")
+
+    @property
+    def bootstrap_address(self) -> HostPort:
+        """Where bootstrap really listens."""
+        return self._open[None].address
+
+    def open_bootstrap(self) -> None:
+        """Raises CannotListen."""
+        self._bind(None, self._listen.bootstrap)
+        self._log.info("listening", address=str(self.bootstrap_address), role="bootstrap")
+
+    def offer(self, node_id: int) -> HostPort | None:
+        """Open broker `node_id`'s port, or find it open; returns what clients are told, None when it cannot be."""
+        if node_id not in self._open:
+            port = self._listen.port_of(node_id)
+            try:
+                if not 0 < port <= _MAX_PORT:
+                    raise CannotListen(f"broker {node_id} would need port {port}, which does not exist")
+                self._bind(node_id, HostPort(self._listen.bootstrap.host, port))
+            except CannotListen as error:
+                self._complain_once(node_id, str(error))
+                return None
+            self._refused.pop(node_id, None)
+            self._log.info("listening", address=str(self._open[node_id].address), role=f"broker {node_id}")
+        return HostPort(self._listen.host_for_clients, self._open[node_id].address.port)
+
+    @property
+    def all_open(self) -> bool:
+        """Whether no broker is without its port."""
+        return not self._refused
+
+    async def started(self) -> None:
+        """Wait until every listener opened so far takes connections."""
+        await asyncio.gather(*(listener.server for listener in self._open.values()))
+
+    async def close(self) -> None:
+        """Take no more connections."""
+        for listener in self._open.values():
+            (await listener.server).close()
+
+    def _bind(self, node_id: int | None, address: HostPort) -> None:
+        listener = bind(address)
+        bound = HostPort(address.host, listener.getsockname()[1])
+        loop = asyncio.get_running_loop()
+        accepting = loop.create_server(lambda: self._session_for(node_id), sock=listener, backlog=_BACKLOG)
+        server = loop.create_task(accepting)
+        self._open[node_id] = _Listener(bound, server)
+
+    def _complain_once(self, node_id: int, reason: str) -> None:
+        if self._refused.get(node_id) != reason:
+            self._refused[node_id] = reason
+            self._log.error(
+                "broker cannot be offered, clients will see it as unavailable",
+                broker=node_id,
+                reason=reason,
+                advice="free that port or change listen.broker_ports",
+            )
+
+
+def bind(address: HostPort) -> socket.socket:
+    """A listening socket for the address. Raises CannotListen."""
+    try:
+        family, _, _, _, where = socket.getaddrinfo(
+            address.host or None, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError as error:
+        raise CannotListen(f"{address}: {error.strerror or error}") from error
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(where)
+        listener.listen(_BACKLOG)
+        listener.setblocking(False)
+    except OSError as error:
+        listener.close()
+        raise CannotListen(f"{address}: {error.strerror or error}") from error
+    return listener

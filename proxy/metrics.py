@@ -1,0 +1,97 @@
+"""What the proxy counts, and how Prometheus reads it.
+
+Counting is adding to plain integers (the hot path does it); Prometheus families are made when somebody asks. Labels
+that clients could multiply (topics) are bounded: beyond the bound they count under `other`.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from proxy.build_info import VERSION
+
+_MAX_TOPICS = 500
+OTHER = "other"
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counters of one proxy since its start."""
+
+    connections_opened: int = 0
+    connections_closed: int = 0
+    bad_clients: int = 0
+    upstream_failures: int = 0
+    produce_requests: int = 0
+    accepted_partitions: int = 0
+    accepted_records: int = 0
+    violations_dropped: int = 0
+    closed_acks_0: int = 0
+    ready: bool = False
+    refused: Counter[tuple[str, str]] = field(default_factory=Counter)
+    refused_records: Counter[str] = field(default_factory=Counter)
+    far_ahead: Counter[str] = field(default_factory=Counter)
+    _topics: set[str] = field(default_factory=set)
+
+    def topic_label(self, topic: str) -> str:
+        """The topic, or `other` once there are too many."""
+        if topic in self._topics:
+            return topic
+        if len(self._topics) >= _MAX_TOPICS:
+            return OTHER
+        self._topics.add(topic)
+        return topic
+
+
+class TallyCollector(Collector):
+    """Shows a Tally as Prometheus families."""
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+
+    def collect(self) -> Iterable[Metric]:
+        """Every family with its current values."""
+        tally = self._tally
+        info = GaugeMetricFamily("sluicegate_info", "The running version.", labels=["version"])
+        info.add_metric([VERSION], 1)
+        yield info
+        open_now = tally.connections_opened - tally.connections_closed
+        yield GaugeMetricFamily("sluicegate_connections", "Client connections open now.", value=open_now)
+        yield GaugeMetricFamily("sluicegate_ready", "1 when an upstream broker answers.", value=int(tally.ready))
+        for name, text, value in (
+            ("connections", "Client connections accepted.", tally.connections_opened),
+            ("bad_clients", "Connections closed because of what the client sent.", tally.bad_clients),
+            ("upstream_failures", "Client connections for which no upstream broker could be reached.",
+             tally.upstream_failures),
+            ("produce_requests", "Produce requests judged.", tally.produce_requests),
+            ("accepted_batches", "Partitions' batches found good.", tally.accepted_partitions),
+            ("accepted_records", "Records in batches found good.", tally.accepted_records),
+            ("violations_dropped", "Violation events lost because their queue was full.", tally.violations_dropped),
+            ("acks_0_closed", "Connections closed after a refusal that acks=0 leaves no answer for.",
+             tally.closed_acks_0),
+        ):
+            yield CounterMetricFamily(f"sluicegate_{name}", text, value=value)
+        refused = CounterMetricFamily("sluicegate_refused_batches", "Batches refused.", labels=["topic", "error"])
+        for (topic, error), count in sorted(tally.refused.items()):
+            refused.add_metric([topic, error], count)
+        yield refused
+        yield _by_topic("sluicegate_refused_records", "Records found bad.", tally.refused_records)
+        yield _by_topic("sluicegate_far_ahead_batches", "Good batches more than an hour ahead.", tally.far_ahead)
+
+
+def _by_topic(name: str, text: str, counts: Counter[str]) -> CounterMetricFamily:
+    family = CounterMetricFamily(name, text, labels=["topic"])
+    for topic, count in sorted(counts.items()):
+        family.add_metric([topic], count)
+    return family
+
+
+def registry_of(tally: Tally) -> CollectorRegistry:
+    """A registry that shows this tally alone."""
+    registry = CollectorRegistry()
+    registry.register(TallyCollector(tally))
+    return registry

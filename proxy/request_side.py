@@ -1,0 +1,170 @@
+"""The client's side of a session: what is this request, and what has to happen with it?"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from protocol.api import APIS, Api, ApiKey, Treatment
+from protocol.errors import MalformedMessage, UnknownApi
+from protocol.framing import Disposition, frame_of
+from protocol.headers import HEAD_BYTES, RequestHeader, parse_request_header, read_request_head, response_body_at
+from protocol.messages import api_versions
+from proxy.connection import Hold
+from proxy.identity import SaslStage, SaslWatch
+from proxy.in_flight import Exchange
+from proxy.produce_gate import ProduceGate
+from proxy.rewriting import cut_down_versions, unsupported_api_versions
+
+if TYPE_CHECKING:
+    from proxy.session import Session
+
+_SOFTWARE_SINCE = 3
+
+
+class ClientSide:
+    """Tells requests apart by their first eight bytes; only those that need it are gathered."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self._sasl = SaslWatch(session.identity)
+        self._gate = ProduceGate(session)
+        self._on_gathered: Callable[[bytearray], None] | None = None
+        self._reserved = 0
+        self._waits_for_memory = False
+        self._memory_wait = self._memory_came
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is being judged or waits for an answer to a question of ours."""
+        return self._gate.is_busy
+
+    def on_head(self, size: int, head: bytes) -> Disposition:
+        """Decide by API and version. Raises SenderError for what no broker would take."""
+        if self._sasl.stage is SaslStage.RAW_TOKENS:
+            if not _may_be_request(size, head):
+                self._on_gathered = self._raw_token
+                return self._gather(size)
+            self._sasl.requests_begin()
+        if size < HEAD_BYTES:
+            raise MalformedMessage(f"a frame of {size} bytes is too short for a request")
+        api_key, version, correlation_id = read_request_head(head)
+        api = APIS.get(api_key)
+        if api is None:
+            raise UnknownApi(f"unknown API key {api_key} (version {version})")
+        if not 0 <= version <= api.max_version:
+            if api_key == ApiKey.API_VERSIONS:
+                self._on_gathered = partial(self._too_new_api_versions, correlation_id)
+                return self._gather(size)
+            raise UnknownApi(f"{api.name} v{version}: this proxy understands 0 to {api.max_version}")
+        return self._by_treatment(api, version, correlation_id, size)
+
+    def on_pass(self, data: memoryview) -> None:
+        """Bytes of a request that nobody looks into."""
+        self._session.send_to_broker(bytes(data))
+
+    def on_frame(self, frame: bytearray) -> None:
+        """A request that was gathered."""
+        handle, self._on_gathered = self._on_gathered, None
+        assert handle is not None
+        handle(frame)
+        self.give_back_memory()
+
+    def give_back_memory(self) -> None:
+        """What was gathered has been sent on: others may have its memory."""
+        done = self._on_gathered is None and not self._gate.is_busy and not self._waits_for_memory
+        if done and self._reserved and not self._session.broker.is_full:
+            reserved, self._reserved = self._reserved, 0
+            self._session.context.budget.give_back(reserved)
+
+    def give_up(self) -> None:
+        """The client is gone."""
+        self._session.context.budget.forget(self._memory_wait)
+        if self._reserved and not self._waits_for_memory:
+            self._session.context.budget.give_back(self._reserved)
+        self._reserved = 0
+
+    def _by_treatment(self, api: Api, version: int, correlation_id: int, size: int) -> Disposition:
+        session = self._session
+        match api.treatment:
+            case Treatment.OPAQUE:
+                session.queue.add(Exchange(correlation_id))
+                return Disposition.PASS
+            case Treatment.REWRITE:
+                finish = partial(session.context.rewriter.rewrite, api.key, version)
+                session.queue.add(Exchange(correlation_id, finish))
+                return Disposition.PASS
+            case Treatment.JUDGE:
+                self._on_gathered = partial(self._produce, api, version)
+            case Treatment.NEGOTIATE:
+                self._on_gathered = partial(self._api_versions, api, version)
+            case Treatment.WATCH:
+                self._on_gathered = partial(self._sasl_request, api, version)
+        return self._gather(size)
+
+    # -- memory --------------------------------------------------------------------------------------------------
+
+    def _gather(self, size: int) -> Disposition:
+        self._reserved += size
+        if not self._session.context.budget.take(size, self._memory_wait):
+            self._waits_for_memory = True
+            self._session.client.hold(Hold.MEMORY)
+        return Disposition.GATHER
+
+    def _memory_came(self) -> None:
+        self._waits_for_memory = False
+        self.give_back_memory()
+        self._session.client.release(Hold.MEMORY)
+
+    # -- gathered requests ---------------------------------------------------------------------------------------
+
+    def _header(self, api: Api, version: int, frame: bytearray) -> RequestHeader:
+        header = parse_request_header(frame, api.request_header_version(version))
+        self._session.identity.client_id = header.client_id
+        return header
+
+    def _forward(self, frame: bytearray, exchange: Exchange) -> None:
+        self._session.queue.add(exchange)
+        self._session.send_to_broker(frame_of(frame))
+
+    def _produce(self, api: Api, version: int, frame: bytearray) -> None:
+        self._gate.take(frame, self._header(api, version, frame))
+
+    def _api_versions(self, api: Api, version: int, frame: bytearray) -> None:
+        header = self._header(api, version, frame)
+        if version >= _SOFTWARE_SINCE:
+            body = api_versions.REQUEST.parse(memoryview(frame)[header.body_at :], version)
+            self._session.identity.software_name = body["client_software_name"]
+            self._session.identity.software_version = body["client_software_version"]
+        self._forward(frame, Exchange(header.correlation_id, partial(cut_down_versions, version)))
+
+    def _too_new_api_versions(self, correlation_id: int, frame: bytearray) -> None:
+        del frame  # its body is of a version nobody here knows
+        self._session.answer_in_turn(Exchange(answer=unsupported_api_versions(correlation_id)))
+
+    def _sasl_request(self, api: Api, version: int, frame: bytearray) -> None:
+        header = self._header(api, version, frame)
+        body = bytes(frame[header.body_at :])
+        if api.key == ApiKey.SASL_HANDSHAKE:
+            self._sasl.handshake_asked(version, body)
+            self._forward(frame, Exchange(header.correlation_id))
+            return
+        self._sasl.authenticate_asked(version, body)
+
+        def answered(answer: bytearray) -> bytearray:
+            at = response_body_at(answer, api.response_header_version(version))
+            self._sasl.authenticate_answered(version, bytes(answer[at:]))
+            return answer
+
+        self._forward(frame, Exchange(header.correlation_id, answered))
+
+    def _raw_token(self, frame: bytearray) -> None:
+        self._sasl.token_sent(bytes(frame))
+        self._forward(frame, Exchange())
+
+
+def _may_be_request(size: int, head: bytes) -> bool:
+    """Whether a frame among raw SASL tokens opens like a Kafka request: no mechanism's tokens do."""
+    if size < HEAD_BYTES or len(head) < HEAD_BYTES:
+        return False
+    api_key, version, _ = read_request_head(head)
+    return api_key in APIS and 0 <= version <= APIS[api_key].max_version

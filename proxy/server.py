@@ -1,0 +1,199 @@
+"""One running proxy: listeners, sessions, the look at the cluster, the admin endpoint, and a graceful end."""
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import structlog
+
+from config.address import HostPort
+from config.model import Config
+from proxy.addressing import AddressBook
+from proxy.admin import AdminServer, Health
+from proxy.build_info import SCAN_IS_COMPILED, VERSION
+from proxy.connection import new_shared_buffer
+from proxy.context import ProxyContext
+from proxy.discovery import Discovered, look_at_cluster
+from proxy.listeners import CannotListen, Listeners
+from proxy.memory import GatherBudget
+from proxy.metrics import Tally, registry_of
+from proxy.observer import Observer
+from proxy.rewriting import AnswerRewriter
+from proxy.session import Route, Session
+from proxy.session_log import SessionLog
+from proxy.topic_names import TopicNames
+from proxy.violations import ViolationFile
+from validation.policies import limits_of, policies_of
+
+_SWEEP_SECONDS = 2.0
+_RETRY_SECONDS = 2.0
+_JUDGE_THREADS = 2
+
+
+class CannotStart(Exception):
+    """The proxy cannot run; the text says what to change."""
+
+
+class Server:
+    """Start it, wait, drain it. All of it belongs to one event loop."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._log = structlog.get_logger("sluicegate")
+        self.tally = Tally()
+        self.health = Health()
+        self._judges = ThreadPoolExecutor(_JUDGE_THREADS, thread_name_prefix="judge")
+        self._tasks: list[asyncio.Task[None]] = []
+        self._admin: AdminServer | None = None
+        self._listeners = Listeners(config.listen, self._new_session)
+        self._book = AddressBook(config.upstream.brokers, self._listeners.offer)
+        self._context: ProxyContext | None = None
+
+    @property
+    def bootstrap_address(self) -> HostPort:
+        """Where clients may point bootstrap.servers."""
+        return self._listeners.bootstrap_address
+
+    @property
+    def admin_port(self) -> int | None:
+        """Where the admin endpoint really listens."""
+        return self._admin.port if self._admin is not None else None
+
+    @property
+    def session_count(self) -> int:
+        """Sessions that have not ended."""
+        return len(self._context.sessions) if self._context is not None else 0
+
+    async def start(self) -> None:
+        """Open every port that can be known now. Raises CannotStart."""
+        config = self._config
+        self._context = self._new_context()
+        try:
+            self._listeners.open_bootstrap()
+            if config.admin.listen is not None:
+                self._admin = AdminServer(config.admin.listen, registry_of(self.tally), self.health)
+        except CannotListen as error:
+            raise CannotStart(f"cannot listen on {error}") from error
+        for node_id in self._book.node_ids:
+            self._listeners.offer(node_id)
+        self._look_done(await self._look())
+        await self._listeners.started()
+        loop = asyncio.get_running_loop()
+        self._tasks = [loop.create_task(self._keep_looking()), loop.create_task(self._keep_sweeping())]
+        self._log.info(
+            "started",
+            version=VERSION,
+            scan="compiled" if SCAN_IS_COMPILED else "interpreted",
+            bootstrap=str(self.bootstrap_address),
+            upstream=[str(address) for address in config.upstream.bootstrap],
+        )
+
+    async def drain(self) -> None:
+        """Stop accepting, let what is in flight finish for at most `drain_seconds`, then close everything."""
+        context = self._context
+        assert context is not None
+        self.health.not_ready = "draining"
+        self._log.info("draining", sessions=len(context.sessions), seconds=self._config.drain_seconds)
+        for task in self._tasks:
+            task.cancel()
+        await self._listeners.close()
+        for session in list(context.sessions):
+            session.drain()
+        deadline = time.monotonic() + self._config.drain_seconds
+        while context.sessions and time.monotonic() < deadline:
+            await asyncio.sleep(0.05)
+        left = len(context.sessions)
+        for session in list(context.sessions):
+            session.close_now()
+        await self._close()
+        self._log.info("stopped", sessions_cut=left)
+
+    async def _close(self) -> None:
+        assert self._context is not None
+        self._judges.shutdown(wait=False, cancel_futures=True)
+        self._context.log.flush()
+        await asyncio.to_thread(self._context.observer.close)
+        if self._admin is not None:
+            await asyncio.to_thread(self._admin.close)
+
+    def _new_context(self) -> ProxyContext:
+        config = self._config
+        names = TopicNames()
+        policies = policies_of(config)
+        violations = self._open_violations()
+        observer = Observer(
+            self.tally, policies, names.by_id, _now_ms, violations, config.violations.max_records
+        )
+        return ProxyContext(
+            limits=config.limits,
+            connect_timeout_seconds=config.upstream.connect_timeout_seconds,
+            policies=policies,
+            judgement_limits=limits_of(config),
+            rewriter=AnswerRewriter(self._book, names),
+            names=names,
+            budget=GatherBudget(config.limits.max_gathered_bytes),
+            observer=observer,
+            log=SessionLog(),
+            tally=self.tally,
+            judges=self._judges,
+            call_soon=asyncio.get_running_loop().call_soon_threadsafe,
+            now_ms=_now_ms,
+            read_buffer=new_shared_buffer(),
+        )
+
+    def _open_violations(self) -> ViolationFile | None:
+        if self._config.violations.file is None:
+            return None
+        path = Path(self._config.violations.file)
+        try:
+            return ViolationFile(path, self._config.violations.queue_size, self.tally)
+        except OSError as error:
+            raise CannotStart(f"violations.file {path} cannot be written: {error.strerror}") from error
+
+    def _new_session(self, node_id: int | None) -> asyncio.BaseProtocol:
+        assert self._context is not None
+        if node_id is None:
+            route = Route("bootstrap", self._config.upstream.bootstrap)
+        else:
+            address = self._book.upstream_of(node_id)
+            route = Route(f"broker {node_id}", (address,) if address is not None else ())
+        return Session(self._context, route).client
+
+    # -- the cluster ---------------------------------------------------------------------------------------------
+
+    async def _look(self) -> Discovered:
+        upstream = self._config.upstream
+        return await look_at_cluster(upstream.bootstrap, upstream.connect_timeout_seconds)
+
+    def _look_done(self, found: Discovered) -> None:
+        for node_id, address in (found.brokers or {}).items():
+            self._book.advertise(node_id, address.host, address.port)
+        was_ready = self.tally.ready
+        self.tally.ready = found.answered_by is not None
+        self.health.not_ready = None
+        if not self.tally.ready:
+            reason = "; ".join(found.reasons)
+            self.health.not_ready = f"no upstream broker answers: {reason}"
+            self._log.warning("no upstream broker answers", reason=reason)
+        elif not was_ready:
+            self._log.info("upstream answers", address=str(found.answered_by), brokers=self._book.node_ids)
+        if self.tally.ready and not self._listeners.all_open:
+            self.health.not_ready = "a broker's port cannot be bound"
+
+    async def _keep_looking(self) -> None:
+        while True:
+            await asyncio.sleep(self._config.upstream.refresh_seconds if self.tally.ready else _RETRY_SECONDS)
+            self._look_done(await self._look())
+
+    async def _keep_sweeping(self) -> None:
+        assert self._context is not None
+        while True:
+            self.health.beat()
+            self._context.observer.sweep()
+            self._context.log.sweep()
+            await asyncio.sleep(_SWEEP_SECONDS)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,223 @@
+"""One client connection and the one upstream connection that belongs to it.
+
+    client bytes -> ClientSide (which request is this?) -> ProduceGate or straight on -> broker
+    broker bytes -> BrokerSide (what does this answer need?) -> client
+
+Answers leave in the order of the requests: the in-flight queue decides, nothing else. SASL, quotas, ordering and
+idempotence hold by themselves, because a client's bytes never share a connection with another's.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from config.address import HostPort
+from protocol.errors import SenderError
+from protocol.framing import FrameReader, frame_of
+from protocol.headers import CORRELATION_ID_BYTES, HEAD_BYTES
+from proxy.answer_side import BrokerSide
+from proxy.connection import Connection, Hold
+from proxy.context import ProxyContext
+from proxy.identity import ClientIdentity
+from proxy.in_flight import Exchange, InFlightQueue
+from proxy.request_side import ClientSide
+from proxy.upstream import UpstreamUnreachable, connect
+
+# How long a side that has been told that no more will come may take to finish.
+_LINGER_SECONDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a listener leads: `label` for people, `addresses` to try in turn."""
+
+    label: str
+    addresses: Sequence[HostPort]
+
+
+class Session:
+    """See the module. Created for each accepted connection; ends when both sides are closed."""
+
+    def __init__(self, context: ProxyContext, route: Route) -> None:
+        self.context = context
+        self.route = route
+        self.queue = InFlightQueue()
+        self.identity = ClientIdentity("?")
+        self._loop = asyncio.get_running_loop()
+        limits = context.limits
+        self._requests = ClientSide(self)
+        self._answers = BrokerSide(self)
+        client_reader = FrameReader(self._requests, HEAD_BYTES, limits.max_frame_bytes)
+        broker_reader = FrameReader(self._answers, CORRELATION_ID_BYTES, limits.max_frame_bytes)
+        self.client = Connection(self, client_reader, context.read_buffer)
+        self.broker = Connection(self, broker_reader, context.read_buffer)
+        self._connecting: asyncio.Task[None] | None = None
+        self._frame_timer: asyncio.TimerHandle | None = None
+        self._linger: asyncio.TimerHandle | None = None
+        self._broker_open = False
+        self._draining = False
+        self._said_goodbye = False
+
+    # -- what the sides use --------------------------------------------------------------------------------------
+
+    def send_to_broker(self, *parts: bytes | bytearray | memoryview) -> None:
+        """Bytes of a request, size prefix included."""
+        self.broker.write(*parts)
+
+    def answer_in_turn(self, exchange: Exchange) -> None:
+        """Queue an exchange that the proxy answers itself; nothing is read behind one that closes."""
+        self.queue.add(exchange)
+        if exchange.closes:
+            self.client.hold(Hold.DRAINING)
+        self.flush_ready()
+
+    def flush_ready(self) -> None:
+        """Send whatever waits only for its turn, unless a broker's answer is half sent."""
+        if self.broker.mid_frame:
+            return
+        while (exchange := self.queue.pop_ready()) is not None:
+            if exchange.closes:
+                self.finish_after_sending()
+                return
+            if exchange.answer is not None:
+                self.client.write(frame_of(exchange.answer))
+
+    def finish_after_sending(self) -> None:
+        """Close towards the client; the broker still gets everything that was forwarded."""
+        self.client.close()
+        self._say_goodbye_to_broker()
+
+    # -- life ----------------------------------------------------------------------------------------------------
+
+    def on_open(self, connection: Connection) -> None:
+        if connection is self.client:
+            self.identity.peer = connection.peer
+            self.context.tally.connections_opened += 1
+            self.context.sessions.add(self)
+            self.client.hold(Hold.CONNECTING)
+            self._connecting = self._loop.create_task(self._connect())
+        else:
+            self._broker_open = True
+            self.client.release(Hold.CONNECTING)
+
+    async def _connect(self) -> None:
+        try:
+            await connect(self.route.addresses, self.broker, self.context.connect_timeout_seconds)
+        except UpstreamUnreachable as error:
+            self.context.log.upstream_unreachable(self.route.label, str(error))
+            self.context.tally.upstream_failures += 1
+            self.client.abort()
+            return
+        if self.client.closed:
+            self.broker.abort()
+
+    def on_bytes_taken(self, connection: Connection) -> None:
+        if connection is self.client:
+            self._watch_frame()
+            if len(self.queue) >= self.context.limits.max_in_flight:
+                self.client.hold(Hold.IN_FLIGHT)
+            return
+        self.flush_ready()
+        if len(self.queue) < self.context.limits.max_in_flight:
+            self.client.release(Hold.IN_FLIGHT)
+        if self._draining:
+            self._close_if_idle()
+
+    def on_full(self, connection: Connection, full: bool) -> None:
+        other = self.client if connection is self.broker else self.broker
+        if full:
+            other.hold(Hold.OTHER_SIDE_FULL)
+        else:
+            self._requests.give_back_memory()
+            other.release(Hold.OTHER_SIDE_FULL)
+
+    def on_sender_error(self, connection: Connection, error: SenderError) -> None:
+        if connection is self.client:
+            self.context.log.bad_client(self.identity, self.route.label, error)
+            self.context.tally.bad_clients += 1
+        else:
+            self.context.log.bad_broker(self.route.label, error)
+        self.client.close()
+        self.broker.abort()
+
+    def on_eof(self, connection: Connection) -> None:
+        if connection is self.client:
+            self._say_goodbye_to_broker()
+        else:
+            self.client.close()
+            self.broker.close()
+
+    def on_lost(self, connection: Connection, error: Exception | None) -> None:
+        if connection is self.client:
+            self._requests.give_up()
+            self._stop_frame_timer()
+            self._say_goodbye_to_broker()
+        else:
+            self.client.close()
+        if self.client.closed and (self.broker.closed or not self._broker_open):
+            self._end()
+
+    def _end(self) -> None:
+        if self._connecting is not None and not self._broker_open:
+            self._connecting.cancel()
+        if self._linger is not None:
+            self._linger.cancel()
+        if self in self.context.sessions:
+            self.context.sessions.discard(self)
+            self.context.tally.connections_closed += 1
+
+    def _say_goodbye_to_broker(self) -> None:
+        """No more requests will come; answers under way may still arrive, for a bounded time."""
+        if self._said_goodbye or not self._broker_open or self.broker.closed:
+            return
+        self._said_goodbye = True
+        self.broker.write_eof()
+        self._linger = self._loop.call_later(_LINGER_SECONDS, self._abort)
+
+    def _abort(self) -> None:
+        self.client.abort()
+        self.broker.abort()
+
+    # -- a frame that never ends ---------------------------------------------------------------------------------
+
+    def _watch_frame(self) -> None:
+        """A request that was begun has to arrive whole within a time, so that nobody can hold memory for ever."""
+        if not self.client.mid_frame:
+            self._stop_frame_timer()
+        elif self._frame_timer is None:
+            self._frame_timer = self._loop.call_later(self.context.limits.frame_seconds, self._frame_too_slow)
+
+    def _stop_frame_timer(self) -> None:
+        if self._frame_timer is not None:
+            self._frame_timer.cancel()
+            self._frame_timer = None
+
+    def _frame_too_slow(self) -> None:
+        self._frame_timer = None
+        if self.client.is_held:  # the wait is ours, not the client's
+            self._watch_frame()
+            return
+        error = SenderError(f"a request has not arrived whole within {self.context.limits.frame_seconds} s")
+        self.on_sender_error(self.client, error)
+
+    # -- draining ------------------------------------------------------------------------------------------------
+
+    def drain(self) -> None:
+        """Take no more requests, let what is in flight be answered, then close."""
+        self._draining = True
+        self.client.hold(Hold.DRAINING)
+        self._close_if_idle()
+
+    def close_now(self) -> None:
+        """The time for draining is over."""
+        self._abort()
+
+    def _close_if_idle(self) -> None:
+        if len(self.queue) == 0 and not self.broker.mid_frame and not self._requests.is_busy:
+            self.finish_after_sending()
+
+    def request_settled(self) -> None:
+        """A judgement that was waited for is done."""
+        self._requests.give_back_memory()
+        if self._draining:
+            self._close_if_idle()

@@ -1,0 +1,153 @@
+"""Record batches built field by field, so that any field can lie."""
+
+import gzip
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from zlib import crc32
+
+import cramjam
+import lz4.frame
+import zstandard
+from crc32c import crc32c
+
+NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
+XERIAL = 20  # snappy in xerial's framing, as Java writes it
+CODECS = {"none": NONE, "gzip": GZIP, "snappy": SNAPPY, "xerial": XERIAL, "lz4": LZ4, "zstd": ZSTD}
+
+
+def varint(value: int) -> bytes:
+    """Zig-zag varint of up to 64 bits."""
+    raw = ((value << 1) ^ (value >> 63)) & 0xFFFFFFFFFFFFFFFF
+    out = bytearray()
+    while raw > 0x7F:
+        out.append(raw & 0x7F | 0x80)
+        raw >>= 7
+    out.append(raw)
+    return bytes(out)
+
+
+def sized(data: bytes | None) -> bytes:
+    """Bytes behind a varint length, -1 for null."""
+    return varint(-1) if data is None else varint(len(data)) + data
+
+
+@dataclass(frozen=True)
+class Rec:
+    """One record: its time in ms, key, value, headers."""
+
+    timestamp: int
+    key: bytes | None = b"k"
+    value: bytes | None = b"v"
+    headers: Sequence[tuple[bytes, bytes | None]] = field(default=())
+
+
+def record(rec: Rec, index: int, base_timestamp: int) -> bytes:
+    """A v2 record with its length."""
+    headers = b"".join(sized(name) + sized(value) for name, value in rec.headers)
+    delta = rec.timestamp - base_timestamp
+    delta = (delta + 2**63) % 2**64 - 2**63
+    body = b"\0" + varint(delta) + varint(index) + sized(rec.key) + sized(rec.value) + varint(len(rec.headers)) + headers
+    return varint(len(body)) + body
+
+
+def compress(codec: int, data: bytes) -> bytes:
+    """Compress with what the reference implementation of each codec writes."""
+    match codec:
+        case 0:
+            return data
+        case 1:
+            return gzip.compress(data)
+        case 2:
+            return bytes(cramjam.snappy.compress_raw(data))
+        case 3:
+            return lz4.frame.compress(data)
+        case 4:
+            return zstandard.compress(data)
+        case 20:
+            blocks = [bytes(cramjam.snappy.compress_raw(data[i : i + 32768])) for i in range(0, len(data), 32768)]
+            framed = b"".join(struct.pack(">i", len(block)) + block for block in blocks)
+            return b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1) + framed
+    return data
+
+
+def batch(
+    records: Sequence[Rec],
+    codec: int = NONE,
+    *,
+    payload: bytes | None = None,
+    compressed: bytes | None = None,
+    base_offset: int = 0,
+    length: int | None = None,
+    leader_epoch: int = -1,
+    magic: int = 2,
+    crc: int | None = None,
+    attributes: int | None = None,
+    flags: int = 0,
+    last_offset_delta: int | None = None,
+    base_timestamp: int | None = None,
+    max_timestamp: int | None = None,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    count: int | None = None,
+    tail: bytes = b"",
+) -> bytes:
+    """A v2 batch; every argument replaces what an honest writer would put there. `tail` follows inside the batch."""
+    if base_timestamp is None:
+        base_timestamp = records[0].timestamp if records else 0
+    if max_timestamp is None:
+        max_timestamp = max((r.timestamp for r in records), default=-1)
+    if payload is None:
+        payload = b"".join(record(r, i, base_timestamp) for i, r in enumerate(records))
+    body = (compress(codec, payload) if compressed is None else compressed) + tail
+    count = len(records) if count is None else count
+    codec_bits = SNAPPY if codec == XERIAL else codec
+    covered = (
+        struct.pack(
+            ">hiqqqhii",
+            (codec_bits | flags) if attributes is None else attributes,
+            count - 1 if last_offset_delta is None else last_offset_delta,
+            base_timestamp,
+            max_timestamp,
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            count,
+        )
+        + body
+    )
+    crc = crc32c(covered) if crc is None else crc
+    length = len(covered) + 9 if length is None else length
+    return struct.pack(">qiibI", base_offset, length, leader_epoch, magic, crc) + covered
+
+
+def message(
+    magic: int,
+    value: bytes | None,
+    *,
+    key: bytes | None = b"k",
+    timestamp: int = -1,
+    codec: int = NONE,
+    flags: int = 0,
+    offset: int = 0,
+    crc: int | None = None,
+) -> bytes:
+    """A magic 0 or 1 message with its offset and size."""
+
+    def int32_sized(data: bytes | None) -> bytes:
+        return struct.pack(">i", -1) if data is None else struct.pack(">i", len(data)) + data
+
+    codec_bits = SNAPPY if codec == XERIAL else codec
+    covered = struct.pack(">bb", magic, codec_bits | flags)
+    if magic > 0:
+        covered += struct.pack(">q", timestamp)
+    covered += int32_sized(key) + int32_sized(value)
+    crc = crc32(covered) if crc is None else crc
+    return struct.pack(">qiI", offset, len(covered) + 4, crc) + covered
+
+
+def wrapper(magic: int, inner: Sequence[bytes], codec: int, **changes: object) -> bytes:
+    """A compressed message holding `inner` messages; magic 1 wrappers carry the last inner offset."""
+    offset = changes.pop("offset", len(inner) - 1)
+    return message(magic, compress(codec, b"".join(inner)), key=None, codec=codec, offset=offset, **changes)  # type: ignore[arg-type]

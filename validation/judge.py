@@ -1,0 +1,105 @@
+"""Judges one partition's records: what a broker with this topic's settings would say, before anything is stored.
+
+The order of checks is the broker's (broker-behaviour, sections 1.A to 1.D). `judge_partition` is pure: the time is
+handed in, and the same bytes at the same time always get the same verdict.
+"""
+
+from dataclasses import dataclass
+
+from protocol.errors import ErrorCode
+from protocol.records import scan
+from protocol.records.codec import Codec
+from protocol.records.compression import Failure, decompress
+from protocol.records.record_batch import HEADER_BYTES, CorruptBatch, RecordBatch, magic_at, next_batch_end
+from validation import wording
+from validation.legacy import judge_message_set
+from validation.policy import JudgementLimits, TopicPolicy
+from validation.record_errors import RecordErrors
+from validation.refusals import refuse_records
+from validation.structure import check_header, check_request_rules, check_stored_form
+from validation.timestamps import window_of
+from validation.verdict import Accepted, Reason, Refused, Verdict
+
+_ONE_V2_BATCH_SINCE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One partition's records as a Produce request of `version` carries them; `records` is None for null."""
+
+    topic: str
+    partition: int
+    records: memoryview | None
+    version: int
+
+
+def judge_partition(
+    submission: Submission, policy: TopicPolicy, limits: JudgementLimits, now_ms: int
+) -> Verdict:
+    """The verdict on one partition at `now_ms`."""
+    records = submission.records if submission.records is not None else memoryview(b"")
+    try:
+        first_end = next_batch_end(records, 0)
+        if submission.version >= _ONE_V2_BATCH_SINCE:
+            refused = check_request_rules(records, first_end, submission.version)
+            if refused is not None:
+                return refused
+    except CorruptBatch:
+        return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.MAGIC)
+    if first_end is None or magic_at(records, 0) < 2:
+        return judge_message_set(submission.topic, submission.partition, records, policy, limits, now_ms)
+    batch = check_stored_form(records, 0, first_end, policy)
+    if isinstance(batch, Refused):
+        return batch
+    if next_batch_end(records, first_end) is not None:
+        return Refused(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES, records=batch.record_count)
+    return check_header(batch) or _judge_records(submission, records, batch, policy, limits, now_ms)
+
+
+def _judge_records(
+    submission: Submission,
+    records: memoryview,
+    batch: RecordBatch,
+    policy: TopicPolicy,
+    limits: JudgementLimits,
+    now_ms: int,
+) -> Verdict:
+    codec = Codec(batch.codec_id)
+    payload, start, end = records, batch.start + HEADER_BYTES, batch.end
+    failure = None
+    if codec is not Codec.NONE:
+        limit = limits.decompressed_limit(end - start)
+        plain = decompress(codec, records[start:end], limit)
+        if plain.failure is Failure.OVER_LIMIT:
+            text = wording.decompression_limit(submission.topic, submission.partition, limit)
+            return Refused(
+                ErrorCode.INVALID_RECORD, Reason.DECOMPRESSION_LIMIT, text, records=batch.record_count
+            )
+        payload, start, end, failure = memoryview(plain.data), 0, len(plain.data), plain.failure
+
+    window = window_of(policy, now_ms)
+    errors = RecordErrors(submission.topic, submission.partition, batch, window)
+    bounds = (0, 0, 0, 0) if window is None else window.as_scanned(batch.base_timestamp)
+    framed = codec is Codec.NONE
+    look_for = errors.look_for(policy.compacted)
+    outcome, read, latest, bad = scan.scan_records(
+        payload, start, end, batch.record_count, framed, look_for, *bounds
+    )
+    broken = _broken(outcome, failure)
+    if broken is not None:
+        return Refused(*broken, records=batch.record_count)
+    if bad:
+        return refuse_records([errors.describe(finding) for finding in bad], batch.record_count)
+    ahead_ms = latest - window.before_max_ms if window is not None and look_for & scan.OUT_OF_WINDOW else 0
+    return Accepted(read, ahead_ms)
+
+
+def _broken(outcome: int, failure: Failure | None) -> tuple[ErrorCode, Reason] | None:
+    """What a scan that did not end well is answered with; a broker meets damage only where it reads that far."""
+    if failure is Failure.DAMAGED and outcome in (scan.RAN_OUT, scan.WHOLE):
+        return ErrorCode.UNKNOWN_SERVER_ERROR, Reason.DAMAGED_PAYLOAD
+    if outcome == scan.BAD_LENGTH:
+        return ErrorCode.UNKNOWN_SERVER_ERROR, Reason.STRUCTURE
+    if outcome != scan.WHOLE:
+        return ErrorCode.INVALID_RECORD, Reason.STRUCTURE
+    return None

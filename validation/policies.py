@@ -1,0 +1,70 @@
+"""Which policy a topic has: compiled once from the configuration, then looked up by name."""
+
+import re
+from collections.abc import Iterable
+from fnmatch import translate
+
+from config.model import Config, TopicKeys
+from validation.policy import LONG_MAX, JudgementLimits, TimestampType, TopicPolicy
+
+_MAX_REMEMBERED = 10_000
+
+
+class TopicPolicies:
+    """The first pattern that matches a topic's whole name decides; what it leaves open comes from the defaults."""
+
+    def __init__(self, defaults: TopicKeys, topics: Iterable[tuple[str, TopicKeys]]) -> None:
+        self._default = _policy(defaults, defaults)
+        self._patterns = [(_pattern(match), _policy(keys, defaults)) for match, keys in topics]
+        self._remembered: dict[str, TopicPolicy] = {}
+
+    def of(self, topic: str) -> TopicPolicy:
+        """The policy of `topic`."""
+        policy = self._remembered.get(topic)
+        if policy is None:
+            if len(self._remembered) >= _MAX_REMEMBERED:
+                self._remembered.clear()
+            policy = self._remembered[topic] = self._find(topic)
+        return policy
+
+    def _find(self, topic: str) -> TopicPolicy:
+        return next((policy for pattern, policy in self._patterns if pattern.fullmatch(topic)), self._default)
+
+
+def policies_of(config: Config) -> TopicPolicies:
+    """The policies that a configuration describes."""
+    return TopicPolicies(config.defaults, [(topic.match, topic) for topic in config.topics])
+
+
+def limits_of(config: Config) -> JudgementLimits:
+    """The bounds of a judgement that a configuration describes."""
+    return JudgementLimits(config.limits.max_decompressed_bytes, config.limits.max_decompression_ratio)
+
+
+def _pattern(match: str) -> re.Pattern[str]:
+    if len(match) > 1 and match.startswith("/") and match.endswith("/"):
+        return re.compile(match[1:-1])
+    return re.compile(translate(match))
+
+
+def _policy(keys: TopicKeys, defaults: TopicKeys) -> TopicPolicy:
+    def given(name: str) -> object:
+        own = getattr(keys, name)
+        return own if own is not None else getattr(defaults, name)
+
+    difference = given("difference_max_ms")
+    cleanup = given("cleanup_policy") or "delete"
+    max_bytes = given("max_message_bytes")
+    return TopicPolicy(
+        TimestampType(given("timestamp_type") or "CreateTime"),
+        _bound(given("before_max_ms"), difference),
+        _bound(given("after_max_ms"), difference),
+        "compact" in str(cleanup).replace(" ", "").split(","),
+        max_bytes if isinstance(max_bytes, int) else None,
+    )
+
+
+def _bound(own: object, difference: object) -> int:
+    """A bound, or what the deprecated difference says where the bound is still at its default (KIP-937)."""
+    bound = own if isinstance(own, int) else LONG_MAX
+    return difference if bound == LONG_MAX and isinstance(difference, int) else bound

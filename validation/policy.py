@@ -1,0 +1,46 @@
+"""The rules for one topic, fixed once from the configuration, and the bounds of every judgement."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+LONG_MAX = 9223372036854775807
+
+
+class TimestampType(Enum):
+    """Who sets a record's time (KIP-32)."""
+
+    CREATE_TIME = "CreateTime"
+    LOG_APPEND_TIME = "LogAppendTime"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPolicy:
+    """What a topic accepts.
+
+    `before_max_ms`, `after_max_ms`: how far a record's time may lie behind or ahead of the broker's, inclusive, in
+    ms (KIP-937). `compacted`: records need a key. `max_message_bytes`: largest batch, None where only the broker
+    knows. They mean what Kafka's message.timestamp.*, cleanup.policy and max.message.bytes mean.
+    """
+
+    timestamp_type: TimestampType = TimestampType.CREATE_TIME
+    before_max_ms: int = LONG_MAX
+    after_max_ms: int = LONG_MAX
+    compacted: bool = False
+    max_message_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgementLimits:
+    """Bounds on what a judgement may cost: decompressed size in bytes, and its ratio to the compressed size.
+
+    The ratio counts only above `ratio_free_bytes`, so that small, very regular batches pass.
+    """
+
+    max_decompressed_bytes: int = 128 << 20
+    max_decompression_ratio: int = 1000
+    ratio_free_bytes: int = 1 << 20
+
+    def decompressed_limit(self, compressed_bytes: int) -> int:
+        """How many bytes a payload of this size may become."""
+        by_ratio = max(self.ratio_free_bytes, compressed_bytes * self.max_decompression_ratio)
+        return min(self.max_decompressed_bytes, by_ratio)

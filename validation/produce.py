@@ -1,0 +1,100 @@
+"""Judges a whole Produce request: what concerns all of it first, then partition by partition, as a broker does."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from protocol.errors import ErrorCode
+from protocol.produce_request import ProduceRequest
+from protocol.records.codec import Codec
+from protocol.records.record_batch import (
+    HEADER_BYTES,
+    CorruptBatch,
+    attributes_low_byte,
+    magic_at,
+    next_batch_end,
+    read_record_batch,
+)
+from validation import wording
+from validation.judge import Submission, judge_partition
+from validation.policy import JudgementLimits, TopicPolicy
+from validation.verdict import Accepted, Reason, Refused, Verdict
+
+Place = tuple[int, int]
+"""A partition's place in a request: (topic position, partition position)."""
+
+_VALID_ACKS = frozenset({-1, 0, 1})
+_CODEC_MASK = 0x07
+_ZSTD_SINCE = 7
+
+
+@dataclass(slots=True)
+class JudgedRequest:
+    """The verdicts on one request. `accepted` and `refused` together hold every partition that was judged."""
+
+    accepted: dict[Place, Accepted] = field(default_factory=dict)
+    refused: dict[Place, Refused] = field(default_factory=dict)
+
+
+def judge_request(
+    request: ProduceRequest,
+    names: Mapping[bytes, str],
+    policy_of: Callable[[str], TopicPolicy],
+    limits: JudgementLimits,
+    now_ms: Callable[[], int],
+) -> JudgedRequest:
+    """Judge every partition. `names` resolves topic ids; `now_ms` is read once a partition.
+
+    A request whose acks no broker takes is left to the broker: nothing of it is judged or stored.
+    """
+    judged = JudgedRequest()
+    whole = _whole_request(request)
+    if whole is None and request.acks not in _VALID_ACKS:
+        return judged
+    for t, topic in enumerate(request.topics):
+        name = topic.name if topic.name is not None else names.get(topic.topic_id or b"")
+        for p, partition in enumerate(topic.partitions):
+            verdict: Verdict
+            if whole is not None:
+                verdict = whole
+            elif name is None:
+                verdict = Refused(ErrorCode.UNKNOWN_TOPIC_ID, Reason.UNKNOWN_TOPIC_ID)
+            else:
+                submission = Submission(name, partition.index, _records(request, t, p), request.version)
+                verdict = judge_partition(submission, policy_of(name), limits, now_ms())
+            if isinstance(verdict, Refused):
+                judged.refused[t, p] = verdict
+            else:
+                judged.accepted[t, p] = verdict
+    return judged
+
+
+def _records(request: ProduceRequest, t: int, p: int) -> memoryview | None:
+    partition = request.topics[t].partitions[p]
+    if partition.records_at < 0:
+        return None
+    return memoryview(request.frame)[partition.records_at : partition.records_end]
+
+
+def _whole_request(request: ProduceRequest) -> Refused | None:
+    """What makes a broker refuse everything in a request because of one partition."""
+    producers: set[tuple[int, int]] = set()
+    for t, topic in enumerate(request.topics):
+        for p in range(len(topic.partitions)):
+            records = _records(request, t, p)
+            if records is None:
+                continue
+            try:
+                end = next_batch_end(records, 0)
+            except CorruptBatch as error:
+                return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.MAGIC, str(error))
+            if end is None or magic_at(records, 0) < 2:
+                continue
+            if request.version < _ZSTD_SINCE and attributes_low_byte(records, 0) & _CODEC_MASK > Codec.ZSTD:
+                return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CODEC)
+            if end >= HEADER_BYTES:
+                batch = read_record_batch(records, 0, end)
+                if batch.is_transactional and batch.has_producer_id:
+                    producers.add((batch.producer_id, batch.producer_epoch))
+    if len(producers) > 1:
+        return Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING, Reason.PRODUCER_IDS, wording.MORE_THAN_ONE_PRODUCER)
+    return None

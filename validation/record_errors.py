@@ -1,0 +1,54 @@
+"""From what the scan found about a record to the text its client gets (KIP-467)."""
+
+from dataclasses import dataclass
+
+from protocol.records import scan
+from protocol.records.codec import Codec
+from protocol.records.record_batch import RecordBatch
+from validation import wording
+from validation.timestamps import NO_TIMESTAMP, TimeWindow, as_long
+from validation.verdict import BadRecord, Reason
+
+Finding = tuple[int, int, int, int, int, int]
+"""(index, reason, timestamp delta, offset delta, key size, value size), as `scan_records` gives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordErrors:
+    """Describes the bad records of one magic 2 batch. `window` is None where the broker sets the time itself."""
+
+    topic: str
+    partition: int
+    batch: RecordBatch
+    window: TimeWindow | None
+
+    def time_of_all(self) -> int | None:
+        """The one time of every record when the batch claims LogAppendTime: the header's maximum."""
+        return self.batch.max_timestamp if self.batch.is_log_append_time else None
+
+    def describe(self, finding: Finding) -> BadRecord:
+        """The refused record behind a finding."""
+        index, reason, delta, offset_delta, key_size, value_size = finding
+        claimed = self.time_of_all()
+        timestamp = claimed if claimed is not None else as_long(self.batch.base_timestamp + delta)
+        offset = self.batch.base_offset + offset_delta
+        if reason == scan.NULL_KEY:
+            text = wording.key_missing(self.topic, self.partition)
+            return BadRecord(index, timestamp, Reason.NULL_KEY, text)
+        breach = self.window.breach(timestamp) if self.window is not None else None
+        if breach is not None and self.window is not None:
+            text = wording.timestamp_out_of_range(timestamp, offset, self.window.earliest, self.window.latest)
+            return BadRecord(index, timestamp, breach, text)
+        render = wording.default_record if self.batch.codec_id == Codec.NONE else wording.partial_record
+        text = wording.log_append_time_claimed(render(offset, timestamp, key_size, value_size))
+        return BadRecord(index, timestamp, Reason.TIMESTAMP_TYPE, text)
+
+    def look_for(self, compacted: bool) -> int:
+        """What the scan has to look for in this batch."""
+        keys = scan.NULL_KEY if compacted else 0
+        claimed = self.time_of_all()
+        if claimed is None:
+            return keys | (scan.OUT_OF_WINDOW if self.window is not None else 0)
+        if self.window is None or claimed == NO_TIMESTAMP or self.window.breach(claimed) is not None:
+            return keys | scan.EVERY_RECORD
+        return keys

@@ -1,0 +1,62 @@
+"""What a batch's header alone can get refused for, in a broker's order (broker-behaviour, C and D.1 to D.2)."""
+
+from protocol.errors import ErrorCode
+from protocol.records.codec import Codec
+from protocol.records.record_batch import (
+    HEADER_BYTES,
+    RecordBatch,
+    attributes_low_byte,
+    has_valid_crc,
+    magic_at,
+    next_batch_end,
+    read_record_batch,
+)
+from validation.policy import TopicPolicy
+from validation.verdict import Reason, Refused
+
+_ZSTD_SINCE = 7
+_CODEC_MASK = 0x07
+
+
+def check_request_rules(records: memoryview, first_end: int | None, version: int) -> Refused | None:
+    """Produce v3 and later: exactly one whole batch, of magic 2, and zstd only from v7.
+
+    Raises CorruptBatch when a second batch is damaged.
+    """
+    if first_end is None:
+        return Refused(ErrorCode.INVALID_RECORD, Reason.NO_BATCH)
+    if magic_at(records, 0) != 2:
+        return Refused(ErrorCode.INVALID_RECORD, Reason.MAGIC)
+    if version < _ZSTD_SINCE and attributes_low_byte(records, 0) & _CODEC_MASK == Codec.ZSTD:
+        return Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, Reason.CODEC)
+    if next_batch_end(records, first_end) is not None:
+        return Refused(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES)
+    return None
+
+
+def check_stored_form(records: memoryview, start: int, end: int, policy: TopicPolicy) -> Refused | RecordBatch:
+    """A magic 2 batch as the log sees it before its records: base offset, size, CRC, codec."""
+    if int.from_bytes(records[start : start + 8], "big", signed=True) != 0:
+        return Refused(ErrorCode.INVALID_RECORD, Reason.BASE_OFFSET)
+    if policy.max_message_bytes is not None and end - start > policy.max_message_bytes:
+        return Refused(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE)
+    if end - start < HEADER_BYTES:
+        return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.CRC)
+    batch = read_record_batch(records, start, end)
+    if not has_valid_crc(records, batch):
+        return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.CRC, records=max(batch.record_count, 0))
+    if batch.codec_id > Codec.ZSTD:
+        return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CODEC)
+    return batch
+
+
+def check_header(batch: RecordBatch) -> Refused | None:
+    """Counts, control batches and sequences of a magic 2 batch (KIP-98)."""
+    count = batch.record_count
+    if batch.last_offset_delta + 1 <= 0 or count <= 0 or batch.last_offset_delta + 1 != count:
+        return Refused(ErrorCode.INVALID_RECORD, Reason.COUNT, records=max(count, 0))
+    if batch.is_control:
+        return Refused(ErrorCode.INVALID_RECORD, Reason.CONTROL_BATCH, records=count)
+    if batch.has_producer_id and batch.base_sequence < 0:
+        return Refused(ErrorCode.INVALID_RECORD, Reason.SEQUENCE, records=count)
+    return None

@@ -1,0 +1,67 @@
+"""What a judgement says about one partition's records."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from protocol.errors import ErrorCode
+
+
+class Reason(StrEnum):
+    """Why something was refused, for logs, metrics and violation events (docs/violations.md)."""
+
+    TIMESTAMP_BEFORE = "timestamp too far behind"
+    TIMESTAMP_AFTER = "timestamp too far ahead"
+    TIMESTAMP_TYPE = "producer claims LogAppendTime"
+    NULL_KEY = "null key on a compacted topic"
+    INNER_MAGIC = "inner message of another magic"
+    NESTED_COMPRESSION = "compressed message within a compressed one"
+    NO_BATCH = "no whole record batch"
+    MAGIC = "wrong or unknown magic"
+    TWO_BATCHES = "more than one batch"
+    BASE_OFFSET = "base offset is not 0"
+    TOO_LARGE = "batch larger than max.message.bytes"
+    CRC = "CRC mismatch or batch shorter than its header"
+    CODEC = "unknown codec, or zstd in a version that has none"
+    DAMAGED_PAYLOAD = "payload does not decompress"
+    DECOMPRESSION_LIMIT = "payload decompresses to more than is allowed"
+    COUNT = "record count and offsets disagree"
+    CONTROL_BATCH = "control batch from a client"
+    SEQUENCE = "producer id without a sequence"
+    STRUCTURE = "records do not follow the format"
+    PRODUCER_IDS = "transactional batches of more than one producer"
+    UNKNOWN_TOPIC_ID = "topic id that no broker could name"
+
+
+@dataclass(frozen=True, slots=True)
+class BadRecord:
+    """One refused record: its position in the batch, its time (int64 ms), why, and the text the client gets."""
+
+    index: int
+    timestamp: int
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The records are good. `ahead_ms`: how far the latest is ahead of the broker's time (negative: behind)."""
+
+    records: int
+    ahead_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The records are refused; code, message and record errors are what a broker would answer.
+
+    `bad_records` is ascending; `records` is the batch's own count, 0 where it cannot be known.
+    """
+
+    code: ErrorCode
+    reason: Reason
+    message: str | None = None
+    bad_records: tuple[BadRecord, ...] = ()
+    records: int = 0
+
+
+Verdict = Accepted | Refused
