@@ -5,6 +5,7 @@ number. Values are read as YAML, so numbers and [lists] work.
 """
 
 from collections.abc import Mapping
+from itertools import pairwise
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
@@ -35,8 +36,10 @@ def _resolve(parts: list[str], variable: str, source: Source) -> Path | None:
     for part in parts:
         annotation = _unwrapped(annotation)
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            keys = {_spelled(field.alias or name): (field.alias or name, field.annotation)
-                    for name, field in annotation.model_fields.items()}
+            keys = {
+                _spelled(field.alias or name): (field.alias or name, field.annotation)
+                for name, field in annotation.model_fields.items()
+            }
             if part.lower() not in keys:
                 hint = nearest(part.lower(), keys)
                 close = f"; did you mean {hint.upper()}?" if hint else ""
@@ -71,7 +74,7 @@ def _put(source: Source, path: Path, text: str, variable: str) -> None:
     except yaml.YAMLError:
         value = text
     node: Any = source.data
-    for part, following in zip(path, path[1:], strict=False):
+    for part, following in pairwise(path):
         node = _child(node, part, [] if isinstance(following, int) and path[0] == "topics" else {})
         if node is None:
             source.problems.append(Problem("", place, "the items of a list must be given in order, from 0"))

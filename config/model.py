@@ -24,7 +24,8 @@ class _Section(BaseModel):
 
 class Upstream(_Section):
     """The cluster behind the proxy. `brokers` names addresses by node id, for clusters that tell them only to
-    clients that have logged in; they are otherwise learnt."""
+    clients that have logged in; they are otherwise learnt.
+    """
 
     bootstrap: tuple[Address, ...] = Field(min_length=1)
     brokers: dict[int, Address] = Field(default_factory=dict)

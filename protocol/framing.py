@@ -20,7 +20,7 @@ _FIRST_BUFFER_BYTES = 1 << 20
 class Disposition(Enum):
     """What to do with a frame whose head is known."""
 
-    PASS = "hand its bytes on as they arrive"
+    STREAM = "hand its bytes on as they arrive"
     GATHER = "collect it whole"
 
 

@@ -6,7 +6,8 @@ the same request without some of its partitions, every byte of the others as it 
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from struct import Struct, error as StructError
+from struct import Struct
+from struct import error as StructError
 
 from protocol.errors import MalformedMessage
 from protocol.headers import skip_tagged_fields
@@ -20,7 +21,6 @@ _UUID_BYTES = 16
 FLEXIBLE_SINCE = 9
 TRANSACTIONAL_ID_SINCE = 3
 TOPIC_ID_SINCE = 13
-
 
 
 @dataclass(slots=True)

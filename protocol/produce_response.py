@@ -6,7 +6,8 @@ its partitions' bytes, so that refused partitions can be put beside them without
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from struct import Struct, error as StructError
+from struct import Struct
+from struct import error as StructError
 
 from protocol.errors import ErrorCode, MalformedMessage
 from protocol.headers import build_response_header, skip_tagged_fields
@@ -81,7 +82,7 @@ def build_answer(
     topics: Iterable[tuple[TopicKey, list[bytes]]],
     tail: bytes | None = None,
 ) -> bytes:
-    """A whole answer frame (without size) from each topic's partition entries; `tail` is a broker's, if there is one."""
+    """An answer frame (without size) from each topic's partition entries; `tail` is a broker's, if there is one."""
     flexible = version >= _FLEXIBLE_SINCE
     tags = b"\0" if flexible else b""
     topic_parts: list[bytes] = []

@@ -5,7 +5,8 @@ without cluster operations. All are flexible.
 """
 
 from collections.abc import Iterator
-from struct import Struct, error as StructError
+from struct import Struct
+from struct import error as StructError
 
 from protocol.errors import MalformedMessage
 from protocol.headers import skip_tagged_fields

@@ -72,7 +72,8 @@ class AdminServer:
     def _app(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         match environ["PATH_INFO"]:
             case "/metrics":
-                return self._metrics(environ, start_response)
+                body: Iterable[bytes] = self._metrics(environ, start_response)
+                return body
             case "/livez":
                 return _state(self._health.not_live(), start_response)
             case "/readyz":

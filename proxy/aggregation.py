@@ -29,7 +29,7 @@ class Aggregator:
     def note(self, key: Hashable, details: dict[str, Any], records: int, now: float) -> None:
         """Something of kind `key` happened; `details` go into the line."""
         if key not in self._kinds and len(self._kinds) >= _MAX_KINDS:
-            key, details = None, {name: "many different" for name in details}
+            key, details = None, dict.fromkeys(details, "many different")
         kind = self._kinds.get(key)
         if kind is None:
             self._kinds[key] = _Kind(now, 0, 0, details)

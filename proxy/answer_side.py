@@ -24,11 +24,11 @@ class BrokerSide:
         exchange = self._session.queue.pop_awaited()
         if exchange is None:
             raise MalformedMessage("the broker sent an answer that nothing asked for")
-        if exchange.correlation_id is not None:
-            if size < CORRELATION_ID_BYTES or read_correlation_id(head) != exchange.correlation_id:
-                raise MalformedMessage(f"the broker's answer is not to request {exchange.correlation_id}")
+        asked = exchange.correlation_id
+        if asked is not None and (size < CORRELATION_ID_BYTES or read_correlation_id(head) != asked):
+            raise MalformedMessage(f"the broker's answer is not to request {asked}")
         self._finish = exchange.finish
-        return Disposition.PASS if exchange.finish is None else Disposition.GATHER
+        return Disposition.STREAM if exchange.finish is None else Disposition.GATHER
 
     def on_pass(self, data: memoryview) -> None:
         """Bytes of an answer that needs nothing."""

@@ -20,7 +20,8 @@ app = typer.Typer(
 )
 
 _Upstream = Annotated[
-    list[str] | None, typer.Option("--upstream", metavar="HOST:PORT", help="A broker to bootstrap from; may be repeated.")
+    list[str] | None,
+    typer.Option("--upstream", metavar="HOST:PORT", help="A broker to bootstrap from; may be repeated."),
 ]
 _Listen = Annotated[str | None, typer.Option("--listen", metavar="HOST:PORT", help="Where clients bootstrap.")]
 

@@ -206,5 +206,3 @@ class Connection(asyncio.BufferedProtocol):
 def new_shared_buffer() -> memoryview:
     """The read buffer that all connections of one event loop share."""
     return memoryview(bytearray(READ_BUFFER_BYTES))
-
-

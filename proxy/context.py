@@ -1,5 +1,6 @@
 """What all sessions of one proxy share. Built once by the server; sessions only read it."""
 
+import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -38,3 +39,17 @@ class ProxyContext:
     now_ms: Callable[[], int]
     read_buffer: memoryview
     sessions: "set[Session]" = field(default_factory=set)
+    _session_ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def ended(self, session: "Session") -> None:
+        """A session is over."""
+        if session in self.sessions:
+            self.sessions.discard(session)
+            self.tally.connections_closed += 1
+            self._session_ended.set()
+
+    async def all_ended(self) -> None:
+        """Wait until no session is left."""
+        while self.sessions:
+            self._session_ended.clear()
+            await self._session_ended.wait()

@@ -32,7 +32,7 @@ class Discovered:
 
 async def look_at_cluster(addresses: Sequence[HostPort], timeout_seconds: float) -> Discovered:
     """Ask the first address that answers."""
-    reasons = []
+    reasons: list[str] = []
     for address in addresses:
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -58,7 +58,9 @@ async def _ask(address: HostPort) -> dict[int, HostPort] | None:
         if version < _NO_TOPICS_SINCE:
             return None
         try:
-            answer = await _call(reader, writer, ApiKey.METADATA, version, metadata.REQUEST.build({"topics": []}, version))
+            answer = await _call(
+                reader, writer, ApiKey.METADATA, version, metadata.REQUEST.build({"topics": []}, version)
+            )
         except (EOFError, ConnectionError):
             return None  # a broker that wants a login closes the connection
         head, _ = metadata.RESPONSE_HEAD.parse(answer, version)

@@ -65,14 +65,20 @@ class TallyCollector(Collector):
         for name, text, value in (
             ("connections", "Client connections accepted.", tally.connections_opened),
             ("bad_clients", "Connections closed because of what the client sent.", tally.bad_clients),
-            ("upstream_failures", "Client connections for which no upstream broker could be reached.",
-             tally.upstream_failures),
+            (
+                "upstream_failures",
+                "Client connections for which no upstream broker could be reached.",
+                tally.upstream_failures,
+            ),
             ("produce_requests", "Produce requests judged.", tally.produce_requests),
             ("accepted_batches", "Partitions' batches found good.", tally.accepted_partitions),
             ("accepted_records", "Records in batches found good.", tally.accepted_records),
             ("violations_dropped", "Violation events lost because their queue was full.", tally.violations_dropped),
-            ("acks_0_closed", "Connections closed after a refusal that acks=0 leaves no answer for.",
-             tally.closed_acks_0),
+            (
+                "acks_0_closed",
+                "Connections closed after a refusal that acks=0 leaves no answer for.",
+                tally.closed_acks_0,
+            ),
         ):
             yield CounterMetricFamily(f"sluicegate_{name}", text, value=value)
         refused = CounterMetricFamily("sluicegate_refused_batches", "Batches refused.", labels=["topic", "error"])

@@ -97,7 +97,7 @@ class Observer:
         }
         if refused.bad_records:
             first = refused.bad_records[0]
-            details |= {"record": first.index, "timestamp": first.timestamp}
+            details |= {"record": first.index, "record_timestamp": first.timestamp}
             details["diagnosis"] = diagnose(first.timestamp, now_ms)
         key = (identity.client_id, name, refused.reason)
         self._refusals.note(key, details, max(1, len(refused.bad_records)), time.monotonic())

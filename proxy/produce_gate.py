@@ -121,18 +121,14 @@ class ProduceGate:
             return None
         return partial(self._rewrite_endpoints, request, header)
 
-    def _rewrite_endpoints(
-        self, request: ProduceRequest, header: RequestHeader, frame: bytearray
-    ) -> bytes | bytearray:
+    def _rewrite_endpoints(self, request: ProduceRequest, header: RequestHeader, frame: bytearray) -> bytes | bytearray:
         answer = walk_produce_answer(frame, request.version, response_body_at(frame, 1))
         if not answer.has_node_endpoints:
             return frame
         tail = self._session.context.rewriter.produce_tail(answer.tail, request.version)
         return answer_for(request, JudgedRequest(), header.correlation_id, answer, tail)
 
-    def _merge(
-        self, request: ProduceRequest, header: RequestHeader, judged: JudgedRequest, frame: bytearray
-    ) -> bytes:
+    def _merge(self, request: ProduceRequest, header: RequestHeader, judged: JudgedRequest, frame: bytearray) -> bytes:
         header_version = 1 if request.version >= _FLEXIBLE_SINCE else 0
         answer = walk_produce_answer(frame, request.version, response_body_at(frame, header_version))
         tail = answer.tail

@@ -88,11 +88,11 @@ class ClientSide:
         match api.treatment:
             case Treatment.OPAQUE:
                 session.queue.add(Exchange(correlation_id))
-                return Disposition.PASS
+                return Disposition.STREAM
             case Treatment.REWRITE:
                 finish = partial(session.context.rewriter.rewrite, api.key, version)
                 session.queue.add(Exchange(correlation_id, finish))
-                return Disposition.PASS
+                return Disposition.STREAM
             case Treatment.JUDGE:
                 self._on_gathered = partial(self._produce, api, version)
             case Treatment.NEGOTIATE:

@@ -79,7 +79,7 @@ class AnswerRewriter:
         for coordinator in coordinators:
             if coordinator["node_id"] != _NO_NODE:
                 self._point_to_us(coordinator)
-        return frame[:body_at] + find_coordinator.RESPONSE.build(value, version)
+        return bytes(frame[:body_at]) + find_coordinator.RESPONSE.build(value, version)
 
     def _point_to_us(self, coordinator: dict[str, Any]) -> None:
         offered = self._book.advertise(coordinator["node_id"], coordinator["host"], coordinator["port"])
@@ -92,7 +92,7 @@ class AnswerRewriter:
     def _describe_cluster(self, frame: bytearray, version: int, body_at: int) -> bytes:
         value = describe_cluster.RESPONSE.parse(memoryview(frame)[body_at:], version)
         value["brokers"] = self._offered(value["brokers"], "broker_id")
-        return frame[:body_at] + describe_cluster.RESPONSE.build(value, version)
+        return bytes(frame[:body_at]) + describe_cluster.RESPONSE.build(value, version)
 
     def _share_fetch(self, frame: bytearray, version: int, body_at: int) -> bytes:
         return self._node_endpoints(share_fetch.RESPONSE, frame, version, body_at)
@@ -105,7 +105,7 @@ class AnswerRewriter:
         if not value["node_endpoints"]:
             return bytes(frame)
         value["node_endpoints"] = self._offered(value["node_endpoints"], "node_id")
-        return frame[:body_at] + schema.build(value, version)
+        return bytes(frame[:body_at]) + schema.build(value, version)
 
     def _offered(self, brokers: list[dict[str, Any]], id_field: str) -> list[dict[str, Any]]:
         pairs = [(b, self._book.advertise(b[id_field], b["host"], b["port"])) for b in brokers]
@@ -127,7 +127,7 @@ def cut_down_versions(version: int, frame: bytearray) -> bytes:
         if api is not None and offered["min_version"] <= api.max_version:
             kept.append({**offered, "max_version": min(offered["max_version"], api.max_version)})
     value["api_keys"] = kept
-    return frame[:body_at] + api_versions.RESPONSE.build(value, version)
+    return bytes(frame[:body_at]) + api_versions.RESPONSE.build(value, version)
 
 
 def unsupported_api_versions(correlation_id: int) -> bytes:
@@ -135,5 +135,3 @@ def unsupported_api_versions(correlation_id: int) -> bytes:
     ours = {"api_key": ApiKey.API_VERSIONS, "min_version": 0, "max_version": APIS[ApiKey.API_VERSIONS].max_version}
     body = {"error_code": ErrorCode.UNSUPPORTED_VERSION, "api_keys": [ours]}
     return build_response_header(correlation_id, 0) + api_versions.RESPONSE.build(body, 0)
-
-

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import structlog
@@ -100,9 +101,9 @@ class Server:
         await self._listeners.close()
         for session in list(context.sessions):
             session.drain()
-        deadline = time.monotonic() + self._config.drain_seconds
-        while context.sessions and time.monotonic() < deadline:
-            await asyncio.sleep(0.05)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._config.drain_seconds):
+                await context.all_ended()
         left = len(context.sessions)
         for session in list(context.sessions):
             session.close_now()
@@ -122,9 +123,7 @@ class Server:
         names = TopicNames()
         policies = policies_of(config)
         violations = self._open_violations()
-        observer = Observer(
-            self.tally, policies, names.by_id, _now_ms, violations, config.violations.max_records
-        )
+        observer = Observer(self.tally, policies, names.by_id, _now_ms, violations, config.violations.max_records)
         return ProxyContext(
             limits=config.limits,
             connect_timeout_seconds=config.upstream.connect_timeout_seconds,

@@ -162,9 +162,7 @@ class Session:
             self._connecting.cancel()
         if self._linger is not None:
             self._linger.cancel()
-        if self in self.context.sessions:
-            self.context.sessions.discard(self)
-            self.context.tally.connections_closed += 1
+        self.context.ended(self)
 
     def _say_goodbye_to_broker(self) -> None:
         """No more requests will come; answers under way may still arrive, for a bounded time."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
+from protocol.api import APIS, ApiKey
 from protocol.errors import MalformedMessage
 from protocol.headers import build_request_header, response_body_at
 from protocol.messages import metadata
-from protocol.api import APIS, ApiKey
 
 _MAX_KNOWN = 100_000
 _ASKED_VERSION = 12  # the first that answers for ids alone

@@ -33,9 +33,7 @@ class Submission:
     version: int
 
 
-def judge_partition(
-    submission: Submission, policy: TopicPolicy, limits: JudgementLimits, now_ms: int
-) -> Verdict:
+def judge_partition(submission: Submission, policy: TopicPolicy, limits: JudgementLimits, now_ms: int) -> Verdict:
     """The verdict on one partition at `now_ms`."""
     records = submission.records if submission.records is not None else memoryview(b"")
     try:
@@ -72,9 +70,7 @@ def _judge_records(
         plain = decompress(codec, records[start:end], limit)
         if plain.failure is Failure.OVER_LIMIT:
             text = wording.decompression_limit(submission.topic, submission.partition, limit)
-            return Refused(
-                ErrorCode.INVALID_RECORD, Reason.DECOMPRESSION_LIMIT, text, records=batch.record_count
-            )
+            return Refused(ErrorCode.INVALID_RECORD, Reason.DECOMPRESSION_LIMIT, text, records=batch.record_count)
         payload, start, end, failure = memoryview(plain.data), 0, len(plain.data), plain.failure
 
     window = window_of(policy, now_ms)
@@ -82,9 +78,7 @@ def _judge_records(
     bounds = (0, 0, 0, 0) if window is None else window.as_scanned(batch.base_timestamp)
     framed = codec is Codec.NONE
     look_for = errors.look_for(policy.compacted)
-    outcome, read, latest, bad = scan.scan_records(
-        payload, start, end, batch.record_count, framed, look_for, *bounds
-    )
+    outcome, read, latest, bad = scan.scan_records(payload, start, end, batch.record_count, framed, look_for, *bounds)
     broken = _broken(outcome, failure)
     if broken is not None:
         return Refused(*broken, records=batch.record_count)

@@ -17,9 +17,7 @@ def timestamp_out_of_range(timestamp: int, offset: int, earliest: int, latest: i
 
 def log_append_time_claimed(record: str) -> str:
     """`record` is the broker's own rendering of it."""
-    return (
-        f"Invalid timestamp type in message {record}. Producer should not set timestamp type to LogAppendTime."
-    )
+    return f"Invalid timestamp type in message {record}. Producer should not set timestamp type to LogAppendTime."
 
 
 def key_missing(topic: str, partition: int) -> str:

@@ -15,9 +15,8 @@ from typing import Any
 from construct import Construct, ConstructError
 
 from protocol.errors import MalformedMessage, SchemaMisuse
-from protocol.messages.wire_types import Body, BodyField, Items, Optional, Sized, TaggedField
 from protocol.messages.wire_types import BOOL as _BOOL
-from protocol.messages.wire_types import INTEGERS, UUID_BYTES
+from protocol.messages.wire_types import INTEGERS, UUID_BYTES, Body, BodyField, Items, Optional, Sized, TaggedField
 
 Value = dict[str, Any]
 _REQUIRED: Any = object()

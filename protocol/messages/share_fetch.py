@@ -78,7 +78,9 @@ RESPONSE = MessageSchema(
                     Field("records", RECORDS, nullable_since=0),
                     Field(
                         "acquired_records",
-                        array(Field("first_offset", INT64), Field("last_offset", INT64), Field("delivery_count", INT16)),
+                        array(
+                            Field("first_offset", INT64), Field("last_offset", INT64), Field("delivery_count", INT16)
+                        ),
                     ),
                 ),
             ),

@@ -104,7 +104,7 @@ def _gzip(data: memoryview, output: _Output) -> None:
                 if not piece and not member.eof and not rest:
                     raise _Damaged
                 output.add(piece)
-        except isal_zlib.error as error:
+        except isal_zlib.error as error:  # type: ignore[misc]  # its stub calls it an object
             raise _Damaged from error
         rest = member.unused_data
         if not rest.startswith(b"\x1f\x8b"):  # what is no further member is ignored, as Java's GZIPInputStream does

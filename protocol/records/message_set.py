@@ -7,7 +7,8 @@ holds messages in its value; magic 0 has no time, magic 1 keeps it in ms.
 """
 
 from dataclasses import dataclass
-from struct import Struct, error as StructError
+from struct import Struct
+from struct import error as StructError
 from zlib import crc32
 
 _OVERHEAD = Struct(">qi")

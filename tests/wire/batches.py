@@ -47,7 +47,9 @@ def record(rec: Rec, index: int, base_timestamp: int) -> bytes:
     headers = b"".join(sized(name) + sized(value) for name, value in rec.headers)
     delta = rec.timestamp - base_timestamp
     delta = (delta + 2**63) % 2**64 - 2**63
-    body = b"\0" + varint(delta) + varint(index) + sized(rec.key) + sized(rec.value) + varint(len(rec.headers)) + headers
+    body = (
+        b"\0" + varint(delta) + varint(index) + sized(rec.key) + sized(rec.value) + varint(len(rec.headers)) + headers
+    )
     return varint(len(body)) + body
 
 

@@ -1,0 +1,3 @@
+"""What every test has at hand."""
+
+pytest_plugins = ["tests.broker.fixtures"]

@@ -1,0 +1,143 @@
+"""Kafka's message definitions, as they lie in the kafka-clients jar, and random values that follow them."""
+
+import json
+import random
+import re
+import zipfile
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from tests.oracle.kafka_java import kafka_folder
+from tests.wire.batches import Rec, batch
+
+_INTEGER_BITS = {"int8": 8, "int16": 16, "uint16": 16, "int32": 32, "int64": 64}
+
+
+@dataclass(frozen=True)
+class Versions:
+    """A range as Kafka writes it: `0+`, `3-7`, `2`, `none`."""
+
+    low: int
+    high: int
+
+    def __contains__(self, version: int) -> bool:
+        return self.low <= version <= self.high
+
+
+def versions(text: str | None) -> Versions:
+    if not text or text == "none":
+        return Versions(1, 0)
+    if text.endswith("+"):
+        return Versions(int(text[:-1]), 32767)
+    low, _, high = text.partition("-")
+    return Versions(int(low), int(high or low))
+
+
+@cache
+def definition(release: str, name: str) -> dict[str, Any]:
+    """The definition of a message in one Kafka release."""
+    jar = kafka_folder(release) / f"kafka-clients-{release}.jar"
+    text = zipfile.ZipFile(jar).read(f"common/message/{name}.json").decode()
+    found: dict[str, Any] = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
+    return found
+
+
+class RandomMessage:
+    """Random values of a message in one version: `ours` with our names, `kafka` as Kafka's JSON shows it."""
+
+    def __init__(self, release: str, name: str, version: int, seed: int, number: "Number | None" = None) -> None:
+        self._random = random.Random(f"{name} {version} {seed}")
+        self._number = number or any_number
+        self._version = version
+        spec = definition(release, name)
+        self._structs = {s["name"]: s["fields"] for s in spec.get("commonStructs", [])}
+        self.ours, self.kafka = self._struct(spec["fields"])
+
+    def _struct(self, fields: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+        ours: dict[str, Any] = {}
+        kafka: dict[str, Any] = {}
+        for spec in fields:
+            if self._version not in versions(spec["versions"]):
+                continue
+            name, camel = snake(spec["name"]), spec["name"][0].lower() + spec["name"][1:]
+            tagged = self._version in versions(spec.get("taggedVersions"))
+            if tagged and self._random.random() < 0.4:
+                continue  # left at its default, which is not on the wire
+            value, shown = self._value(spec)
+            if tagged and self._is_default(spec, value):
+                continue
+            ours[name] = value
+            if spec["type"] == "records":
+                kafka[camel + "SizeInBytes"] = 0 if value is None else len(value)
+            else:
+                kafka[camel] = shown
+        return ours, kafka
+
+    def _is_default(self, spec: dict[str, Any], value: Any) -> bool:
+        """Whether a tagged value is left off the wire because it says nothing."""
+        if isinstance(value, dict):
+            fields = spec.get("fields") or self._structs[spec["type"]]
+            return all(self._is_default(f, value[snake(f["name"])]) for f in fields if snake(f["name"]) in value)
+        plain = {"bool": "false", "string": "", "uuid": bytes(16)}.get(spec["type"], "0")
+        default = spec.get("default", plain)
+        if value is None:
+            return default == "null"
+        return value in ([], default) or str(value).lower() == str(default).lower()
+
+    def _value(self, spec: dict[str, Any]) -> tuple[Any, Any]:
+        nullable = self._version in versions(spec.get("nullableVersions"))
+        if nullable and self._random.random() < 0.3 and spec["type"] != "records":
+            return None, None
+        kind: str = spec["type"]
+        if kind.startswith("[]"):
+            items = [
+                self._value({**spec, "type": kind[2:], "nullableVersions": None})
+                for _ in range(self._random.randint(0, 3))
+            ]
+            unique = self._distinct(items, spec)
+            return [ours for ours, _ in unique], [kafka for _, kafka in unique]
+        if kind in _INTEGER_BITS:
+            number = self._number(self._random, spec["name"], _INTEGER_BITS[kind])
+            return number, number
+        match kind:
+            case "bool":
+                flag = self._random.random() < 0.5
+                return flag, flag
+            case "string":
+                text = "".join(self._random.choices("abcXYZ.-_09é日", k=self._random.choice((0, 1, 7, 200))))
+                return text, text
+            case "bytes":
+                data = self._random.randbytes(self._random.choice((0, 1, 300)))
+                return data, b64encode(data).decode()
+            case "uuid":
+                data = self._random.randbytes(16)
+                return data, urlsafe_b64encode(data).rstrip(b"=").decode()
+            case "records":
+                data = batch([Rec(self._random.randrange(2**41), value=self._random.randbytes(50)) for _ in range(3)])
+                return data, None
+        return self._struct(spec.get("fields") or self._structs[kind])
+
+    def _distinct(self, items: list[tuple[Any, Any]], spec: dict[str, Any]) -> list[tuple[Any, Any]]:
+        """Kafka keeps arrays of structs with map keys as sets: equal keys would be dropped."""
+        keys = [snake(f["name"]) for f in spec.get("fields") or () if f.get("mapKey")]
+        if not keys:
+            return items
+        return list({tuple(repr(ours.get(k)) for k in keys): (ours, kafka) for ours, kafka in items}.values())
+
+
+Number = Callable[[random.Random, str, int], int]
+"""Chooses an integer for a field, given its name and its size in bits."""
+
+
+def any_number(chance: random.Random, _field: str, bits: int) -> int:
+    """Any integer, extremes often."""
+    top = 2 ** (bits - 1) - 1
+    return chance.choice((0, 1, -1, top, -top - 1, chance.randint(-top, top)))
+
+
+def snake(name: str) -> str:
+    """`ThrottleTimeMs` -> `throttle_time_ms`."""
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()

@@ -1,0 +1,79 @@
+"""Every message schema, in every version it knows, against Kafka's own Java classes: both directions, byte for byte."""
+
+import importlib
+from typing import Any
+
+import pytest
+
+from protocol.messages.schema import MessageSchema
+from tests.oracle.definitions import RandomMessage, definition, versions
+from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD, ask_kafka
+
+APIS = {
+    "api_versions": "ApiVersions",
+    "describe_cluster": "DescribeCluster",
+    "describe_configs": "DescribeConfigs",
+    "fetch": "Fetch",
+    "find_coordinator": "FindCoordinator",
+    "metadata": "Metadata",
+    "produce": "Produce",
+    "sasl_authenticate": "SaslAuthenticate",
+    "sasl_handshake": "SaslHandshake",
+    "share_acknowledge": "ShareAcknowledge",
+    "share_fetch": "ShareFetch",
+}
+SEEDS = range(12)
+
+
+def schemas() -> list[tuple[str, MessageSchema]]:
+    found = []
+    for module, api in APIS.items():
+        messages = importlib.import_module(f"protocol.messages.{module}")
+        found += [(f"{api}Request", messages.REQUEST), (f"{api}Response", messages.RESPONSE)]
+    return found
+
+
+def says(parsed: Any, expected: Any) -> bool:
+    """Whether a parsed value holds all of the expected one; what was left at its default may be there besides."""
+    if isinstance(expected, dict):
+        return all(name in parsed and says(parsed[name], value) for name, value in expected.items())
+    if isinstance(expected, list):
+        return len(parsed) == len(expected) and all(map(says, parsed, expected))
+    return bool(parsed == expected)
+
+
+def release_of(name: str, version: int) -> str:
+    """The Kafka release that knows this version: 3.9.1 for those that 4.0 removed."""
+    return KAFKA_NEW if version in versions(definition(KAFKA_NEW, name)["validVersions"]) else KAFKA_OLD
+
+
+@pytest.mark.parametrize("release", [KAFKA_NEW, KAFKA_OLD])
+def test_kafka_reads_what_we_write_and_we_read_what_kafka_writes(release: str) -> None:
+    cases = [
+        (name, schema, version, RandomMessage(release, name, version, seed))
+        for name, schema in schemas()
+        for version in schema.versions
+        if release_of(name, version) == release
+        for seed in SEEDS
+    ]
+    assert cases
+    written = [schema.build(message.ours, version) for _, schema, version, message in cases]
+
+    answers = ask_kafka(release, [(name, v, data) for (name, _, v, _), data in zip(cases, written, strict=True)])
+
+    assert len(answers) == len(cases)
+    for (name, schema, version, message), ours, answer in zip(cases, written, answers, strict=True):
+        where = f"{name} v{version}"
+        assert not isinstance(answer, str), f"{where}: Kafka cannot read it: {answer}"
+        theirs, understood = answer
+        assert theirs == ours, f"{where}: Kafka writes other bytes"
+        assert understood == message.kafka, f"{where}: Kafka understands something else"
+        assert says(schema.parse(theirs, version), message.ours), f"{where}: we understand something else"
+
+
+def test_every_version_is_covered() -> None:
+    for name, schema in schemas():
+        for version in schema.versions:
+            release = release_of(name, version)
+            assert version in versions(definition(release, name)["validVersions"]), f"{name} v{version}"
+            assert definition(release, name)["flexibleVersions"] in (f"{schema.flexible_since}+", "none")

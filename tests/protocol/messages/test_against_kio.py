@@ -1,0 +1,58 @@
+"""The same messages against kio, a second independent implementation: what we write it reads, and writes again."""
+
+import random
+from io import BytesIO
+from typing import Any
+
+import pytest
+from kio.index import UnknownEntity, load_request_schema, load_response_schema
+from kio.serial import entity_reader, entity_writer
+
+from protocol.api import APIS
+from protocol.messages.schema import MessageSchema
+from tests.oracle.definitions import RandomMessage, any_number
+from tests.oracle.kafka_java import KAFKA_NEW
+from tests.protocol.messages.test_against_kafka import release_of, says, schemas
+
+KEYS = {api.name: api.key for api in APIS.values()}
+SEEDS = range(6)
+ERROR_CODES = (0, 2, 3, 6, 32, 87, 100)
+
+
+def kio_number(chance: random.Random, field: str, bits: int) -> int:
+    """kio turns error codes into an enum and times in ms into datetime and timedelta: it holds only what fits them."""
+    if field.endswith("ErrorCode"):
+        return chance.choice(ERROR_CODES)
+    if "time" in field.lower():
+        return chance.randrange(1, 2**31)
+    return any_number(chance, field, bits)
+
+
+def kio_type(name: str, version: int) -> Any:
+    load = load_request_schema if name.endswith("Request") else load_response_schema
+    return load(KEYS[name.removesuffix("Request").removesuffix("Response")], version)
+
+
+@pytest.mark.parametrize(("name", "schema"), schemas(), ids=lambda value: value if isinstance(value, str) else "")
+def test_kio_reads_and_writes_the_same_bytes(name: str, schema: MessageSchema) -> None:
+    compared = 0
+    for version in schema.versions:
+        if release_of(name, version) != KAFKA_NEW:
+            continue  # kio knows what Kafka 4 knows
+        try:
+            entity = kio_type(name, version)
+        except UnknownEntity:
+            continue
+        for seed in SEEDS:
+            message = RandomMessage(KAFKA_NEW, name, version, seed, kio_number)
+            ours = schema.build(message.ours, version)
+
+            value, size = entity_reader(entity)(ours, 0)
+            theirs = BytesIO()
+            entity_writer(entity)(theirs, value)
+
+            assert size == len(ours), f"{name} v{version}"
+            assert theirs.getvalue() == ours, f"{name} v{version}"
+            assert says(schema.parse(theirs.getvalue(), version), message.ours), f"{name} v{version}"
+            compared += 1
+    assert compared
