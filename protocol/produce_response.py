@@ -122,6 +122,8 @@ class _Walk:
                 entry_at = self._position
                 (index,) = _INT32.unpack_from(self._frame, entry_at)
                 self._skip_partition()
+                if self._position > len(self._frame):
+                    raise MalformedMessage(f"Produce answer v{self._version} ends within a partition")
                 entries[key, index] = bytes(self._frame[entry_at : self._position])
             self._skip_tags()
         tail = bytes(self._frame[self._position :])
@@ -151,7 +153,8 @@ class _Walk:
         self._skip_tags()
 
     def _skip_string(self) -> None:
-        self._position += max(0, self._read_length(_INT16))
+        length = self._read_length(_INT16)  # moves the position itself, so it must come first
+        self._position += max(0, length)
 
     def _read_count(self) -> int:
         return max(0, self._read_length(_INT32))

@@ -1,3 +1,15 @@
 """What every test has at hand."""
 
+from hypothesis import HealthCheck, Phase, settings
+
 pytest_plugins = ["tests.broker.fixtures"]
+
+# Shared, noisy machines: no deadline for a single example, and no long explanations of a failure.
+settings.register_profile(
+    "sluicegate",
+    deadline=None,
+    max_examples=100,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("sluicegate")

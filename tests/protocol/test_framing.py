@@ -1,0 +1,109 @@
+"""Frames out of a byte stream, however it is cut."""
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.errors import FrameSizeError
+from protocol.framing import Disposition, FrameReader, frame_of
+
+HEAD_BYTES = 8
+
+
+class Recorder:
+    """Gathers frames that start with G; lets the others stream through."""
+
+    def __init__(self) -> None:
+        self.streamed = bytearray()
+        self.gathered: list[bytes] = []
+        self.heads: list[tuple[int, bytes]] = []
+
+    def on_head(self, size: int, head: bytes) -> Disposition:
+        self.heads.append((size, head))
+        return Disposition.GATHER if head.startswith(b"G") else Disposition.STREAM
+
+    def on_pass(self, data: memoryview) -> None:
+        self.streamed += data
+
+    def on_frame(self, frame: bytearray) -> None:
+        self.gathered.append(bytes(frame))
+
+
+def feed(reader: FrameReader, data: bytes) -> None:
+    """As a connection does: into the frame being gathered where there is one, else through `receive`."""
+    while data:
+        view = reader.gathering_view()
+        if view is None:
+            data = data[reader.receive(memoryview(data)) :]
+        else:
+            count = min(len(view), len(data))
+            view[:count] = data[:count]
+            view.release()
+            reader.gathered(count)
+            data = data[count:]
+
+
+frames = st.lists(
+    st.sampled_from([b"G", b"S"]).flatmap(lambda kind: st.binary(max_size=60).map(lambda d: kind + d)) | st.just(b"")
+)
+
+
+@given(frames, st.lists(st.integers(1, 40)))
+def test_frames_come_out_whole_however_the_stream_is_cut(payloads: list[bytes], cuts: list[int]) -> None:
+    recorder = Recorder()
+    reader = FrameReader(recorder, HEAD_BYTES, 100)
+    stream = b"".join(map(frame_of, payloads))
+    while stream:
+        size = cuts.pop() if cuts else len(stream)
+        feed(reader, stream[:size])
+        stream = stream[size:]
+
+    assert recorder.gathered == [p for p in payloads if p.startswith(b"G")]
+    assert recorder.streamed == b"".join(frame_of(p) for p in payloads if not p.startswith(b"G"))
+    assert recorder.heads == [(len(p), p[:HEAD_BYTES]) for p in payloads]
+    assert not reader.mid_frame
+
+
+def test_a_gathered_frame_larger_than_its_first_buffer_comes_out_whole() -> None:
+    recorder = Recorder()
+    payload = b"G" + bytes(range(256)) * 12_000
+
+    feed(FrameReader(recorder, HEAD_BYTES, 10_000_000), frame_of(payload) + frame_of(b"S"))
+
+    assert recorder.gathered == [payload]
+    assert recorder.streamed == frame_of(b"S")
+
+
+def test_a_suspended_reader_stops_behind_the_frame() -> None:
+    recorder = Recorder()
+    reader = FrameReader(recorder, HEAD_BYTES, 100)
+    first, second = frame_of(b"Gfirst-frame"), frame_of(b"Gsecond-frame")
+    recorder.on_frame = lambda frame: (recorder.gathered.append(bytes(frame)), setattr(reader, "suspended", True))  # type: ignore[method-assign]
+
+    used = reader.receive(memoryview(first + second))
+
+    assert used == len(first)
+    assert recorder.gathered == [b"Gfirst-frame"]
+
+
+@pytest.mark.parametrize("size", [-1, -(2**31), 101, 2**31 - 1])
+def test_a_size_out_of_bounds_is_refused_with_its_first_bytes(size: int) -> None:
+    reader = FrameReader(Recorder(), HEAD_BYTES, 100)
+
+    with pytest.raises(FrameSizeError) as caught:
+        reader.receive(memoryview(struct.pack(">i", size) + b"something"))
+
+    assert caught.value.size == size
+    assert caught.value.head.startswith(struct.pack(">i", size))
+
+
+def test_a_large_claim_costs_no_memory_before_bytes_arrive() -> None:
+    reader = FrameReader(Recorder(), HEAD_BYTES, 2**31 - 1)
+
+    reader.receive(memoryview(struct.pack(">i", 2**31 - 1) + b"Gxxxxxxx"))
+
+    view = reader.gathering_view()
+    assert view is not None
+    assert len(view) <= 1 << 20

@@ -1,0 +1,103 @@
+"""The walk over Produce requests against the construct schema, which Kafka's own classes hold."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.errors import MalformedMessage
+from protocol.messages import produce
+from protocol.messages.schema import Value
+from protocol.produce_request import ProduceRequest, walk_produce_request
+
+HEADER = b"the header"
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> tuple[int, Value]:
+    version = draw(st.sampled_from(produce.VERSIONS))
+    names = st.text("abc.é", max_size=8)
+    partitions = st.lists(
+        st.fixed_dictionaries(
+            {"index": st.integers(-(2**31), 2**31 - 1), "records": st.none() | st.binary(max_size=40)}
+        ),
+        max_size=4,
+    )
+    topic = {"partition_data": partitions}
+    topic |= {"topic_id": st.binary(min_size=16, max_size=16)} if version >= 13 else {"name": names}
+    value: Value = {
+        "acks": draw(st.sampled_from((-1, 0, 1, 7))),
+        "timeout_ms": draw(st.integers(0, 2**31 - 1)),
+        "topic_data": draw(st.lists(st.fixed_dictionaries(topic), max_size=4)),
+    }
+    if version >= 3:
+        value["transactional_id"] = draw(st.none() | names)
+    if version >= 9 and draw(st.booleans()):
+        value["unknown_tags"] = {5: b"from a later version"}
+        for topic_value in value["topic_data"]:
+            topic_value["unknown_tags"] = {1: b"x", 7: b""}
+    return version, value
+
+
+def walk(value: Value, version: int) -> ProduceRequest:
+    frame = bytearray(HEADER + produce.REQUEST.build(value, version))
+    return walk_produce_request(frame, version, len(HEADER))
+
+
+@given(requests())
+def test_it_finds_what_the_schema_finds(case: tuple[int, Value]) -> None:
+    version, value = case
+
+    request = walk(value, version)
+
+    assert request.acks == value["acks"]
+    assert request.transactional_id == value.get("transactional_id")
+    found = [
+        {
+            **({"topic_id": t.topic_id} if version >= 13 else {"name": t.name}),
+            "partition_data": [
+                {
+                    "index": p.index,
+                    "records": None if p.records_at < 0 else bytes(request.frame[p.records_at : p.records_end]),
+                }
+                for p in t.partitions
+            ],
+        }
+        for t in request.topics
+    ]
+    assert found == [{k: v for k, v in topic.items() if k != "unknown_tags"} for topic in value["topic_data"]]
+
+
+@given(requests(), st.randoms(use_true_random=False))
+def test_without_some_partitions_the_rest_is_unchanged(case: tuple[int, Value], chance: random.Random) -> None:
+    version, value = case
+    places = [(t, p) for t, topic in enumerate(value["topic_data"]) for p in range(len(topic["partition_data"]))]
+    refused = {place for place in places if chance.random() < 0.5}
+
+    rest = b"".join(walk(value, version).without(refused))
+
+    expected_topics = []
+    for t, topic in enumerate(value["topic_data"]):
+        kept = [entry for p, entry in enumerate(topic["partition_data"]) if (t, p) not in refused]
+        if kept or not topic["partition_data"]:
+            expected_topics.append({**topic, "partition_data": kept})
+    assert rest == HEADER + produce.REQUEST.build({**value, "topic_data": expected_topics}, version)
+
+
+@given(requests(), st.data())
+def test_a_cut_request_is_malformed(case: tuple[int, Value], data: st.DataObject) -> None:
+    version, value = case
+    body = produce.REQUEST.build(value, version)
+    cut = data.draw(st.integers(0, len(body) - 1))
+
+    with pytest.raises(MalformedMessage):
+        walk_produce_request(bytearray(HEADER + body[:cut]), version, len(HEADER))
+
+
+@given(st.sampled_from(produce.VERSIONS), st.binary(max_size=100))
+def test_garbage_is_malformed_or_read_never_worse(version: int, garbage: bytes) -> None:
+    try:
+        walk_produce_request(bytearray(garbage), version, 0)
+    except MalformedMessage:
+        pass

@@ -1,0 +1,105 @@
+"""Produce answers, written and walked by hand, against the construct schema, which Kafka's own classes hold."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.errors import ErrorCode, MalformedMessage
+from protocol.messages import produce
+from protocol.messages.schema import Value
+from protocol.produce_response import (
+    PartitionRefusal,
+    RecordError,
+    build_answer,
+    encode_refusal,
+    walk_produce_answer,
+)
+
+INT64 = st.integers(-(2**63), 2**63 - 1)
+TEXT = st.none() | st.text("abc é", max_size=20)
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> tuple[int, Value]:
+    version = draw(st.sampled_from(produce.VERSIONS))
+    entry: dict[str, st.SearchStrategy[object]] = {
+        "index": st.integers(0, 2**31 - 1),
+        "error_code": st.sampled_from((0, 6, 87)),
+        "base_offset": INT64,
+    }
+    if version >= 2:
+        entry["log_append_time_ms"] = INT64
+    if version >= 5:
+        entry["log_start_offset"] = INT64
+    if version >= 8:
+        error = {"batch_index": st.integers(0, 9), "batch_index_error_message": TEXT}
+        entry |= {"record_errors": st.lists(st.fixed_dictionaries(error), max_size=3), "error_message": TEXT}
+    if version >= 10:
+        entry["current_leader"] = st.fixed_dictionaries({"leader_id": st.integers(0, 9), "leader_epoch": st.just(4)})
+    key = {"topic_id": st.binary(min_size=16, max_size=16)} if version >= 13 else {"name": st.text("ab.é", max_size=5)}
+    topic = {
+        **key,
+        "partition_responses": st.lists(st.fixed_dictionaries(entry), max_size=3, unique_by=lambda e: e["index"]),
+    }
+    unique = (lambda t: t["topic_id"]) if version >= 13 else (lambda t: t["name"])
+    value: Value = {"responses": draw(st.lists(st.fixed_dictionaries(topic), max_size=3, unique_by=unique))}
+    if version >= 1:
+        value["throttle_time_ms"] = draw(st.integers(0, 2**31 - 1))
+    if version >= 10 and draw(st.booleans()):
+        value["node_endpoints"] = [{"node_id": 1, "host": "h", "port": 9092, "rack": None}]
+    return version, value
+
+
+@given(answers())
+def test_a_walked_answer_put_together_again_is_the_same(case: tuple[int, Value]) -> None:
+    version, value = case
+    header = b"\0\0\0\7" + (b"\0" if version >= 9 else b"")
+    frame = header + produce.RESPONSE.build(value, version)
+
+    walked = walk_produce_answer(frame, version, len(header))
+
+    topics = [
+        (key, [walked.entries[key, p["index"]] for p in topic["partition_responses"]])
+        for topic in value["responses"]
+        for key in [topic.get("topic_id", topic.get("name"))]
+    ]
+    assert build_answer(7, version, topics, walked.tail) == frame
+    assert walked.has_node_endpoints == bool(value.get("node_endpoints"))
+
+
+@given(answers(), st.data())
+def test_a_cut_answer_is_malformed_or_lacks_its_tail(case: tuple[int, Value], data: st.DataObject) -> None:
+    version, value = case
+    body = produce.RESPONSE.build(value, version)
+    cut = data.draw(st.integers(0, len(body)))
+    try:
+        walked = walk_produce_answer(body[:cut], version, 0)
+    except MalformedMessage:
+        return
+    whole = walk_produce_answer(body, version, 0)
+    assert walked.entries.items() <= whole.entries.items()
+
+
+@pytest.mark.parametrize("version", produce.VERSIONS)
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        PartitionRefusal(ErrorCode.CORRUPT_MESSAGE),
+        PartitionRefusal(ErrorCode.INVALID_TIMESTAMP, "why", (RecordError(1, "é"), RecordError(3, None))),
+    ],
+)
+def test_a_refusal_reads_as_the_schema_says(version: int, refusal: PartitionRefusal) -> None:
+    key = bytes(range(16)) if version >= 13 else "topic"
+
+    frame = build_answer(5, version, [(key, [encode_refusal(2, refusal, version)])])
+
+    body = produce.RESPONSE.parse(frame[5 if version >= 9 else 4 :], version)
+    ((topic,), entry) = body["responses"], body["responses"][0]["partition_responses"][0]
+    assert topic["topic_id" if version >= 13 else "name"] == key
+    assert (entry["index"], entry["error_code"], entry["base_offset"]) == (2, refusal.code, -1)
+    assert body.get("throttle_time_ms", 0) == 0
+    if version >= 8:
+        assert entry["error_message"] == refusal.message
+        assert [(e["batch_index"], e["batch_index_error_message"]) for e in entry["record_errors"]] == [
+            (e.batch_index, e.message) for e in refusal.record_errors
+        ]
