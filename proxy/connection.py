@@ -182,7 +182,7 @@ class Connection(asyncio.BufferedProtocol):
         def receive() -> None:
             used = self._reader.receive(data)
             if used < len(data):
-                self._backlog = bytes(data[used:]) + self._backlog
+                self._backlog += bytes(data[used:])  # a transport may still deliver after it was paused
 
         self._guarded(receive)
 

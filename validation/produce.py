@@ -24,6 +24,8 @@ Place = tuple[int, int]
 
 _VALID_ACKS = frozenset({-1, 0, 1})
 _CODEC_MASK = 0x07
+_TRANSACTIONAL = 0x10
+_MAGIC_2 = 2
 _ZSTD_SINCE = 7
 
 
@@ -76,25 +78,51 @@ def _records(request: ProduceRequest, t: int, p: int) -> memoryview | None:
 
 
 def _whole_request(request: ProduceRequest) -> Refused | None:
-    """What makes a broker refuse everything in a request because of one partition."""
-    producers: set[tuple[int, int]] = set()
-    for t, topic in enumerate(request.topics):
-        for p in range(len(topic.partitions)):
-            records = _records(request, t, p)
-            if records is None:
-                continue
-            try:
-                end = next_batch_end(records, 0)
-            except CorruptBatch as error:
-                return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.MAGIC, str(error))
-            if end is None or magic_at(records, 0) < 2:
-                continue
-            if request.version < _ZSTD_SINCE and attributes_low_byte(records, 0) & _CODEC_MASK > Codec.ZSTD:
-                return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CODEC)
-            if end >= HEADER_BYTES:
-                batch = read_record_batch(records, 0, end)
-                if batch.is_transactional and batch.has_producer_id:
-                    producers.add((batch.producer_id, batch.producer_epoch))
-    if len(producers) > 1:
+    """What makes a broker refuse everything in a request because of one partition, in its order."""
+    batches = [
+        records
+        for t, topic in enumerate(request.topics)
+        for p in range(len(topic.partitions))
+        if (records := _records(request, t, p)) is not None
+    ]
+    try:
+        transactional = any(_is_transactional(records) for records in batches)
+    except CorruptBatch as error:
+        return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.MAGIC, str(error))
+    if transactional and request.transactional_id is None:
+        return Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, Reason.TRANSACTIONAL_ID)
+    if request.version < _ZSTD_SINCE and any(map(_has_unknown_codec, batches)):
+        return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CODEC)
+    if transactional and len({producer for records in batches for producer in _producers(records)}) > 1:
         return Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING, Reason.PRODUCER_IDS, wording.MORE_THAN_ONE_PRODUCER)
     return None
+
+
+def _is_transactional(records: memoryview) -> bool:
+    """Of the first batch, whatever else is wrong with it. Raises CorruptBatch."""
+    end = next_batch_end(records, 0)
+    is_v2 = end is not None and magic_at(records, 0) == _MAGIC_2
+    return is_v2 and bool(attributes_low_byte(records, 0) & _TRANSACTIONAL)
+
+
+def _has_unknown_codec(records: memoryview) -> bool:
+    end = _first_v2_batch_end(records)
+    return end is not None and attributes_low_byte(records, 0) & _CODEC_MASK > Codec.ZSTD
+
+
+def _producers(records: memoryview) -> list[tuple[int, int]]:
+    """(id, epoch) of a transactional first batch."""
+    end = _first_v2_batch_end(records)
+    if end is None or end < HEADER_BYTES:
+        return []
+    batch = read_record_batch(records, 0, end)
+    return [(batch.producer_id, batch.producer_epoch)] if batch.is_transactional and batch.has_producer_id else []
+
+
+def _first_v2_batch_end(records: memoryview) -> int | None:
+    """Where the first batch ends when it is one of magic 2; None for anything else, damaged ones included."""
+    try:
+        end = next_batch_end(records, 0)
+    except CorruptBatch:
+        return None
+    return end if end is not None and magic_at(records, 0) == _MAGIC_2 else None

@@ -28,6 +28,7 @@ class Reason(StrEnum):
     CONTROL_BATCH = "control batch from a client"
     SEQUENCE = "producer id without a sequence"
     STRUCTURE = "records do not follow the format"
+    TRANSACTIONAL_ID = "transactional batch in a request without a transactional id"
     PRODUCER_IDS = "transactional batches of more than one producer"
     UNKNOWN_TOPIC_ID = "topic id that no broker could name"
 

@@ -1,1 +1,76 @@
-"""placeholder"""
+"""Which broker the tests run against: `KAFKA_BOOTSTRAP` if given, a container where Docker answers, else Maven's.
+
+The conformance suite always uses Maven's brokers, because it needs two with different settings, and an old one.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from tests.broker.kafka import Kafka
+from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
+
+IMAGE = f"apache/kafka:{KAFKA_NEW}"
+
+
+def _docker_answers() -> bool:
+    docker = shutil.which("docker")
+    if docker is None:
+        return False
+    return subprocess.run([docker, "info"], capture_output=True, check=False).returncode == 0
+
+
+def pytest_report_header() -> str:
+    if os.environ.get("KAFKA_BOOTSTRAP"):
+        return f"broker: {os.environ['KAFKA_BOOTSTRAP']} (KAFKA_BOOTSTRAP)"
+    return f"broker: container {IMAGE}" if _docker_answers() else f"broker: Kafka {KAFKA_NEW} from Maven"
+
+
+@pytest.fixture(scope="session")
+def kafka_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of one real broker."""
+    given = os.environ.get("KAFKA_BOOTSTRAP")
+    if given:
+        yield given
+    elif _docker_answers():
+        from testcontainers.kafka import KafkaContainer  # noqa: PLC0415  # only where an engine answers
+
+        with KafkaContainer(IMAGE).with_kraft() as container:
+            yield container.get_bootstrap_server()
+    else:
+        yield from (kafka.bootstrap for kafka in _running(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("kafka"))))
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """Three brokers of one cluster."""
+    yield from _running(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("cluster"), size=3))
+
+
+@pytest.fixture(scope="session", params=[KAFKA_NEW, KAFKA_OLD])
+def kafka_version(request: pytest.FixtureRequest) -> str:
+    """Each Kafka release that answers are compared with."""
+    version: str = request.param
+    return version
+
+
+@pytest.fixture(scope="session")
+def judging_broker(kafka_version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """A broker whose topics get the limits themselves: the oracle."""
+    yield from _running(Kafka(kafka_version, tmp_path_factory.mktemp("judging")))
+
+
+@pytest.fixture(scope="session")
+def trusting_broker(kafka_version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """A broker that stands behind the proxy and has no limits of its own."""
+    yield from _running(Kafka(kafka_version, tmp_path_factory.mktemp("trusting")))
+
+
+def _running(kafka: Kafka) -> Iterator[Kafka]:
+    try:
+        yield kafka.start()
+    finally:
+        kafka.stop()

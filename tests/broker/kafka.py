@@ -1,0 +1,142 @@
+"""Real Kafka brokers from Maven's jars: one, or several as a cluster; killed, stopped and brought back at will."""
+
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.broker.ports import free_ports
+from tests.oracle.kafka_java import kafka_folder
+
+_START_SECONDS = 90
+_SETTINGS = {
+    "process.roles": "broker,controller",
+    "controller.listener.names": "CONTROLLER",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.num.partitions": "4",
+    "transaction.state.log.min.isr": "1",
+    "num.partitions": "3",
+    "controller.quorum.election.timeout.ms": "1000",
+    "controlled.shutdown.max.retries": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
+
+
+@dataclass
+class Node:
+    """One broker process."""
+
+    node_id: int
+    port: int
+    controller_port: int
+    process: "subprocess.Popen[bytes] | None" = None
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+
+@dataclass
+class Kafka:
+    """A cluster of `size` brokers of one version, in a folder of its own."""
+
+    version: str
+    folder: Path
+    size: int = 1
+    settings: dict[str, str] = field(default_factory=dict)
+    nodes: list[Node] = field(default_factory=list)
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(node.address for node in self.nodes)
+
+    def start(self) -> "Kafka":
+        first = free_ports(2 * self.size)
+        self.nodes = [Node(i + 1, first + 2 * i, first + 2 * i + 1) for i in range(self.size)]
+        cluster_id = self._tool("random-uuid").strip().splitlines()[-1]
+        for node in self.nodes:
+            self._config_of(node).write_text(self._properties(node))
+            self._tool("format", "-t", cluster_id, "-c", str(self._config_of(node)))
+        for node in self.nodes:
+            self.start_node(node)
+        for node in self.nodes:
+            self.wait_until_up(node)
+        return self
+
+    def start_node(self, node: Node) -> None:
+        log = (self.folder / f"node-{node.node_id}.log").open("ab")
+        node.process = subprocess.Popen(
+            [
+                *("java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+                *("-cp", f"{kafka_folder(self.version)}/*", "kafka.Kafka", str(self._config_of(node))),
+            ],
+            stdout=log,
+            stderr=log,
+            cwd=self.folder,
+        )
+        log.close()
+
+    def wait_until_up(self, node: Node) -> None:
+        end = time.monotonic() + _START_SECONDS
+        while time.monotonic() < end:
+            assert node.process is not None
+            assert node.process.poll() is None, self._complaint(node, "ended by itself")
+            try:
+                socket.create_connection(("127.0.0.1", node.port), 1).close()
+                return
+            except OSError:
+                time.sleep(0.1)  # nothing announces that a port has opened
+        raise AssertionError(self._complaint(node, f"did not start within {_START_SECONDS} s"))
+
+    def kill(self, node: Node) -> None:
+        """As a power cut: no goodbye."""
+        assert node.process is not None
+        node.process.send_signal(signal.SIGKILL)
+        node.process.wait()
+
+    def stop(self) -> None:
+        for node in self.nodes:
+            if node.process is not None:
+                node.process.kill()
+                node.process.wait()
+
+    def _config_of(self, node: Node) -> Path:
+        return self.folder / f"node-{node.node_id}.properties"
+
+    def _properties(self, node: Node) -> str:
+        voters = ",".join(f"{n.node_id}@127.0.0.1:{n.controller_port}" for n in self.nodes)
+        replicas = str(min(3, self.size))
+        listeners = f"PLAINTEXT://127.0.0.1:{node.port},CONTROLLER://127.0.0.1:{node.controller_port}"
+        settings = _SETTINGS | {
+            "node.id": str(node.node_id),
+            "controller.quorum.voters": voters,
+            "listeners": listeners,
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{node.port}",
+            "log.dirs": str(self.folder / f"data-{node.node_id}"),
+            "offsets.topic.replication.factor": replicas,
+            "transaction.state.log.replication.factor": replicas,
+            **self.settings,
+        }
+        return "".join(f"{key}={value}\n" for key, value in settings.items())
+
+    def _tool(self, *arguments: str) -> str:
+        command = [
+            "java",
+            "-XX:TieredStopAtLevel=1",
+            "-cp",
+            f"{kafka_folder(self.version)}/*",
+            "kafka.tools.StorageTool",
+        ]
+        done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False, cwd=self.folder)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def _complaint(self, node: Node, what: str) -> str:
+        tail = (self.folder / f"node-{node.node_id}.log").read_text(errors="replace")[-3000:]
+        return f"Kafka {self.version} node {node.node_id} {what}:\n{tail}"

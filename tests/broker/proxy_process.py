@@ -1,0 +1,98 @@
+"""sluicegate as its users run it: a process of its own, configured by a file."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.broker.ports import free_ports
+
+_START_SECONDS = 30
+COMMAND = str(Path(sys.executable).with_name("sluicegate"))
+
+
+class ProxyProcess:
+    """`settings` are merged over a configuration that listens on free ports in front of `upstream`."""
+
+    def __init__(self, folder: Path, upstream: str, settings: dict[str, Any] | None = None) -> None:
+        self.folder = folder
+        first = free_ports(16)
+        self.config: dict[str, Any] = {
+            "upstream": {"bootstrap": upstream.split(","), "refresh_seconds": 1},
+            "listen": {"bootstrap": f"127.0.0.1:{first}", "broker_ports": first + 2},
+            "admin": {"listen": f"127.0.0.1:{first + 1}"},
+            "violations": {"file": str(folder / "violations.jsonl")},
+            "drain_seconds": 10,
+            **(settings or {}),
+        }
+        self.bootstrap = self.config["listen"]["bootstrap"]
+        self.admin = f"http://127.0.0.1:{first + 1}"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def broker_port(self, node_id: int) -> int:
+        port: int = self.config["listen"]["broker_ports"]
+        return port + node_id
+
+    def start(self, ready: bool = True) -> "ProxyProcess":
+        file = self.folder / "sluicegate.yaml"
+        file.write_text(yaml.safe_dump(self.config, sort_keys=False))
+        with (self.folder / "proxy.log").open("ab") as log:
+            environment = {k: v for k, v in os.environ.items() if not k.startswith("SLUICEGATE__")}
+            self.process = subprocess.Popen(
+                [COMMAND, "run", "--config", str(file)], stderr=log, stdout=log, env=environment
+            )
+        self._wait_for("/readyz" if ready else "/livez")
+        return self
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Status and text of an admin page; (0, reason) when nobody answers."""
+        try:
+            with urllib.request.urlopen(self.admin + path, timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+        except OSError as error:
+            return 0, str(error)
+
+    def metric(self, name: str) -> float:
+        """A metric's value, its label sets summed."""
+        lines = [line for line in self.get("/metrics")[1].splitlines() if line.startswith((name + " ", name + "{"))]
+        return sum(float(line.rpartition(" ")[2]) for line in lines)
+
+    def violations(self) -> list[dict[str, Any]]:
+        file = Path(self.config["violations"]["file"])
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+    def log(self) -> str:
+        return (self.folder / "proxy.log").read_text()
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def terminate(self) -> None:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+
+    def stop(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.kill()
+
+    def _wait_for(self, page: str) -> None:
+        end = time.monotonic() + _START_SECONDS
+        while time.monotonic() < end:
+            assert self.process is not None
+            assert self.process.poll() is None, f"sluicegate ended:\n{self.log()}"
+            if self.get(page)[0] == 200:
+                return
+            time.sleep(0.05)  # the admin page is what announces readiness
+        raise AssertionError(f"{page} did not come within {_START_SECONDS} s:\n{self.log()}")

@@ -1,0 +1,336 @@
+"""The cases: what is sent, to which kind of topic. No expectation stands here; a real broker gives it.
+
+Times are offsets from `now` in ms, with room for the clock to move between two sendings; the bounds themselves, to
+the millisecond, are in tests/validation.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.wire.batches import CODECS, GZIP, LZ4, NONE, SNAPPY, XERIAL, ZSTD, Rec, batch, message, varint, wrapper
+
+HOUR = 3_600_000
+DAY = 24 * HOUR
+BEFORE_MAX, AFTER_MAX = DAY, HOUR
+LOG_APPEND_TIME_FLAG, TRANSACTIONAL_FLAG, CONTROL_FLAG = 0x08, 0x10, 0x20
+LONG_MAX, LONG_MIN = 2**63 - 1, -(2**63)
+
+TOPIC_KINDS: dict[str, dict[str, str]] = {
+    "bounded": {"message.timestamp.before.max.ms": str(BEFORE_MAX), "message.timestamp.after.max.ms": str(AFTER_MAX)},
+    "open": {"message.timestamp.after.max.ms": str(LONG_MAX)},
+    "compacted": {
+        "cleanup.policy": "compact",
+        "message.timestamp.before.max.ms": str(BEFORE_MAX),
+        "message.timestamp.after.max.ms": str(AFTER_MAX),
+    },
+    "append-time": {"message.timestamp.type": "LogAppendTime"},
+    "small": {"max.message.bytes": "1000", "message.timestamp.after.max.ms": str(LONG_MAX)},
+}
+
+Build = Callable[[int], list[tuple[int, bytes | None]]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """`build(now)` gives the partitions of one request: (index, records)."""
+
+    name: str
+    kind: str
+    build: Build
+    versions: range = range(3, 14)
+    acks: int = -1
+    transactional_id: str | None = None
+
+
+def one(records: Callable[[int], bytes | None]) -> Build:
+    return lambda now: [(0, records(now))]
+
+
+def times(*offsets: int | None) -> Callable[[int], list[Rec]]:
+    """Records at these offsets from now; None is -1, no time."""
+    return lambda now: [Rec(-1 if o is None else now + o, value=b"value %d" % i) for i, o in enumerate(offsets)]
+
+
+def absolute(*timestamps: int) -> Callable[[int], list[Rec]]:
+    return lambda now: [Rec(now), *(Rec(t) for t in timestamps)]
+
+
+TIMES: dict[str, Callable[[int], list[Rec]]] = {
+    "all in range": times(0, -HOUR, HOUR // 2),
+    "near both bounds": times(-DAY + 60_000, HOUR - 60_000),
+    "first too old": times(-DAY - 60_000, 0, 0),
+    "middle too new": times(0, HOUR + 60_000, 0),
+    "last too new": times(0, 0, 2 * HOUR),
+    "several bad": times(-2 * DAY, 0, 2 * HOUR, 0, -3 * DAY),
+    "all bad": times(-2 * DAY, -2 * DAY, 2 * HOUR, 2 * HOUR),
+    "no time": times(None, None),
+    "no time among bad": times(None, -2 * DAY, None),
+    "zero": absolute(0),
+    "seconds": lambda now: [Rec(now), Rec(now // 1000)],
+    "microseconds": lambda now: [Rec(now), Rec(now * 1000)],
+    "nanoseconds": lambda now: [Rec(now), Rec(now * 1_000_000), Rec(now)],
+    "negative": absolute(-2, -1_700_000_000_000),
+    "long max": absolute(LONG_MAX),
+    "long min": absolute(LONG_MIN),
+    "around the overflow": absolute(LONG_MIN + 1_800_000_000_000, LONG_MAX - 1_800_000_000_000),
+    "many": lambda now: [Rec(now if i % 7 else now * 1000) for i in range(300)],
+}
+
+
+def _times_cases() -> list[Case]:
+    cases = []
+    for what, records in TIMES.items():
+        for codec_name, codec in CODECS.items():
+            versions = range(7, 14) if codec == ZSTD else range(3, 14)
+            for kind in ("bounded", "append-time", "open"):
+                build = one(lambda now, r=records, c=codec: batch(r(now), c))  # type: ignore[misc]
+                cases.append(Case(f"times: {what}, {codec_name}", kind, build, versions))
+    return cases
+
+
+def _key_cases() -> list[Case]:
+    cases = []
+    for codec_name, codec in CODECS.items():
+        versions = range(7, 14) if codec == ZSTD else range(3, 14)
+        keys: dict[str, Callable[[int], list[Rec]]] = {
+            "null key": lambda now: [Rec(now), Rec(now, key=None), Rec(now)],
+            "empty key": lambda now: [Rec(now, key=b"")],
+            "null keys, more than three": lambda now: [Rec(now, key=None) for _ in range(5)],
+            "null key and bad time": lambda now: [Rec(now, key=None), Rec(now * 1000), Rec(now * 1000, key=None)],
+            "null value": lambda now: [Rec(now, value=None)],
+            "empty value and headers": lambda now: [Rec(now, value=b"", headers=[(b"", None), (b"h", b"x")])],
+        }
+        for what, records in keys.items():
+            build = one(lambda now, r=records, c=codec: batch(r(now), c))  # type: ignore[misc]
+            cases += [Case(f"keys: {what}, {codec_name}", kind, build, versions) for kind in ("compacted", "bounded")]
+    return cases
+
+
+def good(now: int) -> list[Rec]:
+    return [Rec(now), Rec(now - 1), Rec(now - 2)]
+
+
+def _header_cases() -> list[Case]:
+    changes: dict[str, dict[str, int]] = {
+        "count too large": {"count": 4, "last_offset_delta": 3},
+        "count too small": {"count": 2, "last_offset_delta": 1},
+        "count against offsets": {"count": 2},
+        "last offset delta too large": {"last_offset_delta": 9},
+        "last offset delta negative": {"last_offset_delta": -1},
+        "count zero": {"count": 0},
+        "count negative": {"count": -1},
+        "count huge": {"count": 2**31 - 1, "last_offset_delta": 2**31 - 2},
+        "control batch": {"flags": CONTROL_FLAG},
+        "producer id without sequence": {"producer_id": 7, "producer_epoch": 0, "base_sequence": -1},
+        "sequence without producer id": {"base_sequence": 5},
+        "base offset not zero": {"base_offset": 5},
+        "wrong crc": {"crc": 1},
+        "lying max timestamp": {"max_timestamp": LONG_MAX},
+        "max timestamp -1": {"max_timestamp": -1},
+        "leader epoch set": {"leader_epoch": 42},
+        "delete horizon flag": {"flags": 0x40},
+        "high attribute bits": {"flags": 0x7F00},
+        "claims log append time": {"flags": LOG_APPEND_TIME_FLAG},
+        "claims log append time, bad max": {"flags": LOG_APPEND_TIME_FLAG, "max_timestamp": 1},
+        "claims log append time, no max": {"flags": LOG_APPEND_TIME_FLAG, "max_timestamp": -1},
+        "magic 3": {"magic": 3},
+        "magic -1": {"magic": -1},
+        "magic 1 in a v2 shape": {"magic": 1},
+        "length 13": {"length": 13},
+        "length 14": {"length": 14},
+        "length 48": {"length": 48},
+        "length 49": {"length": 49},
+        "length negative": {"length": -1},
+        "length too long": {"length": 5000},
+        "codec 5": {"attributes": 5},
+        "codec 7": {"attributes": 7},
+    }
+    cases = []
+    for what, change in changes.items():
+        for codec in (NONE, LZ4):
+            build = one(lambda now, ch=change, c=codec: batch(good(now), c, **ch))  # type: ignore[misc]
+            kinds = ("bounded", "append-time") if "append time" in what else ("bounded",)
+            cases += [Case(f"header: {what}, codec {codec}", kind, build) for kind in kinds]
+    two_bad = one(lambda now: batch([Rec(now), Rec(now, key=None)], flags=LOG_APPEND_TIME_FLAG, max_timestamp=1))
+    cases.append(Case("header: claims log append time, bad max, null key", "compacted", two_bad))
+    return cases
+
+
+def _payload_cases() -> list[Case]:
+    def body(fields: bytes) -> bytes:
+        return varint(len(fields)) + fields
+
+    start = b"\0" + varint(0) + varint(0)
+    payloads: dict[str, bytes] = {
+        "empty": b"",
+        "length varint overruns": b"\x80",
+        "length varint too long": b"\xff" * 6 + start,
+        "length negative": varint(-5) + start + varint(-1) + varint(-1) + varint(0),
+        "length too small": varint(3) + start + varint(-1) + varint(-1) + varint(0),
+        "length too large": varint(30) + start + varint(-1) + varint(-1) + varint(0),
+        "key overruns": body(start + varint(1000) + b"k"),
+        "key size -2": body(start + varint(-2) + varint(-1) + varint(0)),
+        "value overruns": body(start + varint(-1) + varint(1000) + b"v"),
+        "header count negative": body(start + varint(-1) + varint(-1) + varint(-1)),
+        "header count too large": body(start + varint(-1) + varint(-1) + varint(9999)),
+        "header key negative": body(start + varint(-1) + varint(-1) + varint(1) + varint(-1) + varint(-1)),
+        "header value overruns": body(start + varint(-1) + varint(-1) + varint(1) + varint(1) + b"h" + varint(99)),
+        "time varint too long": body(b"\0" + b"\xff" * 10 + b"\x01"),
+        "offset varint five bytes": body(
+            b"\0" + varint(0) + b"\x80\x80\x80\x80\x70" + varint(-1) + varint(-1) + varint(0)
+        ),
+        "trailing bytes": body(start + varint(-1) + varint(-1) + varint(0)) + b"xyz",
+        "attributes set": body(b"\xff" + varint(0) + varint(0) + varint(-1) + varint(-1) + varint(0)),
+    }
+    cases = []
+    for what, payload in payloads.items():
+        for codec_name, codec in CODECS.items():
+            versions = range(7, 14) if codec == ZSTD else range(3, 14)
+            build = one(
+                lambda now, p=payload, c=codec: batch([], c, payload=p, count=1, base_timestamp=now, max_timestamp=now)  # type: ignore[misc]
+            )
+            cases.append(Case(f"payload: {what}, {codec_name}", "bounded", build, versions))
+    for codec_name, codec in CODECS.items():
+        if codec == NONE:
+            continue
+        versions = range(7, 14) if codec == ZSTD else range(3, 14)
+        garbage = one(lambda now, c=codec: batch(good(now), c, compressed=b"this is not compressed"))  # type: ignore[misc]
+        nothing = one(lambda now, c=codec: batch(good(now), c, compressed=b""))  # type: ignore[misc]
+        cases += [
+            Case(f"payload: garbage, {codec_name}", "bounded", garbage, versions),
+            Case(f"payload: nothing, {codec_name}", "bounded", nothing, versions),
+        ]
+    return cases
+
+
+def _request_cases() -> list[Case]:
+    def bad(now: int) -> bytes:
+        return batch([Rec(now), Rec(now * 1000)])
+
+    def fine(now: int) -> bytes:
+        return batch(good(now))
+
+    def transactional(now: int, producer_id: int) -> bytes:
+        return batch(good(now), flags=TRANSACTIONAL_FLAG, producer_id=producer_id, producer_epoch=0, base_sequence=0)
+
+    both = lambda now: [(0, fine(now)), (1, bad(now)), (2, fine(now))]  # noqa: E731
+    return [
+        Case("request: one of three bad", "bounded", both),
+        Case("request: one of three bad, acks 1", "bounded", both, acks=1),
+        Case("request: acks 7", "bounded", both, acks=7),
+        Case("request: acks 0, all good", "bounded", lambda now: [(0, fine(now))], acks=0),
+        Case("request: acks 0, one bad", "bounded", both, acks=0),
+        Case("request: acks 0, all bad", "bounded", lambda now: [(0, bad(now))], acks=0),
+        Case("request: empty records", "bounded", lambda now: [(0, b""), (1, fine(now))]),
+        Case("request: truncated batch", "bounded", lambda now: [(0, fine(now)[:-5]), (1, fine(now))]),
+        Case("request: eleven bytes", "bounded", lambda now: [(0, fine(now)[:11])]),
+        Case("request: sixteen bytes", "bounded", lambda now: [(0, fine(now)[:16])]),
+        Case("request: two batches", "bounded", lambda now: [(0, fine(now) + fine(now)), (1, fine(now))]),
+        Case("request: trailing bytes behind the batch", "bounded", lambda now: [(0, fine(now) + b"tail")]),
+        Case("request: trailing half batch", "bounded", lambda now: [(0, fine(now) + fine(now)[:40])]),
+        Case(
+            "request: bad magic in the second partition",
+            "bounded",
+            lambda now: [(0, fine(now)), (1, batch(good(now), magic=9))],
+        ),
+        Case("request: second batch of bad magic", "bounded", lambda now: [(0, fine(now) + batch(good(now), magic=9))]),
+        Case("request: unknown partition", "bounded", lambda now: [(0, fine(now)), (99, fine(now))]),
+        Case(
+            "request: message of magic 1", "bounded", lambda now: [(0, message(1, b"v", timestamp=now)), (1, fine(now))]
+        ),
+        Case("request: zstd", "bounded", lambda now: [(0, batch(good(now), ZSTD)), (1, fine(now))]),
+        Case("request: no partitions", "bounded", lambda _: []),
+        Case("request: oversized", "small", lambda now: [(0, batch([Rec(now, value=b"x" * 2000)])), (1, fine(now))]),
+        Case(
+            "request: oversized before wrong crc",
+            "small",
+            lambda now: [(0, batch([Rec(now, value=b"x" * 2000)], crc=1))],
+        ),
+        Case("request: transactional batch, no transactional id", "bounded", lambda now: [(0, transactional(now, 1))]),
+        Case(
+            "request: transactional behind bad magic",
+            "bounded",
+            lambda now: [(0, batch(good(now), magic=9)), (1, transactional(now, 1))],
+        ),
+        Case(
+            "request: bad magic behind transactional",
+            "bounded",
+            lambda now: [(0, transactional(now, 1)), (1, batch(good(now), magic=9))],
+        ),
+        Case(
+            "request: two transactional producers",
+            "bounded",
+            lambda now: [(0, transactional(now, 1)), (1, transactional(now, 2))],
+            transactional_id="t",
+        ),
+    ]
+
+
+def _legacy_cases() -> list[Case]:
+    """Magic 0 and 1, which only Kafka 3.9 still takes, in Produce v0 to v2."""
+    cases = []
+    old = range(0, 3)
+    for magic in (0, 1):
+        for what, offsets in {
+            "good": (0, -HOUR),
+            "too new": (0, 2 * HOUR),
+            "too old": (-2 * DAY,),
+            "micro": (10**15,),
+        }.items():
+            plain: Build = one(
+                lambda now, m=magic, o=offsets: b"".join(message(m, b"v", timestamp=now + x) for x in o)  # type: ignore[misc]
+            )
+            cases.append(Case(f"legacy: plain magic {magic}, {what}", "bounded", plain, old))
+            for codec_name, codec in (("gzip", GZIP), ("snappy", SNAPPY), ("xerial", XERIAL), ("lz4", LZ4)):
+                wrapped: Build = one(
+                    lambda now, m=magic, o=offsets, c=codec: wrapper(  # type: ignore[misc]
+                        m, [message(m, b"v", timestamp=now + x, offset=i) for i, x in enumerate(o)], c, timestamp=now
+                    )
+                )
+                if (magic, codec) != (0, LZ4):  # writers of magic 0 used another header checksum; see below
+                    cases.append(Case(f"legacy: {codec_name} wrapper magic {magic}, {what}", "bounded", wrapped, old))
+    v1 = lambda now, **kw: message(1, b"v", timestamp=now, **kw)  # noqa: E731
+    changes: dict[str, Build] = {
+        "wrong crc": one(lambda now: v1(now, crc=1)),
+        "inner wrong crc": one(lambda now: wrapper(1, [v1(now, crc=1)], GZIP, timestamp=now)),
+        "inner of other magic": one(lambda now: wrapper(1, [message(0, b"v")], GZIP, timestamp=now)),
+        "nested compression": one(
+            lambda now: wrapper(1, [wrapper(1, [v1(now)], GZIP, timestamp=now)], GZIP, timestamp=now)
+        ),
+        "null value in a wrapper": one(lambda now: message(1, None, key=None, codec=GZIP, timestamp=now)),
+        "empty wrapper": one(lambda now: wrapper(1, [], GZIP, timestamp=now, offset=0)),
+        "two wrappers": one(lambda now: wrapper(1, [v1(now)], GZIP, timestamp=now) * 2),
+        "zstd wrapper": one(lambda now: wrapper(1, [v1(now)], ZSTD, timestamp=now)),
+        "codec 6": one(lambda now: v1(now, codec=6)),
+        "garbage in a wrapper": one(lambda now: message(1, b"garbage", key=None, codec=GZIP, timestamp=now)),
+        "claims log append time": one(lambda now: v1(now, flags=LOG_APPEND_TIME_FLAG)),
+        "claims log append time, wrapper": one(
+            lambda now: wrapper(1, [v1(now)], GZIP, timestamp=now, flags=LOG_APPEND_TIME_FLAG)
+        ),
+        "inner offsets wrong": one(lambda now: wrapper(1, [v1(now, offset=5), v1(now, offset=9)], GZIP, timestamp=now)),
+        "wrapper offset too small": one(lambda now: wrapper(1, [v1(now, offset=5)], GZIP, timestamp=now, offset=2)),
+        "mixed magic": one(lambda now: v1(now) + message(0, b"v")),
+        "null records": one(lambda _: None),
+        "empty records": one(lambda _: b""),
+        "v2 batch in an old request": one(lambda now: batch(good(now))),
+        "bad v2 batch in an old request": one(lambda now: batch([Rec(now * 1000)])),
+        "two v2 batches in an old request": one(lambda now: batch(good(now)) * 2),
+        "null key": one(lambda now: v1(now) + v1(now, key=None)),
+        "null key in a wrapper": one(
+            lambda now: wrapper(1, [v1(now), v1(now, key=None, offset=1)], GZIP, timestamp=now)
+        ),
+    }
+    for what, build in changes.items():
+        kinds = ("compacted",) if "key" in what else ("bounded", "append-time")
+        cases += [Case(f"legacy: {what}", kind, build, old) for kind in kinds]
+    return cases
+
+
+CASES = [
+    *_times_cases(),
+    *_key_cases(),
+    *_header_cases(),
+    *_payload_cases(),
+    *_request_cases(),
+    *_legacy_cases(),
+]

@@ -1,0 +1,125 @@
+"""A Kafka client of bare bytes: sends any frame, reads whatever comes back."""
+
+import socket
+import struct
+from types import TracebackType
+from typing import Any, Self
+
+from protocol.api import APIS
+from protocol.headers import build_request_header, response_body_at
+from protocol.messages import api_versions, fetch, metadata, produce
+from protocol.messages.schema import MessageSchema, Value
+
+CLOSED = "closed"
+SILENCE = "silence"
+PRODUCE, FETCH, METADATA, API_VERSIONS = 0, 1, 3, 18
+
+
+class RawClient:
+    """One connection."""
+
+    def __init__(self, address: str, timeout: float = 10) -> None:
+        host, _, port = address.rpartition(":")
+        self.socket = socket.create_connection((host, int(port)), timeout)
+        self.correlation_id = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.socket.close()
+
+    def send(self, key: int, version: int, body: bytes, client_id: str = "raw") -> int:
+        """Send one request; returns its correlation id."""
+        self.correlation_id += 1
+        header = build_request_header(
+            key, version, self.correlation_id, client_id, APIS[key].request_header_version(version)
+        )
+        self.send_frame(header + body)
+        return self.correlation_id
+
+    def send_frame(self, frame: bytes) -> None:
+        self.socket.sendall(struct.pack(">i", len(frame)) + frame)
+
+    def receive(self, timeout: float = 10) -> bytes | str:
+        """One frame without its size, CLOSED, or SILENCE when nothing came in time."""
+        self.socket.settimeout(timeout)
+        try:
+            size = self._exactly(4)
+            return size if isinstance(size, str) else self._exactly(struct.unpack(">i", size)[0])
+        except TimeoutError:
+            return SILENCE
+        except ConnectionError:
+            return CLOSED
+
+    def call(self, key: int, version: int, schema: MessageSchema, body: bytes) -> Value | str:
+        """Send a request and read its answer; the correlation id must be its own."""
+        asked = self.send(key, version, body)
+        return self.answer_to(asked, key, version, schema)
+
+    def answer_to(self, correlation_id: int, key: int, version: int, schema: MessageSchema) -> Value | str:
+        frame = self.receive()
+        if isinstance(frame, str):
+            return frame
+        assert struct.unpack_from(">i", frame)[0] == correlation_id
+        return schema.parse(frame[response_body_at(frame, APIS[key].response_header_version(version)) :], version)
+
+    def produce(
+        self, version: int, topics: list[Value], acks: int = -1, transactional_id: str | None = None
+    ) -> Value | str:
+        """A Produce request, answered; `topics` as the schema has them."""
+        return self.call(PRODUCE, version, produce.RESPONSE, produce_body(version, topics, acks, transactional_id))
+
+    def api_versions(self, version: int = 0) -> Value | str:
+        names = {"client_software_name": "raw", "client_software_version": "1"} if version >= 3 else {}
+        return self.call(API_VERSIONS, version, api_versions.RESPONSE, api_versions.REQUEST.build(names, version))
+
+    def metadata(self, *topics: str, version: int = 12) -> Value:
+        body = metadata.REQUEST.build({"topics": [{"name": topic} for topic in topics]}, version)
+        answer = self.call(METADATA, version, metadata.RESPONSE, body)
+        assert not isinstance(answer, str), answer
+        return answer
+
+    def log_of(self, topic: str, partition: int) -> bytes:
+        """Everything a partition's log holds, as it lies there."""
+        entry = self._fetch(topic, partition)
+        assert entry["error_code"] == 0
+        return bytes(entry["records"] or b"")
+
+    def fetch_error(self, topic: str, partition: int) -> int:
+        """The error code of a fetch from a partition's start."""
+        code: int = self._fetch(topic, partition)["error_code"]
+        return code
+
+    def _fetch(self, topic: str, partition: int, version: int = 11) -> Value:
+        wanted = {"partition": partition, "fetch_offset": 0, "partition_max_bytes": 100_000_000}
+        body: dict[str, Any] = {"replica_id": -1, "max_wait_ms": 0, "min_bytes": 0}
+        body["topics"] = [{"topic": topic, "partitions": [wanted]}]
+        answer = self.call(FETCH, version, fetch.RESPONSE, fetch.REQUEST.build(body, version))
+        assert not isinstance(answer, str), answer
+        entry: Value = answer["responses"][0]["partitions"][0]
+        return entry
+
+    def _exactly(self, size: int) -> bytes | str:
+        data = b""
+        while len(data) < size:
+            part = self.socket.recv(size - len(data))
+            if not part:
+                return CLOSED
+            data += part
+        return data
+
+
+def produce_body(version: int, topics: list[Value], acks: int = -1, transactional_id: str | None = None) -> bytes:
+    value: Value = {"acks": acks, "timeout_ms": 10_000, "topic_data": topics}
+    if version >= 3:
+        value["transactional_id"] = transactional_id
+    return produce.REQUEST.build(value, version)
+
+
+def topic_data(topic: str | bytes, *partitions: tuple[int, bytes | None]) -> Value:
+    """One topic of a Produce request; by id when `topic` is bytes."""
+    key = {"topic_id": topic} if isinstance(topic, bytes) else {"name": topic}
+    return {**key, "partition_data": [{"index": index, "records": records} for index, records in partitions]}
