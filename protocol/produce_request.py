@@ -88,6 +88,8 @@ def walk_produce_request(frame: bytearray, version: int, body_at: int) -> Produc
         return _Walk(frame, version, body_at).request()
     except (StructError, IndexError) as error:
         raise MalformedMessage(f"Produce v{version}: the request ends too early") from error
+    except MalformedMessage as error:
+        raise MalformedMessage(f"Produce v{version}: {error}") from error
 
 
 class _Walk:
@@ -106,9 +108,7 @@ class _Walk:
         topics_end = self._position
         self._skip_tags()
         if self._position != len(self._frame):
-            raise MalformedMessage(
-                f"Produce v{self._version}: {len(self._frame) - self._position} bytes behind the request's end"
-            )
+            raise MalformedMessage(f"{len(self._frame) - self._position} bytes behind the request's end")
         return ProduceRequest(self._frame, self._version, transactional_id, acks, topics_at, topics, topics_end)
 
     def _topic(self) -> TopicData:
@@ -144,30 +144,30 @@ class _Walk:
             (length,) = fixed.unpack_from(self._frame, self._position)
             self._position += fixed.size
         if length < -1 or length > len(self._frame) - self._position:
-            raise MalformedMessage(f"Produce v{self._version}: a length of {length} runs over the end of the request")
+            raise MalformedMessage(f"a length of {length} runs over the end of the request")
         return length
 
     def _array_count(self) -> int:
         count = self._length(_INT32)
         if count < 0:
-            raise MalformedMessage(f"Produce v{self._version}: an array is null")
+            raise MalformedMessage("an array is null")
         return count
 
     def _string(self, nullable: bool) -> str | None:
         length = self._length(_INT16)
         if length < 0:
             if not nullable:
-                raise MalformedMessage(f"Produce v{self._version}: a topic name is null")
+                raise MalformedMessage("a topic name is null")
             return None
         try:
             return bytes(self._take(length)).decode()
         except UnicodeDecodeError as error:
-            raise MalformedMessage(f"Produce v{self._version}: a name is not UTF-8") from error
+            raise MalformedMessage("a name is not UTF-8") from error
 
     def _take(self, length: int) -> bytearray:
         end = self._position + length
         if end > len(self._frame):
-            raise MalformedMessage(f"Produce v{self._version}: the request ends too early")
+            raise MalformedMessage("the request ends too early")
         taken_at, self._position = self._position, end
         return self._frame[taken_at:end]
 

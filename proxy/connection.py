@@ -145,7 +145,8 @@ class Connection(asyncio.BufferedProtocol):
         self._owner.on_open(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        view = self._reader.gathering_view()
+        # Straight into a frame only when nothing waits before it.
+        view = None if self._holds or self._backlog else self._reader.gathering_view()
         self._into_frame = view is not None
         return view if view is not None else self._shared
 

@@ -118,7 +118,10 @@ class ClientSide:
     # -- gathered requests ---------------------------------------------------------------------------------------
 
     def _header(self, api: Api, version: int, frame: bytearray) -> RequestHeader:
-        header = parse_request_header(frame, api.request_header_version(version))
+        try:
+            header = parse_request_header(frame, api.request_header_version(version))
+        except MalformedMessage as error:
+            raise MalformedMessage(f"{api.name} v{version}: {error}") from error
         self._session.identity.client_id = header.client_id
         return header
 

@@ -18,6 +18,7 @@ import zstandard
 from isal import isal_zlib
 
 from protocol.records.codec import Codec
+from protocol.records.gzip_damage import gzip_before_damage
 from protocol.records.zstd_frames import zstd_ends_whole
 
 _INT32 = Struct(">i")
@@ -27,6 +28,10 @@ _GZIP_WBITS = 31
 # zstd-jni, which brokers use, refuses larger windows.
 _ZSTD_MAX_WINDOW_BYTES = 1 << 27
 _LZ4_HEADER_WITHOUT_CHECKSUM = 6
+# A broker reads no linked blocks, dictionaries or reserved bits.
+_LZ4_FLAGS_AT = 4
+_LZ4_KNOWN_FLAGS = 0b0010_0011
+_LZ4_INDEPENDENT_BLOCKS = 0b0010_0000
 _STEP_BYTES = 1 << 20
 
 
@@ -89,6 +94,8 @@ def decompress(codec: Codec, data: memoryview, limit: int, magic: int = 2) -> De
     except _OverLimit:
         return Decompressed(output.joined(), Failure.OVER_LIMIT)
     except _Damaged:
+        if codec is Codec.GZIP:
+            return Decompressed(gzip_before_damage(data, limit), Failure.DAMAGED)
         return Decompressed(output.joined(), Failure.DAMAGED)
     return Decompressed(output.joined())
 
@@ -139,6 +146,8 @@ def _snappy_block(block: memoryview, output: _Output) -> bytes:
 
 
 def _lz4(data: memoryview, output: _Output) -> None:
+    if len(data) > _LZ4_FLAGS_AT and data[_LZ4_FLAGS_AT] & _LZ4_KNOWN_FLAGS != _LZ4_INDEPENDENT_BLOCKS:
+        raise _Damaged
     frame = lz4.frame.LZ4FrameDecompressor()
     rest: bytes | memoryview = data
     try:

@@ -82,6 +82,7 @@ class Cursor:
         if size > 0:
             if size > self.end - self.position:
                 self.failed = True
+                self.position = self.end
             else:
                 self.position += size
 

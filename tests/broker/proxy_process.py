@@ -71,6 +71,9 @@ class ProxyProcess:
         file = Path(self.config["violations"]["file"])
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
+    def violations_of(self, topic: str) -> list[dict[str, Any]]:
+        return [event for event in self.violations() if event["topic"] == topic]
+
     def log(self) -> str:
         return (self.folder / "proxy.log").read_text()
 

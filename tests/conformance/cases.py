@@ -4,10 +4,28 @@ Times are offsets from `now` in ms, with room for the clock to move between two 
 the millisecond, are in tests/validation.
 """
 
+import gzip
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.wire.batches import CODECS, GZIP, LZ4, NONE, SNAPPY, XERIAL, ZSTD, Rec, batch, message, varint, wrapper
+import lz4.frame
+
+from tests.wire.batches import (
+    CODECS,
+    GZIP,
+    LZ4,
+    NONE,
+    SNAPPY,
+    XERIAL,
+    ZSTD,
+    Rec,
+    batch,
+    compress,
+    message,
+    record,
+    varint,
+    wrapper,
+)
 
 HOUR = 3_600_000
 DAY = 24 * HOUR
@@ -196,11 +214,61 @@ def _payload_cases() -> list[Case]:
         versions = range(7, 14) if codec == ZSTD else range(3, 14)
         garbage = one(lambda now, c=codec: batch(good(now), c, compressed=b"this is not compressed"))  # type: ignore[misc]
         nothing = one(lambda now, c=codec: batch(good(now), c, compressed=b""))  # type: ignore[misc]
+        for what, change in (
+            ("cut short", lambda data: data[:-3]),
+            ("cut in half", lambda data: data[: len(data) // 2]),
+            ("bytes behind it", lambda data: data + b"\0\0\0\0behind"),
+            ("twice", lambda data: data + data),
+            ("a flipped bit", lambda data: data[:-12] + bytes([data[-12] ^ 0x10]) + data[-11:]),
+        ):
+            changed = one(lambda now, c=codec, ch=change: batch(good(now), c, compressed=ch(compressed(now, c))))  # type: ignore[misc]
+            cases.append(Case(f"payload: {what}, {codec_name}", "bounded", changed, versions))
+            bad = one(lambda now, c=codec, ch=change: batch(many(now), c, compressed=ch(compressed(now, c, many))))  # type: ignore[misc]
+            cases.append(Case(f"payload: {what} with bad times, {codec_name}", "bounded", bad, versions))
         cases += [
             Case(f"payload: garbage, {codec_name}", "bounded", garbage, versions),
             Case(f"payload: nothing, {codec_name}", "bounded", nothing, versions),
         ]
-    return cases
+    linked = one(
+        lambda now: batch(long(now), LZ4, compressed=lz4.frame.compress(plain(long(now), now), block_linked=True))
+    )
+    checked = one(lambda now: batch(good(now), LZ4, compressed=lz4_with_checksums(plain(good(now), now))))
+    sizes = one(
+        lambda now: batch(good(now), LZ4, compressed=lz4.frame.compress(plain(good(now), now), store_size=False))
+    )
+    members = one(lambda now: batch(good(now), GZIP, compressed=gzip_members(plain(good(now), now))))
+    return [
+        *cases,
+        Case("payload: linked blocks, lz4", "bounded", linked),
+        Case("payload: checksums, lz4", "bounded", checked),
+        Case("payload: no content size, lz4", "bounded", sizes),
+        Case("payload: two members, gzip", "bounded", members),
+    ]
+
+
+def plain(records: list[Rec], base: int) -> bytes:
+    return b"".join(record(r, i, base) for i, r in enumerate(records))
+
+
+def compressed(now: int, codec: int, records: "Callable[[int], list[Rec]] | None" = None) -> bytes:
+    return compress(codec, plain((records or good)(now), now))
+
+
+def many(now: int) -> list[Rec]:
+    """The first time is good, so that it is also the base; some behind it are not."""
+    return [Rec(now if i % 5 else now * 1000 if i else now, value=b"%d" % (i * 7919)) for i in range(200)]
+
+
+def long(now: int) -> list[Rec]:
+    return [Rec(now, value=bytes(range(256)) * 300) for _ in range(20)]
+
+
+def lz4_with_checksums(data: bytes) -> bytes:
+    return lz4.frame.compress(data, block_linked=False, content_checksum=True, block_checksum=True)
+
+
+def gzip_members(data: bytes) -> bytes:
+    return gzip.compress(data[:20]) + gzip.compress(data[20:])
 
 
 def _request_cases() -> list[Case]:

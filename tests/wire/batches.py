@@ -63,7 +63,7 @@ def compress(codec: int, data: bytes) -> bytes:
         case 2:
             return bytes(cramjam.snappy.compress_raw(data))
         case 3:
-            return lz4.frame.compress(data)
+            return lz4.frame.compress(data, block_linked=False)  # Kafka reads no linked blocks
         case 4:
             return zstandard.compress(data)
         case 20:

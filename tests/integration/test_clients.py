@@ -1,0 +1,124 @@
+"""Real clients through the proxy. What a client says of a refusal is compared with what it says to a broker itself."""
+
+import re
+import time
+
+import pytest
+from confluent_kafka import Producer
+
+from tests.broker.kafka import Kafka
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.clients import (
+    CLIENTS,
+    IDEMPOTENT,
+    PLAIN,
+    TRANSACTIONAL,
+    Client,
+    Confluent,
+    Sent,
+    console_produce,
+)
+from tests.integration.topics import JUDGED, UNJUDGED, create_topic
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+RECORDS = 20
+
+any_client = pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
+any_mode = pytest.mark.parametrize("mode", [PLAIN, IDEMPOTENT, TRANSACTIONAL])
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def good_records(label: str) -> list[Sent]:
+    return [Sent(f"{label} {i}", now_ms() - i) for i in range(RECORDS)]
+
+
+def without_clock(outcomes: list[str]) -> list[str]:
+    return [re.sub(r"-?\d{10,}", "N", outcome) for outcome in outcomes]
+
+
+@any_client
+@any_mode
+def test_what_a_client_sends_in_any_codec_it_reads_again(
+    client: Client, mode: str, kafka_bootstrap: str, proxy: ProxyProcess
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    codecs = CODECS if not (mode == PLAIN and client.name == "java") else CODECS[:1]
+    sent = []
+
+    for codec in codecs:
+        records = good_records(codec)
+        assert client.send(proxy.bootstrap, topic, records, codec, mode) == ["ok"] * RECORDS
+        sent += [record.value for record in records]
+
+    assert client.read(proxy.bootstrap, topic, len(sent)) == sent
+
+
+@any_client
+@any_mode
+def test_a_nanosecond_among_good_ones_is_refused_as_the_broker_refuses_it(
+    client: Client, mode: str, kafka_bootstrap: str, proxy: ProxyProcess
+) -> None:
+    judged, unjudged = create_topic(kafka_bootstrap, JUDGED), create_topic(kafka_bootstrap, UNJUDGED)
+    now = now_ms()
+    polluted = [Sent("a", now), Sent("b", now), Sent("nanoseconds", now * 1_000_000), Sent("c", now)]
+    good = good_records("good")
+
+    direct = client.send(kafka_bootstrap, judged, polluted, "lz4", mode)
+    through = client.send(proxy.bootstrap, unjudged, polluted, "lz4", mode)
+    assert client.send(proxy.bootstrap, unjudged, good, "none", mode) == ["ok"] * RECORDS
+
+    assert without_clock(through) == without_clock(direct)
+    assert "ok" not in through
+    assert client.read(proxy.bootstrap, unjudged, RECORDS) == [record.value for record in good]
+    event = next(event for event in proxy.violations() if event["topic"] == unjudged)
+    assert [sample["index"] for sample in event["samples"]] == [2]
+    assert event["samples"][0]["timestamp"] == now * 1_000_000
+    assert event["samples"][0]["diagnosis"].startswith("looks like nanoseconds: as milliseconds it is ")
+    assert (event["code"], event["records"], event["bad_records"]) == (32, 4, 1)
+    if client.name != "aiokafka":  # it asks ApiVersions in version 0, which names no software
+        assert event["software_name"]
+
+
+def test_the_console_producer_and_consumer(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED, partitions=1)
+    values = []
+
+    for codec in CODECS:
+        values += [f"{codec} {i}" for i in range(5)]
+        console_produce(proxy.bootstrap, topic, values[-5:], codec)
+
+    java = next(client for client in CLIENTS if client.name == "java")
+    assert java.read(proxy.bootstrap, topic, len(values)) == values
+
+
+@any_client
+def test_three_brokers(client: Client, cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
+    judged = create_topic(cluster.bootstrap, JUDGED, partitions=3, replicas=3)
+    topic = create_topic(cluster.bootstrap, UNJUDGED, partitions=3, replicas=3)
+    good = good_records("good")
+    polluted = [Sent("a", now_ms()), Sent("nanoseconds", now_ms() * 1_000_000)]
+
+    assert client.send(cluster_proxy.bootstrap, topic, good, "zstd", IDEMPOTENT) == ["ok"] * RECORDS
+    through = client.send(cluster_proxy.bootstrap, topic, polluted, "none", IDEMPOTENT)
+    direct = client.send(cluster.bootstrap, judged, polluted, "none", IDEMPOTENT)
+
+    assert without_clock(through) == without_clock(direct)
+    assert client.read(cluster_proxy.bootstrap, topic, RECORDS) == [record.value for record in good]
+
+
+def test_every_broker_of_a_cluster_is_used_through_its_own_port(cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
+    topic = create_topic(cluster.bootstrap, UNJUDGED, partitions=6, replicas=3)
+    producer = Producer({"bootstrap.servers": cluster_proxy.bootstrap})
+    for partition in range(6):
+        for _ in range(10):
+            producer.produce(topic, b"v", b"k", partition=partition)
+    assert producer.flush(60) == 0
+
+    brokers = producer.list_topics(topic, 10).brokers
+    assert {(b.host, b.port) for b in brokers.values()} == {
+        ("127.0.0.1", cluster_proxy.broker_port(node.node_id)) for node in cluster.nodes
+    }
+    assert len(Confluent().read(cluster_proxy.bootstrap, topic, 60)) == 60

@@ -1,0 +1,147 @@
+"""Produce over a bare socket: verdicts for each partition, merged answers, order, acks=0."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from protocol.messages import produce
+from tests.broker.eventually import eventually
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.topics import UNJUDGED, create_topic
+from tests.wire.batches import LZ4, Rec, batch
+from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
+
+INVALID_TIMESTAMP, UNKNOWN_TOPIC_ID = 32, 100
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def good() -> bytes:
+    return batch([Rec(now_ms())])
+
+
+def bad() -> bytes:
+    return batch([Rec(now_ms()), Rec(now_ms() * 1_000_000), Rec(now_ms())])
+
+
+@pytest.fixture
+def topic(kafka_bootstrap: str) -> str:
+    return create_topic(kafka_bootstrap, UNJUDGED)
+
+
+def leader_of(proxy: ProxyProcess, topic: str) -> str:
+    """The proxy's port for the broker that leads partition 0."""
+    with RawClient(proxy.bootstrap) as client:
+        answer = client.metadata(topic)
+    leader = answer["topics"][0]["partitions"][0]["leader_id"]
+    (broker,) = (b for b in answer["brokers"] if b["node_id"] == leader)
+    assert broker["port"] == proxy.broker_port(leader)
+    return f"{broker['host']}:{broker['port']}"
+
+
+def key_of(proxy: ProxyProcess, topic: str, version: int) -> str | bytes:
+    if version < 13:
+        return topic
+    with RawClient(proxy.bootstrap) as client:
+        topic_id: bytes = client.metadata(topic)["topics"][0]["topic_id"]
+        return topic_id
+
+
+def size_of(proxy: ProxyProcess, topic: str, partition: int) -> int:
+    with RawClient(leader_of(proxy, topic)) as client:
+        return len(client.log_of(topic, partition))
+
+
+@pytest.mark.parametrize("version", [3, 8, 9, 13])
+def test_of_two_partitions_the_good_one_is_stored_and_the_answers_are_one(
+    version: int, topic: str, proxy: ProxyProcess
+) -> None:
+    first, second = good(), bad()
+    key = key_of(proxy, topic, version)
+
+    with RawClient(leader_of(proxy, topic)) as client:
+        answer = client.produce(version, [topic_data(key, (0, first), (1, second))])
+        stored = client.log_of(topic, 0)
+        refused = client.log_of(topic, 1)
+
+    assert isinstance(answer, dict)
+    (entries,) = (t["partition_responses"] for t in answer["responses"])
+    assert [(e["index"], e["error_code"], e["base_offset"]) for e in entries] == [(0, 0, 0), (1, INVALID_TIMESTAMP, -1)]
+    if version >= 8:
+        assert [error["batch_index"] for error in entries[1]["record_errors"]] == [1]
+        assert entries[1]["error_message"] == "One or more records have been rejected due to invalid timestamp"
+    assert stored[21:] == first[21:]  # all that the CRC covers; a broker sets offset and leader epoch before it
+    assert refused == b""
+
+
+def test_answers_keep_the_order_of_pipelined_requests(topic: str, proxy: ProxyProcess) -> None:
+    with RawClient(leader_of(proxy, topic)) as client:
+        bodies = [produce_body(9, [topic_data(topic, (0, records))]) for records in (good(), bad(), good(), bad())]
+        asked = [client.send(PRODUCE, 9, body) for _ in range(10) for body in bodies]
+
+        codes = []
+        for correlation_id in asked:
+            answer = client.answer_to(correlation_id, PRODUCE, 9, produce.RESPONSE)
+            assert isinstance(answer, dict)
+            codes.append(answer["responses"][0]["partition_responses"][0]["error_code"])
+
+    assert codes == [0, INVALID_TIMESTAMP, 0, INVALID_TIMESTAMP] * 10
+
+
+def test_acks_0_with_something_bad_stores_the_good_and_closes(topic: str, proxy: ProxyProcess) -> None:
+    with RawClient(leader_of(proxy, topic)) as client:
+        client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, good()), (1, bad()), (2, good()))], acks=0))
+
+        assert client.receive() == CLOSED
+
+    eventually(lambda: size_of(proxy, topic, 2) > 0, what="the good partition behind the bad one")
+    assert size_of(proxy, topic, 0) > 0
+    assert size_of(proxy, topic, 1) == 0
+
+
+def test_acks_0_sent_just_before_the_client_leaves_arrives(topic: str, proxy: ProxyProcess) -> None:
+    with RawClient(leader_of(proxy, topic)) as client:
+        for _ in range(20):
+            client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, good()))], acks=0))
+
+    eventually(lambda: size_of(proxy, topic, 0) == 20 * len(good()), what="all twenty batches")
+
+
+def test_a_topic_id_is_asked_for_where_no_answer_has_named_it(
+    topic: str, kafka_bootstrap: str, proxy: ProxyProcess, tmp_path: Path
+) -> None:
+    with RawClient(kafka_bootstrap.split(",", maxsplit=1)[0]) as client:
+        topic_id = client.metadata(topic)["topics"][0]["topic_id"]
+    fresh = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": proxy.config["defaults"]}).start()
+    leader = leader_of(proxy, topic).rpartition(":")[2]
+    node = int(leader) - proxy.broker_port(0)
+    try:
+        with RawClient(f"127.0.0.1:{fresh.broker_port(node)}") as client:
+            answers = [client.produce(13, [topic_data(topic_id, (0, r))]) for r in (good(), bad())]
+            unknown = client.produce(13, [topic_data(bytes(range(16)), (0, good()))])
+    finally:
+        fresh.stop()
+
+    codes = [a["responses"][0]["partition_responses"][0]["error_code"] for a in (*answers, unknown)]  # type: ignore[index]
+    assert codes == [0, INVALID_TIMESTAMP, UNKNOWN_TOPIC_ID]
+
+
+def test_a_batch_that_is_judged_in_a_thread_keeps_its_turn(topic: str, proxy: ProxyProcess) -> None:
+    heavy = batch([Rec(now_ms(), value=bytes(range(256)) * 8 + str(i).encode()) for i in range(3000)], LZ4)
+    noise = [Rec(now_ms(), value=time.perf_counter_ns().to_bytes(8, "big") * 40) for _ in range(2000)]
+    large = batch([*noise, Rec(now_ms() * 1000)], LZ4)
+    assert len(heavy) > 1000
+    with RawClient(leader_of(proxy, topic)) as client:
+        asked = [
+            client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, r))])) for r in (large, good(), heavy, bad())
+        ]
+        codes = []
+        for correlation_id in asked:
+            answer = client.answer_to(correlation_id, PRODUCE, 9, produce.RESPONSE)
+            assert isinstance(answer, dict)
+            codes.append(answer["responses"][0]["partition_responses"][0]["error_code"])
+
+    assert codes == [INVALID_TIMESTAMP, 0, 0, INVALID_TIMESTAMP]

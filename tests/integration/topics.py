@@ -1,0 +1,35 @@
+"""Topics for tests: with the limits on them, for a broker that judges; or without any, for the proxy to judge."""
+
+import uuid
+
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from tests.broker.eventually import eventually
+
+BEFORE_MAX_MS, AFTER_MAX_MS = 86_400_000, 3_600_000
+JUDGED = {
+    "message.timestamp.before.max.ms": str(BEFORE_MAX_MS),
+    "message.timestamp.after.max.ms": str(AFTER_MAX_MS),
+}
+UNJUDGED = {"message.timestamp.after.max.ms": str(2**63 - 1)}
+DEFAULTS = {key: int(value) for key, value in JUDGED.items()}
+
+
+def create_topic(bootstrap: str, settings: dict[str, str], partitions: int = 3, replicas: int = 1) -> str:
+    """A new topic with a name of its own."""
+    name = f"t-{uuid.uuid4().hex[:12]}"
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.create_topics([NewTopic(name, partitions, replicas, config=settings)]).values():
+        future.result(30)
+    eventually(lambda: _all_led(admin, name, partitions), what=f"leaders for {name}")
+    return name
+
+
+def _all_led(admin: AdminClient, topic: str, partitions: int) -> bool:
+    """Whether every partition's leader has taken it up: only then does it answer for it."""
+    wanted = {TopicPartition(topic, p): OffsetSpec.earliest() for p in range(partitions)}
+    try:
+        return all(future.result(30).offset == 0 for future in admin.list_offsets(wanted).values())
+    except KafkaException:
+        return False
