@@ -48,6 +48,10 @@ class ProxyContext:
             self.tally.connections_closed += 1
             self._session_ended.set()
 
+    def requests_in_flight(self) -> int:
+        """Of all sessions together; may be asked from another thread."""
+        return sum(len(session.queue) for session in list(self.sessions))
+
     async def all_ended(self) -> None:
         """Wait until no session is left."""
         while self.sessions:

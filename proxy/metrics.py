@@ -5,7 +5,7 @@ that clients could multiply (topics) are bounded: beyond the bound they count un
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
@@ -50,8 +50,9 @@ class Tally:
 class TallyCollector(Collector):
     """Shows a Tally as Prometheus families."""
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: Tally, in_flight: Callable[[], int]) -> None:
         self._tally = tally
+        self._in_flight = in_flight
 
     def collect(self) -> Iterable[Metric]:
         """Every family with its current values."""
@@ -61,6 +62,7 @@ class TallyCollector(Collector):
         yield info
         open_now = tally.connections_opened - tally.connections_closed
         yield GaugeMetricFamily("sluicegate_connections", "Client connections open now.", value=open_now)
+        yield GaugeMetricFamily("sluicegate_in_flight", "Requests without their answer yet.", value=self._in_flight())
         yield GaugeMetricFamily("sluicegate_ready", "1 when an upstream broker answers.", value=int(tally.ready))
         for name, text, value in (
             ("connections", "Client connections accepted.", tally.connections_opened),
@@ -96,8 +98,8 @@ def _by_topic(name: str, text: str, counts: Counter[str]) -> CounterMetricFamily
     return family
 
 
-def registry_of(tally: Tally) -> CollectorRegistry:
-    """A registry that shows this tally alone."""
+def registry_of(tally: Tally, in_flight: Callable[[], int]) -> CollectorRegistry:
+    """A registry that shows this tally alone; `in_flight` counts the requests under way."""
     registry = CollectorRegistry()
-    registry.register(TallyCollector(tally))
+    registry.register(TallyCollector(tally, in_flight))
     return registry

@@ -73,7 +73,9 @@ class Server:
         try:
             self._listeners.open_bootstrap()
             if config.admin.listen is not None:
-                self._admin = AdminServer(config.admin.listen, registry_of(self.tally), self.health)
+                self._admin = AdminServer(
+                    config.admin.listen, registry_of(self.tally, self._context.requests_in_flight), self.health
+                )
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}") from error
         for node_id in self._book.node_ids:

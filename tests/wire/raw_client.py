@@ -3,7 +3,7 @@
 import socket
 import struct
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from protocol.api import APIS
 from protocol.headers import build_request_header, response_body_at
@@ -13,6 +13,7 @@ from protocol.messages.schema import MessageSchema, Value
 CLOSED = "closed"
 SILENCE = "silence"
 PRODUCE, FETCH, METADATA, API_VERSIONS = 0, 1, 3, 18
+_FETCH_VERSION = 11  # the last but one that names topics
 
 
 class RawClient:
@@ -93,11 +94,12 @@ class RawClient:
         code: int = self._fetch(topic, partition)["error_code"]
         return code
 
-    def _fetch(self, topic: str, partition: int, version: int = 11) -> Value:
-        wanted = {"partition": partition, "fetch_offset": 0, "partition_max_bytes": 100_000_000}
-        body: dict[str, Any] = {"replica_id": -1, "max_wait_ms": 0, "min_bytes": 0}
-        body["topics"] = [{"topic": topic, "partitions": [wanted]}]
-        answer = self.call(FETCH, version, fetch.RESPONSE, fetch.REQUEST.build(body, version))
+    def send_fetch_that_waits(self, topic: str, milliseconds: int) -> int:
+        """A fetch that the broker answers only after a time, unless records come."""
+        return self.send(FETCH, _FETCH_VERSION, _fetch_body(topic, 0, milliseconds))
+
+    def _fetch(self, topic: str, partition: int) -> Value:
+        answer = self.call(FETCH, _FETCH_VERSION, fetch.RESPONSE, _fetch_body(topic, partition, 0))
         assert not isinstance(answer, str), answer
         entry: Value = answer["responses"][0]["partitions"][0]
         return entry
@@ -110,6 +112,13 @@ class RawClient:
                 return CLOSED
             data += part
         return data
+
+
+def _fetch_body(topic: str, partition: int, max_wait_ms: int) -> bytes:
+    wanted = {"partition": partition, "fetch_offset": 0, "partition_max_bytes": 100_000_000}
+    body: Value = {"replica_id": -1, "max_wait_ms": max_wait_ms, "min_bytes": 1}
+    body["topics"] = [{"topic": topic, "partitions": [wanted]}]
+    return fetch.REQUEST.build(body, _FETCH_VERSION)
 
 
 def produce_body(version: int, topics: list[Value], acks: int = -1, transactional_id: str | None = None) -> bytes:

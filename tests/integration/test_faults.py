@@ -1,0 +1,190 @@
+"""Killing any party in the middle of a stream: nothing acknowledged is lost, and nothing hangs about."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from tests.broker.eventually import eventually
+from tests.broker.kafka import Kafka
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.topics import UNJUDGED, create_topic
+from tests.wire.raw_client import CLOSED, RawClient
+
+_SECONDS = 60
+PARTITIONS = 3
+
+
+@pytest.fixture
+def own_proxy(kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
+    """A proxy that a test may kill."""
+    proxy = ProxyProcess(tmp_path, kafka_bootstrap).start()
+    yield proxy
+    proxy.stop()
+
+
+class Stream:
+    """An idempotent producer that numbers its records and remembers which were acknowledged."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self.acknowledged: set[int] = set()
+        self._topic = topic
+        self._producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "enable.idempotence": True,
+                "linger.ms": 2,
+                "delivery.timeout.ms": _SECONDS * 1000,
+                "reconnect.backoff.max.ms": 200,
+                "log_level": 0,
+            }
+        )
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def acknowledges(self, more: int) -> None:
+        """Wait until that many more records are acknowledged."""
+        target = len(self.acknowledged) + more
+        eventually(lambda: len(self.acknowledged) >= target, _SECONDS, f"{more} more acknowledgements")
+
+    def _run(self) -> None:
+        number = 0
+        while not self._stop.is_set():
+            for _ in range(20):
+                self._producer.produce(
+                    self._topic,
+                    str(number).encode(),
+                    partition=number % PARTITIONS,
+                    on_delivery=lambda error, message: error or self.acknowledged.add(int(message.value())),
+                )
+                number += 1
+            self._producer.poll(0.005)
+        assert self._producer.flush(_SECONDS) == 0
+
+
+def everything_in(bootstrap: str, topic: str) -> list[int]:
+    """All values of a topic, read straight from the cluster up to its end."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": f"{topic}-auditor", "enable.partition.eof": True})
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
+    values, ends = [], 0
+    while ends < PARTITIONS:
+        message = consumer.poll(_SECONDS)
+        assert message is not None
+        if message.error() is None:
+            values.append(int(message.value()))
+        else:
+            ends += 1
+    consumer.close()
+    return values
+
+
+def nothing_lost(bootstrap: str, topic: str, stream: Stream) -> None:
+    stored = everything_in(bootstrap, topic)
+    assert stream.acknowledged <= set(stored)
+    assert len(stored) == len(set(stored)), "an idempotent producer's record is there twice"
+
+
+def test_killing_the_proxy_and_starting_it_again(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED, PARTITIONS)
+    with Stream(own_proxy.bootstrap, topic) as stream:
+        stream.acknowledges(200)
+        own_proxy.kill()
+        own_proxy.start()
+        stream.acknowledges(200)
+
+    nothing_lost(kafka_bootstrap, topic, stream)
+
+
+def test_terminating_the_proxy_drains_it(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED, PARTITIONS)
+    with Stream(own_proxy.bootstrap, topic) as stream:
+        stream.acknowledges(200)
+        own_proxy.terminate()
+        assert own_proxy.process is not None
+        assert own_proxy.process.wait(20) == 0
+        assert '"sessions_cut": 0' in own_proxy.log()
+        own_proxy.start()
+        stream.acknowledges(200)
+
+    nothing_lost(kafka_bootstrap, topic, stream)
+
+
+def test_draining_lets_a_request_under_way_be_answered(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED, PARTITIONS)
+    with RawClient(own_proxy.bootstrap) as client:
+        asked = client.send_fetch_that_waits(topic, 2_000)
+        eventually(lambda: own_proxy.metric("sluicegate_in_flight") == 1, what="the request under way")
+        own_proxy.terminate()
+        eventually(lambda: "draining" in own_proxy.log())
+
+        answer = client.receive()
+        closed = client.receive()
+
+    assert isinstance(answer, bytes)
+    assert int.from_bytes(answer[:4], "big") == asked
+    assert closed == CLOSED
+    assert own_proxy.process is not None
+    assert own_proxy.process.wait(20) == 0
+
+
+def test_killing_the_client_leaves_no_connection(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED, PARTITIONS)
+    program = (
+        "from confluent_kafka import Producer\n"
+        f"p = Producer({{'bootstrap.servers': '{own_proxy.bootstrap}'}})\n"
+        "while True:\n"
+        f"    p.produce('{topic}', b'1')\n"
+        "    p.poll(0.001)\n"
+    )
+    client = subprocess.Popen([sys.executable, "-c", program])
+    eventually(lambda: own_proxy.metric("sluicegate_accepted_records_total") > 100)
+
+    client.kill()
+    client.wait()
+
+    eventually(lambda: own_proxy.metric("sluicegate_connections") == 0, what="the client's connections gone")
+    with RawClient(own_proxy.bootstrap) as next_client:
+        assert isinstance(next_client.api_versions(), dict)
+
+
+def test_killing_a_broker_and_bringing_it_back(cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
+    topic = create_topic(cluster.bootstrap, UNJUDGED | {"min.insync.replicas": "2"}, PARTITIONS, replicas=3)
+    victim = cluster.nodes[2]
+    with Stream(cluster_proxy.bootstrap, topic) as stream:
+        stream.acknowledges(200)
+        cluster.kill(victim)
+        stream.acknowledges(500)
+        cluster.start_node(victim)
+        cluster.wait_until_up(victim)
+        stream.acknowledges(500)
+
+    nothing_lost(cluster.bootstrap, topic, stream)
+    assert cluster_proxy.get("/readyz")[0] == 200
+    del stream
+    eventually(lambda: cluster_proxy.metric("sluicegate_connections") == 0, 30, "no stuck connection")
+
+
+def test_a_broker_that_dies_with_requests_in_flight_leaves_no_stuck_client(
+    cluster: Kafka, cluster_proxy: ProxyProcess
+) -> None:
+    victim = cluster.nodes[1]
+    topic = create_topic(cluster.bootstrap, UNJUDGED, PARTITIONS, replicas=3)
+    with RawClient(f"127.0.0.1:{cluster_proxy.broker_port(victim.node_id)}") as client:
+        client.send_fetch_that_waits(topic, 60_000)
+        cluster.kill(victim)
+        assert client.receive() == CLOSED
+    cluster.start_node(victim)
+    cluster.wait_until_up(victim)
