@@ -23,7 +23,7 @@ $(STAMP): pyproject.toml uv.lock setup.py protocol/records/scan.py protocol/reco
 # In front of a real cluster: make run UPSTREAM=host:port. For a while only: make run SECONDS=10.
 run: setup
 ifdef UPSTREAM
-	$(BIN)/sluicegate run --upstream $(UPSTREAM) --listen $(or $(LISTEN),127.0.0.1:19092)
+	$(BIN)/sluicegate run --config sluicegate.yaml --upstream $(UPSTREAM) $(if $(LISTEN),--listen $(LISTEN))
 else
 	$(BIN)/sluicegate demo $(if $(SECONDS),--seconds $(SECONDS))
 endif

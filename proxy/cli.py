@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from config.loading import ConfigError, Loaded, load, load_file
+from config.model import Log
 from config.yaml_source import Source
 from proxy.build_info import describe
 from proxy.log_setup import set_up_logging
@@ -51,6 +52,24 @@ def check(file: Annotated[Path, typer.Argument(help="The configuration file.")])
     for warning in loaded.warnings:
         typer.echo(f"warning: {warning}")
     typer.echo(f"{file}: ok")
+
+
+@app.command()
+def demo(
+    seconds: Annotated[float | None, typer.Option(help="End by itself after this many seconds.")] = None,
+) -> None:
+    """Show it at work: an embedded cluster, a proxy in front of it, and producers that get some things wrong."""
+    try:
+        from proxy.demo.running import run_demo  # noqa: PLC0415  # needs the extra `demo`
+    except ModuleNotFoundError as error:
+        typer.echo(f"sluicegate: the demo needs {error.name}: pip install 'sluicegate[demo]'", err=True)
+        raise typer.Exit(1) from None
+    set_up_logging(Log(level="error"))
+    try:
+        run_demo(seconds)
+    except CannotStart as error:
+        typer.echo(f"sluicegate: {error}", err=True)
+        raise typer.Exit(1) from None
 
 
 @app.command()

@@ -10,7 +10,7 @@ from protocol.produce_request import ProduceRequest, TopicData
 from proxy.aggregation import Aggregator
 from proxy.identity import ClientIdentity
 from proxy.metrics import Tally
-from proxy.violations import ViolationFile, violation_event
+from proxy.violations import ViolationSink, violation_event
 from validation.policies import TopicPolicies
 from validation.produce import JudgedRequest
 from validation.units import diagnose
@@ -30,7 +30,7 @@ class Observer:
         policies: TopicPolicies,
         names: dict[bytes, str],
         now_ms: Callable[[], int],
-        violations: ViolationFile | None,
+        violations: ViolationSink | None,
         max_records: int,
     ) -> None:
         self._tally = tally

@@ -53,7 +53,7 @@ class ClientSide:
             raise UnknownApi(f"unknown API key {api_key} (version {version})")
         if not 0 <= version <= api.max_version:
             if api_key == ApiKey.API_VERSIONS:
-                self._on_gathered = partial(self._too_new_api_versions, correlation_id)
+                self._on_gathered = partial(self._too_new_api_versions, api, correlation_id)
                 return self._gather(size)
             raise UnknownApi(f"{api.name} v{version}: this proxy understands 0 to {api.max_version}")
         return self._by_treatment(api, version, correlation_id, size)
@@ -140,9 +140,10 @@ class ClientSide:
             self._session.identity.software_version = body["client_software_version"]
         self._forward(frame, Exchange(header.correlation_id, partial(cut_down_versions, version)))
 
-    def _too_new_api_versions(self, correlation_id: int, frame: bytearray) -> None:
-        del frame  # its body is of a version nobody here knows
-        self._session.answer_in_turn(Exchange(answer=unsupported_api_versions(correlation_id)))
+    def _too_new_api_versions(self, api: Api, correlation_id: int, _frame: bytearray) -> None:
+        """Its body is of a version nobody here knows."""
+        answer = unsupported_api_versions(correlation_id, api.max_version)
+        self._session.answer_in_turn(Exchange(answer=answer))
 
     def _sasl_request(self, api: Api, version: int, frame: bytearray) -> None:
         header = self._header(api, version, frame)

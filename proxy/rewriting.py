@@ -9,7 +9,7 @@ from typing import Any
 
 from protocol.api import APIS, ApiKey
 from protocol.errors import ErrorCode, MalformedMessage
-from protocol.headers import build_response_header, response_body_at
+from protocol.headers import build_response_header, read_correlation_id, response_body_at
 from protocol.messages import (
     api_versions,
     describe_cluster,
@@ -26,6 +26,7 @@ from proxy.addressing import AddressBook
 from proxy.topic_names import TopicNames
 
 _NO_NODE = -1
+_UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
 _COORDINATOR_LIST_SINCE = 4
 # Above this, ids are not picked out of an answer in passing but asked for when they are needed.
 _MAX_BYTES_SEARCHED_FOR_IDS = 256 * 1024
@@ -113,14 +114,21 @@ class AnswerRewriter:
 
 
 def cut_down_versions(version: int, frame: bytearray) -> bytes:
-    """An ApiVersions answer with only what this proxy understands. Raises MalformedMessage."""
+    """An ApiVersions answer with only what this proxy understands. Raises MalformedMessage.
+
+    A broker refuses a version that it does not know in version 0. librdkafka's mock cluster refuses it in no version's
+    layout; its clients then ask again in version 0, so that is what such an answer is turned into.
+    """
     body_at = response_body_at(frame, 0)
     body = memoryview(frame)[body_at:]
-    if len(body) < 2:
-        raise MalformedMessage("an ApiVersions answer without an error code")
-    if int.from_bytes(body[:2], "big", signed=True) == ErrorCode.UNSUPPORTED_VERSION:
+    if body[:2] == _UNSUPPORTED_VERSION:
         version = 0
-    value = api_versions.RESPONSE.parse(body, version)
+        try:
+            value = api_versions.RESPONSE.parse(body, version)
+        except MalformedMessage:
+            return unsupported_api_versions(read_correlation_id(frame), max_version=0)
+    else:
+        value = api_versions.RESPONSE.parse(body, version)
     kept = []
     for offered in value["api_keys"]:
         api = APIS.get(offered["api_key"])
@@ -130,8 +138,8 @@ def cut_down_versions(version: int, frame: bytearray) -> bytes:
     return bytes(frame[:body_at]) + api_versions.RESPONSE.build(value, version)
 
 
-def unsupported_api_versions(correlation_id: int) -> bytes:
+def unsupported_api_versions(correlation_id: int, max_version: int) -> bytes:
     """What a broker answers to an ApiVersions version it does not know: v0, with its range for this one key."""
-    ours = {"api_key": ApiKey.API_VERSIONS, "min_version": 0, "max_version": APIS[ApiKey.API_VERSIONS].max_version}
-    body = {"error_code": ErrorCode.UNSUPPORTED_VERSION, "api_keys": [ours]}
+    range_of_key = {"api_key": ApiKey.API_VERSIONS, "min_version": 0, "max_version": max_version}
+    body = {"error_code": ErrorCode.UNSUPPORTED_VERSION, "api_keys": [range_of_key]}
     return build_response_header(correlation_id, 0) + api_versions.RESPONSE.build(body, 0)

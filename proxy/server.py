@@ -24,7 +24,7 @@ from proxy.rewriting import AnswerRewriter
 from proxy.session import Route, Session
 from proxy.session_log import SessionLog
 from proxy.topic_names import TopicNames
-from proxy.violations import ViolationFile
+from proxy.violations import ViolationFile, ViolationSink
 from validation.policies import limits_of, policies_of
 
 _SWEEP_SECONDS = 2.0
@@ -39,8 +39,10 @@ class CannotStart(Exception):
 class Server:
     """Start it, wait, drain it. All of it belongs to one event loop."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, violations: ViolationSink | None = None) -> None:
+        """`violations` takes the events instead of the configured file."""
         self._config = config
+        self._violations = violations
         self._log = structlog.get_logger("sluicegate")
         self.tally = Tally()
         self.health = Health()
@@ -143,9 +145,9 @@ class Server:
             read_buffer=new_shared_buffer(),
         )
 
-    def _open_violations(self) -> ViolationFile | None:
-        if self._config.violations.file is None:
-            return None
+    def _open_violations(self) -> ViolationSink | None:
+        if self._violations is not None or self._config.violations.file is None:
+            return self._violations
         path = Path(self._config.violations.file)
         try:
             return ViolationFile(path, self._config.violations.queue_size, self.tally)

@@ -10,7 +10,7 @@ import queue
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
@@ -64,6 +64,16 @@ def _sample(record: BadRecord, window: TimeWindow | None, now_ms: int) -> dict[s
         sample["earliest"], sample["latest"] = window.earliest, window.latest
         sample["diagnosis"] = diagnose(record.timestamp, now_ms)
     return sample
+
+
+class ViolationSink(Protocol):
+    """Where violation events go. `write` must never wait."""
+
+    def write(self, event: dict[str, Any]) -> None:
+        """Take one event."""
+
+    def close(self) -> None:
+        """No more events will come; write what is queued."""
 
 
 class ViolationFile:
