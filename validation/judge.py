@@ -1,7 +1,10 @@
 """Judges one partition's records: what a broker with this topic's settings would say, before anything is stored.
 
-The order of checks is the broker's (broker-behaviour, sections 1.A to 1.D). `judge_partition` is pure: the time is
-handed in, and the same bytes at the same time always get the same verdict.
+The order of checks is the broker's: the request's rules, the log's, the validator's (docs/checks.md). `judge_partition`
+is pure: the time is handed in, and the same bytes at the same time always get the same verdict.
+
+One thing is left to the broker: inner offsets of a compressed batch that are not 0, 1, 2, ... A broker numbers such
+records anew where the topic's compression.type differs from the batch's codec, and fails where it does not.
 """
 
 from dataclasses import dataclass

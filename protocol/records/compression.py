@@ -119,22 +119,29 @@ def _gzip(data: memoryview, output: _Output) -> None:
 
 
 def _snappy(data: memoryview, output: _Output) -> None:
-    if bytes(data[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
+    """Raw, or xerial's chunks as its SnappyInputStream reads them: less than a chunk's size at the end is no error."""
+    if len(data) < _XERIAL_HEADER_BYTES or not _is_xerial(data):
         output.add(_snappy_block(data, output))
         return
     position = _XERIAL_HEADER_BYTES
-    while position < len(data):
-        if bytes(data[position : position + len(_XERIAL_MAGIC)]) == _XERIAL_MAGIC:
+    while len(data) - position >= _INT32.size:
+        if data[position : position + _INT32.size] == _XERIAL_MAGIC[: _INT32.size]:  # another stream behind the first
+            if len(data) - position < _XERIAL_HEADER_BYTES:
+                raise _Damaged
+            if not _is_xerial(data[position:]):
+                return
             position += _XERIAL_HEADER_BYTES
             continue
-        if len(data) - position < _INT32.size:
-            raise _Damaged
         (size,) = _INT32.unpack_from(data, position)
         position += _INT32.size
         if size < 0 or size > len(data) - position:
             raise _Damaged
         output.add(_snappy_block(data[position : position + size], output))
         position += size
+
+
+def _is_xerial(data: memoryview) -> bool:
+    return data[: len(_XERIAL_MAGIC)] == _XERIAL_MAGIC
 
 
 def _snappy_block(block: memoryview, output: _Output) -> bytes:
