@@ -1,7 +1,6 @@
 """Sees every judgement: counts it, and writes a violation event and a log line for what was refused."""
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import structlog
@@ -29,14 +28,12 @@ class Observer:
         tally: Tally,
         policies: TopicPolicies,
         names: dict[bytes, str],
-        now_ms: Callable[[], int],
         violations: ViolationSink | None,
         max_records: int,
     ) -> None:
         self._tally = tally
         self._policies = policies
         self._names = names
-        self._now_ms = now_ms
         self._violations = violations
         self._max_records = max_records
         self._log = structlog.get_logger("sluicegate")
@@ -53,7 +50,8 @@ class Observer:
             if accepted.ahead_ms > _FAR_AHEAD_MS:
                 self._warn_far_ahead(identity, self._name(request.topics[t]), accepted.ahead_ms)
         for (t, p), refused in judged.refused.items():
-            self._refused(identity, request.topics[t], request.topics[t].partitions[p].index, refused)
+            topic = request.topics[t]
+            self._refused(identity, topic, topic.partitions[p].index, refused, judged.refused_at_ms[t, p])
         if judged.refused and request.acks == 0:
             tally.closed_acks_0 += 1
 
@@ -73,12 +71,13 @@ class Observer:
     def _name(self, topic: TopicData) -> str | None:
         return topic.name if topic.name is not None else self._names.get(topic.topic_id or b"")
 
-    def _refused(self, identity: ClientIdentity, topic: TopicData, partition: int, refused: Refused) -> None:
+    def _refused(
+        self, identity: ClientIdentity, topic: TopicData, partition: int, refused: Refused, now_ms: int
+    ) -> None:
         name = self._name(topic)
         label = self._tally.topic_label(name or "?")
         self._tally.refused[label, refused.code.name] += 1
         self._tally.refused_records[label] += len(refused.bad_records)
-        now_ms = self._now_ms()
         if self._violations is not None:
             policy = self._policies.of(name or "")
             event = violation_event(

@@ -127,7 +127,7 @@ class Server:
         names = TopicNames()
         policies = policies_of(config)
         violations = self._open_violations()
-        observer = Observer(self.tally, policies, names.by_id, _now_ms, violations, config.violations.max_records)
+        observer = Observer(self.tally, policies, names.by_id, violations, config.violations.max_records)
         return ProxyContext(
             limits=config.limits,
             connect_timeout_seconds=config.upstream.connect_timeout_seconds,

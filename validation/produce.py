@@ -31,10 +31,14 @@ _ZSTD_SINCE = 7
 
 @dataclass(slots=True)
 class JudgedRequest:
-    """The verdicts on one request. `accepted` and `refused` together hold every partition that was judged."""
+    """The verdicts on one request. `accepted` and `refused` together hold every partition that was judged.
+
+    `refused_at_ms`: the time that a refused partition was judged at, which its bounds are counted from.
+    """
 
     accepted: dict[Place, Accepted] = field(default_factory=dict)
     refused: dict[Place, Refused] = field(default_factory=dict)
+    refused_at_ms: dict[Place, int] = field(default_factory=dict)
 
 
 def judge_request(
@@ -56,15 +60,17 @@ def judge_request(
         name = topic.name if topic.name is not None else names.get(topic.topic_id or b"")
         for p, partition in enumerate(topic.partitions):
             verdict: Verdict
+            now = now_ms()
             if whole is not None:
                 verdict = whole
             elif name is None:
                 verdict = Refused(ErrorCode.UNKNOWN_TOPIC_ID, Reason.UNKNOWN_TOPIC_ID)
             else:
                 submission = Submission(name, partition.index, _records(request, t, p), request.version)
-                verdict = judge_partition(submission, policy_of(name), limits, now_ms())
+                verdict = judge_partition(submission, policy_of(name), limits, now)
             if isinstance(verdict, Refused):
                 judged.refused[t, p] = verdict
+                judged.refused_at_ms[t, p] = now
             else:
                 judged.accepted[t, p] = verdict
     return judged

@@ -1,0 +1,124 @@
+"""SASL goes through untouched: the broker sees the client's own login, the proxy only learns who it is."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from protocol.messages import sasl_handshake
+from tests.broker.eventually import eventually
+from tests.broker.kafka import Kafka
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.topics import DEFAULTS, UNJUDGED
+from tests.oracle.kafka_java import KAFKA_NEW
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import CLOSED, RawClient, topic_data
+
+PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+SASL_SETTINGS = {
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:SASL_PLAINTEXT",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "sasl.mechanism.inter.broker.protocol": "PLAIN",
+    "sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.plaintext.plain.sasl.jaas.config": (
+        f'{PLAIN_LOGIN} username="admin" password="a" user_admin="a" user_alice="secret-of-alice";'
+    ),
+}
+SASL_HANDSHAKE = 17
+
+
+@pytest.fixture(scope="module")
+def guarded_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    kafka = Kafka(KAFKA_NEW, tmp_path_factory.mktemp("guarded"), settings=SASL_SETTINGS)
+    try:
+        yield kafka.start()
+    finally:
+        kafka.stop()
+
+
+@pytest.fixture(scope="module")
+def guarded_proxy(guarded_broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+    """Metadata is not answered without a login, so the broker is named in the configuration."""
+    upstream = {"bootstrap": [guarded_broker.bootstrap], "brokers": {1: guarded_broker.bootstrap}}
+    settings = {"upstream": upstream, "defaults": DEFAULTS}
+    proxy = ProxyProcess(tmp_path_factory.mktemp("proxy"), guarded_broker.bootstrap, settings)
+    try:
+        yield proxy.start()
+    finally:
+        proxy.stop()
+
+
+def login(bootstrap: str, password: str = "secret-of-alice") -> dict[str, str]:
+    return {
+        "bootstrap.servers": bootstrap,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "alice",
+        "sasl.password": password,
+    }
+
+
+@pytest.fixture(scope="module")
+def topic(guarded_broker: Kafka) -> str:
+    admin = AdminClient(login(guarded_broker.bootstrap))
+    for future in admin.create_topics([NewTopic("guarded", 1, 1, config=UNJUDGED)]).values():
+        future.result(30)
+    return "guarded"
+
+
+def test_a_client_logs_in_through_the_proxy_and_is_known_by_its_principal(
+    guarded_proxy: ProxyProcess, topic: str
+) -> None:
+    outcomes: list[str] = []
+    producer = Producer(login(guarded_proxy.bootstrap))
+    for time_factor in (1, 1_000_000):
+        timestamp = time.time_ns() // 1_000_000 * time_factor
+        producer.produce(
+            topic, b"v", timestamp=timestamp, on_delivery=lambda error, _: outcomes.append(str(error and error.code()))
+        )
+        assert producer.flush(30) == 0
+
+    assert outcomes == ["None", "32"]
+    (event,) = guarded_proxy.violations_of(topic)
+    assert event["principal"] == "User:alice"
+    assert "secret-of-alice" not in guarded_proxy.log() + str(guarded_proxy.violations())
+
+
+def test_a_wrong_password_gets_the_brokers_own_refusal(guarded_proxy: ProxyProcess) -> None:
+    errors: list[str] = []
+    settings = login(guarded_proxy.bootstrap, "wrong") | {"error_cb": lambda error: errors.append(str(error))}
+    client = AdminClient(settings)
+
+    with pytest.raises(KafkaException):
+        client.list_topics(timeout=5)
+    eventually(lambda: client.poll(0.1) or errors)
+
+    assert "Authentication failed" in errors[0]
+
+
+@pytest.mark.parametrize(("password", "works"), [(b"secret-of-alice", True), (b"wrong", False)])
+def test_raw_tokens_after_handshake_v0(password: bytes, works: bool, guarded_proxy: ProxyProcess, topic: str) -> None:
+    seen = len(guarded_proxy.violations_of(topic))
+    with RawClient(f"127.0.0.1:{guarded_proxy.broker_port(1)}") as client:
+        body = sasl_handshake.REQUEST.build({"mechanism": "PLAIN"}, 0)
+        mechanisms = client.call(SASL_HANDSHAKE, 0, sasl_handshake.RESPONSE, body)
+        client.send_frame(b"\0alice\0" + password)
+        token = client.receive()
+        if not works:
+            assert token == CLOSED
+            return
+        refused = client.produce(9, [topic_data(topic, (0, batch([Rec(10**15)])))])
+
+    assert mechanisms == {"error_code": 0, "mechanisms": ["PLAIN"]}
+    assert token == b""
+    assert refused["responses"][0]["partition_responses"][0]["error_code"] == 32  # type: ignore[index]
+    eventually(lambda: len(guarded_proxy.violations_of(topic)) > seen)
+    assert guarded_proxy.violations_of(topic)[-1]["principal"] == "User:alice"
+
+
+def test_a_request_without_login_is_the_brokers_to_refuse(guarded_proxy: ProxyProcess, topic: str) -> None:
+    with RawClient(f"127.0.0.1:{guarded_proxy.broker_port(1)}") as client:
+        good = batch([Rec(time.time_ns() // 1_000_000)])
+        assert client.produce(9, [topic_data(topic, (0, good))]) == CLOSED
