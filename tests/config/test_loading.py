@@ -1,0 +1,149 @@
+"""Reading the configuration: the example of the README, defaults, overrides, and errors with their places."""
+
+from pathlib import Path
+
+import pytest
+
+from config.address import HostPort, parse_host_port
+from config.loading import ConfigError, Loaded, load, load_file
+from config.model import LONG_MAX
+from config.yaml_source import Source, read_yaml
+
+ROOT = Path(__file__).parents[2]
+SMALLEST = "upstream: {bootstrap: ['h:1']}\nlisten: {bootstrap: '127.0.0.1:2'}\n"
+
+
+def loaded(text: str, **environment: str) -> Loaded:
+    return load(read_yaml(text, "c.yaml"), environment)
+
+
+def problems(text: str, **environment: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        loaded(text, **environment)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_the_example_works_as_it_stands() -> None:
+    config = load_file(ROOT / "sluicegate.yaml", {}).config
+
+    assert config.upstream.bootstrap == (HostPort("127.0.0.1", 9092),)
+    assert config.listen.port_of(3) == 19103
+    assert config.admin.listen == HostPort("127.0.0.1", 9650)
+    assert (config.defaults.before_max_ms, config.defaults.after_max_ms) == (86_400_000, 3_600_000)
+    assert (config.topics[0].match, config.topics[0].before_max_ms) == ("orders.*", LONG_MAX)
+    assert config.violations.file == "violations.jsonl"
+
+
+def test_the_example_is_the_one_the_readme_explains() -> None:
+    example = (ROOT / "sluicegate.yaml").read_text().split("\n", 1)[1]
+    readme = (ROOT / "README.md").read_text()
+    assert all(line in readme for line in example.splitlines())
+
+
+def test_defaults() -> None:
+    config = loaded(SMALLEST).config
+
+    assert config.listen.host_for_clients == "127.0.0.1"
+    assert config.listen.port_of(0) == 3
+    assert config.admin.listen is None
+    assert config.limits.max_frame_bytes == 104_857_600
+    assert config.drain_seconds == 30
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "path", "expected"),
+    [
+        ("SLUICEGATE__ADMIN__LISTEN", "127.0.0.1:9650", "admin.listen", HostPort("127.0.0.1", 9650)),
+        ("SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_AFTER_MAX_MS", "5", "defaults.after_max_ms", 5),
+        (
+            "SLUICEGATE__UPSTREAM__BOOTSTRAP",
+            "['a:1', 'b:2']",
+            "upstream.bootstrap",
+            (HostPort("a", 1), HostPort("b", 2)),
+        ),
+        ("SLUICEGATE__UPSTREAM__BROKERS__4", "h:9", "upstream.brokers", {4: HostPort("h", 9)}),
+        ("SLUICEGATE__DRAIN_SECONDS", "1.5", "drain_seconds", 1.5),
+        ("SLUICEGATE__TOPICS__0__MATCH", "x", "topics.0.match", "x"),
+        ("SLUICEGATE__TOPICS__0__CLEANUP_POLICY", "compact", "topics.0.cleanup_policy", "compact"),
+    ],
+)
+def test_every_key_can_come_from_the_environment(variable: str, value: str, path: str, expected: object) -> None:
+    found: object = loaded(SMALLEST + "topics: [{match: orders}]\n", **{variable: value}).config
+    for part in path.split("."):
+        found = found[int(part)] if part.isdigit() else getattr(found, part)  # type: ignore[index]
+
+    assert found == expected
+
+
+def test_errors_name_the_key_the_line_and_the_nearest_known_key() -> None:
+    text = (
+        SMALLEST
+        + "defalts:\n  x: 1\nlimits:\n  max_frame_bites: 5\ntopics:\n  - match: t\n    cleanup.polici: compact\n"
+    )
+
+    assert set(problems(text)) == {
+        "c.yaml:3: defalts: no such key; did you mean defaults?",
+        "c.yaml:6: limits.max_frame_bites: no such key; did you mean max_frame_bytes?",
+        "c.yaml:9: topics[0].cleanup.polici: no such key; did you mean cleanup.policy?",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("listen: {bootstrap: 'h:1'}", "c.yaml: upstream: this key is needed"),
+        (SMALLEST + "drain_seconds: 0", "c.yaml:3: drain_seconds: input should be greater than 0; found 0"),
+        (
+            SMALLEST + "defaults:\n  message.timestamp.after.max.ms: -1",
+            "c.yaml:4: defaults.message.timestamp.after.max.ms: ",
+        ),
+        (SMALLEST + "defaults:\n  message.timestamp.after.max.ms: 9223372036854775808", "c.yaml:4: defaults."),
+        (SMALLEST + "drain_seconds: 1\ndrain_seconds: 2", "c.yaml:4: drain_seconds: given twice, first at c.yaml:3"),
+        (SMALLEST + "topics:\n  - match: '/(/'", "c.yaml:4: topics[0].match: not a regular expression"),
+        ("a: [", "c.yaml:1: not YAML"),
+        ("just text", "c.yaml:1: expected keys at the top"),
+        (SMALLEST.replace("127.0.0.1:2", "0.0.0.0:2"), "c.yaml:2: listen: listen.advertised_host is needed"),
+    ],
+)
+def test_what_is_wrong_is_said(text: str, problem: str) -> None:
+    assert any(found.startswith(problem) for found in problems(text)), problems(text)
+
+
+def test_a_wrong_variable_is_named() -> None:
+    assert problems(SMALLEST, SLUICEGATE__ADMIN__LISTN="x:1") == [
+        "environment SLUICEGATE__ADMIN__LISTN: no key 'LISTN' here; did you mean LISTEN?"
+    ]
+    (bad_value,) = problems(SMALLEST, SLUICEGATE__ADMIN__LISTEN="nonsense")
+    assert bad_value.startswith("environment SLUICEGATE__ADMIN__LISTEN: admin.listen: expected host:port")
+
+
+def test_the_deprecated_difference_is_taken_with_a_warning() -> None:
+    found = loaded(SMALLEST + "defaults:\n  message.timestamp.difference.max.ms: 5\n")
+
+    assert found.config.defaults.difference_max_ms == 5
+    (warning,) = found.warnings
+    assert warning.startswith("c.yaml:4: defaults.message.timestamp.difference.max.ms is deprecated (KIP-937)")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read: No such file or directory"):
+        load_file(tmp_path / "none.yaml", {})
+
+
+def test_a_source_without_a_file() -> None:
+    data = {"upstream": {"bootstrap": ["h:1"]}, "listen": {"bootstrap": "h:2"}}
+    assert load(Source("command line", data), {}).config.listen.port_of(0) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"), [("h:1", "h", 1), ("[::1]:9092", "::1", 9092), ("10.0.0.1:0", "10.0.0.1", 0)]
+)
+def test_addresses(text: str, host: str, port: int) -> None:
+    assert parse_host_port(text) == HostPort(host, port)
+    assert str(parse_host_port(text)) == text
+
+
+@pytest.mark.parametrize("text", ["h", "h:", "h:x", "h:70000", "::1:9092", 9092, None, "h:-1"])
+def test_what_is_no_address(text: object) -> None:
+    with pytest.raises(ValueError, match=r"host:port|brackets"):
+        parse_host_port(text)

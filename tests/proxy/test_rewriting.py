@@ -1,0 +1,157 @@
+"""Answers with addresses: what clients are told instead, and what is left alone."""
+
+from typing import Any
+
+import pytest
+
+from config.address import HostPort
+from protocol.api import APIS, ApiKey
+from protocol.headers import build_response_header, response_body_at
+from protocol.messages import (
+    api_versions,
+    describe_cluster,
+    find_coordinator,
+    metadata,
+    produce,
+    share_acknowledge,
+    share_fetch,
+)
+from protocol.messages.schema import MessageSchema, Value
+from protocol.produce_response import walk_produce_answer
+from proxy.addressing import AddressBook
+from proxy.rewriting import AnswerRewriter, cut_down_versions, unsupported_api_versions
+from proxy.topic_names import TopicNames
+from tests.oracle.definitions import RandomMessage
+from tests.oracle.kafka_java import KAFKA_NEW
+
+UPSTREAM_PORT = 9092
+OURS = {1: HostPort("proxy", 19101), 2: HostPort("proxy", 19102)}
+NOT_OFFERED = 3
+BROKERS = [
+    {"node_id": node, "host": f"upstream-{node}", "port": UPSTREAM_PORT, "rack": None} for node in (1, 2, NOT_OFFERED)
+]
+REWRITTEN = [{"node_id": node, "host": "proxy", "port": 19100 + node, "rack": None} for node in (1, 2)]
+
+
+@pytest.fixture
+def book() -> AddressBook:
+    return AddressBook({}, OURS.get)
+
+
+@pytest.fixture
+def rewriter(book: AddressBook) -> AnswerRewriter:
+    return AnswerRewriter(book, TopicNames())
+
+
+def rewritten(rewriter: AnswerRewriter, key: ApiKey, schema: MessageSchema, value: Value, version: int) -> Value:
+    header = build_response_header(7, APIS[key].response_header_version(version))
+    frame = rewriter.rewrite(key, version, bytearray(header + schema.build(value, version)))
+    assert frame.startswith(header)
+    assert b"upstream" not in frame
+    return schema.parse(frame[len(header) :], version)
+
+
+@pytest.mark.parametrize("version", metadata.VERSIONS)
+def test_metadata(version: int, rewriter: AnswerRewriter, book: AddressBook) -> None:
+    rest = RandomMessage(KAFKA_NEW, "MetadataResponse", version, 3).ours
+    brokers = [{k: v for k, v in b.items() if k != "rack" or version >= 1} for b in BROKERS]
+
+    found = rewritten(rewriter, ApiKey.METADATA, metadata.RESPONSE, {**rest, "brokers": brokers}, version)
+
+    assert [(b["node_id"], b["host"], b["port"]) for b in found["brokers"]] == [
+        (b["node_id"], b["host"], b["port"]) for b in REWRITTEN
+    ]
+    assert metadata.RESPONSE.build({**found, "brokers": []}, version) == metadata.RESPONSE.build(
+        {**rest, "brokers": []}, version
+    )
+    assert book.upstream_of(NOT_OFFERED) == HostPort("upstream-3", UPSTREAM_PORT)
+
+
+@pytest.mark.parametrize("version", find_coordinator.VERSIONS)
+@pytest.mark.parametrize(("node", "host", "port", "error"), [(1, "proxy", 19101, 0), (NOT_OFFERED, "", -1, 15)])
+def test_find_coordinator(version: int, node: int, host: str, port: int, error: int, rewriter: AnswerRewriter) -> None:
+    told: dict[str, Any] = {"error_code": 0, "node_id": node, "host": f"upstream-{node}", "port": UPSTREAM_PORT}
+    value: Value = {"coordinators": [{"key": "g", "error_message": None, **told}]} if version >= 4 else told
+
+    found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, find_coordinator.RESPONSE, value, version)
+
+    coordinator = found["coordinators"][0] if version >= 4 else found
+    assert (coordinator["host"], coordinator["port"], coordinator["error_code"]) == (host, port, error)
+
+
+def test_no_coordinator_stays_none(rewriter: AnswerRewriter) -> None:
+    none = {"error_code": 15, "node_id": -1, "host": "", "port": -1}
+    found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, find_coordinator.RESPONSE, none, 2)
+    assert {name: found[name] for name in none} == none
+
+
+@pytest.mark.parametrize("version", describe_cluster.VERSIONS)
+def test_describe_cluster(version: int, rewriter: AnswerRewriter) -> None:
+    brokers = [{"broker_id": b["node_id"], **{k: v for k, v in b.items() if k != "node_id"}} for b in BROKERS]
+    value = {"throttle_time_ms": 0, "error_code": 0, "cluster_id": "c", "brokers": brokers}
+
+    found = rewritten(rewriter, ApiKey.DESCRIBE_CLUSTER, describe_cluster.RESPONSE, value, version)
+
+    assert [(b["broker_id"], b["host"], b["port"]) for b in found["brokers"]] == [
+        (1, "proxy", 19101),
+        (2, "proxy", 19102),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "schema"),
+    [(ApiKey.SHARE_FETCH, share_fetch.RESPONSE), (ApiKey.SHARE_ACKNOWLEDGE, share_acknowledge.RESPONSE)],
+)
+@pytest.mark.parametrize("version", [1, 2])
+def test_share_answers(key: ApiKey, schema: MessageSchema, version: int, rewriter: AnswerRewriter) -> None:
+    value = RandomMessage(KAFKA_NEW, schema.name, version, 2).ours | {"node_endpoints": BROKERS}
+
+    found = rewritten(rewriter, key, schema, value, version)
+
+    assert found["node_endpoints"] == REWRITTEN
+
+
+@pytest.mark.parametrize("version", range(10, 14))
+def test_the_tail_of_a_produce_answer(version: int, rewriter: AnswerRewriter) -> None:
+    body = produce.RESPONSE.build({"responses": [], "throttle_time_ms": 5, "node_endpoints": BROKERS}, version)
+    walked = walk_produce_answer(body, version, 0)
+    assert walked.has_node_endpoints
+
+    tail = rewriter.produce_tail(walked.tail, version)
+
+    found = produce.RESPONSE.parse(body[: len(body) - len(walked.tail)] + tail, version)
+    assert (found["throttle_time_ms"], found["node_endpoints"]) == (5, REWRITTEN)
+
+
+def versions_answer(version: int, *keys: tuple[int, int, int]) -> bytearray:
+    offered = [{"api_key": k, "min_version": low, "max_version": high} for k, low, high in keys]
+    body = api_versions.RESPONSE.build({"error_code": 0, "api_keys": offered}, version)
+    return bytearray(build_response_header(1, 0) + body)
+
+
+@pytest.mark.parametrize("version", api_versions.VERSIONS)
+def test_versions_are_cut_down_to_what_is_understood(version: int) -> None:
+    frame = versions_answer(version, (0, 0, 99), (1, 4, 18), (18, 0, 4), (12345, 0, 1), (2, 50, 60), (3, 0, 5))
+
+    found = api_versions.RESPONSE.parse(cut_down_versions(version, frame)[4:], version)
+
+    assert [(k["api_key"], k["min_version"], k["max_version"]) for k in found["api_keys"]] == [
+        (0, 0, 13),  # Produce keeps the minimum that the broker advertises
+        (1, 4, 15),
+        (18, 0, 4),
+        (3, 0, 5),
+    ]
+
+
+def test_a_refused_version_is_read_as_version_0() -> None:
+    frame = bytearray(unsupported_api_versions(9, max_version=3))
+
+    assert cut_down_versions(4, frame) == bytes(frame)
+    assert response_body_at(frame, 0) == 4
+
+
+def test_a_refusal_in_no_versions_layout_becomes_one() -> None:
+    """As librdkafka's mock cluster writes it (seen with 2.16)."""
+    mock = bytearray.fromhex("0000000100230100120000000200000000")
+
+    assert cut_down_versions(3, mock) == unsupported_api_versions(1, max_version=0)
