@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-SOURCES := protocol validation config proxy tests setup.py
+SOURCES := protocol validation config proxy bench tests setup.py
 KAFKA_VERSIONS := 4.3.1 3.9.1
 UV_VERSION := 0.13.8
 

@@ -1,0 +1,1 @@
+"""What measures; not part of the installed package."""
