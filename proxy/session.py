@@ -77,15 +77,20 @@ class Session:
             return
         while (exchange := self.queue.pop_ready()) is not None:
             if exchange.closes:
-                self.finish_after_sending()
+                self.finish()
                 return
             if exchange.answer is not None:
                 self.client.write(frame_of(exchange.answer))
 
-    def finish_after_sending(self) -> None:
-        """Close towards the client; the broker still gets everything that was forwarded."""
-        self.client.close()
-        self._say_goodbye_to_broker()
+    def finish(self) -> None:
+        """End the session once the broker has taken everything that was forwarded, as a broker closes after storing.
+
+        The broker closes its side when it has; only then does the client see the end.
+        """
+        if self._broker_open and not self.broker.closed:
+            self._say_goodbye_to_broker()
+        else:
+            self.client.close()
 
     # -- life ----------------------------------------------------------------------------------------------------
 
@@ -212,7 +217,7 @@ class Session:
 
     def _close_if_idle(self) -> None:
         if len(self.queue) == 0 and not self.broker.mid_frame and not self._requests.is_busy:
-            self.finish_after_sending()
+            self.finish()
 
     def request_settled(self) -> None:
         """A judgement that was waited for is done."""
