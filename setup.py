@@ -15,16 +15,11 @@ DIRECTIVES = {
     "initializedcheck": False,
 }
 
-setup(
-    ext_modules=cythonize(
-        [
-            Extension(
-                "protocol.records.scan",
-                ["protocol/records/scan.py"],
-                extra_compile_args=["-O3", "-fwrapv"],
-                optional=True,
-            )
-        ],
-        compiler_directives=DIRECTIVES,
-    )
+extensions = cythonize(
+    [Extension("protocol.records.scan", ["protocol/records/scan.py"], extra_compile_args=["-O3", "-fwrapv"])],
+    compiler_directives=DIRECTIVES,
 )
+for extension in extensions:
+    extension.optional = True  # cythonize does not carry it over
+
+setup(ext_modules=extensions)
