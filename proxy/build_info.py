@@ -21,6 +21,6 @@ def describe() -> str:
     if SCAN_IS_COMPILED:
         return f"sluicegate {VERSION}, record scan compiled"
     return (
-        f"sluicegate {VERSION}, record scan NOT compiled: judging takes about fifty times as long per record. "
+        f"sluicegate {VERSION}, record scan NOT compiled: judging takes about sixty times as long per record. "
         "Install a C compiler and run the installation again."
     )

@@ -96,10 +96,10 @@ class RawClient:
 
     def send_fetch_that_waits(self, topic: str, milliseconds: int) -> int:
         """A fetch that the broker answers only after a time, unless records come."""
-        return self.send(FETCH, _FETCH_VERSION, _fetch_body(topic, 0, milliseconds))
+        return self.send(FETCH, _FETCH_VERSION, fetch_body(topic, 0, milliseconds))
 
     def _fetch(self, topic: str, partition: int) -> Value:
-        answer = self.call(FETCH, _FETCH_VERSION, fetch.RESPONSE, _fetch_body(topic, partition, 0))
+        answer = self.call(FETCH, _FETCH_VERSION, fetch.RESPONSE, fetch_body(topic, partition, 0))
         assert not isinstance(answer, str), answer
         entry: Value = answer["responses"][0]["partitions"][0]
         return entry
@@ -114,7 +114,7 @@ class RawClient:
         return data
 
 
-def _fetch_body(topic: str, partition: int, max_wait_ms: int) -> bytes:
+def fetch_body(topic: str, partition: int, max_wait_ms: int) -> bytes:
     wanted = {"partition": partition, "fetch_offset": 0, "partition_max_bytes": 100_000_000}
     body: Value = {"replica_id": -1, "max_wait_ms": max_wait_ms, "min_bytes": 1}
     body["topics"] = [{"topic": topic, "partitions": [wanted]}]

@@ -1,0 +1,163 @@
+"""What an operator relies on: ports that stay, brokers that appear, warnings, metrics, memory that stays bounded."""
+
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.broker.eventually import eventually
+from tests.broker.kafka import Kafka
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.test_produce import good, key_of, leader_of, now_ms
+from tests.integration.topics import UNJUDGED, create_topic
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import FETCH, RawClient, fetch_body, topic_data
+
+HOUR_MS = 3_600_000
+
+
+def listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+def test_a_broker_that_appears_gets_its_port_while_running(cluster: Kafka, tmp_path: Path) -> None:
+    newcomer = cluster.nodes[2]
+    cluster.kill(newcomer)
+    with RawClient(cluster.nodes[0].address) as client:
+        eventually(lambda: len(client.metadata()["brokers"]) == 2, 30, "two brokers left")
+    proxy = ProxyProcess(tmp_path, ",".join(node.address for node in cluster.nodes[:2])).start()
+    try:
+        assert [listens(proxy.broker_port(node.node_id)) for node in cluster.nodes] == [True, True, False]
+
+        cluster.start_node(newcomer)
+        cluster.wait_until_up(newcomer)
+
+        eventually(lambda: listens(proxy.broker_port(newcomer.node_id)), 30, "a port for the new broker")
+        with RawClient(f"127.0.0.1:{proxy.broker_port(newcomer.node_id)}") as client:
+            ports = {broker["port"] for broker in client.metadata()["brokers"]}
+        assert ports == {proxy.broker_port(node.node_id) for node in cluster.nodes}
+    finally:
+        proxy.stop()
+
+
+def test_after_a_restart_every_port_is_there_before_anybody_asks(kafka_bootstrap: str, tmp_path: Path) -> None:
+    proxy = ProxyProcess(tmp_path, kafka_bootstrap).start()
+    try:
+        with RawClient(proxy.bootstrap) as client:
+            ports = [broker["port"] for broker in client.metadata()["brokers"]]
+        proxy.kill()
+        proxy.start()
+        assert all(listens(port) for port in ports)
+    finally:
+        proxy.stop()
+
+
+def test_one_dead_bootstrap_address_does_not_matter(kafka_bootstrap: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        dead = f"127.0.0.1:{closed.getsockname()[1]}"
+    proxy = ProxyProcess(tmp_path, f"{dead},{kafka_bootstrap}").start()
+    try:
+        with RawClient(proxy.bootstrap) as client:
+            assert isinstance(client.api_versions(), dict)
+    finally:
+        proxy.stop()
+
+
+def test_far_ahead_but_allowed_is_warned_about_once(kafka_bootstrap: str, tmp_path: Path) -> None:
+    proxy = ProxyProcess(
+        tmp_path, kafka_bootstrap, {"defaults": {"message.timestamp.after.max.ms": 10 * HOUR_MS}}
+    ).start()
+    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    try:
+        with RawClient(leader_of(proxy, topic)) as client:
+            for _ in range(20):
+                ahead = batch([Rec(now_ms() + 2 * HOUR_MS)])
+                answer = client.produce(9, [topic_data(topic, (0, ahead))])
+                assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0  # type: ignore[index]
+            client.produce(9, [topic_data(topic, (0, batch([Rec(now_ms() + HOUR_MS // 2)])))])
+        assert proxy.metric("sluicegate_far_ahead_batches_total") == 20
+        lines = [line for line in proxy.log().splitlines() if "more than an hour ahead" in line]
+        assert len(lines) == 1
+        assert topic in lines[0]
+        assert '"client_id": "raw"' in lines[0]
+    finally:
+        proxy.stop()
+
+
+def test_metrics_count_what_happened(kafka_bootstrap: str, tmp_path: Path) -> None:
+    proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": {"message.timestamp.after.max.ms": HOUR_MS}}).start()
+    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    try:
+        with RawClient(leader_of(proxy, topic)) as client:
+            client.produce(9, [topic_data(topic, (0, good()), (1, batch([Rec(now_ms() * 1000)] * 3)))])
+        _, text = proxy.get("/metrics")
+        for line in (
+            "sluicegate_produce_requests_total 1.0",
+            "sluicegate_accepted_batches_total 1.0",
+            "sluicegate_accepted_records_total 1.0",
+            f'sluicegate_refused_batches_total{{error="INVALID_TIMESTAMP",topic="{topic}"}} 1.0',
+            f'sluicegate_refused_records_total{{topic="{topic}"}} 3.0',
+        ):
+            assert line in text
+        assert proxy.get("/nothing")[0] == 404
+    finally:
+        proxy.stop()
+
+
+def test_an_answer_that_nobody_reads_is_not_held_in_memory(kafka_bootstrap: str, tmp_path: Path) -> None:
+    """Backpressure: a client that stops reading stops its broker connection, and nothing gathers in between."""
+    proxy = ProxyProcess(tmp_path, kafka_bootstrap).start()
+    topic = create_topic(kafka_bootstrap, UNJUDGED | {"max.message.bytes": "20000000"})
+    megabytes = 40
+    try:
+        address = leader_of(proxy, topic)
+        with RawClient(address) as client:
+            for _ in range(megabytes):
+                stored = client.produce(9, [topic_data(topic, (0, batch([Rec(now_ms(), value=bytes(1_000_000))])))])
+                assert stored["responses"][0]["partition_responses"][0]["error_code"] == 0  # type: ignore[index]
+        assert proxy.process is not None
+        before = resident_now(proxy.process.pid)
+
+        readers = [RawClient(address) for _ in range(5)]
+        asked = [reader.send(FETCH, 11, fetch_body(topic, 0, 0)) for reader in readers]
+        eventually(lambda: proxy.metric("sluicegate_in_flight") <= 0, 30, "all answers begun")
+        time_to_look = time.monotonic() + 1
+        eventually(lambda: time.monotonic() > time_to_look)
+        grown = resident_now(proxy.process.pid) - before
+
+        for reader, correlation_id in zip(readers, asked, strict=True):
+            frame = reader.receive(30)
+            assert isinstance(frame, bytes)
+            assert int.from_bytes(frame[:4], "big") == correlation_id
+            assert len(frame) > megabytes * 1_000_000
+            reader.socket.close()
+        assert grown < 20_000_000
+    finally:
+        proxy.stop()
+
+
+def resident_now(pid: int) -> int:
+    """What a process holds in memory at this moment (VmRSS)."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))) * 1024
+
+
+@pytest.mark.parametrize("version", [12, 13])
+def test_no_answer_names_an_upstream_port(version: int, kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    upstream_ports = {int(address.rpartition(":")[2]) for address in kafka_bootstrap.split(",")}
+    with RawClient(leader_of(proxy, topic)) as client:
+        answers = [
+            client.metadata(topic, version=version),
+            client.metadata(version=version),
+            client.produce(version, [topic_data(key_of(proxy, topic, version), (0, good()))]),
+        ]
+
+    assert not any(
+        f": {port}," in str(answer) or f": {port}}}" in str(answer) for answer in answers for port in upstream_ports
+    )
