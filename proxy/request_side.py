@@ -29,8 +29,8 @@ class ClientSide:
         self._sasl = SaslWatch(session.identity)
         self._gate = ProduceGate(session)
         self._on_gathered: Callable[[bytearray], None] | None = None
-        self._reserved = 0
-        self._waits_for_memory = False
+        self._granted = 0
+        self._wanted = 0
         self._memory_wait = self._memory_came
 
     @property
@@ -71,17 +71,17 @@ class ClientSide:
 
     def give_back_memory(self) -> None:
         """What was gathered has been sent on: others may have its memory."""
-        done = self._on_gathered is None and not self._gate.is_busy and not self._waits_for_memory
-        if done and self._reserved and not self._session.broker.is_full:
-            reserved, self._reserved = self._reserved, 0
-            self._session.context.budget.give_back(reserved)
+        done = self._on_gathered is None and not self._gate.is_busy and not self._session.broker.is_full
+        if done and self._granted:
+            granted, self._granted = self._granted, 0
+            self._session.context.budget.give_back(granted)
 
     def give_up(self) -> None:
         """The client is gone."""
         self._session.context.budget.forget(self._memory_wait)
-        if self._reserved and not self._waits_for_memory:
-            self._session.context.budget.give_back(self._reserved)
-        self._reserved = 0
+        granted, self._granted = self._granted, 0
+        if granted:
+            self._session.context.budget.give_back(granted)
 
     def _by_treatment(self, api: Api, version: int, correlation_id: int, size: int) -> Disposition:
         session = self._session
@@ -104,14 +104,16 @@ class ClientSide:
     # -- memory --------------------------------------------------------------------------------------------------
 
     def _gather(self, size: int) -> Disposition:
-        self._reserved += size
-        if not self._session.context.budget.take(size, self._memory_wait):
-            self._waits_for_memory = True
+        if self._session.context.budget.take(size, self._memory_wait):
+            self._granted += size
+        else:
+            self._wanted = size
             self._session.client.hold(Hold.MEMORY)
         return Disposition.GATHER
 
     def _memory_came(self) -> None:
-        self._waits_for_memory = False
+        self._granted += self._wanted
+        self._wanted = 0
         self.give_back_memory()
         self._session.client.release(Hold.MEMORY)
 

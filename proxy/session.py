@@ -56,6 +56,7 @@ class Session:
         self._linger: asyncio.TimerHandle | None = None
         self._broker_open = False
         self._draining = False
+        self._goodbye_due = False
         self._said_goodbye = False
 
     # -- what the sides use --------------------------------------------------------------------------------------
@@ -173,6 +174,9 @@ class Session:
         """No more requests will come; answers under way may still arrive, for a bounded time."""
         if self._said_goodbye or not self._broker_open or self.broker.closed:
             return
+        if self._requests.is_busy:  # one that had arrived whole is still to be forwarded
+            self._goodbye_due = True
+            return
         self._said_goodbye = True
         self.broker.write_eof()
         self._linger = self._loop.call_later(_LINGER_SECONDS, self._abort)
@@ -222,5 +226,7 @@ class Session:
     def request_settled(self) -> None:
         """A judgement that was waited for is done."""
         self._requests.give_back_memory()
+        if self._goodbye_due:
+            self._say_goodbye_to_broker()
         if self._draining:
             self._close_if_idle()

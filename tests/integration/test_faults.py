@@ -1,5 +1,8 @@
 """Killing any party in the middle of a stream: nothing acknowledged is lost, and nothing hangs about."""
 
+import os
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -13,8 +16,10 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
+from tests.integration.test_produce import leader_of, now_ms
 from tests.integration.topics import UNJUDGED, create_topic
-from tests.wire.raw_client import CLOSED, RawClient
+from tests.wire.batches import GZIP, Rec, batch
+from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
 
 _SECONDS = 60
 PARTITIONS = 3
@@ -158,6 +163,21 @@ def test_killing_the_client_leaves_no_connection(own_proxy: ProxyProcess, kafka_
     eventually(lambda: own_proxy.metric("sluicegate_connections") == 0, what="the client's connections gone")
     with RawClient(own_proxy.bootstrap) as next_client:
         assert isinstance(next_client.api_versions(), dict)
+
+
+def test_clients_that_reset_while_a_batch_is_judged(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED, PARTITIONS)
+    address = leader_of(own_proxy, topic)
+    heavy = batch([Rec(now_ms(), value=os.urandom(400)) for _ in range(2000)], GZIP)
+    for i in range(30):
+        with RawClient(address) as client:
+            client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, heavy))], acks=i % 2))
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    eventually(lambda: own_proxy.metric("sluicegate_connections") == 0, 30, "no connection left")
+    assert "Traceback" not in own_proxy.log()
+    with RawClient(address) as client:
+        assert isinstance(client.produce(9, [topic_data(topic, (0, heavy))]), dict)
 
 
 def test_killing_a_broker_and_bringing_it_back(cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
