@@ -1,5 +1,8 @@
 """What a client gets for a judged Produce request: the broker's answer, ours, or both merged."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from protocol.produce_request import ProduceRequest
 from protocol.produce_response import (
     BrokerAnswer,
@@ -9,14 +12,31 @@ from protocol.produce_response import (
     build_answer,
     encode_refusal,
 )
-from validation.produce import JudgedRequest
+from validation.produce import Place
 from validation.verdict import Refused
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerShape:
+    """What an answer has to name, without the request's bytes: those need not be kept until the broker answers."""
+
+    correlation_id: int
+    version: int
+    topics: tuple[tuple[TopicKey, tuple[int, ...]], ...]
+
+
+def shape_of(request: ProduceRequest, correlation_id: int) -> AnswerShape:
+    """The shape of the answer to a request."""
+    topics = tuple(
+        (topic.name if topic.name is not None else topic.topic_id or b"", tuple(p.index for p in topic.partitions))
+        for topic in request.topics
+    )
+    return AnswerShape(correlation_id, request.version, topics)
+
+
 def answer_for(
-    request: ProduceRequest,
-    judged: JudgedRequest,
-    correlation_id: int,
+    shape: AnswerShape,
+    refused: Mapping[Place, Refused],
     broker: BrokerAnswer | None = None,
     tail: bytes | None = None,
 ) -> bytes:
@@ -26,18 +46,17 @@ def answer_for(
     throttle time and tags.
     """
     topics: list[tuple[TopicKey, list[bytes]]] = []
-    for t, topic in enumerate(request.topics):
-        key: TopicKey = topic.name if topic.name is not None else (topic.topic_id or b"")
+    for t, (key, indexes) in enumerate(shape.topics):
         entries = []
-        for p, partition in enumerate(topic.partitions):
-            refused = judged.refused.get((t, p))
-            if refused is not None:
-                entries.append(encode_refusal(partition.index, _as_answered(refused), request.version))
-            elif broker is not None and (key, partition.index) in broker.entries:
-                entries.append(broker.entries[key, partition.index])
+        for p, index in enumerate(indexes):
+            refusal = refused.get((t, p))
+            if refusal is not None:
+                entries.append(encode_refusal(index, _as_answered(refusal), shape.version))
+            elif broker is not None and (key, index) in broker.entries:
+                entries.append(broker.entries[key, index])
         if entries:
             topics.append((key, entries))
-    return build_answer(correlation_id, request.version, topics, tail)
+    return build_answer(shape.correlation_id, shape.version, topics, tail)
 
 
 def _as_answered(refused: Refused) -> PartitionRefusal:

@@ -15,9 +15,10 @@ from protocol.produce_response import walk_produce_answer
 from protocol.records.record_batch import HEADER_BYTES, attributes_low_byte
 from proxy.connection import Hold
 from proxy.in_flight import Exchange
-from proxy.produce_answers import answer_for
+from proxy.produce_answers import AnswerShape, answer_for, shape_of
 from proxy.topic_names import names_in, question
-from validation.produce import JudgedRequest, judge_request
+from validation.produce import JudgedRequest, Place, judge_request
+from validation.verdict import Refused
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -100,41 +101,37 @@ class ProduceGate:
         session.context.observer.judged(session.identity, request, judged)
         if not judged.refused:
             if request.acks != 0:
-                session.queue.add(Exchange(header.correlation_id, self._finish_plain(request, header)))
+                session.queue.add(Exchange(header.correlation_id, self._finish_plain(request.version)))
             session.send_to_broker(_SIZE.pack(len(request.frame)), request.frame)
             return
+        shape = shape_of(request, header.correlation_id)
         if judged.accepted:
             if request.acks != 0:
-                merge = partial(self._merge, request, header, judged)
-                session.queue.add(Exchange(header.correlation_id, merge))
+                session.queue.add(Exchange(header.correlation_id, partial(self._merge, shape, judged.refused)))
             parts = request.without(judged.refused)
             session.send_to_broker(_SIZE.pack(sum(map(len, parts))), *parts)
         if request.acks == 0:
             session.answer_in_turn(Exchange(closes=True))
         elif not judged.accepted:
-            answer = answer_for(request, judged, header.correlation_id)
-            session.answer_in_turn(Exchange(answer=answer))
+            session.answer_in_turn(Exchange(answer=answer_for(shape, judged.refused)))
 
-    def _finish_plain(self, request: ProduceRequest, header: RequestHeader) -> "partial[bytes | bytearray] | None":
+    def _finish_plain(self, version: int) -> "partial[bytes | bytearray] | None":
         """What a broker's answer to a request that was forwarded whole needs: addresses, from v10 on."""
-        if request.version < _NODE_ENDPOINTS_SINCE:
-            return None
-        return partial(self._rewrite_endpoints, request, header)
+        return partial(self._rewrite_endpoints, version) if version >= _NODE_ENDPOINTS_SINCE else None
 
-    def _rewrite_endpoints(self, request: ProduceRequest, header: RequestHeader, frame: bytearray) -> bytes | bytearray:
-        answer = walk_produce_answer(frame, request.version, response_body_at(frame, 1))
+    def _rewrite_endpoints(self, version: int, frame: bytearray) -> bytes | bytearray:
+        answer = walk_produce_answer(frame, version, response_body_at(frame, 1))
         if not answer.has_node_endpoints:
             return frame
-        tail = self._session.context.rewriter.produce_tail(answer.tail, request.version)
-        return answer_for(request, JudgedRequest(), header.correlation_id, answer, tail)
+        return bytes(frame[: -len(answer.tail)]) + self._session.context.rewriter.produce_tail(answer.tail, version)
 
-    def _merge(self, request: ProduceRequest, header: RequestHeader, judged: JudgedRequest, frame: bytearray) -> bytes:
-        header_version = 1 if request.version >= _FLEXIBLE_SINCE else 0
-        answer = walk_produce_answer(frame, request.version, response_body_at(frame, header_version))
+    def _merge(self, shape: AnswerShape, refused: dict[Place, Refused], frame: bytearray) -> bytes:
+        header_version = 1 if shape.version >= _FLEXIBLE_SINCE else 0
+        answer = walk_produce_answer(frame, shape.version, response_body_at(frame, header_version))
         tail = answer.tail
         if answer.has_node_endpoints:
-            tail = self._session.context.rewriter.produce_tail(tail, request.version)
-        return answer_for(request, judged, header.correlation_id, answer, tail)
+            tail = self._session.context.rewriter.produce_tail(tail, shape.version)
+        return answer_for(shape, refused, answer, tail)
 
 
 def _is_heavy(request: ProduceRequest) -> bool:

@@ -178,7 +178,8 @@ class Server:
         if not self.tally.ready:
             reason = "; ".join(found.reasons)
             self.health.not_ready = f"no upstream broker answers: {reason}"
-            self._log.warning("no upstream broker answers", reason=reason)
+            assert self._context is not None
+            self._context.log.upstream_silent(reason)
         elif not was_ready:
             self._log.info("upstream answers", address=str(found.answered_by), brokers=self._book.node_ids)
         if self.tally.ready and not self._listeners.all_open:

@@ -35,6 +35,10 @@ class SessionLog:
         """No upstream address took the connection; the client was disconnected and will try again."""
         self._note("upstream unreachable", (broker,), {"broker": broker, "reason": reason})
 
+    def upstream_silent(self, reason: str) -> None:
+        """The proxy's own look at the cluster found no broker; it looks again every few seconds."""
+        self._note("no upstream broker answers", (reason,), {"reason": reason})
+
     def judgement_failed(self, identity: ClientIdentity, error: BaseException) -> None:
         """Our own fault: the batch was neither forwarded nor answered, and the connection was closed."""
         self._log.error("judgement failed, connection closed", peer=identity.peer, exc_info=error)
