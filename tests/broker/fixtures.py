@@ -4,29 +4,19 @@ The conformance suite always uses Maven's brokers, because it needs two with dif
 """
 
 import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 
+from tests.broker.container import IMAGE, docker_answers, running_container
 from tests.broker.kafka import Kafka
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
-
-IMAGE = f"apache/kafka:{KAFKA_NEW}"
-
-
-def _docker_answers() -> bool:
-    docker = shutil.which("docker")
-    if docker is None:
-        return False
-    return subprocess.run([docker, "info"], capture_output=True, check=False).returncode == 0
 
 
 def pytest_report_header() -> str:
     if os.environ.get("KAFKA_BOOTSTRAP"):
         return f"broker: {os.environ['KAFKA_BOOTSTRAP']} (KAFKA_BOOTSTRAP)"
-    return f"broker: container {IMAGE}" if _docker_answers() else f"broker: Kafka {KAFKA_NEW} from Maven"
+    return f"broker: container {IMAGE}" if docker_answers() else f"broker: Kafka {KAFKA_NEW} from Maven"
 
 
 @pytest.fixture(scope="session")
@@ -35,11 +25,8 @@ def kafka_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     given = os.environ.get("KAFKA_BOOTSTRAP")
     if given:
         yield given
-    elif _docker_answers():
-        from testcontainers.kafka import KafkaContainer  # noqa: PLC0415  # only where an engine answers
-
-        with KafkaContainer(IMAGE).with_kraft() as container:
-            yield container.get_bootstrap_server()
+    elif docker_answers():
+        yield from running_container()
     else:
         yield from (kafka.bootstrap for kafka in _running(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("kafka"))))
 
