@@ -69,7 +69,8 @@ class ProxyProcess:
 
     def violations(self) -> list[dict[str, Any]]:
         file = Path(self.config["violations"]["file"])
-        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+        lines = file.read_text().splitlines(keepends=True) if file.exists() else []
+        return [json.loads(line) for line in lines if line.endswith("\n")]  # the last may be half written
 
     def violations_of(self, topic: str) -> list[dict[str, Any]]:
         return [event for event in self.violations() if event["topic"] == topic]

@@ -6,6 +6,7 @@ import time
 import pytest
 from confluent_kafka import Producer
 
+from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.clients import (
@@ -73,7 +74,8 @@ def test_a_nanosecond_among_good_ones_is_refused_as_the_broker_refuses_it(
     assert without_clock(through) == without_clock(direct)
     assert "ok" not in through
     assert client.read(proxy.bootstrap, unjudged, RECORDS) == [record.value for record in good]
-    event = next(event for event in proxy.violations() if event["topic"] == unjudged)
+    eventually(lambda: proxy.violations_of(unjudged), what="the event")
+    event = proxy.violations_of(unjudged)[0]
     assert [sample["index"] for sample in event["samples"]] == [2]
     assert event["samples"][0]["timestamp"] == now * 1_000_000
     assert event["samples"][0]["diagnosis"].startswith("looks like nanoseconds: as milliseconds it is ")

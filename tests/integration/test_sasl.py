@@ -81,6 +81,7 @@ def test_a_client_logs_in_through_the_proxy_and_is_known_by_its_principal(
         assert producer.flush(30) == 0
 
     assert outcomes == ["None", "32"]
+    eventually(lambda: guarded_proxy.violations_of(topic), what="the event")
     (event,) = guarded_proxy.violations_of(topic)
     assert event["principal"] == "User:alice"
     assert "secret-of-alice" not in guarded_proxy.log() + str(guarded_proxy.violations())
