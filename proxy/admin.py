@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
+from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
@@ -41,12 +42,20 @@ class _QuietHandler(WSGIRequestHandler):
         """Requests for metrics are not worth a line each."""
 
 
-class _Server(WSGIServer):
+class _Server(ThreadingMixIn, WSGIServer):
+    """A thread for each request, so that a slow scraper keeps no health check waiting."""
+
     daemon_threads = True
 
     def server_bind(self) -> None:
-        self.address_family = socket.AF_INET6 if ":" in str(self.server_address[0]) else socket.AF_INET
-        super().server_bind()
+        TCPServer.server_bind(self)
+        host, port = self.server_address[:2]
+        self.server_name, self.server_port = str(host), int(port)  # the base class would ask DNS for a name
+        self.setup_environ()
+
+
+class _ServerOnIPv6(_Server):
+    address_family = socket.AF_INET6
 
 
 class AdminServer:
@@ -56,7 +65,8 @@ class AdminServer:
         self._health = health
         self._metrics = make_wsgi_app(registry)
         try:
-            self._server = make_server(address.host, address.port, self._app, _Server, _QuietHandler)
+            kind = _ServerOnIPv6 if ":" in address.host else _Server
+            self._server = make_server(address.host, address.port, self._app, kind, _QuietHandler)
         except OSError as error:
             raise CannotListen(f"{address}: {error.strerror or error}") from error
         self.port: int = self._server.server_port

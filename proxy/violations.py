@@ -122,5 +122,6 @@ class ViolationFile:
         except FileNotFoundError:
             same = False
         if not same:
+            new = self._path.open("a", encoding="utf-8")
             self._file.close()
-            self._file = self._path.open("a", encoding="utf-8")
+            self._file = new

@@ -86,3 +86,19 @@ def test_a_full_queue_drops_and_counts(tmp_path: Path) -> None:
 
     lines = len((tmp_path / "v.jsonl").read_text().splitlines())
     assert lines + tally.violations_dropped == written
+
+
+def test_a_folder_that_goes_away_loses_events_but_not_the_writer(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    tally = Tally()
+    sink = ViolationFile(folder / "v.jsonl", 10, tally)
+    (folder / "v.jsonl").unlink()
+    folder.rmdir()
+    sink.write({"n": 1})
+    eventually(lambda: tally.violations_dropped == 1)
+    folder.mkdir()
+    sink.write({"n": 2})
+    sink.close()
+
+    assert json.loads((folder / "v.jsonl").read_text()) == {"n": 2}
