@@ -46,6 +46,7 @@ class ProxyProcess:
         file.write_text(yaml.safe_dump(self.config, sort_keys=False))
         with (self.folder / "proxy.log").open("ab") as log:
             environment = {k: v for k, v in os.environ.items() if not k.startswith("SLUICEGATE__")}
+            environment["PYTHONASYNCIODEBUG"] = "1"  # a call from a wrong thread, or into a closed loop, is an error
             self.process = subprocess.Popen(
                 [COMMAND, "run", "--config", str(file)], stderr=log, stdout=log, env=environment
             )
