@@ -198,7 +198,7 @@ class Java:
     def send(self, bootstrap: str, topic: str, records: Sequence[Sent], codec: str, mode: str) -> list[str]:
         lines = "".join(f"{record.timestamp} {record.value}\n" for record in records)
         program = str(Path(__file__).with_name("JavaProducer.java"))
-        done = _java(program, bootstrap, topic, codec, mode, str(_LINGER_MS), stdin=lines)
+        done = java_tool(program, bootstrap, topic, codec, mode, str(_LINGER_MS), stdin=lines)
         return done.splitlines()
 
     def read(self, bootstrap: str, topic: str, count: int) -> list[str]:
@@ -212,18 +212,19 @@ class Java:
             "--isolation-level",
             "read_committed",
         )
-        return _java(tool, *arguments, *limits).splitlines()
+        return java_tool(tool, *arguments, *limits).splitlines()
 
 
 def console_produce(bootstrap: str, topic: str, values: Sequence[str], codec: str) -> None:
     """Kafka's console producer."""
     tool = "org.apache.kafka.tools.ConsoleProducer"
-    _java(
+    java_tool(
         tool, "--bootstrap-server", bootstrap, "--topic", topic, "--compression-codec", codec, stdin="\n".join(values)
     )
 
 
-def _java(program: str, *arguments: str, stdin: str = "") -> str:
+def java_tool(program: str, *arguments: str, stdin: str = "") -> str:
+    """Run a class of Kafka's jars, or a source file against them; returns what it printed."""
     done = subprocess.run(
         ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{kafka_folder(KAFKA_NEW)}/*", program, *arguments],
         input=stdin,
