@@ -1,10 +1,10 @@
 """The walk over a Produce request, versions 0 to 13: where each partition's records lie, without a copy.
 
-Held to the construct schema `protocol.messages.produce.REQUEST` by a property test. `ProduceRequest.without` writes
-the same request without some of its partitions, every byte of the others as it came.
+Held to the construct schema `protocol.messages.produce.REQUEST` by a property test. `ProduceRequest.with_records`
+writes the same request with other records in some of its partitions, every other byte as it came.
 """
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass
 from struct import Struct
 from struct import error as StructError
@@ -25,7 +25,7 @@ TOPIC_ID_SINCE = 13
 
 @dataclass(slots=True)
 class PartitionData:
-    """One partition's entry: its bytes are frame[entry_at:entry_end], its records frame[records_at:records_end].
+    """One partition's entry starts at frame[entry_at], its records are frame[records_at:records_end].
 
     `records_at` is -1 where the records are null.
     """
@@ -34,20 +34,15 @@ class PartitionData:
     entry_at: int
     records_at: int
     records_end: int
-    entry_end: int
 
 
 @dataclass(slots=True)
 class TopicData:
-    """One topic's entry: `name` up to version 12, `topic_id` (16 bytes) from 13; tags are frame[tags_at:entry_end]."""
+    """One topic's partitions: `name` up to version 12, `topic_id` (16 bytes) from 13."""
 
     name: str | None
     topic_id: bytes | None
-    entry_at: int
-    count_at: int
     partitions: list[PartitionData]
-    tags_at: int
-    entry_end: int
 
 
 @dataclass(slots=True)
@@ -58,28 +53,26 @@ class ProduceRequest:
     version: int
     transactional_id: str | None
     acks: int
-    topics_at: int
     topics: list[TopicData]
-    topics_end: int
 
-    def without(self, refused: Collection[tuple[int, int]]) -> list[bytes | memoryview]:
-        """The request's parts without the refused entries, given as (topic position, partition position)."""
+    def records(self, topic: int, partition: int) -> memoryview | None:
+        """The records of a partition, by its place in the request; None where they are null."""
+        data = self.topics[topic].partitions[partition]
+        return None if data.records_at < 0 else memoryview(self.frame)[data.records_at : data.records_end]
+
+    def with_records(self, replacements: Mapping[tuple[int, int], bytes]) -> list[bytes | memoryview]:
+        """The request's parts with other records at some places (topic position, partition position)."""
         view = memoryview(self.frame)
         parts: list[bytes | memoryview] = []
-        kept_topics = 0
-        for t, topic in enumerate(self.topics):
-            kept = [p for i, p in enumerate(topic.partitions) if (t, i) not in refused]
-            if not kept and topic.partitions:
-                continue
-            kept_topics += 1
-            parts.append(view[topic.entry_at : topic.count_at])
-            parts.append(self._count(len(kept)))
-            parts.extend(view[p.entry_at : p.entry_end] for p in kept)
-            parts.append(view[topic.tags_at : topic.entry_end])
-        return [view[: self.topics_at], self._count(kept_topics), *parts, view[self.topics_end :]]
+        copied_to = 0
+        for (t, p), records in sorted(replacements.items()):
+            data = self.topics[t].partitions[p]
+            parts += (view[copied_to : data.entry_at + _INT32.size], self._records_size(len(records)), records)
+            copied_to = data.records_end
+        return [*parts, view[copied_to:]]
 
-    def _count(self, count: int) -> bytes:
-        return unsigned_varint(count + 1) if self.version >= FLEXIBLE_SINCE else _INT32.pack(count)
+    def _records_size(self, size: int) -> bytes:
+        return unsigned_varint(size + 1) if self.version >= FLEXIBLE_SINCE else _INT32.pack(size)
 
 
 def walk_produce_request(frame: bytearray, version: int, body_at: int) -> ProduceRequest:
@@ -103,26 +96,21 @@ class _Walk:
         transactional_id = self._string(nullable=True) if self._version >= TRANSACTIONAL_ID_SINCE else None
         acks, _timeout_ms = _ACKS_AND_TIMEOUT.unpack_from(self._frame, self._position)
         self._position += _ACKS_AND_TIMEOUT.size
-        topics_at = self._position
         topics = [self._topic() for _ in range(self._array_count())]
-        topics_end = self._position
         self._skip_tags()
         if self._position != len(self._frame):
             raise MalformedMessage(f"{len(self._frame) - self._position} bytes behind the request's end")
-        return ProduceRequest(self._frame, self._version, transactional_id, acks, topics_at, topics, topics_end)
+        return ProduceRequest(self._frame, self._version, transactional_id, acks, topics)
 
     def _topic(self) -> TopicData:
-        entry_at = self._position
         name = topic_id = None
         if self._version >= TOPIC_ID_SINCE:
             topic_id = bytes(self._take(_UUID_BYTES))
         else:
             name = self._string(nullable=False)
-        count_at = self._position
         partitions = [self._partition() for _ in range(self._array_count())]
-        tags_at = self._position
         self._skip_tags()
-        return TopicData(name, topic_id, entry_at, count_at, partitions, tags_at, self._position)
+        return TopicData(name, topic_id, partitions)
 
     def _partition(self) -> PartitionData:
         entry_at = self._position
@@ -133,7 +121,7 @@ class _Walk:
         self._position += max(length, 0)
         records_end = self._position
         self._skip_tags()
-        return PartitionData(index, entry_at, records_at, records_end, self._position)
+        return PartitionData(index, entry_at, records_at, records_end)
 
     def _length(self, fixed: Struct) -> int:
         """A length or count; -1 is null."""

@@ -1,10 +1,10 @@
 """Produce answers, versions 0 to 13, walked and written by hand: they are on the hot path.
 
-Held to the construct schema `protocol.messages.produce.RESPONSE` by property tests. A broker's answer is split into
-its partitions' bytes, so that refused partitions can be put beside them without touching what the broker said.
+Held to the construct schema `protocol.messages.produce.RESPONSE` by property tests. A broker's answer is walked to find
+where each partition's entry lies, so that some entries can be replaced without touching anything else the broker said.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from struct import Struct
 from struct import error as StructError
@@ -43,20 +43,49 @@ class RecordError:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRefusal:
-    """What is answered for a partition that was refused before the broker saw it."""
+    """What is answered for a partition that was refused; `log_start_offset` is -1 where it is not known or not told."""
 
     code: ErrorCode
     message: str | None = None
     record_errors: tuple[RecordError, ...] = ()
+    log_start_offset: int = _NO_OFFSET
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionAnswer:
+    """One partition's entry in a broker's answer: frame[start:end], and what it says."""
+
+    topic: TopicKey
+    index: int
+    code: int
+    log_start_offset: int
+    start: int
+    end: int
 
 
 @dataclass(slots=True)
 class BrokerAnswer:
-    """A broker's answer in pieces: each partition's entry as it came, then throttle time and tags."""
+    """A walked answer: its entries in order, then from `tail_at` on throttle time and tags."""
 
-    entries: dict[tuple[TopicKey, int], bytes]
-    tail: bytes
+    frame: bytes | bytearray
+    entries: list[PartitionAnswer]
+    tail_at: int
     has_node_endpoints: bool
+
+    @property
+    def tail(self) -> bytes:
+        """What follows the topics."""
+        return bytes(self.frame[self.tail_at :])
+
+    def with_entries(self, replacements: Mapping[int, bytes], tail: bytes) -> bytes:
+        """The answer with other bytes for some entries (by position in `entries`) and for its tail."""
+        parts: list[bytes | bytearray] = []
+        copied_to = 0
+        for position in sorted(replacements):
+            entry = self.entries[position]
+            parts += (self.frame[copied_to : entry.start], replacements[position])
+            copied_to = entry.end
+        return b"".join((*parts, self.frame[copied_to : self.tail_at], tail))
 
 
 def encode_refusal(index: int, refusal: PartitionRefusal, version: int) -> bytes:
@@ -65,7 +94,7 @@ def encode_refusal(index: int, refusal: PartitionRefusal, version: int) -> bytes
     if version >= _APPEND_TIME_SINCE:
         parts.append(_INT64.pack(_NO_OFFSET))
     if version >= _LOG_START_SINCE:
-        parts.append(_INT64.pack(_NO_OFFSET))
+        parts.append(_INT64.pack(refusal.log_start_offset))
     if version >= _RECORD_ERRORS_SINCE:
         flexible = version >= _FLEXIBLE_SINCE
         tags = b"\0" if flexible else b""
@@ -76,13 +105,8 @@ def encode_refusal(index: int, refusal: PartitionRefusal, version: int) -> bytes
     return b"".join(parts)
 
 
-def build_answer(
-    correlation_id: int,
-    version: int,
-    topics: Iterable[tuple[TopicKey, list[bytes]]],
-    tail: bytes | None = None,
-) -> bytes:
-    """An answer frame (without size) from each topic's partition entries; `tail` is a broker's, if there is one."""
+def build_answer(correlation_id: int, version: int, topics: Iterable[tuple[TopicKey, list[bytes]]]) -> bytes:
+    """An answer frame (without size) from each topic's partition entries."""
     flexible = version >= _FLEXIBLE_SINCE
     tags = b"\0" if flexible else b""
     topic_parts: list[bytes] = []
@@ -93,14 +117,13 @@ def build_answer(
         topic_parts.append(_count(len(entries), flexible))
         topic_parts.extend(entries)
         topic_parts.append(tags)
-    if tail is None:
-        tail = (_NO_THROTTLE if version >= _THROTTLE_SINCE else b"") + tags
+    tail = (_NO_THROTTLE if version >= _THROTTLE_SINCE else b"") + tags
     header = build_response_header(correlation_id, 1 if flexible else 0)
     return b"".join((header, _count(count, flexible), *topic_parts, tail))
 
 
 def walk_produce_answer(frame: bytes | bytearray, version: int, body_at: int) -> BrokerAnswer:
-    """Split a broker's answer into its pieces. Raises MalformedMessage when it does not follow the schema."""
+    """Find the entries of a broker's answer. Raises MalformedMessage when it does not follow the schema."""
     try:
         return _Walk(frame, version, body_at).answer()
     except (StructError, IndexError) as error:
@@ -115,20 +138,14 @@ class _Walk:
         self._position = position
 
     def answer(self) -> BrokerAnswer:
-        entries: dict[tuple[TopicKey, int], bytes] = {}
+        entries: list[PartitionAnswer] = []
         for _ in range(self._read_count()):
             key = self._topic_key()
-            for _ in range(self._read_count()):
-                entry_at = self._position
-                (index,) = _INT32.unpack_from(self._frame, entry_at)
-                self._skip_partition()
-                if self._position > len(self._frame):
-                    raise MalformedMessage(f"Produce answer v{self._version} ends within a partition")
-                entries[key, index] = bytes(self._frame[entry_at : self._position])
+            entries += [self._entry(key) for _ in range(self._read_count())]
             self._skip_tags()
-        tail = bytes(self._frame[self._position :])
-        has_node_endpoints = self._version >= _NODE_ENDPOINTS_SINCE and len(tail) > _INT32.size and tail[4] != 0
-        return BrokerAnswer(entries, tail, has_node_endpoints)
+        tail_at = self._position
+        has_tags = self._version >= _NODE_ENDPOINTS_SINCE and len(self._frame) > tail_at + _INT32.size
+        return BrokerAnswer(self._frame, entries, tail_at, has_tags and self._frame[tail_at + _INT32.size] != 0)
 
     def _topic_key(self) -> TopicKey:
         if self._version >= _TOPIC_ID_SINCE:
@@ -138,11 +155,15 @@ class _Walk:
         self._position += length
         return bytes(self._frame[self._position - length : self._position]).decode()
 
-    def _skip_partition(self) -> None:
+    def _entry(self, topic: TopicKey) -> PartitionAnswer:
+        start = self._position
+        index, code, _base_offset = _INDEX_CODE_OFFSET.unpack_from(self._frame, start)
         self._position += _INDEX_CODE_OFFSET.size
         if self._version >= _APPEND_TIME_SINCE:
             self._position += _INT64.size
+        log_start_offset = _NO_OFFSET
         if self._version >= _LOG_START_SINCE:
+            (log_start_offset,) = _INT64.unpack_from(self._frame, self._position)
             self._position += _INT64.size
         if self._version >= _RECORD_ERRORS_SINCE:
             for _ in range(self._read_count()):
@@ -151,6 +172,9 @@ class _Walk:
                 self._skip_tags()
             self._skip_string()
         self._skip_tags()
+        if self._position > len(self._frame):
+            raise MalformedMessage(f"Produce answer v{self._version} ends within a partition")
+        return PartitionAnswer(topic, index, code, log_start_offset, start, self._position)
 
     def _skip_string(self) -> None:
         length = self._read_length(_INT16)  # moves the position itself, so it must come first

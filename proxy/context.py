@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from config.model import Limits
+from proxy.log_starts import LogStarts
 from proxy.memory import GatherBudget
 from proxy.metrics import Tally
 from proxy.observer import Observer
@@ -30,6 +31,7 @@ class ProxyContext:
     judgement_limits: JudgementLimits
     rewriter: AnswerRewriter
     names: TopicNames
+    log_starts: LogStarts
     budget: GatherBudget
     observer: Observer
     log: SessionLog

@@ -1,64 +1,137 @@
-"""What a client gets for a judged Produce request: the broker's answer, ours, or both merged."""
+"""What a client gets for a judged Produce request in which something was refused.
 
-from collections.abc import Mapping
+The broker is sent a stand-in for every refused batch (`protocol.records.stand_in`), so its answer has an entry for
+each partition: where it complains of the stand-in, our verdict is put in its place; where it complains of something
+that comes before a batch's content, or of the whole request, the broker's word stands.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from protocol.produce_request import ProduceRequest
+from protocol.errors import ErrorCode
+from protocol.produce_request import ProduceRequest, TopicData
 from protocol.produce_response import (
-    BrokerAnswer,
     PartitionRefusal,
     RecordError,
     TopicKey,
     build_answer,
     encode_refusal,
+    walk_produce_answer,
 )
-from validation.produce import Place
-from validation.verdict import Refused
+from protocol.records.record_batch import CorruptBatch, magic_at, next_batch_end
+from protocol.records.stand_in import stand_in, stand_in_for_log_start
+from proxy.log_starts import LogStarts
+from proxy.rewriting import AnswerRewriter
+from validation.produce import JudgedRequest, Place
+from validation.verdict import Refused, Stage
+
+_LOG_START_SINCE = 5
+_MAGIC_2 = 2
+# What the various brokers there are say to a stand-in; success too, because a stand-in holds nothing to store.
+_SAID_TO_STAND_INS = frozenset(
+    {
+        ErrorCode.NONE,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.INVALID_FETCH_SIZE,
+        ErrorCode.UNSUPPORTED_VERSION,
+        ErrorCode.INVALID_RECORD,
+    }
+)
+# With these a broker tells a partition's log start offset.
+_TELL_LOG_START = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP, ErrorCode.UNKNOWN_SERVER_ERROR})
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerShape:
-    """What an answer has to name, without the request's bytes: those need not be kept until the broker answers."""
+class _Entry:
+    """What stands in for the broker's word on a stand-in; `log_start_offset` None: as the broker tells it."""
 
-    correlation_id: int
-    version: int
-    topics: tuple[tuple[TopicKey, tuple[int, ...]], ...]
-
-
-def shape_of(request: ProduceRequest, correlation_id: int) -> AnswerShape:
-    """The shape of the answer to a request."""
-    topics = tuple(
-        (topic.name if topic.name is not None else topic.topic_id or b"", tuple(p.index for p in topic.partitions))
-        for topic in request.topics
-    )
-    return AnswerShape(correlation_id, request.version, topics)
+    refused: Refused
+    log_start_offset: int | None
 
 
-def answer_for(
-    shape: AnswerShape,
-    refused: Mapping[Place, Refused],
-    broker: BrokerAnswer | None = None,
-    tail: bytes | None = None,
-) -> bytes:
-    """The answer frame (without size), partitions in the order of the request.
+class PartlyRefused:
+    """A request that goes to the broker with stand-ins, and what its answer becomes."""
 
-    `broker` is what the broker said about the partitions that were forwarded, None when none was; `tail` its
-    throttle time and tags.
-    """
-    topics: list[tuple[TopicKey, list[bytes]]] = []
-    for t, (key, indexes) in enumerate(shape.topics):
-        entries = []
-        for p, index in enumerate(indexes):
-            refusal = refused.get((t, p))
-            if refusal is not None:
-                entries.append(encode_refusal(index, _as_answered(refusal), shape.version))
-            elif broker is not None and (key, index) in broker.entries:
-                entries.append(broker.entries[key, index])
-        if entries:
-            topics.append((key, entries))
-    return build_answer(shape.correlation_id, shape.version, topics, tail)
+    def __init__(self, request: ProduceRequest, judged: JudgedRequest, log_starts: LogStarts, now_ms: int) -> None:
+        self._version = request.version
+        self._log_starts = log_starts
+        self._entries: dict[tuple[TopicKey, int], _Entry] = {}
+        self.stand_ins: dict[Place, bytes] = {}
+        for place in _places(request):
+            self._put(request, place, judged.refused.get(place), now_ms)
+
+    def _put(self, request: ProduceRequest, place: Place, refused: Refused | None, now_ms: int) -> None:
+        topic = request.topics[place[0]]
+        spot = key_of(topic), topic.partitions[place[1]].index
+        before = self._entries.get(spot)
+        if refused is None:  # a partition named twice: a broker takes the last that keeps the rules
+            if before is not None and before.refused.stage is Stage.LOG:
+                del self._entries[spot]
+            return
+        records = request.records(*place) or memoryview(b"")
+        if refused.stage is Stage.PARTITION:
+            self.stand_ins[place] = _against_the_rules(records)
+            self._entries[spot] = _Entry(refused, -1)
+            return
+        start: int | None = -1
+        if self._version >= _LOG_START_SINCE and refused.code in _TELL_LOG_START:
+            start = self._log_starts.of(*spot, now_ms)
+        self.stand_ins[place] = (stand_in if start is not None else stand_in_for_log_start)(records)
+        if before is None or before.refused.stage is Stage.LOG:
+            self._entries[spot] = _Entry(refused, start)
+
+    def finish(self, frame: bytearray, body_at: int, rewriter: AnswerRewriter, now_ms: int) -> bytes:
+        """The client's answer from the broker's. Raises MalformedMessage."""
+        answer = walk_produce_answer(frame, self._version, body_at)
+        replaced = {}
+        for position, said in enumerate(answer.entries):
+            entry = self._entries.get((said.topic, said.index))
+            if entry is None or said.code not in _SAID_TO_STAND_INS:
+                continue
+            start = entry.log_start_offset
+            if start is None:
+                start = said.log_start_offset
+                self._log_starts.learn(said.topic, said.index, start, now_ms)
+            replaced[position] = encode_refusal(said.index, _as_answered(entry.refused, start), self._version)
+        tail = answer.tail
+        if answer.has_node_endpoints:
+            tail = rewriter.produce_tail(tail, self._version)
+        return answer.with_entries(replaced, tail)
 
 
-def _as_answered(refused: Refused) -> PartitionRefusal:
+def answer_to_all_refused(request: ProduceRequest, judged: JudgedRequest, correlation_id: int) -> bytes:
+    """The answer frame (without size) to a request that a broker refuses as a whole."""
+    topics = [
+        (
+            key_of(topic),
+            [
+                encode_refusal(partition.index, _as_answered(judged.refused[t, p], -1), request.version)
+                for p, partition in enumerate(topic.partitions)
+            ],
+        )
+        for t, topic in enumerate(request.topics)
+    ]
+    return build_answer(correlation_id, request.version, topics)
+
+
+def key_of(topic: TopicData) -> TopicKey:
+    """How answers name a topic: by name up to version 12, by id from 13."""
+    return topic.name if topic.name is not None else topic.topic_id or b""
+
+
+def _places(request: ProduceRequest) -> Iterator[Place]:
+    return ((t, p) for t, topic in enumerate(request.topics) for p in range(len(topic.partitions)))
+
+
+def _against_the_rules(records: memoryview) -> bytes:
+    """What breaks the same rule of a Produce request: two batches where one must be, or none at all."""
+    try:
+        end = next_batch_end(records, 0)
+    except CorruptBatch:
+        return b""
+    return stand_in(records) * 2 if end is not None and magic_at(records, 0) == _MAGIC_2 else b""
+
+
+def _as_answered(refused: Refused, log_start_offset: int) -> PartitionRefusal:
     errors = tuple(RecordError(record.index, record.message) for record in refused.bad_records)
-    return PartitionRefusal(refused.code, refused.message, errors)
+    return PartitionRefusal(refused.code, refused.message, errors, log_start_offset)

@@ -1,4 +1,4 @@
-"""The way of a Produce request: walk it, name its topics, judge it, forward what is good, answer the rest.
+"""The way of a Produce request: walk it, name its topics, judge it, forward what is good, refuse the rest.
 
 Judging happens where the bytes arrive unless it may take long (`_is_heavy`); then a thread does it, and the client's
 connection is not read meanwhile, so that nothing overtakes.
@@ -12,13 +12,12 @@ from protocol.framing import frame_of
 from protocol.headers import RequestHeader, response_body_at
 from protocol.produce_request import ProduceRequest, walk_produce_request
 from protocol.produce_response import walk_produce_answer
-from protocol.records.record_batch import HEADER_BYTES, attributes_low_byte
+from protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, attributes_low_byte
 from proxy.connection import Hold
 from proxy.in_flight import Exchange
-from proxy.produce_answers import AnswerShape, answer_for, shape_of
+from proxy.produce_answers import PartlyRefused, answer_to_all_refused
 from proxy.topic_names import names_in, question
-from validation.produce import JudgedRequest, Place, judge_request
-from validation.verdict import Refused
+from validation.produce import JudgedRequest, judge_request
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -31,7 +30,6 @@ _FLEXIBLE_SINCE = 9
 _OUR_CORRELATION_ID = -1
 _HEAVY_COMPRESSED_BYTES = 512 * 1024
 _HEAVY_PLAIN_BYTES = 4 * 1024 * 1024
-_CODEC_MASK = 0x07
 
 
 class ProduceGate:
@@ -104,16 +102,19 @@ class ProduceGate:
                 session.queue.add(Exchange(header.correlation_id, self._finish_plain(request.version)))
             session.send_to_broker(_SIZE.pack(len(request.frame)), request.frame)
             return
-        shape = shape_of(request, header.correlation_id)
-        if judged.accepted:
+        if not judged.whole:
+            partly = PartlyRefused(request, judged, session.context.log_starts, session.context.now_ms())
             if request.acks != 0:
-                session.queue.add(Exchange(header.correlation_id, partial(self._merge, shape, judged.refused)))
-            parts = request.without(judged.refused)
+                session.queue.add(
+                    Exchange(header.correlation_id, partial(self._finish_partly, partly, request.version))
+                )
+            parts = request.with_records(partly.stand_ins)
             session.send_to_broker(_SIZE.pack(sum(map(len, parts))), *parts)
         if request.acks == 0:
             session.answer_in_turn(Exchange(closes=True))
-        elif not judged.accepted:
-            session.answer_in_turn(Exchange(answer=answer_for(shape, judged.refused)))
+        elif judged.whole:
+            answer = answer_to_all_refused(request, judged, header.correlation_id)
+            session.answer_in_turn(Exchange(answer=answer))
 
     def _finish_plain(self, version: int) -> "partial[bytes | bytearray] | None":
         """What a broker's answer to a request that was forwarded whole needs: addresses, from v10 on."""
@@ -123,15 +124,12 @@ class ProduceGate:
         answer = walk_produce_answer(frame, version, response_body_at(frame, 1))
         if not answer.has_node_endpoints:
             return frame
-        return bytes(frame[: -len(answer.tail)]) + self._session.context.rewriter.produce_tail(answer.tail, version)
+        return answer.with_entries({}, self._session.context.rewriter.produce_tail(answer.tail, version))
 
-    def _merge(self, shape: AnswerShape, refused: dict[Place, Refused], frame: bytearray) -> bytes:
-        header_version = 1 if shape.version >= _FLEXIBLE_SINCE else 0
-        answer = walk_produce_answer(frame, shape.version, response_body_at(frame, header_version))
-        tail = answer.tail
-        if answer.has_node_endpoints:
-            tail = self._session.context.rewriter.produce_tail(tail, shape.version)
-        return answer_for(shape, refused, answer, tail)
+    def _finish_partly(self, partly: PartlyRefused, version: int, frame: bytearray) -> bytes:
+        context = self._session.context
+        body_at = response_body_at(frame, 1 if version >= _FLEXIBLE_SINCE else 0)
+        return partly.finish(frame, body_at, context.rewriter, context.now_ms())
 
 
 def _is_heavy(request: ProduceRequest) -> bool:
@@ -143,7 +141,7 @@ def _is_heavy(request: ProduceRequest) -> bool:
             size = partition.records_end - partition.records_at
             if partition.records_at < 0 or size < HEADER_BYTES:
                 continue
-            if attributes_low_byte(view, partition.records_at) & _CODEC_MASK:
+            if attributes_low_byte(view, partition.records_at) & CODEC_MASK:
                 compressed += size
             else:
                 plain += size

@@ -17,6 +17,7 @@ from proxy.connection import new_shared_buffer
 from proxy.context import ProxyContext
 from proxy.discovery import Discovered, look_at_cluster
 from proxy.listeners import CannotListen, Listeners
+from proxy.log_starts import LogStarts
 from proxy.memory import GatherBudget
 from proxy.metrics import Tally, registry_of
 from proxy.observer import Observer
@@ -135,6 +136,7 @@ class Server:
             judgement_limits=limits_of(config),
             rewriter=AnswerRewriter(self._book, names),
             names=names,
+            log_starts=LogStarts(),
             budget=GatherBudget(config.limits.max_gathered_bytes),
             observer=observer,
             log=SessionLog(),

@@ -21,7 +21,7 @@ from validation.record_errors import RecordErrors
 from validation.refusals import refuse_records
 from validation.structure import check_header, check_request_rules, check_stored_form
 from validation.timestamps import window_of
-from validation.verdict import Accepted, Reason, Refused, Verdict
+from validation.verdict import Accepted, Reason, Refused, Stage, Verdict
 
 _ONE_V2_BATCH_SINCE = 3
 
@@ -39,14 +39,14 @@ class Submission:
 def judge_partition(submission: Submission, policy: TopicPolicy, limits: JudgementLimits, now_ms: int) -> Verdict:
     """The verdict on one partition at `now_ms`."""
     records = submission.records if submission.records is not None else memoryview(b"")
+    has_rules = submission.version >= _ONE_V2_BATCH_SINCE
     try:
         first_end = next_batch_end(records, 0)
-        if submission.version >= _ONE_V2_BATCH_SINCE:
-            refused = check_request_rules(records, first_end, submission.version)
-            if refused is not None:
-                return refused
+        refused = check_request_rules(records, first_end, submission.version) if has_rules else None
     except CorruptBatch:
-        return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.MAGIC)
+        return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.MAGIC, stage=Stage.PARTITION if has_rules else Stage.LOG)
+    if refused is not None:
+        return refused
     if first_end is None or magic_at(records, 0) < 2:
         return judge_message_set(submission.topic, submission.partition, records, policy, limits, now_ms)
     batch = check_stored_form(records, 0, first_end, policy)

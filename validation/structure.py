@@ -3,6 +3,7 @@
 from protocol.errors import ErrorCode
 from protocol.records.codec import Codec
 from protocol.records.record_batch import (
+    CODEC_MASK,
     HEADER_BYTES,
     RecordBatch,
     attributes_low_byte,
@@ -12,26 +13,32 @@ from protocol.records.record_batch import (
     read_record_batch,
 )
 from validation.policy import TopicPolicy
-from validation.verdict import Reason, Refused
+from validation.verdict import Reason, Refused, Stage
 
 _ZSTD_SINCE = 7
-_CODEC_MASK = 0x07
 
 
 def check_request_rules(records: memoryview, first_end: int | None, version: int) -> Refused | None:
     """Produce v3 and later: exactly one whole batch, of magic 2, and zstd only from v7.
 
-    Raises CorruptBatch when a second batch is damaged.
+    Raises CorruptBatch when a second batch is damaged. Before v7 a codec that does not exist fails here already.
     """
     if first_end is None:
-        return Refused(ErrorCode.INVALID_RECORD, Reason.NO_BATCH)
+        return _against_rules(ErrorCode.INVALID_RECORD, Reason.NO_BATCH)
     if magic_at(records, 0) != 2:
-        return Refused(ErrorCode.INVALID_RECORD, Reason.MAGIC)
-    if version < _ZSTD_SINCE and attributes_low_byte(records, 0) & _CODEC_MASK == Codec.ZSTD:
-        return Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, Reason.CODEC)
+        return _against_rules(ErrorCode.INVALID_RECORD, Reason.MAGIC)
+    codec_id = attributes_low_byte(records, 0) & CODEC_MASK
+    if version < _ZSTD_SINCE and codec_id > Codec.ZSTD:
+        return _against_rules(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CODEC)
+    if version < _ZSTD_SINCE and codec_id == Codec.ZSTD:
+        return _against_rules(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, Reason.CODEC)
     if next_batch_end(records, first_end) is not None:
-        return Refused(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES)
+        return _against_rules(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES)
     return None
+
+
+def _against_rules(code: ErrorCode, reason: Reason) -> Refused:
+    return Refused(code, reason, stage=Stage.PARTITION)
 
 
 def check_stored_form(records: memoryview, start: int, end: int, policy: TopicPolicy) -> Refused | RecordBatch:

@@ -1,7 +1,7 @@
 """What a judgement says about one partition's records."""
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 
 from protocol.errors import ErrorCode
 
@@ -28,9 +28,15 @@ class Reason(StrEnum):
     CONTROL_BATCH = "control batch from a client"
     SEQUENCE = "producer id without a sequence"
     STRUCTURE = "records do not follow the format"
-    TRANSACTIONAL_ID = "transactional batch in a request without a transactional id"
-    PRODUCER_IDS = "transactional batches of more than one producer"
     UNKNOWN_TOPIC_ID = "topic id that no broker could name"
+
+
+class Stage(Enum):
+    """Where a broker finds what is wrong, in its order; what it finds before goes before our verdict."""
+
+    REQUEST = auto()  # before it looks at any partition
+    PARTITION = auto()  # behind permissions and unknown partitions, before leadership, replicas and transactions
+    LOG = auto()  # in the partition's log, last of all
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,8 @@ class Accepted:
 class Refused:
     """The records are refused; code, message and record errors are what a broker would answer.
 
-    `bad_records` is ascending; `records` is the batch's own count, 0 where it cannot be known.
+    `bad_records` is ascending; `records` is the batch's own count, 0 where it cannot be known; `stage` is where a
+    broker would have found it.
     """
 
     code: ErrorCode
@@ -63,6 +70,7 @@ class Refused:
     message: str | None = None
     bad_records: tuple[BadRecord, ...] = ()
     records: int = 0
+    stage: Stage = Stage.LOG
 
 
 Verdict = Accepted | Refused

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 INVALID_TIMESTAMPS = "One or more records have been rejected due to invalid timestamp"
-MORE_THAN_ONE_PRODUCER = "Transactional records contained more than one producer ID"
 _FIRST_SHOWN = 3
 
 

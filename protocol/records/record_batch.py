@@ -26,9 +26,9 @@ _HEADER_UP_TO_MAGIC_BYTES = 17
 _CRC_COVERS_FROM = 21
 MIN_BATCH_LENGTH = 14
 
-_CODEC_MASK = 0x07
+CODEC_MASK = 0x07
 _LOG_APPEND_TIME = 0x08
-_TRANSACTIONAL = 0x10
+TRANSACTIONAL = 0x10
 _CONTROL = 0x20
 NO_PRODUCER_ID = -1
 
@@ -60,7 +60,7 @@ class RecordBatch:
     @property
     def codec_id(self) -> int:
         """0 to 7; see `protocol.records.codec.Codec`."""
-        return self.attributes & _CODEC_MASK
+        return self.attributes & CODEC_MASK
 
     @property
     def is_log_append_time(self) -> bool:
@@ -70,7 +70,7 @@ class RecordBatch:
     @property
     def is_transactional(self) -> bool:
         """Whether the batch is part of a transaction."""
-        return bool(self.attributes & _TRANSACTIONAL)
+        return bool(self.attributes & TRANSACTIONAL)
 
     @property
     def is_control(self) -> bool:

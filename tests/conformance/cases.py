@@ -326,6 +326,12 @@ def _request_cases() -> list[Case]:
             lambda now: [(0, transactional(now, 1)), (1, batch(good(now), magic=9))],
         ),
         Case(
+            "request: bad magic behind transactional, with its id",
+            "bounded",
+            lambda now: [(0, transactional(now, 1)), (1, batch(good(now), magic=9))],
+            transactional_id="t",
+        ),
+        Case(
             "request: two transactional producers",
             "bounded",
             lambda now: [(0, transactional(now, 1)), (1, transactional(now, 2))],

@@ -16,7 +16,6 @@ from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.conformance.cases import CASES, TOPIC_KINDS, Case
-from tests.conformance.differences import without_allowed
 from tests.oracle.kafka_java import KAFKA_OLD
 from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
 
@@ -133,8 +132,8 @@ def test_answers_and_logs_are_the_brokers_own(
             proxied_key = topic_key(proxy.bootstrap, topic, version)
             direct = ask(judging_broker.bootstrap, direct_key, case, version, partitions)
             through = ask(proxied, proxied_key, case, version, partitions)
-            expected = without_allowed(normalised(direct, now))
-            found = without_allowed(normalised(through, now))
+            expected = normalised(direct, now)
+            found = normalised(through, now)
             compared += 1
             if found != expected:
                 differences.append(f"{case.name} [{case.kind}] v{version}:\n  broker {expected}\n  proxy  {found}")

@@ -71,19 +71,21 @@ def test_it_finds_what_the_schema_finds(case: tuple[int, Value]) -> None:
 
 
 @given(requests(), st.randoms(use_true_random=False))
-def test_without_some_partitions_the_rest_is_unchanged(case: tuple[int, Value], chance: random.Random) -> None:
+def test_with_other_records_in_some_partitions_the_rest_is_unchanged(
+    case: tuple[int, Value], chance: random.Random
+) -> None:
     version, value = case
     places = [(t, p) for t, topic in enumerate(value["topic_data"]) for p in range(len(topic["partition_data"]))]
-    refused = {place for place in places if chance.random() < 0.5}
+    others = {place: bytes(chance.randrange(200)) for place in places if chance.random() < 0.5}
 
-    rest = b"".join(walk(value, version).without(refused))
+    changed = b"".join(walk(value, version).with_records(others))
 
-    expected_topics = []
-    for t, topic in enumerate(value["topic_data"]):
-        kept = [entry for p, entry in enumerate(topic["partition_data"]) if (t, p) not in refused]
-        if kept or not topic["partition_data"]:
-            expected_topics.append({**topic, "partition_data": kept})
-    assert rest == HEADER + produce.REQUEST.build({**value, "topic_data": expected_topics}, version)
+    topics = [
+        {**topic, "partition_data": [{**e, "records": others.get((t, p), e["records"])} for p, e in enumerate(entries)]}
+        for t, topic in enumerate(value["topic_data"])
+        for entries in [topic["partition_data"]]
+    ]
+    assert changed == HEADER + produce.REQUEST.build({**value, "topic_data": topics}, version)
 
 
 @given(requests(), st.data())

@@ -1,5 +1,7 @@
 """Produce answers, written and walked by hand, against the construct schema, which Kafka's own classes hold."""
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,21 +52,52 @@ def answers(draw: st.DrawFn) -> tuple[int, Value]:
     return version, value
 
 
-@given(answers())
-def test_a_walked_answer_put_together_again_is_the_same(case: tuple[int, Value]) -> None:
-    version, value = case
+def framed(value: Value, version: int) -> tuple[bytes, int]:
     header = b"\0\0\0\7" + (b"\0" if version >= 9 else b"")
-    frame = header + produce.RESPONSE.build(value, version)
+    return header + produce.RESPONSE.build(value, version), len(header)
 
-    walked = walk_produce_answer(frame, version, len(header))
 
-    topics = [
-        (key, [walked.entries[key, p["index"]] for p in topic["partition_responses"]])
+@given(answers())
+def test_it_finds_what_the_schema_finds(case: tuple[int, Value]) -> None:
+    version, value = case
+    frame, body_at = framed(value, version)
+
+    walked = walk_produce_answer(frame, version, body_at)
+
+    expected = [
+        (topic["topic_id" if version >= 13 else "name"], p["index"], p["error_code"], p.get("log_start_offset", -1))
         for topic in value["responses"]
-        for key in [topic.get("topic_id", topic.get("name"))]
+        for p in topic["partition_responses"]
     ]
-    assert build_answer(7, version, topics, walked.tail) == frame
+    assert [(e.topic, e.index, e.code, e.log_start_offset) for e in walked.entries] == expected
     assert walked.has_node_endpoints == bool(value.get("node_endpoints"))
+
+
+@given(answers(), st.randoms(use_true_random=False))
+def test_with_other_entries_the_rest_is_unchanged(case: tuple[int, Value], chance: random.Random) -> None:
+    version, value = case
+    frame, body_at = framed(value, version)
+    walked = walk_produce_answer(frame, version, body_at)
+    refused = {i for i in range(len(walked.entries)) if chance.random() < 0.5}
+    refusal = PartitionRefusal(ErrorCode.INVALID_RECORD, "why", (RecordError(1, "é"),), 17)
+
+    changed = walked.with_entries(
+        {i: encode_refusal(walked.entries[i].index, refusal, version) for i in refused}, walked.tail
+    )
+
+    entries = [entry for topic in value["responses"] for entry in topic["partition_responses"]]
+    for i in refused:
+        entries[i] |= {"error_code": 87, "base_offset": -1}
+        entries[i].pop("current_leader", None)
+        for name, said in {
+            "log_append_time_ms": -1,
+            "log_start_offset": 17,
+            "record_errors": [{"batch_index": 1, "batch_index_error_message": "é"}],
+            "error_message": "why",
+        }.items():
+            if name in entries[i]:
+                entries[i][name] = said
+    assert changed == framed(value, version)[0]
 
 
 @given(answers(), st.data())
@@ -77,7 +110,7 @@ def test_a_cut_answer_is_malformed_or_lacks_its_tail(case: tuple[int, Value], da
     except MalformedMessage:
         return
     whole = walk_produce_answer(body, version, 0)
-    assert walked.entries.items() <= whole.entries.items()
+    assert walked.entries == whole.entries[: len(walked.entries)]
 
 
 @pytest.mark.parametrize("version", produce.VERSIONS)

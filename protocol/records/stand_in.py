@@ -1,0 +1,48 @@
+"""What is sent in place of a refused batch: one that nobody can append, so that the broker still has its say.
+
+A broker has reasons of its own that come before a batch's content (unknown partition, no permission, not the leader,
+too few replicas, the state of a transaction), and its order of checks is kept only if it is asked. A stand-in carries
+what those checks look at (codec, transactional flag, producer id, epoch, sequence) and no record. It is wrong in three
+ways that any implementation looks at: its CRC, its record count and its last offset delta.
+"""
+
+from struct import Struct
+
+from protocol.records.record_batch import (
+    CODEC_MASK,
+    HEADER_BYTES,
+    NO_PRODUCER_ID,
+    TRANSACTIONAL,
+    attributes_low_byte,
+    magic_at,
+    read_record_batch,
+)
+
+_HEADER = Struct(">qiibIhiqqqhii")
+_LENGTH = HEADER_BYTES - 12
+_KEPT = CODEC_MASK | TRANSACTIONAL
+_MAGIC_2 = 2
+_WRONG_CRC = 0
+_UP_TO_ATTRIBUTES_BYTES = 23
+
+
+def stand_in(batch: memoryview) -> bytes:
+    """For a batch, whole or cut: a broker answers CORRUPT_MESSAGE, and writes no line in its log."""
+    return _stand_in(batch, base_offset=0)
+
+
+def stand_in_for_log_start(batch: memoryview) -> bytes:
+    """The same, but a broker answers INVALID_RECORD with its log_start_offset (and complains in its log)."""
+    return _stand_in(batch, base_offset=1)
+
+
+def _stand_in(batch: memoryview, base_offset: int) -> bytes:
+    attributes, producer = 0, (NO_PRODUCER_ID, -1, -1)
+    is_v2 = len(batch) >= _UP_TO_ATTRIBUTES_BYTES and magic_at(batch, 0) == _MAGIC_2
+    if is_v2 and len(batch) >= HEADER_BYTES:
+        header = read_record_batch(batch, 0, len(batch))
+        attributes = header.attributes & _KEPT
+        producer = (header.producer_id, header.producer_epoch, header.base_sequence)
+    elif is_v2:
+        attributes = attributes_low_byte(batch, 0) & _KEPT
+    return _HEADER.pack(base_offset, _LENGTH, -1, _MAGIC_2, _WRONG_CRC, attributes, -1, -1, -1, *producer, 0)
