@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import lz4.frame
 
+from tests.conformance.differences import NULL_RECORDS
 from tests.wire.batches import (
     CODECS,
     GZIP,
@@ -45,12 +46,24 @@ TOPIC_KINDS: dict[str, dict[str, str]] = {
     "small": {"max.message.bytes": "1000", "message.timestamp.after.max.ms": str(LONG_MAX)},
 }
 
-Build = Callable[[int], list[tuple[int, bytes | None]]]
+ABSENT = "absent"
+"""A kind of topic that is nowhere."""
+
+Partitions = list[tuple[int, bytes | None]]
+Topics = list[tuple[str, Partitions]]
+Build = Callable[[int], Partitions]
+
+
+def nothing(_now: int) -> Topics:
+    return []
 
 
 @dataclass(frozen=True)
 class Case:
-    """`build(now)` gives the partitions of one request: (index, records)."""
+    """`build(now)` gives the partitions of one request: (index, records); `beside` what else is in it.
+
+    `difference`: the listed difference that this case is about, see differences.py.
+    """
 
     name: str
     kind: str
@@ -58,6 +71,11 @@ class Case:
     versions: range = range(3, 14)
     acks: int = -1
     transactional_id: str | None = None
+    beside: Callable[[int], Topics] = nothing
+    difference: str | None = None
+
+    def topics(self, now: int) -> Topics:
+        return [(self.kind, self.build(now)), *self.beside(now)]
 
 
 def one(records: Callable[[int], bytes | None]) -> Build:
@@ -302,7 +320,7 @@ def _request_cases() -> list[Case]:
             lambda now: [(0, fine(now)), (1, batch(good(now), magic=9))],
         ),
         Case("request: second batch of bad magic", "bounded", lambda now: [(0, fine(now) + batch(good(now), magic=9))]),
-        Case("request: unknown partition", "bounded", lambda now: [(0, fine(now)), (99, fine(now))]),
+        Case("request: null records", "bounded", lambda _: [(0, None)], range(3, 4), difference=NULL_RECORDS),
         Case(
             "request: message of magic 1", "bounded", lambda now: [(0, message(1, b"v", timestamp=now)), (1, fine(now))]
         ),
@@ -337,6 +355,72 @@ def _request_cases() -> list[Case]:
             lambda now: [(0, transactional(now, 1)), (1, transactional(now, 2))],
             transactional_id="t",
         ),
+    ]
+
+
+def _elsewhere_cases() -> list[Case]:
+    """What a broker says before it looks into a batch, and requests that name things twice."""
+
+    def bad(now: int) -> bytes:
+        return batch([Rec(now), Rec(now * 1000)])
+
+    def fine(now: int) -> bytes:
+        return batch(good(now))
+
+    def two(now: int) -> bytes:
+        return fine(now) * 2
+
+    def crc(now: int) -> bytes:
+        return batch(good(now), crc=1)
+
+    kinds_of_records: dict[str, Callable[[int], bytes]] = {
+        "good": fine,
+        "bad time": bad,
+        "two batches": two,
+        "no batch": lambda _: b"",
+        "wrong crc": crc,
+        "damaged": lambda now: batch(good(now), GZIP, compressed=b"this is not compressed"),
+        "codec 6": lambda now: batch(good(now), attributes=6),
+        "zstd": lambda now: batch([Rec(now * 1000)], ZSTD),
+        "magic 1": lambda now: message(1, b"v", timestamp=now),
+    }
+    cases = []
+    for what, records in kinds_of_records.items():
+        cases += [
+            Case(f"elsewhere: unknown partition, {what}", "bounded", lambda now, r=records: [(99, r(now))]),  # type: ignore[misc]
+            Case(f"elsewhere: negative partition, {what}", "bounded", lambda now, r=records: [(-1, r(now))]),  # type: ignore[misc]
+            Case(f"elsewhere: unknown topic, {what}", ABSENT, lambda now, r=records: [(0, r(now)), (1, r(now))]),  # type: ignore[misc]
+            Case(
+                f"elsewhere: known and unknown, {what}",
+                "bounded",
+                lambda now, r=records: [(0, r(now)), (99, r(now)), (1, fine(now))],  # type: ignore[misc]
+                beside=lambda now, r=records: [("compacted", [(0, r(now)), (77, bad(now))]), (ABSENT, [(0, r(now))])],  # type: ignore[misc]
+            ),
+        ]
+        for other, second in kinds_of_records.items():
+            twice = lambda now, f=records, s=second: [(0, f(now)), (1, fine(now)), (0, s(now))]  # noqa: E731
+            cases.append(Case(f"elsewhere: a partition twice, {what} then {other}", "bounded", twice))  # type: ignore[arg-type]
+        cases += [
+            Case(
+                f"elsewhere: a topic twice, {what}",
+                "bounded",
+                lambda now: [(0, fine(now))],
+                beside=lambda now, r=records: [("bounded", [(1, r(now))]), ("open", [(1, bad(now))])],  # type: ignore[misc]
+            ),
+            Case(
+                f"elsewhere: topic and partition twice, {what}",
+                "bounded",
+                lambda now, r=records: [(2, r(now))],  # type: ignore[misc]
+                beside=lambda now: [("open", [(0, fine(now))]), ("bounded", [(2, fine(now))])],
+            ),
+        ]
+    all_kinds = lambda now: [(kind, [(i, bad(now)) for i in range(3)]) for kind in TOPIC_KINDS]  # noqa: E731
+    return [
+        *cases,
+        Case("elsewhere: bad in every kind of topic", "bounded", lambda now: [(0, fine(now))], beside=all_kinds),
+        Case("elsewhere: bad in every kind of topic, acks 1", "open", lambda _: [], acks=1, beside=all_kinds),
+        Case("elsewhere: unknown partition, acks 7", "bounded", lambda now: [(99, bad(now)), (0, bad(now))], acks=7),
+        Case("elsewhere: unknown partition, acks 0", "bounded", lambda now: [(99, bad(now))], acks=0),
     ]
 
 
@@ -406,5 +490,6 @@ CASES = [
     *_header_cases(),
     *_payload_cases(),
     *_request_cases(),
+    *_elsewhere_cases(),
     *_legacy_cases(),
 ]

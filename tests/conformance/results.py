@@ -1,0 +1,30 @@
+"""Counts what was compared, family by family, for the table at the end of a run."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+HEADINGS = ("Kafka", "family", "compared", "equal", "listed", "not listed")
+
+
+@dataclass
+class Results:
+    """Of one run; keys are (Kafka version, family)."""
+
+    compared: Counter[tuple[str, str]] = field(default_factory=Counter)
+    listed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    unlisted: Counter[tuple[str, str]] = field(default_factory=Counter)
+    reasons: set[str] = field(default_factory=set)
+
+    def table(self) -> list[str]:
+        """The lines of the table, then each listed difference that was met, with its reason."""
+        rows = [HEADINGS]
+        for key, compared in self.compared.items():
+            listed, unlisted = self.listed[key], self.unlisted[key]
+            numbers = (compared, compared - listed - unlisted, listed, unlisted)
+            rows.append((*key, *(f"{number:,}" for number in numbers)))
+        widths = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return [*lines, "", *(f"listed: {reason}" for reason in sorted(self.reasons))]
+
+
+RESULTS = Results()
