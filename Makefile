@@ -8,7 +8,7 @@ SOURCES := protocol validation config proxy bench tests setup.py
 KAFKA_VERSIONS := 4.3.1 3.9.1
 UV_VERSION := 0.13.8
 
-.PHONY: setup run test check unit kafka format clean
+.PHONY: setup run test check unit conformance kafka format clean
 
 setup: $(STAMP)
 
@@ -39,6 +39,10 @@ check: setup
 
 unit: setup
 	$(BIN)/python -m pytest tests/protocol tests/validation tests/config tests/proxy $(PYTEST_ARGS)
+
+# Every version of every case, and 10,000 random requests; prints a table.
+conformance: setup kafka
+	SLUICEGATE_THOROUGH=1 $(BIN)/python -m pytest tests/conformance --timeout=1800 $(PYTEST_ARGS)
 
 # The brokers that tests run against, from Maven; nothing is downloaded twice.
 kafka: $(KAFKA_VERSIONS:%=.kafka/%/.complete)

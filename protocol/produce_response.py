@@ -4,13 +4,13 @@ Held to the construct schema `protocol.messages.produce.RESPONSE` by property te
 where each partition's entry lies, so that some entries can be replaced without touching anything else the broker said.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from struct import Struct
 from struct import error as StructError
 
 from protocol.errors import ErrorCode, MalformedMessage
-from protocol.headers import build_response_header, skip_tagged_fields
+from protocol.headers import skip_tagged_fields
 from protocol.varint import read_unsigned_varint, unsigned_varint
 
 _INT16 = Struct(">h")
@@ -18,9 +18,7 @@ _INT32 = Struct(">i")
 _INT64 = Struct(">q")
 _INDEX_CODE_OFFSET = Struct(">ihq")
 _UUID_BYTES = 16
-_NO_THROTTLE = _INT32.pack(0)
 
-_THROTTLE_SINCE = 1
 _APPEND_TIME_SINCE = 2
 _LOG_START_SINCE = 5
 _RECORD_ERRORS_SINCE = 8
@@ -103,23 +101,6 @@ def encode_refusal(index: int, refusal: PartitionRefusal, version: int) -> bytes
             parts += (_INT32.pack(record_error.batch_index), _nullable_string(record_error.message, flexible), tags)
         parts += (_nullable_string(refusal.message, flexible), tags)
     return b"".join(parts)
-
-
-def build_answer(correlation_id: int, version: int, topics: Iterable[tuple[TopicKey, list[bytes]]]) -> bytes:
-    """An answer frame (without size) from each topic's partition entries."""
-    flexible = version >= _FLEXIBLE_SINCE
-    tags = b"\0" if flexible else b""
-    topic_parts: list[bytes] = []
-    count = 0
-    for key, entries in topics:
-        count += 1
-        topic_parts.append(key if isinstance(key, bytes) else _string(key, flexible))
-        topic_parts.append(_count(len(entries), flexible))
-        topic_parts.extend(entries)
-        topic_parts.append(tags)
-    tail = (_NO_THROTTLE if version >= _THROTTLE_SINCE else b"") + tags
-    header = build_response_header(correlation_id, 1 if flexible else 0)
-    return b"".join((header, _count(count, flexible), *topic_parts, tail))
 
 
 def walk_produce_answer(frame: bytes | bytearray, version: int, body_at: int) -> BrokerAnswer:

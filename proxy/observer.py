@@ -52,8 +52,6 @@ class Observer:
         for (t, p), refused in judged.refused.items():
             topic = request.topics[t]
             self._refused(identity, topic, topic.partitions[p].index, refused, judged.refused_at_ms[t, p])
-        if judged.refused and request.acks == 0:
-            tally.closed_acks_0 += 1
 
     def sweep(self) -> None:
         """Write aggregated lines that are due; called every few seconds."""

@@ -14,11 +14,10 @@ from protocol.produce_response import (
     PartitionRefusal,
     RecordError,
     TopicKey,
-    build_answer,
     encode_refusal,
     walk_produce_answer,
 )
-from protocol.records.record_batch import CorruptBatch, magic_at, next_batch_end
+from protocol.records.record_batch import HEADER_UP_TO_MAGIC_BYTES, CorruptBatch, magic_at, next_batch_end
 from protocol.records.stand_in import stand_in, stand_in_for_log_start
 from proxy.log_starts import LogStarts
 from proxy.rewriting import AnswerRewriter
@@ -37,6 +36,12 @@ _SAID_TO_STAND_INS = frozenset(
         ErrorCode.INVALID_RECORD,
     }
 )
+# A request that is refused as a whole gets the same code for all of it: only success is not believed then.
+_REPLACED = {
+    Stage.REQUEST: frozenset({ErrorCode.NONE}),
+    Stage.PARTITION: _SAID_TO_STAND_INS,
+    Stage.LOG: _SAID_TO_STAND_INS,
+}
 # With these a broker tells a partition's log start offset.
 _TELL_LOG_START = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP, ErrorCode.UNKNOWN_SERVER_ERROR})
 
@@ -60,6 +65,11 @@ class PartlyRefused:
         for place in _places(request):
             self._put(request, place, judged.refused.get(place), now_ms)
 
+    @property
+    def refuses_anything(self) -> bool:
+        """Whether a refused batch counts: not when its partition is named again behind it, with a good one."""
+        return bool(self._entries)
+
     def _put(self, request: ProduceRequest, place: Place, refused: Refused | None, now_ms: int) -> None:
         topic = request.topics[place[0]]
         spot = key_of(topic), topic.partitions[place[1]].index
@@ -69,8 +79,8 @@ class PartlyRefused:
                 del self._entries[spot]
             return
         records = request.records(*place) or memoryview(b"")
-        if refused.stage is Stage.PARTITION:
-            self.stand_ins[place] = _against_the_rules(records)
+        if refused.stage is not Stage.LOG:
+            self.stand_ins[place] = _breaking_the_rule(records, refused.stage)
             self._entries[spot] = _Entry(refused, -1)
             return
         start: int | None = -1
@@ -86,7 +96,7 @@ class PartlyRefused:
         replaced = {}
         for position, said in enumerate(answer.entries):
             entry = self._entries.get((said.topic, said.index))
-            if entry is None or said.code not in _SAID_TO_STAND_INS:
+            if entry is None or said.code not in _REPLACED[entry.refused.stage]:
                 continue
             start = entry.log_start_offset
             if start is None:
@@ -99,21 +109,6 @@ class PartlyRefused:
         return answer.with_entries(replaced, tail)
 
 
-def answer_to_all_refused(request: ProduceRequest, judged: JudgedRequest, correlation_id: int) -> bytes:
-    """The answer frame (without size) to a request that a broker refuses as a whole."""
-    topics = [
-        (
-            key_of(topic),
-            [
-                encode_refusal(partition.index, _as_answered(judged.refused[t, p], -1), request.version)
-                for p, partition in enumerate(topic.partitions)
-            ],
-        )
-        for t, topic in enumerate(request.topics)
-    ]
-    return build_answer(correlation_id, request.version, topics)
-
-
 def key_of(topic: TopicData) -> TopicKey:
     """How answers name a topic: by name up to version 12, by id from 13."""
     return topic.name if topic.name is not None else topic.topic_id or b""
@@ -123,12 +118,14 @@ def _places(request: ProduceRequest) -> Iterator[Place]:
     return ((t, p) for t, topic in enumerate(request.topics) for p in range(len(topic.partitions)))
 
 
-def _against_the_rules(records: memoryview) -> bytes:
-    """What breaks the same rule of a Produce request: two batches where one must be, or none at all."""
+def _breaking_the_rule(records: memoryview, stage: Stage) -> bytes:
+    """What breaks the same rule: a first batch whose head cannot be, two batches where one must be, or none at all."""
     try:
         end = next_batch_end(records, 0)
     except CorruptBatch:
-        return b""
+        return bytes(records[:HEADER_UP_TO_MAGIC_BYTES])
+    if stage is Stage.REQUEST:
+        return stand_in(records)
     return stand_in(records) * 2 if end is not None and magic_at(records, 0) == _MAGIC_2 else b""
 
 

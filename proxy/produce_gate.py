@@ -1,4 +1,5 @@
-"""The way of a Produce request: walk it, name its topics, judge it, forward what is good, refuse the rest.
+"""The way of a Produce request: walk it, name its topics, judge it, forward what is good as it
+came and a stand-in for the rest.
 
 Judging happens where the bytes arrive unless it may take long (`_is_heavy`); then a thread does it, and the client's
 connection is not read meanwhile, so that nothing overtakes.
@@ -15,7 +16,7 @@ from protocol.produce_response import walk_produce_answer
 from protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, attributes_low_byte
 from proxy.connection import Hold
 from proxy.in_flight import Exchange
-from proxy.produce_answers import PartlyRefused, answer_to_all_refused
+from proxy.produce_answers import PartlyRefused
 from proxy.topic_names import names_in, question
 from validation.produce import JudgedRequest, judge_request
 
@@ -94,7 +95,7 @@ class ProduceGate:
         self._session.client.release(hold)
 
     def _judged(self, request: ProduceRequest, header: RequestHeader, judged: JudgedRequest) -> None:
-        """Forward, answer, or both."""
+        """Forward it as it came, or with stand-ins for what was refused."""
         session = self._session
         session.context.observer.judged(session.identity, request, judged)
         if not judged.refused:
@@ -102,19 +103,14 @@ class ProduceGate:
                 session.queue.add(Exchange(header.correlation_id, self._finish_plain(request.version)))
             session.send_to_broker(_SIZE.pack(len(request.frame)), request.frame)
             return
-        if not judged.whole:
-            partly = PartlyRefused(request, judged, session.context.log_starts, session.context.now_ms())
-            if request.acks != 0:
-                session.queue.add(
-                    Exchange(header.correlation_id, partial(self._finish_partly, partly, request.version))
-                )
-            parts = request.with_records(partly.stand_ins)
-            session.send_to_broker(_SIZE.pack(sum(map(len, parts))), *parts)
-        if request.acks == 0:
+        partly = PartlyRefused(request, judged, session.context.log_starts, session.context.now_ms())
+        if request.acks != 0:
+            session.queue.add(Exchange(header.correlation_id, partial(self._finish_partly, partly, request.version)))
+        parts = request.with_records(partly.stand_ins)
+        session.send_to_broker(_SIZE.pack(sum(map(len, parts))), *parts)
+        if request.acks == 0 and partly.refuses_anything:
+            session.context.tally.closed_acks_0 += 1
             session.answer_in_turn(Exchange(closes=True))
-        elif judged.whole:
-            answer = answer_to_all_refused(request, judged, header.correlation_id)
-            session.answer_in_turn(Exchange(answer=answer))
 
     def _finish_plain(self, version: int) -> "partial[bytes | bytearray] | None":
         """What a broker's answer to a request that was forwarded whole needs: addresses, from v10 on."""

@@ -15,7 +15,7 @@ from protocol.records.codec import Codec
 from protocol.records.compression import Failure, decompress
 from protocol.records.record_batch import HEADER_BYTES, CorruptBatch, RecordBatch, magic_at, next_batch_end
 from validation import wording
-from validation.legacy import judge_message_set
+from validation.legacy import check_stored_message, judge_message_set
 from validation.policy import JudgementLimits, TopicPolicy
 from validation.record_errors import RecordErrors
 from validation.refusals import refuse_records
@@ -24,6 +24,7 @@ from validation.timestamps import window_of
 from validation.verdict import Accepted, Reason, Refused, Stage, Verdict
 
 _ONE_V2_BATCH_SINCE = 3
+_MAGIC_2 = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +48,32 @@ def judge_partition(submission: Submission, policy: TopicPolicy, limits: Judgeme
         return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.MAGIC, stage=Stage.PARTITION if has_rules else Stage.LOG)
     if refused is not None:
         return refused
-    if first_end is None or magic_at(records, 0) < 2:
+    if first_end is None or magic_at(records, 0) < _MAGIC_2:
         return judge_message_set(submission.topic, submission.partition, records, policy, limits, now_ms)
     batch = check_stored_form(records, 0, first_end, policy)
     if isinstance(batch, Refused):
         return batch
-    if next_batch_end(records, first_end) is not None:
-        return Refused(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES, records=batch.record_count)
+    if not has_rules:
+        refused = _check_further_batches(records, first_end, policy)
+        if refused is not None:
+            return refused
     return check_header(batch) or _judge_records(submission, records, batch, policy, limits, now_ms)
+
+
+def _check_further_batches(records: memoryview, start: int, policy: TopicPolicy) -> Refused | None:
+    """Old requests may bring several batches as far as the log, which looks at each before it refuses their number."""
+    several = False
+    try:
+        while (end := next_batch_end(records, start)) is not None:
+            several = True
+            check = check_stored_form if magic_at(records, start) == _MAGIC_2 else check_stored_message
+            found = check(records, start, end, policy)
+            if isinstance(found, Refused):
+                return found
+            start = end
+    except CorruptBatch:
+        return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.MAGIC)
+    return Refused(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES) if several else None
 
 
 def _judge_records(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from protocol.errors import ErrorCode
 from protocol.records.codec import Codec
 from protocol.records.compression import Failure, decompress
-from protocol.records.message_set import BrokenMessage, Message, inner_messages, read_message
+from protocol.records.message_set import BrokenMessage, Message, inner_messages, is_valid_message, read_message
 from protocol.records.record_batch import CorruptBatch, next_batch_end
 from validation import wording
 from validation.policy import JudgementLimits, TopicPolicy
@@ -46,6 +46,15 @@ def judge_message_set(
         return Refused(ErrorCode.INVALID_RECORD, Reason.STRUCTURE)
 
 
+def check_stored_message(records: memoryview, start: int, end: int, policy: TopicPolicy) -> Refused | Message:
+    """A message of magic 0 or 1 as the log sees it before its content: size and CRC. Raises BrokenMessage."""
+    if policy.max_message_bytes is not None and end - start > policy.max_message_bytes:
+        return Refused(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE)
+    if not is_valid_message(records, start, end):
+        return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.CRC)
+    return read_message(records, start, end)
+
+
 class _MessageSetJudge:
     def __init__(
         self,
@@ -77,12 +86,9 @@ class _MessageSetJudge:
         """The outer messages, each checked for size and CRC as the log does before it looks inside."""
         start = 0
         while (end := next_batch_end(records, start)) is not None:
-            limit = self._policy.max_message_bytes
-            if limit is not None and end - start > limit:
-                raise _Refusal(Refused(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE))
-            message = read_message(records, start, end)
-            if not message.has_valid_crc:
-                raise _Refusal(Refused(ErrorCode.CORRUPT_MESSAGE, Reason.CRC))
+            message = check_stored_message(records, start, end, self._policy)
+            if isinstance(message, Refused):
+                raise _Refusal(message)
             yield message
             start = end
 

@@ -25,11 +25,9 @@ _VALID_ACKS = frozenset({-1, 0, 1})
 class JudgedRequest:
     """The verdicts on one request. `accepted` and `refused` together hold every partition that was judged.
 
-    `refused_at_ms`: the time that a refused partition was judged at, which its bounds are counted from. `whole`: a
-    broker refuses the request before it looks at any partition.
+    `refused_at_ms`: the time that a refused partition was judged at, which its bounds are counted from.
     """
 
-    whole: bool = False
     accepted: dict[Place, Accepted] = field(default_factory=dict)
     refused: dict[Place, Refused] = field(default_factory=dict)
     refused_at_ms: dict[Place, int] = field(default_factory=dict)
@@ -47,7 +45,7 @@ def judge_request(
     A request whose acks no broker takes is left to the broker: nothing of it is judged or stored.
     """
     whole = _whole_request(request)
-    judged = JudgedRequest(whole is not None)
+    judged = JudgedRequest()
     if whole is None and request.acks not in _VALID_ACKS:
         return judged
     for t, topic in enumerate(request.topics):

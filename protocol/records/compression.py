@@ -19,19 +19,18 @@ from isal import isal_zlib
 
 from protocol.records.codec import Codec
 from protocol.records.gzip_damage import gzip_before_damage
+from protocol.records.lz4_damage import is_lz4_for_brokers, lz4_before_damage
 from protocol.records.zstd_frames import zstd_ends_whole
 
 _INT32 = Struct(">i")
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER_BYTES = 16
 _GZIP_WBITS = 31
+# A copy of 64 bytes takes at least two: whoever claims more lies.
+_SNAPPY_MAX_RATIO = 32
 # zstd-jni, which brokers use, refuses larger windows.
 _ZSTD_MAX_WINDOW_BYTES = 1 << 27
 _LZ4_HEADER_WITHOUT_CHECKSUM = 6
-# A broker reads no linked blocks, dictionaries or reserved bits.
-_LZ4_FLAGS_AT = 4
-_LZ4_KNOWN_FLAGS = 0b0010_0011
-_LZ4_INDEPENDENT_BLOCKS = 0b0010_0000
 _STEP_BYTES = 1 << 20
 
 
@@ -94,6 +93,9 @@ def decompress(codec: Codec, data: memoryview, limit: int, magic: int = 2) -> De
     except _OverLimit:
         return Decompressed(output.joined(), Failure.OVER_LIMIT)
     except _Damaged:
+        if codec is Codec.LZ4:
+            plain, whole = lz4_before_damage(data, limit)
+            return Decompressed(plain, None if whole else Failure.DAMAGED)
         if codec is Codec.GZIP:
             return Decompressed(gzip_before_damage(data, limit), Failure.DAMAGED)
         return Decompressed(output.joined(), Failure.DAMAGED)
@@ -146,14 +148,17 @@ def _is_xerial(data: memoryview) -> bool:
 
 def _snappy_block(block: memoryview, output: _Output) -> bytes:
     try:
-        output.check_claim(cramjam.snappy.decompress_raw_len(block))
+        claim = cramjam.snappy.decompress_raw_len(block)
+        if claim > _SNAPPY_MAX_RATIO * len(block):
+            raise _Damaged
+        output.check_claim(claim)
         return bytes(cramjam.snappy.decompress_raw(block))
     except cramjam.DecompressionError as error:
         raise _Damaged from error
 
 
 def _lz4(data: memoryview, output: _Output) -> None:
-    if len(data) > _LZ4_FLAGS_AT and data[_LZ4_FLAGS_AT] & _LZ4_KNOWN_FLAGS != _LZ4_INDEPENDENT_BLOCKS:
+    if not is_lz4_for_brokers(data):
         raise _Damaged
     frame = lz4.frame.LZ4FrameDecompressor()
     rest: bytes | memoryview = data

@@ -76,6 +76,15 @@ def read_message(data: memoryview, start: int, end: int) -> Message:
     return Message(offset, crc, computed, magic, attributes, timestamp, key_size, value, end - body)
 
 
+def is_valid_message(data: memoryview, start: int, end: int) -> bool:
+    """Whether the message at data[start:end] has a header's length and its CRC32 is right, whatever is in it."""
+    body = start + _OVERHEAD.size
+    if end - body < _MIN_MESSAGE_BYTES:
+        return False
+    crc, _magic, _attributes = _CRC_MAGIC_ATTRIBUTES.unpack_from(data, body)
+    return bool(crc == crc32(data[body + _CRC_COVERS_FROM : end]))
+
+
 def inner_messages(data: memoryview) -> list[Message]:
     """The messages of a decompressed wrapper; one that is cut at the end is left out. Raises BrokenMessage."""
     messages, start = [], 0

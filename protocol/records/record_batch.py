@@ -22,7 +22,7 @@ HEADER_BYTES = _HEADER.size  # 61
 LOG_OVERHEAD_BYTES = 12
 _SIZE_AT = 8
 _MAGIC_AT = 16
-_HEADER_UP_TO_MAGIC_BYTES = 17
+HEADER_UP_TO_MAGIC_BYTES = 17
 _CRC_COVERS_FROM = 21
 MIN_BATCH_LENGTH = 14
 
@@ -99,7 +99,7 @@ def next_batch_end(data: memoryview, start: int) -> int | None:
     (length,) = _SIZE.unpack_from(data, start + _SIZE_AT)
     if length < MIN_BATCH_LENGTH:
         raise CorruptBatch(f"Record size {length} is less than the minimum record overhead ({MIN_BATCH_LENGTH})")
-    if left < _HEADER_UP_TO_MAGIC_BYTES:
+    if left < HEADER_UP_TO_MAGIC_BYTES:
         return None
     magic = magic_at(data, start)
     if not 0 <= magic <= 2:

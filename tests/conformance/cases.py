@@ -6,6 +6,7 @@ the millisecond, are in tests/validation.
 
 import gzip
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import lz4.frame
@@ -247,6 +248,13 @@ def _payload_cases() -> list[Case]:
             Case(f"payload: garbage, {codec_name}", "bounded", garbage, versions),
             Case(f"payload: nothing, {codec_name}", "bounded", nothing, versions),
         ]
+    with_size = lambda now: lz4.frame.compress(plain(good(now), now), store_size=True)  # noqa: E731
+    cut_in_block = one(lambda now: batch(good(now), LZ4, compressed=with_size(now)[:-12]))
+    skippable = one(lambda now: batch(good(now), LZ4, compressed=b"\x50\x2a\x4d\x18\4\0\0\0abcd" + with_size(now)))
+    wrong_size = one(lambda now: batch(good(now), LZ4, compressed=with_lz4_content_size(with_size(now), 7)))
+    wrong_sum = one(
+        lambda now: batch(good(now), LZ4, compressed=lz4_with_checksums(plain(good(now), now))[:-4] + b"wrong"[:4])
+    )
     linked = one(
         lambda now: batch(long(now), LZ4, compressed=lz4.frame.compress(plain(long(now), now), block_linked=True))
     )
@@ -258,6 +266,10 @@ def _payload_cases() -> list[Case]:
     return [
         *cases,
         Case("payload: linked blocks, lz4", "bounded", linked),
+        Case("payload: cut within a plain block, lz4", "bounded", cut_in_block),
+        Case("payload: behind a skippable frame, lz4", "bounded", skippable),
+        Case("payload: wrong content size, lz4", "bounded", wrong_size),
+        Case("payload: wrong content checksum, lz4", "bounded", wrong_sum),
         Case("payload: checksums, lz4", "bounded", checked),
         Case("payload: no content size, lz4", "bounded", sizes),
         Case("payload: two members, gzip", "bounded", members),
@@ -283,6 +295,17 @@ def long(now: int) -> list[Rec]:
 
 def lz4_with_checksums(data: bytes) -> bytes:
     return lz4.frame.compress(data, block_linked=False, content_checksum=True, block_checksum=True)
+
+
+def with_lz4_content_size(frame: bytes, size: int) -> bytes:
+    """The frame with another content size in its head, and the head's checksum as it must be then."""
+    head = frame[:6] + size.to_bytes(8, "little")
+    for checksum in range(256):
+        changed = head + bytes([checksum]) + frame[15:]
+        with suppress(RuntimeError):
+            lz4.frame.get_frame_info(changed)
+            return changed
+    raise AssertionError("no checksum fits")
 
 
 def gzip_members(data: bytes) -> bytes:
@@ -420,6 +443,12 @@ def _elsewhere_cases() -> list[Case]:
         Case("elsewhere: bad in every kind of topic", "bounded", lambda now: [(0, fine(now))], beside=all_kinds),
         Case("elsewhere: bad in every kind of topic, acks 1", "open", lambda _: [], acks=1, beside=all_kinds),
         Case("elsewhere: unknown partition, acks 7", "bounded", lambda now: [(99, bad(now)), (0, bad(now))], acks=7),
+        Case(
+            "elsewhere: a bad one, then a good one, acks 0", "open", lambda now: [(0, crc(now)), (0, fine(now))], acks=0
+        ),
+        Case(
+            "elsewhere: a good one, then a bad one, acks 0", "open", lambda now: [(0, fine(now)), (0, crc(now))], acks=0
+        ),
         Case("elsewhere: unknown partition, acks 0", "bounded", lambda now: [(99, bad(now))], acks=0),
     ]
 
@@ -468,11 +497,17 @@ def _legacy_cases() -> list[Case]:
         "inner offsets wrong": one(lambda now: wrapper(1, [v1(now, offset=5), v1(now, offset=9)], GZIP, timestamp=now)),
         "wrapper offset too small": one(lambda now: wrapper(1, [v1(now, offset=5)], GZIP, timestamp=now, offset=2)),
         "mixed magic": one(lambda now: v1(now) + message(0, b"v")),
-        "null records": one(lambda _: None),
         "empty records": one(lambda _: b""),
         "v2 batch in an old request": one(lambda now: batch(good(now))),
         "bad v2 batch in an old request": one(lambda now: batch([Rec(now * 1000)])),
         "two v2 batches in an old request": one(lambda now: batch(good(now)) * 2),
+        "v2 batch and a length of 0 in an old request": one(lambda now: batch(good(now)) + bytes(40)),
+        "v2 batch and one with wrong crc in an old request": one(
+            lambda now: batch(good(now)) + batch(good(now), crc=1)
+        ),
+        "v2 batch and half a batch in an old request": one(lambda now: batch(good(now)) + batch(good(now))[:40]),
+        "v2 batch and a message in an old request": one(lambda now: batch(good(now)) + v1(now)),
+        "magic 1 in a v2 batch in an old request": one(lambda now: batch(good(now), magic=1)),
         "null key": one(lambda now: v1(now) + v1(now, key=None)),
         "null key in a wrapper": one(
             lambda now: wrapper(1, [v1(now), v1(now, key=None, offset=1)], GZIP, timestamp=now)
@@ -481,7 +516,7 @@ def _legacy_cases() -> list[Case]:
     for what, build in changes.items():
         kinds = ("compacted",) if "key" in what else ("bounded", "append-time")
         cases += [Case(f"legacy: {what}", kind, build, old) for kind in kinds]
-    return cases
+    return [*cases, Case("legacy: null records", "bounded", one(lambda _: None), range(2, 3))]
 
 
 CASES = [

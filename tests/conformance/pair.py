@@ -54,14 +54,14 @@ class Side:
         if request.acks == 0:
             answer: Any = "open" if isinstance(client.api_versions(), dict) else CLOSED
         else:
-            answer = client.answer_to(asked, PRODUCE, request.version, produce.RESPONSE)
+            answer = client.answer_to(asked, PRODUCE, request.version, produce.RESPONSE, _SILENT_SECONDS)
         if isinstance(answer, str):
             self.close()
         return answer
 
     def connected(self) -> RawClient:
         if self.connection is None:
-            self.connection = RawClient(self.address, _SILENT_SECONDS)
+            self.connection = RawClient(self.address)
         return self.connection
 
     def close(self) -> None:

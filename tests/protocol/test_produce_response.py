@@ -2,7 +2,6 @@
 
 import random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +11,6 @@ from protocol.messages.schema import Value
 from protocol.produce_response import (
     PartitionRefusal,
     RecordError,
-    build_answer,
     encode_refusal,
     walk_produce_answer,
 )
@@ -111,28 +109,3 @@ def test_a_cut_answer_is_malformed_or_lacks_its_tail(case: tuple[int, Value], da
         return
     whole = walk_produce_answer(body, version, 0)
     assert walked.entries == whole.entries[: len(walked.entries)]
-
-
-@pytest.mark.parametrize("version", produce.VERSIONS)
-@pytest.mark.parametrize(
-    "refusal",
-    [
-        PartitionRefusal(ErrorCode.CORRUPT_MESSAGE),
-        PartitionRefusal(ErrorCode.INVALID_TIMESTAMP, "why", (RecordError(1, "é"), RecordError(3, None))),
-    ],
-)
-def test_a_refusal_reads_as_the_schema_says(version: int, refusal: PartitionRefusal) -> None:
-    key = bytes(range(16)) if version >= 13 else "topic"
-
-    frame = build_answer(5, version, [(key, [encode_refusal(2, refusal, version)])])
-
-    body = produce.RESPONSE.parse(frame[5 if version >= 9 else 4 :], version)
-    ((topic,), entry) = body["responses"], body["responses"][0]["partition_responses"][0]
-    assert topic["topic_id" if version >= 13 else "name"] == key
-    assert (entry["index"], entry["error_code"], entry["base_offset"]) == (2, refusal.code, -1)
-    assert body.get("throttle_time_ms", 0) == 0
-    if version >= 8:
-        assert entry["error_message"] == refusal.message
-        assert [(e["batch_index"], e["batch_index_error_message"]) for e in entry["record_errors"]] == [
-            (e.batch_index, e.message) for e in refusal.record_errors
-        ]

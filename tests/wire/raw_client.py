@@ -60,8 +60,10 @@ class RawClient:
         asked = self.send(key, version, body)
         return self.answer_to(asked, key, version, schema)
 
-    def answer_to(self, correlation_id: int, key: int, version: int, schema: MessageSchema) -> Value | str:
-        frame = self.receive()
+    def answer_to(
+        self, correlation_id: int, key: int, version: int, schema: MessageSchema, timeout: float = 10
+    ) -> Value | str:
+        frame = self.receive(timeout)
         if isinstance(frame, str):
             return frame
         assert struct.unpack_from(">i", frame)[0] == correlation_id

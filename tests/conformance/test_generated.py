@@ -1,0 +1,40 @@
+"""Random requests, both ways: the same ones in each short run, others in a thorough one.
+
+A difference
+
+from hypothesis import Phase, given, note, settings
+
+from tests.broker.kafka import Kafka
+from tests.broker.proxy_process import ProxyProcess
+from tests.conformance.generated import requests
+from tests.conformance.pair import Pair, Request, described, versions_of
+from tests.conformance.results import RESULTS
+
+_SHORT, _THOROUGH = 500, 5000
+
+
+def test_answers_to_random_requests_and_logs_are_the_brokers_own(
+    kafka_version: str, judging_broker: Kafka, trusting_broker: Kafka, proxy: ProxyProcess, thorough: bool
+) -> None:
+    key = kafka_version, "generated"
+    wanted = _THOROUGH if thorough else _SHORT
+
+    with Pair("generated", judging_broker, trusting_broker, proxy) as pair:
+
+        @settings(
+            max_examples=wanted, derandomize=not thorough, phases=(Phase.generate, Phase.shrink), database=None
+        )
+        @given(requests(versions_of(kafka_version)))
+        def compare(request: Request) -> None:
+            note(described(request))
+            expected, found = pair.compare(request)
+            RESULTS.compared[key] += 1
+            RESULTS.unlisted[key] += found != expected
+            assert found == expected
+
+        compare()
+        differing = pair.differing_logs()
+
+    assert RESULTS.compared[key] >= wanted
+    assert not differing
+    assert proxy.log().count("judgement failed") == 0
