@@ -6,7 +6,7 @@ Topic keys carry Kafka's own names, dots and all, and mean what they mean on a b
 import re
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from config.address import Address
 
@@ -15,6 +15,7 @@ Milliseconds = Annotated[int, Field(ge=0, le=LONG_MAX)]
 Port = Annotated[int, Field(ge=1, le=65535)]
 Seconds = Annotated[float, Field(gt=0)]
 PositiveBytes = Annotated[int, Field(ge=1)]
+NODE_ID = "{node_id}"
 _CLEANUP = frozenset({"compact", "delete"})
 
 
@@ -22,34 +23,92 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=False)
 
 
+class UpstreamTls(_Section):
+    """TLS towards the brokers: whom to trust (the system's CAs if no file is named), and a certificate of its own."""
+
+    ca_file: str | None = None
+    certificate_file: str | None = None
+    key_file: str | None = None
+    key_password: SecretStr | None = None
+    verify_hostname: bool = True
+
+    @model_validator(mode="after")
+    def _certificate_has_key(self) -> "UpstreamTls":
+        if (self.certificate_file is None) != (self.key_file is None):
+            raise ValueError("certificate_file and key_file belong together")
+        return self
+
+
+class ListenTls(_Section):
+    """TLS towards clients. `client_auth` means what ssl.client.auth means on a broker."""
+
+    certificate_file: str
+    key_file: str
+    key_password: SecretStr | None = None
+    client_auth: Literal["none", "requested", "required"] = "none"
+    client_ca_file: str | None = None
+
+    @model_validator(mode="after")
+    def _knows_whom_to_trust(self) -> "ListenTls":
+        if self.client_auth != "none" and self.client_ca_file is None:
+            raise ValueError(f"client_auth {self.client_auth} needs client_ca_file: who signs clients' certificates")
+        return self
+
+
+class Sasl(_Section):
+    """How the proxy itself logs in, for what it asks the cluster; clients bring their own logins."""
+
+    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+    username: str
+    password: SecretStr
+
+
 class Upstream(_Section):
     """The cluster behind the proxy. `brokers` names addresses by node id, for clusters that tell them only to
-    clients that have logged in; they are otherwise learnt.
+    clients that have logged in; they are otherwise learnt. `topic_settings`: read them from the cluster.
     """
 
     bootstrap: tuple[Address, ...] = Field(min_length=1)
     brokers: dict[int, Address] = Field(default_factory=dict)
+    tls: UpstreamTls | None = None
+    sasl: Sasl | None = None
+    topic_settings: bool = False
     connect_timeout_seconds: Seconds = 10
     refresh_seconds: Seconds = 30
 
 
 class Listen(_Section):
-    """Where clients connect. Broker N listens at `broker_ports` + N (default: the bootstrap port + 1 + N)."""
+    """Where clients connect. Broker N listens at `broker_ports` + N (default: the bootstrap port + 1 + N), or, with
+    `broker_host`, at the bootstrap port under a name of its own that TLS clients ask for (SNI).
+    """
 
     bootstrap: Address
     broker_ports: Port | None = None
+    broker_host: str | None = None
     advertised_host: str | None = None
+    tls: ListenTls | None = None
+
+    @field_validator("broker_host")
+    @classmethod
+    def _names_each_broker(cls, value: str | None) -> str | None:
+        if value is not None and value.count(NODE_ID) != 1:
+            raise ValueError(f"expected a host name with {NODE_ID} in it, as broker-{NODE_ID}.kafka.example.com")
+        return value
 
     @model_validator(mode="after")
     def _needs_a_name(self) -> "Listen":
         if self.bootstrap.is_wildcard and not self.advertised_host:
             raise ValueError("listen.advertised_host is needed when listen.bootstrap is every address of the machine")
-        if self.bootstrap.port == 0 and self.broker_ports is None:
+        if self.broker_host is not None and self.tls is None:
+            raise ValueError("listen.broker_host needs listen.tls: only TLS clients say which name they want")
+        if self.broker_host is not None and self.broker_ports is not None:
+            raise ValueError("listen.broker_host and listen.broker_ports exclude each other")
+        if self.bootstrap.port == 0 and self.broker_ports is None and self.broker_host is None:
             raise ValueError("listen.broker_ports is needed when listen.bootstrap leaves its port to the system")
         return self
 
     def port_of(self, node_id: int) -> int:
-        """The port on which broker `node_id` is offered."""
+        """The port on which broker `node_id` is offered, where each has its own."""
         base = self.broker_ports if self.broker_ports is not None else self.bootstrap.port + 1
         return base + node_id
 

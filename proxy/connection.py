@@ -7,6 +7,7 @@ before the next read; a gathered frame is read straight into its own.
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Callable
 from enum import Enum, auto
 from typing import Protocol, cast
@@ -69,6 +70,7 @@ class Connection(asyncio.BufferedProtocol):
         self.closed = False
         self.is_full = False
         self.peer = "?"
+        self.tls: ssl.SSLObject | None = None
 
     @property
     def mid_frame(self) -> bool:
@@ -94,6 +96,11 @@ class Connection(asyncio.BufferedProtocol):
         """Close at once."""
         if self._transport is not None:
             self._transport.abort()
+
+    @property
+    def can_half_close(self) -> bool:
+        """Whether `write_eof` leaves the other direction open; TLS has no such thing."""
+        return self.tls is None
 
     def write_eof(self) -> None:
         """Send what is buffered, then tell the peer that no more will come; reading goes on."""
@@ -138,8 +145,8 @@ class Connection(asyncio.BufferedProtocol):
         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        name = transport.get_extra_info("peername")
-        self.peer = f"{name[0]}:{name[1]}" if name else "?"
+        self.peer = peer_name(transport)
+        self.tls = transport.get_extra_info("ssl_object")
         if self._holds:
             self._pause()
         self._owner.on_open(self)
@@ -162,7 +169,7 @@ class Connection(asyncio.BufferedProtocol):
         self._eof = True
         if not self._holds:
             self._tell_eof()
-        return True  # keep the transport open: what is in flight still has to be answered
+        return self.can_half_close  # kept open where that is possible: what is in flight has to be answered
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
@@ -202,6 +209,12 @@ class Connection(asyncio.BufferedProtocol):
         if not self._eof_told:
             self._eof_told = True
             self._owner.on_eof(self)
+
+
+def peer_name(transport: asyncio.BaseTransport) -> str:
+    """Who is at the other end, as host:port."""
+    name = transport.get_extra_info("peername")
+    return f"{name[0]}:{name[1]}" if name else "?"
 
 
 def new_shared_buffer() -> memoryview:

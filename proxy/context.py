@@ -13,6 +13,7 @@ from proxy.metrics import Tally
 from proxy.observer import Observer
 from proxy.rewriting import AnswerRewriter
 from proxy.session_log import SessionLog
+from proxy.tls import AskedNames, TlsContext
 from proxy.topic_names import TopicNames
 from validation.policies import TopicPolicies
 from validation.policy import JudgementLimits
@@ -27,6 +28,8 @@ class ProxyContext:
 
     limits: Limits
     connect_timeout_seconds: float
+    upstream_tls: TlsContext | None
+    asked_names: AskedNames
     policies: TopicPolicies
     judgement_limits: JudgementLimits
     rewriter: AnswerRewriter

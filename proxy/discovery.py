@@ -14,6 +14,7 @@ from protocol.errors import SenderError
 from protocol.framing import frame_of
 from protocol.headers import build_request_header, response_body_at
 from protocol.messages import api_versions, metadata
+from proxy.tls import TlsContext
 from proxy.upstream import reason_of
 
 _CLIENT_ID = "sluicegate"
@@ -30,13 +31,13 @@ class Discovered:
     reasons: tuple[str, ...]
 
 
-async def look_at_cluster(addresses: Sequence[HostPort], timeout_seconds: float) -> Discovered:
+async def look_at_cluster(addresses: Sequence[HostPort], tls: TlsContext | None, timeout_seconds: float) -> Discovered:
     """Ask the first address that answers."""
     reasons: list[str] = []
     for address in addresses:
         try:
             async with asyncio.timeout(timeout_seconds):
-                brokers = await _ask(address)
+                brokers = await _ask(address, tls)
             return Discovered(address, brokers, tuple(reasons))
         except TimeoutError:
             reasons.append(f"{address}: no answer within {timeout_seconds} s")
@@ -47,8 +48,9 @@ async def look_at_cluster(addresses: Sequence[HostPort], timeout_seconds: float)
     return Discovered(None, None, tuple(reasons))
 
 
-async def _ask(address: HostPort) -> dict[int, HostPort] | None:
-    reader, writer = await asyncio.open_connection(address.host, address.port)
+async def _ask(address: HostPort, tls: TlsContext | None) -> dict[int, HostPort] | None:
+    context = tls.current() if tls is not None else None
+    reader, writer = await asyncio.open_connection(address.host, address.port, ssl=context)
     try:
         versions = await _call(reader, writer, ApiKey.API_VERSIONS, 0, b"")
         offered = {

@@ -1,10 +1,12 @@
-"""The ports that clients connect to: one for bootstrap, one for each broker, opened while running as brokers appear.
+"""Where clients connect: one port for bootstrap, and for each broker a port of its own, opened while running as brokers
+appear, or a name of its own on the bootstrap port (TLS clients say which name they want: SNI).
 
 A broker's port is always base + node id, so that a restart keeps every port. Binding is done at once (an answer that
 names a port must not leave before the port takes connections); accepting starts a moment later.
 """
 
 import asyncio
+import re
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 import structlog
 
 from config.address import HostPort
-from config.model import Listen
+from config.model import NODE_ID, Listen
 
 _BACKLOG = 1024
 _MAX_PORT = 65535
@@ -37,11 +39,19 @@ class Listeners:
         self._open: dict[int | None, _Listener] = {}
         self._refused: dict[int, str] = {}
         self._log = structlog.get_logger("sluicegate.listeners")
+        self._broker_name = _name_pattern(listen.broker_host) if listen.broker_host is not None else None
 
     @property
     def bootstrap_address(self) -> HostPort:
         """Where bootstrap really listens."""
         return self._open[None].address
+
+    def node_named(self, host: str | None) -> int | None:
+        """The broker whose name a TLS client asked for; None for any other name."""
+        if host is None or self._broker_name is None:
+            return None
+        found = self._broker_name.fullmatch(host.lower().rstrip("."))
+        return int(found[1]) if found is not None else None
 
     def open_bootstrap(self) -> None:
         """Raises CannotListen."""
@@ -50,6 +60,9 @@ class Listeners:
 
     def offer(self, node_id: int) -> HostPort | None:
         """Open broker `node_id`'s port, or find it open; returns what clients are told, None when it cannot be."""
+        if self._listen.broker_host is not None:
+            host = self._listen.broker_host.replace(NODE_ID, str(node_id))
+            return HostPort(host, self.bootstrap_address.port)
         if node_id not in self._open:
             port = self._listen.port_of(node_id)
             try:
@@ -94,6 +107,11 @@ class Listeners:
                 reason=reason,
                 advice="free that port or change listen.broker_ports",
             )
+
+
+def _name_pattern(broker_host: str) -> re.Pattern[str]:
+    before, after = (re.escape(part.lower()) for part in broker_host.split(NODE_ID))
+    return re.compile(rf"{before}(\d{{1,9}}){after}")
 
 
 def bind(address: HostPort) -> socket.socket:

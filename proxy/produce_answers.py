@@ -18,12 +18,13 @@ from protocol.produce_response import (
     walk_produce_answer,
 )
 from protocol.records.record_batch import HEADER_UP_TO_MAGIC_BYTES, CorruptBatch, magic_at, next_batch_end
-from protocol.records.stand_in import stand_in, stand_in_for_log_start
+from protocol.records.stand_in import breaking_piece, stand_in, stand_in_for_log_start
 from proxy.log_starts import LogStarts
 from proxy.rewriting import AnswerRewriter
 from validation.produce import JudgedRequest, Place
 from validation.verdict import Refused, Stage
 
+_ONE_BATCH_SINCE = 3
 _LOG_START_SINCE = 5
 _MAGIC_2 = 2
 # What the various brokers there are say to a stand-in; success too, because a stand-in holds nothing to store.
@@ -36,6 +37,7 @@ _SAID_TO_STAND_INS = frozenset(
         ErrorCode.INVALID_RECORD,
     }
 )
+_OF_WHOLE_REQUESTS = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.UNKNOWN_SERVER_ERROR})
 # A request that is refused as a whole gets the same code for all of it: only success is not believed then.
 _REPLACED = {
     Stage.REQUEST: frozenset({ErrorCode.NONE}),
@@ -61,6 +63,7 @@ class PartlyRefused:
         self._version = request.version
         self._log_starts = log_starts
         self._entries: dict[tuple[TopicKey, int], _Entry] = {}
+        self._breaking: set[tuple[TopicKey, int]] = set()
         self.stand_ins: dict[Place, bytes] = {}
         for place in _places(request):
             self._put(request, place, judged.refused.get(place), now_ms)
@@ -83,6 +86,12 @@ class PartlyRefused:
             self.stand_ins[place] = _breaking_the_rule(records, refused.stage)
             self._entries[spot] = _Entry(refused, -1)
             return
+        breaking = breaking_piece(records)
+        if breaking is not None:
+            self.stand_ins[place] = stand_in(records) + breaking if self._version < _ONE_BATCH_SINCE else breaking
+            self._breaking.add(spot)
+            self._entries[spot] = _Entry(refused, -1)
+            return
         start: int | None = -1
         if self._version >= _LOG_START_SINCE and refused.code in _TELL_LOG_START:
             start = self._log_starts.of(*spot, now_ms)
@@ -93,10 +102,11 @@ class PartlyRefused:
     def finish(self, frame: bytearray, body_at: int, rewriter: AnswerRewriter, now_ms: int) -> bytes:
         """The client's answer from the broker's. Raises MalformedMessage."""
         answer = walk_produce_answer(frame, self._version, body_at)
+        fails = any(e.code in _OF_WHOLE_REQUESTS for e in answer.entries if (e.topic, e.index) in self._breaking)
         replaced = {}
         for position, said in enumerate(answer.entries):
             entry = self._entries.get((said.topic, said.index))
-            if entry is None or said.code not in _REPLACED[entry.refused.stage]:
+            if entry is None or said.code not in _REPLACED[Stage.REQUEST if fails else entry.refused.stage]:
                 continue
             start = entry.log_start_offset
             if start is None:

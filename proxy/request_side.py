@@ -41,6 +41,11 @@ class ClientSide:
         """Whether a request is being judged or waits for an answer to a question of ours."""
         return self._gate.is_busy
 
+    @property
+    def may_ask(self) -> bool:
+        """Whether a request of the proxy's own may follow what was forwarded: no frame is half sent, no login begun."""
+        return not self._session.client.mid_frame and self._sasl.stage is SaslStage.REQUESTS
+
     def on_head(self, size: int, head: bytes) -> Disposition:
         """Decide by API and version. Raises SenderError for what no broker would take."""
         if self._sasl.stage is SaslStage.RAW_TOKENS:

@@ -4,6 +4,7 @@ import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -24,6 +25,8 @@ from proxy.observer import Observer
 from proxy.rewriting import AnswerRewriter
 from proxy.session import Route, Session
 from proxy.session_log import SessionLog
+from proxy.tls import AskedNames, BadTlsFiles, TlsContext, context_for_brokers, context_for_clients
+from proxy.tls_door import TlsDoor
 from proxy.topic_names import TopicNames
 from proxy.violations import ViolationFile, ViolationSink
 from validation.policies import limits_of, policies_of
@@ -53,6 +56,9 @@ class Server:
         self._listeners = Listeners(config.listen, self._new_session)
         self._book = AddressBook(config.upstream.brokers, self._listeners.offer)
         self._context: ProxyContext | None = None
+        self._asked_names = AskedNames()
+        self._client_tls: TlsContext | None = None
+        self._broker_tls: TlsContext | None = None
 
     @property
     def bootstrap_address(self) -> HostPort:
@@ -72,6 +78,10 @@ class Server:
     async def start(self) -> None:
         """Open every port that can be known now. Raises CannotStart."""
         config = self._config
+        try:
+            self._read_certificates()
+        except BadTlsFiles as error:
+            raise CannotStart(str(error)) from error
         self._context = self._new_context()
         try:
             self._listeners.open_bootstrap()
@@ -123,6 +133,12 @@ class Server:
         if self._admin is not None:
             await asyncio.to_thread(self._admin.close)
 
+    def _read_certificates(self) -> None:
+        if self._config.listen.tls is not None:
+            self._client_tls = context_for_clients(self._config.listen.tls, self._asked_names)
+        if self._config.upstream.tls is not None:
+            self._broker_tls = context_for_brokers(self._config.upstream.tls)
+
     def _new_context(self) -> ProxyContext:
         config = self._config
         names = TopicNames()
@@ -132,6 +148,8 @@ class Server:
         return ProxyContext(
             limits=config.limits,
             connect_timeout_seconds=config.upstream.connect_timeout_seconds,
+            upstream_tls=self._broker_tls,
+            asked_names=self._asked_names,
             policies=policies,
             judgement_limits=limits_of(config),
             rewriter=AnswerRewriter(self._book, names),
@@ -156,20 +174,27 @@ class Server:
         except OSError as error:
             raise CannotStart(f"violations.file {path} cannot be written: {error.strerror}") from error
 
-    def _new_session(self, node_id: int | None) -> asyncio.BaseProtocol:
+    def _new_session(self, listener: int | None) -> asyncio.BaseProtocol:
+        """What takes a new connection of a broker's listener, or of the bootstrap listener (None)."""
         assert self._context is not None
+        session = Session(self._context, partial(self._route, listener))
+        if self._client_tls is None:
+            return session.client
+        label = "bootstrap" if listener is None else f"broker {listener}"
+        return TlsDoor(self._client_tls, session.client, label, self._context.log)
+
+    def _route(self, listener: int | None, asked_name: str | None) -> Route:
+        node_id = listener if listener is not None else self._listeners.node_named(asked_name)
         if node_id is None:
-            route = Route("bootstrap", self._config.upstream.bootstrap)
-        else:
-            address = self._book.upstream_of(node_id)
-            route = Route(f"broker {node_id}", (address,) if address is not None else ())
-        return Session(self._context, route).client
+            return Route("bootstrap", self._config.upstream.bootstrap)
+        address = self._book.upstream_of(node_id)
+        return Route(f"broker {node_id}", (address,) if address is not None else ())
 
     # -- the cluster ---------------------------------------------------------------------------------------------
 
     async def _look(self) -> Discovered:
         upstream = self._config.upstream
-        return await look_at_cluster(upstream.bootstrap, upstream.connect_timeout_seconds)
+        return await look_at_cluster(upstream.bootstrap, self._broker_tls, upstream.connect_timeout_seconds)
 
     def _look_done(self, found: Discovered) -> None:
         for node_id, address in (found.brokers or {}).items():

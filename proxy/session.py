@@ -8,7 +8,8 @@ idempotence hold by themselves, because a client's bytes never share a connectio
 """
 
 import asyncio
-from collections.abc import Sequence
+import ssl
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from config.address import HostPort
@@ -20,7 +21,9 @@ from proxy.connection import Connection, Hold
 from proxy.context import ProxyContext
 from proxy.identity import ClientIdentity
 from proxy.in_flight import Exchange, InFlightQueue
+from proxy.last_question import LAST_CORRELATION_ID, last_question
 from proxy.request_side import ClientSide
+from proxy.tls import principal_of, words_of
 from proxy.upstream import UpstreamUnreachable, connect
 
 # How long a side that has been told that no more will come may take to finish.
@@ -35,12 +38,17 @@ class Route:
     addresses: Sequence[HostPort]
 
 
+RouteFor = Callable[[str | None], Route]
+
+
 class Session:
     """See the module. Created for each accepted connection; ends when both sides are closed."""
 
-    def __init__(self, context: ProxyContext, route: Route) -> None:
+    def __init__(self, context: ProxyContext, route_for: RouteFor) -> None:
+        """`route_for` says where the listener leads, given the host name that a TLS client asked for."""
         self.context = context
-        self.route = route
+        self.route = Route("?", ())
+        self._route_for = route_for
         self.queue = InFlightQueue()
         self.identity = ClientIdentity("?")
         self._loop = asyncio.get_running_loop()
@@ -58,6 +66,7 @@ class Session:
         self._draining = False
         self._goodbye_due = False
         self._said_goodbye = False
+        self.client.hold(Hold.CONNECTING)
 
     # -- what the sides use --------------------------------------------------------------------------------------
 
@@ -97,18 +106,25 @@ class Session:
 
     def on_open(self, connection: Connection) -> None:
         if connection is self.client:
-            self.identity.peer = connection.peer
+            self._learn_who_it_is()
             self.context.tally.connections_opened += 1
             self.context.sessions.add(self)
-            self.client.hold(Hold.CONNECTING)
             self._connecting = self._loop.create_task(self._connect())
         else:
             self._broker_open = True
             self.client.release(Hold.CONNECTING)
 
+    def _learn_who_it_is(self) -> None:
+        self.identity.peer = self.client.peer
+        handshake = self.client.tls
+        if handshake is not None:
+            self.identity.principal = principal_of(handshake)
+        self.route = self._route_for(self.context.asked_names.of(handshake) if handshake is not None else None)
+
     async def _connect(self) -> None:
+        context = self.context
         try:
-            await connect(self.route.addresses, self.broker, self.context.connect_timeout_seconds)
+            await connect(self.route.addresses, self.broker, context.upstream_tls, context.connect_timeout_seconds)
         except UpstreamUnreachable as error:
             self.context.log.upstream_unreachable(self.route.label, str(error))
             self.context.tally.upstream_failures += 1
@@ -159,6 +175,8 @@ class Session:
             self._stop_frame_timer()
             self._say_goodbye_to_broker()
         else:
+            if isinstance(error, ssl.SSLError):  # in TLS 1.3 a broker refuses a certificate behind the handshake
+                self.context.log.upstream_unreachable(self.route.label, words_of(error))
             self.client.close()
         if self.client.closed and (self.broker.closed or not self._broker_open):
             self._end()
@@ -178,8 +196,18 @@ class Session:
             self._goodbye_due = True
             return
         self._said_goodbye = True
-        self.broker.write_eof()
         self._linger = self._loop.call_later(_LINGER_SECONDS, self._abort)
+        if self.broker.can_half_close:
+            self.broker.write_eof()
+        elif self._requests.may_ask:
+            self.queue.add(Exchange(LAST_CORRELATION_ID, self._last_answered))
+            self.send_to_broker(frame_of(last_question()))
+        else:
+            self.broker.close()
+
+    def _last_answered(self, _answer: bytearray) -> None:
+        """Brokers take a connection's requests in turn: all that came before has been dealt with."""
+        self.broker.close()
 
     def _abort(self) -> None:
         self.client.abort()

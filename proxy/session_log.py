@@ -31,6 +31,12 @@ class SessionLog:
         """A broker broke the protocol, or something that is no broker answered."""
         self._note("upstream connection closed", (broker, str(error)), {"broker": broker, "reason": str(error)})
 
+    def handshake_failed(self, peer: str, listener: str, reason: str) -> None:
+        """A client got no TLS connection."""
+        host = peer.rpartition(":")[0]
+        details = {"peer": peer, "listener": listener, "reason": reason}
+        self._note("client's TLS handshake failed", (host, reason), details)
+
     def upstream_unreachable(self, broker: str, reason: str) -> None:
         """No upstream address took the connection; the client was disconnected and will try again."""
         self._note("upstream unreachable", (broker,), {"broker": broker, "reason": reason})

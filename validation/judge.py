@@ -44,8 +44,8 @@ def judge_partition(submission: Submission, policy: TopicPolicy, limits: Judgeme
     try:
         first_end = next_batch_end(records, 0)
         refused = check_request_rules(records, first_end, submission.version) if has_rules else None
-    except CorruptBatch:
-        return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.MAGIC, stage=Stage.PARTITION if has_rules else Stage.LOG)
+    except CorruptBatch as error:
+        return Refused(error.code, Reason.MAGIC, stage=Stage.PARTITION if has_rules else Stage.LOG)
     if refused is not None:
         return refused
     if first_end is None or magic_at(records, 0) < _MAGIC_2:
@@ -71,8 +71,8 @@ def _check_further_batches(records: memoryview, start: int, policy: TopicPolicy)
             if isinstance(found, Refused):
                 return found
             start = end
-    except CorruptBatch:
-        return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.MAGIC)
+    except CorruptBatch as error:
+        return Refused(error.code, Reason.MAGIC)
     return Refused(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES) if several else None
 
 

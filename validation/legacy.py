@@ -40,8 +40,8 @@ def judge_message_set(
         return judge.judge(records)
     except _Refusal as refusal:
         return refusal.refused
-    except CorruptBatch:
-        return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.MAGIC)
+    except CorruptBatch as error:
+        return Refused(error.code, Reason.MAGIC)
     except BrokenMessage:
         return Refused(ErrorCode.INVALID_RECORD, Reason.STRUCTURE)
 

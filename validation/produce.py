@@ -76,7 +76,7 @@ def _whole_request(request: ProduceRequest) -> Refused | None:
             if _opens_transactional(request.records(*place)):
                 break
     except CorruptBatch as error:
-        return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.MAGIC, str(error), stage=Stage.REQUEST)
+        return Refused(error.code, Reason.MAGIC, str(error), stage=Stage.REQUEST)
     return None
 
 

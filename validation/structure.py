@@ -5,6 +5,7 @@ from protocol.records.codec import Codec
 from protocol.records.record_batch import (
     CODEC_MASK,
     HEADER_BYTES,
+    UP_TO_PRODUCER_ID_BYTES,
     RecordBatch,
     attributes_low_byte,
     has_valid_crc,
@@ -42,7 +43,12 @@ def _against_rules(code: ErrorCode, reason: Reason) -> Refused:
 
 
 def check_stored_form(records: memoryview, start: int, end: int, policy: TopicPolicy) -> Refused | RecordBatch:
-    """A magic 2 batch as the log sees it before its records: base offset, size, CRC, codec."""
+    """A magic 2 batch as the log sees it before its records: base offset, size, CRC, codec.
+
+    One that ends before its producer id fails already where a broker looks for producer ids, ahead of the log.
+    """
+    if end - start < UP_TO_PRODUCER_ID_BYTES:
+        return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CRC)
     if int.from_bytes(records[start : start + 8], "big", signed=True) != 0:
         return Refused(ErrorCode.INVALID_RECORD, Reason.BASE_OFFSET)
     if policy.max_message_bytes is not None and end - start > policy.max_message_bytes:

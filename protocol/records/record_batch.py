@@ -13,7 +13,7 @@ from struct import Struct
 
 from crc32c import crc32c
 
-from protocol.errors import SenderError
+from protocol.errors import ErrorCode, SenderError
 
 _HEADER = Struct(">qiibIhiqqqhii")
 _SIZE = Struct(">i")
@@ -24,7 +24,9 @@ _SIZE_AT = 8
 _MAGIC_AT = 16
 HEADER_UP_TO_MAGIC_BYTES = 17
 _CRC_COVERS_FROM = 21
+UP_TO_PRODUCER_ID_BYTES = 51
 MIN_BATCH_LENGTH = 14
+_MAX_LENGTH = 2**31 - 1 - LOG_OVERHEAD_BYTES
 
 CODEC_MASK = 0x07
 _LOG_APPEND_TIME = 0x08
@@ -34,7 +36,11 @@ NO_PRODUCER_ID = -1
 
 
 class CorruptBatch(SenderError):
-    """A batch so damaged that a broker refuses the whole request; the text is the broker's."""
+    """A batch so damaged that a broker cannot tell where it ends; `code` is what it answers, the text is its own."""
+
+    def __init__(self, reason: str, code: ErrorCode = ErrorCode.CORRUPT_MESSAGE) -> None:
+        super().__init__(reason)
+        self.code = code
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +97,8 @@ class RecordBatch:
 def next_batch_end(data: memoryview, start: int) -> int | None:
     """Where the batch or message at `start` ends; None when too little is left for one.
 
-    Raises CorruptBatch where a broker does: a length below 14 or a magic outside 0 to 2.
+    Raises CorruptBatch where a broker does: a length below 14, a magic outside 0 to 2, or a length that with its
+    overhead is more than an int32 (a broker fails over it without a word).
     """
     left = len(data) - start
     if left < LOG_OVERHEAD_BYTES:
@@ -104,6 +111,8 @@ def next_batch_end(data: memoryview, start: int) -> int | None:
     magic = magic_at(data, start)
     if not 0 <= magic <= 2:
         raise CorruptBatch(f"Invalid magic found in record: {magic}")
+    if length > _MAX_LENGTH:
+        raise CorruptBatch(f"a length of {length}", ErrorCode.UNKNOWN_SERVER_ERROR)
     return start + LOG_OVERHEAD_BYTES + length if left >= LOG_OVERHEAD_BYTES + length else None
 
 

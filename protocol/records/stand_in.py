@@ -11,10 +11,14 @@ from struct import Struct
 from protocol.records.record_batch import (
     CODEC_MASK,
     HEADER_BYTES,
+    HEADER_UP_TO_MAGIC_BYTES,
     NO_PRODUCER_ID,
     TRANSACTIONAL,
+    UP_TO_PRODUCER_ID_BYTES,
+    CorruptBatch,
     attributes_low_byte,
     magic_at,
+    next_batch_end,
     read_record_batch,
 )
 
@@ -34,6 +38,23 @@ def stand_in(batch: memoryview) -> bytes:
 def stand_in_for_log_start(batch: memoryview) -> bytes:
     """The same, but a broker answers INVALID_RECORD with its log_start_offset (and complains in its log)."""
     return _stand_in(batch, base_offset=1)
+
+
+def breaking_piece(records: memoryview) -> bytes | None:
+    """The batch or head of a batch over which a broker fails the whole request, whatever else is in it; None: there is
+    none. It fails because it looks for producer ids in all batches before it looks into any.
+    """
+    start = 0
+    while True:
+        try:
+            end = next_batch_end(records, start)
+        except CorruptBatch:
+            return bytes(records[start : start + HEADER_UP_TO_MAGIC_BYTES])
+        if end is None:
+            return None
+        if magic_at(records, start) == _MAGIC_2 and end - start < UP_TO_PRODUCER_ID_BYTES:
+            return bytes(records[start:end])
+        start = end
 
 
 def _stand_in(batch: memoryview, base_offset: int) -> bytes:

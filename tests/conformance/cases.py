@@ -179,6 +179,9 @@ def _header_cases() -> list[Case]:
         "length 49": {"length": 49},
         "length negative": {"length": -1},
         "length too long": {"length": 5000},
+        "length just below the overflow": {"length": 2**31 - 13},
+        "length where it overflows": {"length": 2**31 - 12},
+        "length max": {"length": 2**31 - 1},
         "codec 5": {"attributes": 5},
         "codec 7": {"attributes": 7},
     }
@@ -381,6 +384,52 @@ def _request_cases() -> list[Case]:
     ]
 
 
+def _short_batch_cases() -> list[Case]:
+    """Batches that end within their own header, each beside good and bad ones."""
+
+    def short(now: int, size: int, **changes: int) -> bytes:
+        return batch(good(now), length=size - 12, **changes)[:size]  # type: ignore[arg-type]
+
+    def beside(now: int) -> Partitions:
+        return [(1, batch(good(now))), (2, batch([Rec(now * 1000)]))]
+
+    cases = []
+    for size in (26, 27, 43, 50, 51, 60):
+        cases += [
+            Case(f"short: {size} bytes", "bounded", lambda now, s=size: [(0, short(now, s)), *beside(now)]),  # type: ignore[misc]
+            Case(
+                f"short: {size} bytes, base offset 1",
+                "bounded",
+                lambda now, s=size: [(0, short(now, s, base_offset=1)), *beside(now)],  # type: ignore[misc]
+            ),
+            Case(
+                f"short: {size} bytes in a partition that is nowhere",
+                "bounded",
+                lambda now, s=size: [(9, short(now, s)), *beside(now)],  # type: ignore[misc]
+            ),
+            Case(
+                f"short: {size} bytes behind a good batch",
+                "bounded",
+                lambda now, s=size: [(0, batch(good(now)) + short(now, s)), *beside(now)],  # type: ignore[misc]
+                versions=range(0, 14),
+            ),
+        ]
+    for what, tail in {
+        "zeros": bytes(30),
+        "a length of int max": short(0, 40, magic=2)[:8] + b"\x7f" + b"\xff" * 20,
+    }.items():
+        for where in (0, 9):
+            cases.append(
+                Case(
+                    f"short: {what} behind a good batch in partition {where}",
+                    "bounded",
+                    lambda now, t=tail, w=where: [(w, batch(good(now)) + t), *beside(now)],  # type: ignore[misc]
+                    versions=range(0, 14),
+                )
+            )
+    return cases
+
+
 def _elsewhere_cases() -> list[Case]:
     """What a broker says before it looks into a batch, and requests that name things twice."""
 
@@ -507,6 +556,10 @@ def _legacy_cases() -> list[Case]:
         ),
         "v2 batch and half a batch in an old request": one(lambda now: batch(good(now)) + batch(good(now))[:40]),
         "v2 batch and a message in an old request": one(lambda now: batch(good(now)) + v1(now)),
+        "v2 batch and a length of int max in an old request": one(
+            lambda now: batch(good(now)) + batch(good(now), length=2**31 - 1)
+        ),
+        "length of int max in an old request": one(lambda now: batch(good(now), length=2**31 - 1)),
         "magic 1 in a v2 batch in an old request": one(lambda now: batch(good(now), magic=1)),
         "null key": one(lambda now: v1(now) + v1(now, key=None)),
         "null key in a wrapper": one(
@@ -525,6 +578,7 @@ CASES = [
     *_header_cases(),
     *_payload_cases(),
     *_request_cases(),
+    *_short_batch_cases(),
     *_elsewhere_cases(),
     *_legacy_cases(),
 ]

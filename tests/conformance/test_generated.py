@@ -1,6 +1,7 @@
-"""Random requests, both ways: the same ones in each short run, others in a thorough one.
+"""Random requests, both ways: the same ones in each short run, others in each thorough one.
 
-A difference
+A difference that is found here becomes a named case in cases.py.
+"""
 
 from hypothesis import Phase, given, note, settings
 
@@ -21,9 +22,7 @@ def test_answers_to_random_requests_and_logs_are_the_brokers_own(
 
     with Pair("generated", judging_broker, trusting_broker, proxy) as pair:
 
-        @settings(
-            max_examples=wanted, derandomize=not thorough, phases=(Phase.generate, Phase.shrink), database=None
-        )
+        @settings(max_examples=wanted, derandomize=not thorough, phases=(Phase.generate, Phase.shrink), database=None)
         @given(requests(versions_of(kafka_version)))
         def compare(request: Request) -> None:
             note(described(request))
