@@ -1,7 +1,8 @@
 """The proxy's own look at the cluster: does a broker answer, and which brokers are there?
 
 It asks ApiVersions, which any broker answers before authentication, and then Metadata without topics, which brokers
-that want a login do not answer; then brokers are learnt from clients' answers and from `upstream.brokers` instead.
+that want a login answer only if the proxy has one (`upstream.sasl`); otherwise brokers are learnt from clients' answers
+and from `upstream.brokers`.
 """
 
 import asyncio
@@ -9,16 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from config.address import HostPort
-from protocol.api import APIS, ApiKey
+from config.model import Sasl
+from protocol.api import ApiKey
 from protocol.errors import SenderError
-from protocol.framing import frame_of
-from protocol.headers import build_request_header, response_body_at
-from protocol.messages import api_versions, metadata
+from protocol.messages import metadata
+from proxy.broker_client import LoginRefused, connect_to_broker
 from proxy.tls import TlsContext
 from proxy.upstream import reason_of
 
-_CLIENT_ID = "sluicegate"
-_MAX_ANSWER_BYTES = 16 << 20
 _NO_TOPICS_SINCE = 1
 
 
@@ -31,16 +30,20 @@ class Discovered:
     reasons: tuple[str, ...]
 
 
-async def look_at_cluster(addresses: Sequence[HostPort], tls: TlsContext | None, timeout_seconds: float) -> Discovered:
+async def look_at_cluster(
+    addresses: Sequence[HostPort], tls: TlsContext | None, sasl: Sasl | None, timeout_seconds: float
+) -> Discovered:
     """Ask the first address that answers."""
     reasons: list[str] = []
     for address in addresses:
         try:
             async with asyncio.timeout(timeout_seconds):
-                brokers = await _ask(address, tls)
+                brokers = await _ask(address, tls, sasl)
             return Discovered(address, brokers, tuple(reasons))
         except TimeoutError:
             reasons.append(f"{address}: no answer within {timeout_seconds} s")
+        except LoginRefused as error:
+            reasons.append(f"{address}: upstream.sasl is refused: {error}")
         except OSError as error:
             reasons.append(f"{address}: {reason_of(error)}")
         except (SenderError, EOFError) as error:
@@ -48,38 +51,16 @@ async def look_at_cluster(addresses: Sequence[HostPort], tls: TlsContext | None,
     return Discovered(None, None, tuple(reasons))
 
 
-async def _ask(address: HostPort, tls: TlsContext | None) -> dict[int, HostPort] | None:
-    context = tls.current() if tls is not None else None
-    reader, writer = await asyncio.open_connection(address.host, address.port, ssl=context)
+async def _ask(address: HostPort, tls: TlsContext | None, sasl: Sasl | None) -> dict[int, HostPort] | None:
+    client = await connect_to_broker(address, tls, sasl)
     try:
-        versions = await _call(reader, writer, ApiKey.API_VERSIONS, 0, b"")
-        offered = {
-            entry["api_key"]: entry["max_version"] for entry in api_versions.RESPONSE.parse(versions, 0)["api_keys"]
-        }
-        version = min(offered.get(ApiKey.METADATA, -1), APIS[ApiKey.METADATA].max_version)
-        if version < _NO_TOPICS_SINCE:
+        if client.version_of(ApiKey.METADATA) < _NO_TOPICS_SINCE:
             return None
         try:
-            answer = await _call(
-                reader, writer, ApiKey.METADATA, version, metadata.REQUEST.build({"topics": []}, version)
-            )
+            answer = await client.ask_raw(ApiKey.METADATA, metadata.REQUEST, {"topics": []})
         except (EOFError, ConnectionError):
             return None  # a broker that wants a login closes the connection
-        head, _ = metadata.RESPONSE_HEAD.parse(answer, version)
+        head, _ = metadata.RESPONSE_HEAD.parse(answer, client.version_of(ApiKey.METADATA))
         return {b["node_id"]: HostPort(b["host"], b["port"]) for b in head["brokers"]}
     finally:
-        writer.close()
-
-
-async def _call(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: ApiKey, version: int, body: bytes
-) -> bytes:
-    api = APIS[key]
-    header = build_request_header(key, version, 1, _CLIENT_ID, api.request_header_version(version))
-    writer.write(frame_of(header, body))
-    await writer.drain()
-    size = int.from_bytes(await reader.readexactly(4), "big")
-    if size > _MAX_ANSWER_BYTES:
-        raise SenderError(f"an answer of {size} bytes")
-    answer = await reader.readexactly(size)
-    return answer[response_body_at(answer, api.response_header_version(version)) :]
+        client.close()

@@ -20,6 +20,15 @@ class ClientIdentity:
     principal: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LoginFailure:
+    """A login that the broker refused: with which mechanism, as whom, and the broker's reason."""
+
+    mechanism: str | None
+    principal: str | None
+    reason: str | None
+
+
 class SaslStage(Enum):
     """What the next frame of a connection may be."""
 
@@ -51,10 +60,13 @@ class SaslWatch:
         """A token within a SaslAuthenticate request."""
         self.token_sent(sasl_authenticate.REQUEST.parse(body, version)["auth_bytes"])
 
-    def authenticate_answered(self, version: int, body: bytes) -> None:
+    def authenticate_answered(self, version: int, body: bytes) -> LoginFailure | None:
         """The broker took the token, or did not."""
-        if sasl_authenticate.RESPONSE.parse(body, version)["error_code"] == 0:
-            self._identity.principal = self._claimed
+        answer = sasl_authenticate.RESPONSE.parse(body, version)
+        if answer["error_code"]:
+            return LoginFailure(self._mechanism, self._claimed, answer["error_message"])
+        self._identity.principal = self._claimed
+        return None
 
     def requests_begin(self) -> None:
         """A Kafka request came after raw tokens: the broker let the client in, or will close the connection."""

@@ -8,15 +8,16 @@ names a port must not leave before the port takes connections); accepting starts
 import asyncio
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import structlog
 
 from config.address import HostPort
 from config.model import NODE_ID, Listen
 
-_BACKLOG = 1024
+BACKLOG = 1024
 _MAX_PORT = 65535
 
 
@@ -24,18 +25,29 @@ class CannotListen(Exception):
     """An address could not be bound; the text says which and why."""
 
 
+class Acceptor(Protocol):
+    """Takes connections from a listening socket."""
+
+    def close(self) -> None:
+        """Take no more."""
+
+
+Accept = Callable[[int | None, socket.socket], Coroutine[Any, Any, Acceptor]]
+"""Starts accepting on the listening socket of a broker (None: bootstrap)."""
+
+
 @dataclass(slots=True)
 class _Listener:
     address: HostPort
-    server: asyncio.Task[asyncio.Server]
+    acceptor: asyncio.Task[Acceptor]
 
 
 class Listeners:
-    """`session_for(node_id)` makes the protocol of a connection; None is the bootstrap listener."""
+    """`accept` is called for each port that is opened."""
 
-    def __init__(self, listen: Listen, session_for: Callable[[int | None], asyncio.BaseProtocol]) -> None:
+    def __init__(self, listen: Listen, accept: Accept) -> None:
         self._listen = listen
-        self._session_for = session_for
+        self._accept = accept
         self._open: dict[int | None, _Listener] = {}
         self._refused: dict[int, str] = {}
         self._log = structlog.get_logger("sluicegate.listeners")
@@ -83,20 +95,18 @@ class Listeners:
 
     async def started(self) -> None:
         """Wait until every listener opened so far takes connections."""
-        await asyncio.gather(*(listener.server for listener in self._open.values()))
+        await asyncio.gather(*(listener.acceptor for listener in self._open.values()))
 
     async def close(self) -> None:
         """Take no more connections."""
         for listener in self._open.values():
-            (await listener.server).close()
+            (await listener.acceptor).close()
 
     def _bind(self, node_id: int | None, address: HostPort) -> None:
         listener = bind(address)
         bound = HostPort(address.host, listener.getsockname()[1])
-        loop = asyncio.get_running_loop()
-        accepting = loop.create_server(lambda: self._session_for(node_id), sock=listener, backlog=_BACKLOG)
-        server = loop.create_task(accepting)
-        self._open[node_id] = _Listener(bound, server)
+        acceptor = asyncio.get_running_loop().create_task(self._accept(node_id, listener))
+        self._open[node_id] = _Listener(bound, acceptor)
 
     def _complain_once(self, node_id: int, reason: str) -> None:
         if self._refused.get(node_id) != reason:
@@ -126,7 +136,7 @@ def bind(address: HostPort) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(where)
-        listener.listen(_BACKLOG)
+        listener.listen(BACKLOG)
         listener.setblocking(False)
     except OSError as error:
         listener.close()

@@ -166,7 +166,9 @@ class ClientSide:
 
         def answered(answer: bytearray) -> bytearray:
             at = response_body_at(answer, api.response_header_version(version))
-            self._sasl.authenticate_answered(version, bytes(answer[at:]))
+            failure = self._sasl.authenticate_answered(version, bytes(answer[at:]))
+            if failure is not None:
+                self._session.context.log.login_refused(self._session.identity, failure)
             return answer
 
         self._forward(frame, Exchange(header.correlation_id, answered))

@@ -1,6 +1,7 @@
 """One running proxy: listeners, sessions, the look at the cluster, the admin endpoint, and a graceful end."""
 
 import asyncio
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -17,7 +18,7 @@ from proxy.build_info import SCAN_IS_COMPILED, VERSION
 from proxy.connection import new_shared_buffer
 from proxy.context import ProxyContext
 from proxy.discovery import Discovered, look_at_cluster
-from proxy.listeners import CannotListen, Listeners
+from proxy.listeners import BACKLOG, Acceptor, CannotListen, Listeners
 from proxy.log_starts import LogStarts
 from proxy.memory import GatherBudget
 from proxy.metrics import Tally, registry_of
@@ -26,7 +27,7 @@ from proxy.rewriting import AnswerRewriter
 from proxy.session import Route, Session
 from proxy.session_log import SessionLog
 from proxy.tls import AskedNames, BadTlsFiles, TlsContext, context_for_brokers, context_for_clients
-from proxy.tls_door import TlsDoor
+from proxy.tls_accepting import TlsAcceptor
 from proxy.topic_names import TopicNames
 from proxy.violations import ViolationFile, ViolationSink
 from validation.policies import limits_of, policies_of
@@ -53,7 +54,7 @@ class Server:
         self._judges = ThreadPoolExecutor(_JUDGE_THREADS, thread_name_prefix="judge")
         self._tasks: list[asyncio.Task[None]] = []
         self._admin: AdminServer | None = None
-        self._listeners = Listeners(config.listen, self._new_session)
+        self._listeners = Listeners(config.listen, self._accept)
         self._book = AddressBook(config.upstream.brokers, self._listeners.offer)
         self._context: ProxyContext | None = None
         self._asked_names = AskedNames()
@@ -174,14 +175,18 @@ class Server:
         except OSError as error:
             raise CannotStart(f"violations.file {path} cannot be written: {error.strerror}") from error
 
-    def _new_session(self, listener: int | None) -> asyncio.BaseProtocol:
-        """What takes a new connection of a broker's listener, or of the bootstrap listener (None)."""
-        assert self._context is not None
-        session = Session(self._context, partial(self._route, listener))
+    async def _accept(self, listener: int | None, listening: socket.socket) -> Acceptor:
+        """Take the connections of a broker's listener, or of the bootstrap listener (None)."""
+        context = self._context
+        assert context is not None
+
+        def new_session() -> asyncio.BaseProtocol:
+            return Session(context, partial(self._route, listener)).client
+
         if self._client_tls is None:
-            return session.client
+            return await asyncio.get_running_loop().create_server(new_session, sock=listening, backlog=BACKLOG)
         label = "bootstrap" if listener is None else f"broker {listener}"
-        return TlsDoor(self._client_tls, session.client, label, self._context.log)
+        return TlsAcceptor(listening, label, self._client_tls, new_session, context.log)
 
     def _route(self, listener: int | None, asked_name: str | None) -> Route:
         node_id = listener if listener is not None else self._listeners.node_named(asked_name)
@@ -194,7 +199,9 @@ class Server:
 
     async def _look(self) -> Discovered:
         upstream = self._config.upstream
-        return await look_at_cluster(upstream.bootstrap, self._broker_tls, upstream.connect_timeout_seconds)
+        return await look_at_cluster(
+            upstream.bootstrap, self._broker_tls, upstream.sasl, upstream.connect_timeout_seconds
+        )
 
     def _look_done(self, found: Discovered) -> None:
         for node_id, address in (found.brokers or {}).items():

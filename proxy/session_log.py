@@ -7,7 +7,7 @@ import structlog
 
 from protocol.errors import FrameSizeError, SenderError
 from proxy.aggregation import Aggregator
-from proxy.identity import ClientIdentity
+from proxy.identity import ClientIdentity, LoginFailure
 
 _INTERVAL_SECONDS = 60
 _HTTP_STARTS = (b"GET ", b"POST", b"HEAD", b"PUT ", b"DELE", b"OPTI")
@@ -31,11 +31,27 @@ class SessionLog:
         """A broker broke the protocol, or something that is no broker answered."""
         self._note("upstream connection closed", (broker, str(error)), {"broker": broker, "reason": str(error)})
 
+    def login_refused(self, identity: ClientIdentity, failure: LoginFailure) -> None:
+        """The broker did not let a client in; it says so to the client in its own words."""
+        host = identity.peer.rpartition(":")[0]
+        details = {
+            "peer": identity.peer,
+            "client_id": identity.client_id,
+            "principal": failure.principal,
+            "mechanism": failure.mechanism,
+            "reason": failure.reason,
+        }
+        self._note("login refused by the broker", (host, str(failure.principal)), details)
+
     def handshake_failed(self, peer: str, listener: str, reason: str) -> None:
         """A client got no TLS connection."""
         host = peer.rpartition(":")[0]
         details = {"peer": peer, "listener": listener, "reason": reason}
         self._note("client's TLS handshake failed", (host, reason), details)
+
+    def cannot_accept(self, listener: str, reason: str) -> None:
+        """A connection that the system would not hand over, as when no more files can be opened."""
+        self._note("cannot accept connections", (listener, reason), {"listener": listener, "reason": reason})
 
     def upstream_unreachable(self, broker: str, reason: str) -> None:
         """No upstream address took the connection; the client was disconnected and will try again."""

@@ -124,7 +124,11 @@ _SHORT_NAMES = {
 
 
 def _escaped(value: str) -> str:
-    return "".join(f"\\{char}" if char in ',+"\\<>;' else char for char in value)
+    """As Java escapes it, which is more than RFC 2253 asks for."""
+    escaped = "".join(f"\\{char}" if char in ',=+<>#;"\\' else char for char in value)
+    inner = escaped.strip(" ")
+    before, behind = len(escaped) - len(escaped.lstrip(" ")), len(escaped) - len(escaped.rstrip(" "))
+    return "\\ " * before + inner + "\\ " * (behind if inner else 0)
 
 
 def words_of(error: Exception) -> str:
@@ -140,7 +144,7 @@ def words_of(error: Exception) -> str:
 
 _REASONS = {
     "TLSV1_ALERT_UNKNOWN_CA": "the peer does not trust the CA of our certificate",
-    "SSLV3_ALERT_BAD_CERTIFICATE": "the peer does not accept our certificate",
+    "SSLV3_ALERT_BAD_CERTIFICATE": "the peer does not accept our certificate, or wants one and got none",
     "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the peer says that our certificate has expired",
     "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the peer does not accept our certificate",
     "TLSV13_ALERT_CERTIFICATE_REQUIRED": "the peer wants a certificate and got none (certificate_file, key_file)",

@@ -142,7 +142,8 @@ def proxy_settings() -> dict[str, Any]:
 
 def _create(broker: Kafka, topics: Mapping[str, Mapping[str, str]]) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    new = [NewTopic(name, PARTITIONS, 1, config=dict(config)) for name, config in topics.items()]
+    kept = {"retention.ms": "-1"}  # old records are sent, and must not be cleared away meanwhile
+    new = [NewTopic(name, PARTITIONS, 1, config=dict(config) | kept) for name, config in topics.items()]
     for future in admin.create_topics(new).values():
         future.result(30)
     for topic in topics:

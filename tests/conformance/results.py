@@ -15,6 +15,17 @@ class Results:
     unlisted: Counter[tuple[str, str]] = field(default_factory=Counter)
     reasons: set[str] = field(default_factory=set)
 
+    def count(self, key: tuple[str, str], equal: bool, difference: str | None) -> None:
+        """One more comparison; `difference` is the listed one that it shows, None for none."""
+        self.compared[key] += 1
+        if equal:
+            return
+        if difference is None:
+            self.unlisted[key] += 1
+        else:
+            self.listed[key] += 1
+            self.reasons.add(difference)
+
     def table(self) -> list[str]:
         """The lines of the table, then each listed difference that was met, with its reason."""
         rows = [HEADINGS]

@@ -10,6 +10,7 @@ import pytest
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.conformance.cases import CASES, Case
+from tests.conformance.differences import LOG_START, is_old_log_start
 from tests.conformance.pair import Pair, Request, versions_of
 from tests.conformance.results import RESULTS
 from tests.oracle.kafka_java import KAFKA_OLD
@@ -34,12 +35,9 @@ def test_answers_and_logs_are_the_brokers_own(
             now = time.time_ns() // 1_000_000
             request = Request(version, case.topics(now), case.acks, case.transactional_id)
             expected, found = pair.compare(request)
-            RESULTS.compared[key] += 1
-            if case.difference is not None:
-                RESULTS.listed[key] += found != expected
-                RESULTS.reasons.add(case.difference)
-            elif found != expected:
-                RESULTS.unlisted[key] += 1
+            difference = LOG_START if is_old_log_start(expected, found) else case.difference
+            RESULTS.count(key, found == expected, difference)
+            if found != expected and difference is None:
                 differences.append(f"{case.name} [{case.kind}] v{version}:\n  broker {expected}\n  proxy  {found}")
         differences += pair.differing_logs()
 

@@ -1,7 +1,6 @@
 """Four kinds of clients behind one small face: send records and say what came of each, read a topic."""
 
 import asyncio
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ import aiokafka
 import confluent_kafka
 import kafka
 
-from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
+from tests.integration.java import java_tool
 
 PLAIN, IDEMPOTENT, TRANSACTIONAL = "plain", "idempotent", "transactional"
 _LINGER_MS = 300
@@ -221,20 +220,6 @@ def console_produce(bootstrap: str, topic: str, values: Sequence[str], codec: st
     java_tool(
         tool, "--bootstrap-server", bootstrap, "--topic", topic, "--compression-codec", codec, stdin="\n".join(values)
     )
-
-
-def java_tool(program: str, *arguments: str, stdin: str = "") -> str:
-    """Run a class of Kafka's jars, or a source file against them; returns what it printed."""
-    done = subprocess.run(
-        ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{kafka_folder(KAFKA_NEW)}/*", program, *arguments],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def _outcome(result: object) -> str:
