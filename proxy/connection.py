@@ -25,6 +25,7 @@ class Hold(Enum):
     OTHER_SIDE_FULL = auto()
     JUDGING = auto()
     ASKING = auto()
+    SETTINGS = auto()
     MEMORY = auto()
     IN_FLIGHT = auto()
     DRAINING = auto()

@@ -15,6 +15,7 @@ from proxy.rewriting import AnswerRewriter
 from proxy.session_log import SessionLog
 from proxy.tls import AskedNames, TlsContext
 from proxy.topic_names import TopicNames
+from proxy.topic_settings import TopicSettings
 from validation.policies import TopicPolicies
 from validation.policy import JudgementLimits
 
@@ -31,6 +32,7 @@ class ProxyContext:
     upstream_tls: TlsContext | None
     asked_names: AskedNames
     policies: TopicPolicies
+    topic_settings: TopicSettings | None
     judgement_limits: JudgementLimits
     rewriter: AnswerRewriter
     names: TopicNames

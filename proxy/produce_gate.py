@@ -7,7 +7,7 @@ connection is not read meanwhile, so that nothing overtakes.
 
 from functools import partial
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from protocol.framing import frame_of
 from protocol.headers import RequestHeader, response_body_at
@@ -21,7 +21,8 @@ from proxy.topic_names import names_in, question
 from validation.produce import JudgedRequest, judge_request
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    from asyncio import Future
+    from concurrent.futures import Future as ThreadFuture
 
     from proxy.session import Session
 
@@ -48,7 +49,7 @@ class ProduceGate:
         if missing:
             self._ask_names(missing, request, header)
         else:
-            self._judge(request, header)
+            self._named(request, header)
 
     def _ask_names(self, missing: list[bytes], request: ProduceRequest, header: RequestHeader) -> None:
         """Ask the broker for topic ids that no answer has named yet, on this very connection and in its order."""
@@ -56,13 +57,37 @@ class ProduceGate:
         def answered(answer: bytearray) -> None:
             self._session.context.names.learn(names_in(answer))
             self.is_busy = False
-            self._judge(request, header)
+            self._named(request, header)
             self._settled(Hold.ASKING)
 
         self.is_busy = True
         self._session.client.hold(Hold.ASKING)
         self._session.queue.add(Exchange(_OUR_CORRELATION_ID, answered))
         self._session.send_to_broker(frame_of(question(missing, _OUR_CORRELATION_ID)))
+
+    def _named(self, request: ProduceRequest, header: RequestHeader) -> None:
+        """Every topic has its name, as far as anybody knows it."""
+        settings = self._session.context.topic_settings
+        by_id = self._session.context.names.by_id
+        names = (t.name if t.name is not None else by_id.get(t.topic_id or b"") for t in request.topics)
+        waiting = settings.known_soon(name for name in names if name is not None) if settings is not None else None
+        if waiting is None:
+            self._judge(request, header)
+        else:
+            self._await_settings(waiting, request, header)
+
+    def _await_settings(self, waiting: "Future[Any]", request: ProduceRequest, header: RequestHeader) -> None:
+        """The cluster is being asked what topics are set to, on a connection of the proxy's own."""
+
+        def known(_done: "Future[Any]") -> None:
+            self.is_busy = False
+            if not self._session.broker.closed:
+                self._judge(request, header)
+            self._settled(Hold.SETTINGS)
+
+        self.is_busy = True
+        self._session.client.hold(Hold.SETTINGS)
+        waiting.add_done_callback(known)
 
     def _judge(self, request: ProduceRequest, header: RequestHeader) -> None:
         context = self._session.context
@@ -78,7 +103,7 @@ class ProduceGate:
         future.add_done_callback(lambda done: context.call_soon(self._judged_in_thread, request, header, done))
 
     def _judged_in_thread(
-        self, request: ProduceRequest, header: RequestHeader, future: "Future[JudgedRequest]"
+        self, request: ProduceRequest, header: RequestHeader, future: "ThreadFuture[JudgedRequest]"
     ) -> None:
         self.is_busy = False
         error = future.exception()

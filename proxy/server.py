@@ -29,6 +29,7 @@ from proxy.session_log import SessionLog
 from proxy.tls import AskedNames, BadTlsFiles, TlsContext, context_for_brokers, context_for_clients
 from proxy.tls_accepting import TlsAcceptor
 from proxy.topic_names import TopicNames
+from proxy.topic_settings import TopicSettings
 from proxy.violations import ViolationFile, ViolationSink
 from validation.policies import limits_of, policies_of
 
@@ -57,6 +58,7 @@ class Server:
         self._listeners = Listeners(config.listen, self._accept)
         self._book = AddressBook(config.upstream.brokers, self._listeners.offer)
         self._context: ProxyContext | None = None
+        self._topic_settings: TopicSettings | None = None
         self._asked_names = AskedNames()
         self._client_tls: TlsContext | None = None
         self._broker_tls: TlsContext | None = None
@@ -144,6 +146,8 @@ class Server:
         config = self._config
         names = TopicNames()
         policies = policies_of(config)
+        if config.upstream.topic_settings:
+            self._topic_settings = TopicSettings(config.upstream, self._broker_tls, policies)
         violations = self._open_violations()
         observer = Observer(self.tally, policies, names.by_id, violations, config.violations.max_records)
         return ProxyContext(
@@ -152,6 +156,7 @@ class Server:
             upstream_tls=self._broker_tls,
             asked_names=self._asked_names,
             policies=policies,
+            topic_settings=self._topic_settings,
             judgement_limits=limits_of(config),
             rewriter=AnswerRewriter(self._book, names),
             names=names,
@@ -223,6 +228,8 @@ class Server:
         while True:
             await asyncio.sleep(self._config.upstream.refresh_seconds if self.tally.ready else _RETRY_SECONDS)
             self._look_done(await self._look())
+            if self._topic_settings is not None:
+                await self._topic_settings.refresh()
 
     async def _keep_sweeping(self) -> None:
         assert self._context is not None

@@ -5,17 +5,22 @@ from collections.abc import Iterable
 from fnmatch import translate
 
 from config.model import Config, TopicKeys
+from validation.cluster_settings import ClusterSettings, stricter_of
 from validation.policy import LONG_MAX, JudgementLimits, TimestampType, TopicPolicy
 
 _MAX_REMEMBERED = 10_000
 
 
 class TopicPolicies:
-    """The first pattern that matches a topic's whole name decides; what it leaves open comes from the defaults."""
+    """The first pattern that matches a topic's whole name decides; what it leaves open comes from the defaults.
+
+    What the cluster itself has set (`learn`) tightens that.
+    """
 
     def __init__(self, defaults: TopicKeys, topics: Iterable[tuple[str, TopicKeys]]) -> None:
         self._default = _policy(defaults, defaults)
         self._patterns = [(_pattern(match), _policy(keys, defaults)) for match, keys in topics]
+        self._from_cluster: dict[str, ClusterSettings] = {}
         self._remembered: dict[str, TopicPolicy] = {}
 
     def of(self, topic: str) -> TopicPolicy:
@@ -27,8 +32,18 @@ class TopicPolicies:
             policy = self._remembered[topic] = self._find(topic)
         return policy
 
+    def learn(self, topic: str, settings: ClusterSettings | None) -> None:
+        """What the cluster has set a topic to; None: it does not tell, or no longer."""
+        if settings is None:
+            self._from_cluster.pop(topic, None)
+        else:
+            self._from_cluster[topic] = settings
+        self._remembered.pop(topic, None)
+
     def _find(self, topic: str) -> TopicPolicy:
-        return next((policy for pattern, policy in self._patterns if pattern.fullmatch(topic)), self._default)
+        found = next((policy for pattern, policy in self._patterns if pattern.fullmatch(topic)), self._default)
+        settings = self._from_cluster.get(topic)
+        return found if settings is None else stricter_of(found, settings)
 
 
 def policies_of(config: Config) -> TopicPolicies:
