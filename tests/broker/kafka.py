@@ -12,7 +12,6 @@ from tests.oracle.kafka_java import kafka_folder
 
 _START_SECONDS = 90
 _SETTINGS = {
-    "process.roles": "broker,controller",
     "controller.listener.names": "CONTROLLER",
     "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
     "group.initial.rebalance.delay.ms": "0",
@@ -51,6 +50,8 @@ class Kafka:
     size: int = 1
     settings: dict[str, str] = field(default_factory=dict)
     nodes: list[Node] = field(default_factory=list)
+    _controllers: tuple[Node, ...] = ()
+    _cluster_id: str = ""
 
     @property
     def bootstrap(self) -> str:
@@ -59,15 +60,27 @@ class Kafka:
     def start(self) -> "Kafka":
         first = free_ports(2 * self.size)
         self.nodes = [Node(i + 1, first + 2 * i, first + 2 * i + 1) for i in range(self.size)]
-        cluster_id = self._tool("random-uuid").strip().splitlines()[-1]
+        self._controllers = tuple(self.nodes)
+        self._cluster_id = self._tool("random-uuid").strip().splitlines()[-1]
         for node in self.nodes:
             self._config_of(node).write_text(self._properties(node))
-            self._tool("format", "-t", cluster_id, "-c", str(self._config_of(node)))
+            self._tool("format", "-t", self._cluster_id, "-c", str(self._config_of(node)))
         for node in self.nodes:
             self.start_node(node)
         for node in self.nodes:
             self.wait_until_up(node)
         return self
+
+    def add_node(self) -> Node:
+        """One more broker, with a new id; the controllers stay who they were."""
+        port = free_ports(1)
+        node = Node(len(self.nodes) + 1, port, 0)
+        self.nodes.append(node)
+        self._config_of(node).write_text(self._properties(node))
+        self._tool("format", "-t", self._cluster_id, "-c", str(self._config_of(node)))
+        self.start_node(node)
+        self.wait_until_up(node)
+        return node
 
     def start_node(self, node: Node) -> None:
         log = (self.folder / f"node-{node.node_id}.log").open("ab")
@@ -110,10 +123,13 @@ class Kafka:
         return self.folder / f"node-{node.node_id}.properties"
 
     def _properties(self, node: Node) -> str:
-        voters = ",".join(f"{n.node_id}@127.0.0.1:{n.controller_port}" for n in self.nodes)
+        voters = ",".join(f"{n.node_id}@127.0.0.1:{n.controller_port}" for n in self._controllers)
         replicas = str(min(3, self.size))
-        listeners = f"PLAINTEXT://127.0.0.1:{node.port},CONTROLLER://127.0.0.1:{node.controller_port}"
+        listeners = f"PLAINTEXT://127.0.0.1:{node.port}"
+        if node in self._controllers:
+            listeners += f",CONTROLLER://127.0.0.1:{node.controller_port}"
         settings = _SETTINGS | {
+            "process.roles": "broker,controller" if node in self._controllers else "broker",
             "node.id": str(node.node_id),
             "controller.quorum.voters": voters,
             "listeners": listeners,

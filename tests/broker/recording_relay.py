@@ -1,0 +1,66 @@
+"""A relay between clients and the proxy that keeps every byte that clients are sent."""
+
+import socket
+import threading
+from types import TracebackType
+from typing import Self
+
+_CHUNK = 65536
+
+
+class RecordingRelay:
+    """Listens at `host` on each of `ports` and passes on to 127.0.0.1, same port."""
+
+    def __init__(self, host: str, ports: list[int]) -> None:
+        self._host = host
+        self._ports = ports
+        self._listeners: list[socket.socket] = []
+        self._sent: list[bytearray] = []
+
+    @property
+    def sent_to_clients(self) -> list[bytes]:
+        """What each connection's client was sent so far."""
+        return [bytes(sent) for sent in self._sent]
+
+    def __enter__(self) -> Self:
+        for port in self._ports:
+            listener = socket.create_server((self._host, port))
+            self._listeners.append(listener)
+            threading.Thread(target=self._accept, args=(listener, port), daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for listener in self._listeners:
+            listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+
+    def _accept(self, listener: socket.socket, port: int) -> None:
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            try:
+                proxy = socket.create_connection(("127.0.0.1", port))
+            except OSError:
+                client.close()
+                continue
+            record = bytearray()
+            self._sent.append(record)
+            for source, sink, kept in ((client, proxy, None), (proxy, client, record)):
+                threading.Thread(target=_pump, args=(source, sink, kept), daemon=True).start()
+
+
+def _pump(source: socket.socket, sink: socket.socket, kept: bytearray | None) -> None:
+    try:
+        while data := source.recv(_CHUNK):
+            if kept is not None:
+                kept += data
+            sink.sendall(data)
+    except OSError:
+        pass  # either side has gone: so has the connection
+    finally:
+        for end in (source, sink):
+            end.close()

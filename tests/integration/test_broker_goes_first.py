@@ -1,0 +1,157 @@
+"""Bad batches for partitions about which a broker says something else first: through the proxy it says the same.
+
+Each is sent to a broker that has the limits itself, and through the proxy to the same kind of topic without them.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from tests.broker.eventually import eventually
+from tests.broker.kafka import Kafka
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.test_produce import bad, good
+from tests.integration.topics import JUDGED, UNJUDGED, create_topic
+from tests.oracle.kafka_java import KAFKA_NEW
+from tests.wire.raw_client import RawClient, topic_data
+
+NOT_LEADER, NOT_ENOUGH_REPLICAS, INVALID_TIMESTAMP = 6, 19, 32
+# With these an answer has had no leader's address, an address, and topic ids instead of names.
+VERSIONS = [8, 10, 13]
+
+
+def leaders(bootstrap: str, topic: str) -> dict[int, int]:
+    """Who leads each partition."""
+    with RawClient(bootstrap.split(",", maxsplit=1)[0]) as client:
+        partitions = client.metadata(topic)["topics"][0]["partitions"]
+    return {entry["partition_index"]: entry["leader_id"] for entry in partitions}
+
+
+def entries(address: str, topic: str, version: int, *partitions: tuple[int, bytes], acks: int = -1) -> Any:
+    """What is answered for each partition, without what differs between two topics of one cluster."""
+    with RawClient(address) as client:
+        key = client.metadata(topic)["topics"][0]["topic_id"] if version >= 13 else topic
+        answer = client.produce(version, [topic_data(key, *partitions)], acks)
+    assert isinstance(answer, dict)
+    found = {entry["index"]: entry for topic in answer["responses"] for entry in topic["partition_responses"]}
+    for entry in found.values():
+        entry.pop("current_leader", None)
+        for error in entry.get("record_errors", []):
+            error.pop("batch_index_error_message")  # times in it differ
+    return found, [(node["node_id"], node["port"]) for node in answer.get("node_endpoints", [])]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_not_the_leader(version: int, cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
+    judged = create_topic(cluster.bootstrap, JUDGED, partitions=3, replicas=3)
+    unjudged = create_topic(cluster.bootstrap, UNJUDGED, partitions=3, replicas=3)
+    where_judged, where_unjudged = leaders(cluster.bootstrap, judged), leaders(cluster.bootstrap, unjudged)
+    node = cluster.nodes[0]
+
+    def sent(where: dict[int, int]) -> list[tuple[int, bytes]]:
+        """A bad batch for one partition that the node leads, and for one that another leads."""
+        led = next(partition for partition, leader in where.items() if leader == node.node_id)
+        elsewhere = next(partition for partition, leader in where.items() if leader != node.node_id)
+        return [(led, bad()), (elsewhere, bad())]
+
+    direct, at_brokers = entries(node.address, judged, version, *sent(where_judged))
+    proxied = f"127.0.0.1:{cluster_proxy.broker_port(node.node_id)}"
+    through, at_proxy = entries(proxied, unjudged, version, *sent(where_unjudged))
+
+    assert [e["error_code"] for e in direct.values()].count(NOT_LEADER) == 1
+    assert sorted(e["error_code"] for e in through.values()) == sorted(e["error_code"] for e in direct.values())
+    assert len(at_proxy) == len(at_brokers) == (1 if version >= 10 else 0)
+    for node_id, port in at_proxy:
+        assert port == cluster_proxy.broker_port(node_id)
+        assert node_id != node.node_id
+
+
+def test_not_enough_replicas(cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
+    few = {"min.insync.replicas": "3"}
+    judged = create_topic(cluster.bootstrap, JUDGED | few, partitions=3, replicas=3)
+    unjudged = create_topic(cluster.bootstrap, UNJUDGED | few, partitions=3, replicas=3)
+    victim, leader = cluster.nodes[2], cluster.nodes[0]
+    cluster.kill(victim)
+    try:
+        eventually(
+            lambda: all(in_sync(leader.address, topic) == 2 for topic in (judged, unjudged)), 60, "a smaller ISR"
+        )
+        for acks, code in ((-1, NOT_ENOUGH_REPLICAS), (1, INVALID_TIMESTAMP)):
+            answers = []
+            proxied = f"127.0.0.1:{cluster_proxy.broker_port(leader.node_id)}"
+            for address, topic in ((leader.address, judged), (proxied, unjudged)):
+                led = leaders(leader.address, topic)
+                partition = next(index for index, node_id in led.items() if node_id == leader.node_id)
+                found, _ = entries(address, topic, 9, (partition, bad()), acks=acks)
+                answers.append({**found[partition], "index": None})
+            assert answers[0] == answers[1]
+            assert answers[0]["error_code"] == code
+    finally:
+        cluster.start_node(victim)
+        cluster.wait_until_up(victim)
+
+
+def in_sync(address: str, topic: str) -> int:
+    """How many replicas are in sync, where there are fewest."""
+    with RawClient(address) as client:
+        return min(len(entry["isr_nodes"]) for entry in client.metadata(topic)["topics"][0]["partitions"])
+
+
+def test_the_log_start_is_the_real_one(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    judged = create_topic(kafka_bootstrap, JUDGED, partitions=1)
+    unjudged = create_topic(kafka_bootstrap, UNJUDGED, partitions=1)
+    admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
+    proxied = f"127.0.0.1:{proxy.broker_port(1)}"
+    for topic in (judged, unjudged):
+        for _ in range(3):
+            entries(kafka_bootstrap, topic, 9, (0, good()))
+        for future in admin.delete_records([TopicPartition(topic, 0, 2)]).values():
+            future.result(30)
+
+    direct, _ = entries(kafka_bootstrap, judged, 9, (0, bad()))
+    through, _ = entries(proxied, unjudged, 9, (0, bad()))
+    at_once, _ = entries(proxied, unjudged, 9, (0, bad()))
+
+    assert through == direct == at_once
+    assert direct[0]["log_start_offset"] == 2
+
+    for topic in (judged, unjudged):
+        for future in admin.delete_records([TopicPartition(topic, 0, 3)]).values():
+            future.result(30)
+    eventually(lambda: entries(proxied, unjudged, 9, (0, bad()))[0][0]["log_start_offset"] == 3)
+
+
+def test_a_login_is_asked_for_before_anything_is_judged(tmp_path: Path) -> None:
+    """Without a login a broker answers no Produce request; neither does it through the proxy."""
+    login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    settings = {
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:SASL_PLAINTEXT",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.plaintext.plain.sasl.jaas.config": f'{login} username="a" password="a" user_a="a";',
+    }
+    for kafka in running(Kafka(KAFKA_NEW, tmp_path, settings=settings)):
+        upstream = {"bootstrap": [kafka.bootstrap], "brokers": {1: kafka.bootstrap}}
+        process = ProxyProcess(tmp_path, kafka.bootstrap, {"upstream": upstream})
+        try:
+            process.start()
+            answers = []
+            for address in (kafka.bootstrap, f"127.0.0.1:{process.broker_port(1)}"):
+                with RawClient(address) as client:
+                    answers.append(client.produce(9, [topic_data("any", (0, bad()[:20]))]))
+        finally:
+            process.stop()
+
+    assert answers[0] == answers[1] == "closed"
+
+
+def running(kafka: Kafka) -> Iterator[Kafka]:
+    try:
+        yield kafka.start()
+    finally:
+        kafka.stop()

@@ -1,0 +1,238 @@
+"""What happens to a cluster while clients are at work behind the proxy: they notice what they would have noticed.
+
+All clients reach the proxy through a relay that keeps every byte they are sent; no broker's address is among them.
+"""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+from tests.broker.eventually import eventually
+from tests.broker.kafka import Kafka
+from tests.broker.ports import free_ports
+from tests.broker.proxy_process import ProxyProcess
+from tests.broker.recording_relay import RecordingRelay
+from tests.integration.clients import CLIENTS, IDEMPOTENT, PLAIN, Client, Sent
+from tests.integration.java import java_tool
+from tests.integration.test_faults import PARTITIONS, Stream, everything_in, nothing_lost
+from tests.integration.test_produce import bad, good
+from tests.integration.topics import DEFAULTS, UNJUDGED, create_topic
+from tests.oracle.kafka_java import KAFKA_NEW
+from tests.wire.raw_client import RawClient, topic_data
+
+SEEN_BY_CLIENTS = "127.0.0.2"
+MOST_BROKERS = 4
+INVALID_TIMESTAMP, UNKNOWN_TOPIC_ID = 32, 100
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Three brokers, a proxy, and the relay where its clients are."""
+
+    cluster: Kafka
+    proxy: ProxyProcess
+    relay: RecordingRelay
+
+    @property
+    def bootstrap(self) -> str:
+        return f"{SEEN_BY_CLIENTS}:{self.proxy.bootstrap.rpartition(':')[2]}"
+
+    def no_upstream_address_was_sent(self) -> None:
+        everything = b"\0".join(self.relay.sent_to_clients)
+        assert SEEN_BY_CLIENTS.encode() in everything
+        assert b"127.0.0.1" not in everything
+        for node in self.cluster.nodes:
+            assert node.port.to_bytes(4, "big") not in everything
+            assert f":{node.port}".encode() not in everything
+
+
+@pytest.fixture(scope="module")
+def setting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setting]:
+    cluster = Kafka(KAFKA_NEW, tmp_path_factory.mktemp("cluster"), size=3)
+    try:
+        cluster.start()
+        proxy = ProxyProcess(tmp_path_factory.mktemp("proxy"), cluster.bootstrap, {"defaults": DEFAULTS})
+        proxy.config["upstream"]["bootstrap"].insert(0, f"127.0.0.1:{free_ports(1)}")  # nobody is there
+        proxy.config["listen"]["advertised_host"] = SEEN_BY_CLIENTS
+        proxy.start()
+        ports = [int(proxy.bootstrap.rpartition(":")[2])]
+        ports += [proxy.broker_port(node_id) for node_id in range(1, MOST_BROKERS + 1)]
+        with RecordingRelay(SEEN_BY_CLIENTS, ports) as relay:
+            yield Setting(cluster, proxy, relay)
+        proxy.stop()
+    finally:
+        cluster.stop()
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def reassign(bootstrap: str, topic: str, replicas: dict[int, list[int]], folder: Path) -> None:
+    """Move partitions to other brokers with Kafka's own tool, and wait until they have moved."""
+    partitions = [{"topic": topic, "partition": p, "replicas": to} for p, to in replicas.items()]
+    plan = folder / "plan.json"
+    plan.write_text(json.dumps({"version": 1, "partitions": partitions}))
+    tool = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+    arguments = ("--bootstrap-server", bootstrap, "--reassignment-json-file", str(plan))
+    java_tool(tool, *arguments, "--execute")
+    eventually(lambda: "is still in progress" not in java_tool(tool, *arguments, "--verify"), 60, "the move")
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
+def test_one_of_several_bootstrap_addresses_is_dead(client: Client, setting: Setting) -> None:
+    topic = create_topic(setting.cluster.bootstrap, UNJUDGED, replicas=3)
+
+    outcomes = client.send(setting.bootstrap, topic, [Sent("good", now_ms())], "none", IDEMPOTENT)
+    refused = client.send(setting.bootstrap, topic, [Sent("bad", now_ms() * 1000)], "none", PLAIN)
+
+    assert outcomes == ["ok"]
+    assert refused != ["ok"]
+    assert client.read(setting.bootstrap, topic, 1) == ["good"]
+    setting.no_upstream_address_was_sent()
+
+
+def test_leaders_move_while_producing(setting: Setting, tmp_path: Path) -> None:
+    topic = create_topic(setting.cluster.bootstrap, UNJUDGED, PARTITIONS)
+    with Stream(setting.bootstrap, topic) as stream:
+        stream.acknowledges(200)
+        for turn in range(2):
+            there = {p: [(p + turn) % 3 + 1] for p in range(PARTITIONS)}
+            reassign(setting.bootstrap, topic, there, tmp_path)
+            stream.acknowledges(200)
+
+    nothing_lost(setting.cluster.bootstrap, topic, stream)
+    assert sorted(everything_in(setting.bootstrap, topic)) == sorted(everything_in(setting.cluster.bootstrap, topic))
+    setting.no_upstream_address_was_sent()
+
+
+def test_a_broker_dies_and_comes_back(setting: Setting) -> None:
+    topic = create_topic(setting.cluster.bootstrap, UNJUDGED | {"min.insync.replicas": "2"}, PARTITIONS, replicas=3)
+    victim = setting.cluster.nodes[1]
+    with Stream(setting.bootstrap, topic) as stream:
+        stream.acknowledges(200)
+        setting.cluster.kill(victim)
+        stream.acknowledges(300)
+        setting.cluster.start_node(victim)
+        setting.cluster.wait_until_up(victim)
+        stream.acknowledges(300)
+
+    nothing_lost(setting.cluster.bootstrap, topic, stream)
+    assert len(everything_in(setting.bootstrap, topic)) >= len(stream.acknowledged)
+    setting.no_upstream_address_was_sent()
+
+
+def test_a_broker_is_added(setting: Setting, tmp_path: Path) -> None:
+    topic = create_topic(setting.cluster.bootstrap, UNJUDGED, PARTITIONS)
+    with Stream(setting.bootstrap, topic) as stream:
+        stream.acknowledges(100)
+        added = setting.cluster.add_node()
+        eventually(lambda: added.node_id in known_brokers(setting), 60, "the new broker, through the proxy")
+        reassign(setting.bootstrap, topic, {p: [added.node_id] for p in range(PARTITIONS)}, tmp_path)
+        stream.acknowledges(300)
+
+    nothing_lost(setting.cluster.bootstrap, topic, stream)
+    assert known_brokers(setting)[added.node_id] == (SEEN_BY_CLIENTS, setting.proxy.broker_port(added.node_id))
+    with RawClient(f"{SEEN_BY_CLIENTS}:{setting.proxy.broker_port(added.node_id)}") as client:
+        answer = client.produce(9, [topic_data(topic, (0, bad()))])
+    assert answer["responses"][0]["partition_responses"][0]["error_code"] == INVALID_TIMESTAMP  # type: ignore[index]
+    setting.no_upstream_address_was_sent()
+
+
+def known_brokers(setting: Setting) -> dict[int, tuple[str, int]]:
+    """Node id -> address, as a client of the proxy is told."""
+    with RawClient(setting.bootstrap) as client:
+        return {b["node_id"]: (b["host"], b["port"]) for b in client.metadata()["brokers"]}
+
+
+def test_partitions_are_added(setting: Setting) -> None:
+    topic = create_topic(setting.cluster.bootstrap, UNJUDGED, partitions=1, replicas=3)
+    admin = AdminClient({"bootstrap.servers": setting.bootstrap})
+    producer = Producer({"bootstrap.servers": setting.bootstrap, "topic.metadata.refresh.interval.ms": 200})
+    delivered: list[int] = []
+
+    for future in admin.create_partitions([NewPartitions(topic, PARTITIONS)]).values():
+        future.result(30)
+    eventually(lambda: len(producer.list_topics(topic, 10).topics[topic].partitions) == PARTITIONS)
+    for partition in range(PARTITIONS):
+        producer.produce(
+            topic, b"0", partition=partition, on_delivery=lambda error, m: error or delivered.append(m.partition())
+        )
+    assert producer.flush(30) == 0
+
+    assert sorted(delivered) == list(range(PARTITIONS))
+    setting.no_upstream_address_was_sent()
+
+
+def test_a_topic_is_deleted_and_made_again(setting: Setting) -> None:
+    topic = create_topic(setting.cluster.bootstrap, UNJUDGED, partitions=1, replicas=1)
+    old = leader_and_id(setting, topic)
+    admin = AdminClient({"bootstrap.servers": setting.bootstrap})
+    producer = Producer({"bootstrap.servers": setting.bootstrap, "topic.metadata.refresh.interval.ms": 200})
+    producer.produce(topic, b"before")
+    assert producer.flush(30) == 0
+
+    for future in admin.delete_topics([topic]).values():
+        future.result(30)
+    again(setting, topic, old[1])
+    new = leader_and_id(setting, topic)
+    outcomes = {}
+    for name, topic_id, records in (("old id", old[1], bad()), ("new id", new[1], good()), ("bad", new[1], bad())):
+        answers = []
+        for address in (through(setting, new[0]), setting.cluster.nodes[new[0] - 1].address):
+            with RawClient(address) as client:
+                answer = client.produce(13, [topic_data(topic_id, (0, records))])
+            answers.append(answer["responses"][0]["partition_responses"][0]["error_code"])  # type: ignore[index]
+        outcomes[name] = answers
+    delivered: list[object] = []
+    producer.produce(topic, b"after", on_delivery=lambda error, _: delivered.append(error))
+    assert producer.flush(60) == 0
+
+    assert outcomes["old id"] == [UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_ID]
+    assert outcomes["new id"] == [0, 0]
+    assert outcomes["bad"][0] == INVALID_TIMESTAMP  # the broker itself has no limits here
+    assert delivered == [None]
+    setting.no_upstream_address_was_sent()
+
+
+def again(setting: Setting, topic: str, old_id: bytes) -> None:
+    """Wait for a topic of the same name and another id; the producer's own looks may make it, or we."""
+    admin = AdminClient({"bootstrap.servers": setting.bootstrap})
+
+    def is_there() -> bool:
+        for future in admin.create_topics([NewTopic(topic, 1, 1, config=UNJUDGED)]).values():
+            with suppress(KafkaException):  # it is there still, or already
+                future.result(30)
+        with RawClient(setting.bootstrap) as client:
+            found: bytes = client.metadata(topic)["topics"][0]["topic_id"]
+        return any(found) and found != old_id
+
+    eventually(is_there, 60, "the topic, made again")
+
+
+def leader_and_id(setting: Setting, topic: str) -> tuple[int, bytes]:
+    """Who leads partition 0, and the topic's id, once the leader has taken it up."""
+
+    def found() -> bool:
+        with RawClient(setting.bootstrap) as client:
+            partitions = client.metadata(topic)["topics"][0]["partitions"]
+        if not partitions or partitions[0]["leader_id"] < 0:
+            return False
+        with RawClient(setting.cluster.nodes[partitions[0]["leader_id"] - 1].address) as client:
+            return client.fetch_error(topic, 0) == 0
+
+    eventually(found, 30, "a leader")
+    with RawClient(setting.bootstrap) as client:
+        entry = client.metadata(topic)["topics"][0]
+    return entry["partitions"][0]["leader_id"], entry["topic_id"]
+
+
+def through(setting: Setting, node_id: int) -> str:
+    return f"{SEEN_BY_CLIENTS}:{setting.proxy.broker_port(node_id)}"
