@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -63,4 +64,6 @@ def _pump(source: socket.socket, sink: socket.socket, kept: bytearray | None) ->
         pass  # either side has gone: so has the connection
     finally:
         for end in (source, sink):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)  # closing alone would not wake who waits in the other direction
             end.close()
