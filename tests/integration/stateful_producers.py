@@ -1,0 +1,134 @@
+"""Producers with a state (idempotent, transactional), each of which sends a bad record among many in flight.
+
+What they send is what StatefulProducer.java describes; each gives its lines: (record or transaction, outcome).
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import aiokafka
+import confluent_kafka
+
+from tests.integration.java import java_tool
+
+IDEMPOTENT, TRANSACTIONAL = "idempotent", "transactional"
+RECORDS = 40
+_SECONDS = 60
+Lines = list[tuple[str, str]]
+Drive = Callable[[str, str, str], Lines]
+"""(bootstrap, topic, mode) -> lines."""
+
+
+def time_of(i: int, bad: bool) -> int:
+    now = time.time_ns() // 1_000_000
+    return now * 1_000_000 if bad and i == RECORDS // 2 else now
+
+
+def java(version: str) -> Drive:
+    def drive(bootstrap: str, topic: str, mode: str) -> Lines:
+        program = str(Path(__file__).with_name("StatefulProducer.java"))
+        said = java_tool(program, bootstrap, topic, mode, str(RECORDS), version=version)
+        return [(what, outcome) for what, _, outcome in (line.partition(" ") for line in said.splitlines())]
+
+    return drive
+
+
+def librdkafka(bootstrap: str, topic: str, mode: str) -> Lines:
+    lines: Lines = []
+    producer = confluent_kafka.Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "linger.ms": 0,
+            "batch.num.messages": 1,
+            "enable.idempotence": True,
+            "log_level": 0,
+            **({"transactional.id": topic, "transaction.timeout.ms": 8000} if mode == TRANSACTIONAL else {}),
+        }
+    )
+
+    def send(name: str, bad: bool) -> bool:
+        outcomes: dict[int, str] = {}
+        for i in range(RECORDS):
+            producer.produce(
+                topic,
+                f"{name}{i}".encode(),
+                b"key",
+                partition=0,
+                timestamp=time_of(i, bad),
+                on_delivery=lambda error, _, i=i: outcomes.__setitem__(i, "ok" if error is None else error.name()),
+            )
+        assert producer.flush(_SECONDS) == 0
+        lines.extend((f"{name}{i}", outcomes[i]) for i in range(RECORDS))
+        return set(outcomes.values()) == {"ok"}
+
+    def transaction(name: str, bad: bool, commit: bool) -> None:
+        try:
+            producer.begin_transaction()
+            sound = send(name, bad)
+            if sound and commit:
+                producer.commit_transaction(_SECONDS)
+                outcome = "committed"
+            else:
+                producer.abort_transaction(_SECONDS)
+                outcome = "aborted"
+        except confluent_kafka.KafkaException as error:
+            outcome = error.args[0].name()
+            producer.abort_transaction(_SECONDS)
+        lines.append((f"transaction-{name}", outcome))
+
+    if mode == IDEMPOTENT:
+        send("a", bad=True)
+        return lines
+    producer.init_transactions(_SECONDS)
+    for name, bad, commit in (("a", True, False), ("b", False, True), ("c", False, False), ("d", False, True)):
+        transaction(name, bad, commit)
+    return lines
+
+
+def aio(bootstrap: str, topic: str, mode: str) -> Lines:
+    return asyncio.run(_aio(bootstrap, topic, mode))
+
+
+async def _aio(bootstrap: str, topic: str, mode: str) -> Lines:
+    lines: Lines = []
+    producer = aiokafka.AIOKafkaProducer(
+        bootstrap_servers=bootstrap,
+        linger_ms=0,
+        max_batch_size=1,
+        enable_idempotence=True,
+        transactional_id=topic if mode == TRANSACTIONAL else None,
+    )
+
+    async def send(name: str, bad: bool) -> bool:
+        futures = [
+            await producer.send(topic, f"{name}{i}".encode(), b"key", partition=0, timestamp_ms=time_of(i, bad))
+            for i in range(RECORDS)
+        ]
+        results = await asyncio.wait_for(asyncio.gather(*futures, return_exceptions=True), _SECONDS)
+        outcomes = [type(r).__name__ if isinstance(r, BaseException) else "ok" for r in results]
+        lines.extend((f"{name}{i}", outcome) for i, outcome in enumerate(outcomes))
+        return set(outcomes) == {"ok"}
+
+    async def transaction(name: str, bad: bool, commit: bool) -> None:
+        try:
+            await producer.begin_transaction()
+            sound = await send(name, bad)
+            await (producer.commit_transaction() if sound and commit else producer.abort_transaction())
+            outcome = "committed" if sound and commit else "aborted"
+        except aiokafka.errors.KafkaError as error:
+            outcome = type(error).__name__
+            await producer.abort_transaction()
+        lines.append((f"transaction-{name}", outcome))
+
+    await producer.start()
+    try:
+        if mode == IDEMPOTENT:
+            await send("a", bad=True)
+        else:
+            for name, bad, commit in (("a", True, False), ("b", False, True), ("c", False, False), ("d", False, True)):
+                await transaction(name, bad, commit)
+    finally:
+        await producer.stop()
+    return lines

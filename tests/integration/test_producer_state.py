@@ -1,0 +1,92 @@
+"""A refusal among many requests in flight: what becomes of an idempotent or transactional producer's state.
+
+Each producer does the same against a broker that has the limits itself and through the proxy. librdkafka, aiokafka and
+Java 3.9 speak the first transaction protocol, Java 4.3 the second (KIP-890).
+"""
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.stateful_producers import (
+    IDEMPOTENT,
+    RECORDS,
+    TRANSACTIONAL,
+    Drive,
+    Lines,
+    aio,
+    java,
+    librdkafka,
+)
+from tests.integration.topics import JUDGED, UNJUDGED, create_topic
+from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
+
+REFUSED = RECORDS // 2
+GOES_ON = [
+    pytest.param(java(KAFKA_NEW), id="java 4.3, transactions v2"),
+    pytest.param(java(KAFKA_OLD), id="java 3.9, transactions v1"),
+    pytest.param(librdkafka, id="librdkafka, transactions v1"),
+]
+
+
+def committed(bootstrap: str, topic: str) -> list[str]:
+    """What a read_committed consumer sees, up to the end."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": f"{topic}-readers",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+        }
+    )
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    values: list[str] = []
+    while (message := consumer.poll(60)) is not None and message.error() is None:
+        values.append(message.value().decode())
+    consumer.close()
+    return values
+
+
+def both(drive: Drive, mode: str, bootstrap: str, proxy: ProxyProcess) -> tuple[str, Lines, Lines]:
+    """The topic behind the proxy, and the lines directly and through it; what was committed must be the same."""
+    judged = create_topic(bootstrap, JUDGED, partitions=1)
+    unjudged = create_topic(bootstrap, UNJUDGED, partitions=1)
+    direct, through = drive(bootstrap, judged, mode), drive(proxy.bootstrap, unjudged, mode)
+    assert committed(proxy.bootstrap, unjudged) == committed(bootstrap, judged)
+    return unjudged, direct, through
+
+
+@pytest.mark.parametrize("drive", GOES_ON)
+def test_an_idempotent_producer_goes_on(drive: Drive, kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic, direct, through = both(drive, IDEMPOTENT, kafka_bootstrap, proxy)
+
+    assert through == direct
+    assert [what for what, outcome in through if outcome != "ok"] == [f"a{REFUSED}"]
+    assert committed(proxy.bootstrap, topic) == [f"a{i}" for i in range(RECORDS) if i != REFUSED]
+
+
+@pytest.mark.parametrize("drive", GOES_ON)
+def test_a_transaction_is_aborted_and_the_next_one_commits(
+    drive: Drive, kafka_bootstrap: str, proxy: ProxyProcess
+) -> None:
+    topic, direct, through = both(drive, TRANSACTIONAL, kafka_bootstrap, proxy)
+
+    assert (
+        transactions(through)
+        == transactions(direct)
+        == {"a": "aborted", "b": "committed", "c": "aborted", "d": "committed"}
+    )
+    assert committed(proxy.bootstrap, topic) == [f"{name}{i}" for name in "bd" for i in range(RECORDS)]
+
+
+def transactions(lines: Lines) -> dict[str, str]:
+    return {what.removeprefix("transaction-"): outcome for what, outcome in lines if what.startswith("transaction-")}
+
+
+@pytest.mark.parametrize("mode", [IDEMPOTENT, TRANSACTIONAL])
+def test_aiokafka_fares_as_it_does_at_a_broker(mode: str, kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    """It does not number its records anew after a refusal (0.14), so a broker refuses what follows: so be it here."""
+    _, direct, through = both(aio, mode, kafka_bootstrap, proxy)
+
+    assert through == direct
+    assert dict(through)[f"a{REFUSED}"] == "InvalidTimestampError"
