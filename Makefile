@@ -8,7 +8,7 @@ SOURCES := protocol validation config proxy bench tests setup.py
 KAFKA_VERSIONS := 4.3.1 3.9.1
 UV_VERSION := 0.13.8
 
-.PHONY: setup run test check unit conformance kafka format clean
+.PHONY: setup run test check unit conformance clients kafka format clean
 
 setup: $(STAMP)
 
@@ -44,6 +44,13 @@ unit: setup
 conformance: setup kafka
 	SLUICEGATE_THOROUGH=1 $(BIN)/python -m pytest tests/conformance --timeout=1800 $(PYTEST_ARGS)
 
+# Every client there is a registry for, driven through the proxy; writes docs/clients.md. What cannot be installed here
+# (Go, Node.js or kcat are missing) is named in it.
+clients: setup kafka
+	if command -v go >/dev/null; then cd tests/clients/go && go build -o $(CURDIR)/.clients/go/ ./...; fi
+	if command -v npm >/dev/null; then mkdir -p .clients/js && cp tests/clients/js/* .clients/js/ && cd .clients/js && npm ci --no-audit --no-fund; fi
+	SLUICEGATE_WRITE_CLIENTS=1 $(BIN)/python -m pytest tests/clients $(PYTEST_ARGS)
+
 # The brokers that tests run against, from Maven; nothing is downloaded twice.
 kafka: $(KAFKA_VERSIONS:%=.kafka/%/.complete)
 
@@ -56,5 +63,5 @@ format: setup
 	$(BIN)/ruff format $(SOURCES)
 
 clean:
-	rm -rf $(VENV) .kafka build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .kafka .clients build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find protocol -name '*.so' -delete -o -name '*.c' -delete

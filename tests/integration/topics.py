@@ -16,9 +16,11 @@ UNJUDGED = {"message.timestamp.after.max.ms": str(2**63 - 1)}
 DEFAULTS = {key: int(value) for key, value in JUDGED.items()}
 
 
-def create_topic(bootstrap: str, settings: dict[str, str], partitions: int = 3, replicas: int = 1) -> str:
+def create_topic(
+    bootstrap: str, settings: dict[str, str], partitions: int = 3, replicas: int = 1, prefix: str = "t"
+) -> str:
     """A new topic with a name of its own."""
-    name = f"t-{uuid.uuid4().hex[:12]}"
+    name = f"{prefix}-{uuid.uuid4().hex[:12]}"
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for future in admin.create_topics([NewTopic(name, partitions, replicas, config=settings)]).values():
         future.result(30)

@@ -1,0 +1,13 @@
+"""Writes docs/clients.md at the end of `make clients`."""
+
+import os
+
+import pytest
+
+from tests.clients.table import ROWS, write
+from tests.oracle.kafka_java import KAFKA_NEW, ROOT
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if os.environ.get("SLUICEGATE_WRITE_CLIENTS") and ROWS:
+        write(ROOT / "docs" / "clients.md", KAFKA_NEW)

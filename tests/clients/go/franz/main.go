@@ -1,0 +1,89 @@
+// franz-go as its users drive it; see tests/clients/matrix.py for the commands.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+func main() {
+	bootstrap, command, topic := os.Args[1], os.Args[2], os.Args[3]
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	options := []kgo.Opt{kgo.SeedBrokers(bootstrap), kgo.ProducerLinger(200 * time.Millisecond)}
+	switch command {
+	case "produce-default":
+		produce(ctx, open(options...), topic, "default")
+	case "produce-strict":
+		strict := open(append(options, kgo.RequiredAcks(kgo.AllISRAcks()), kgo.TransactionalID(topic),
+			kgo.ProducerBatchCompression(kgo.ZstdCompression()))...)
+		check(strict.BeginTransaction())
+		produce(ctx, strict, topic, "strict")
+		check(strict.EndTransaction(ctx, kgo.TryCommit))
+	case "consume":
+		count, _ := strconv.Atoi(os.Args[4])
+		consume(ctx, open(append(options, kgo.ConsumerGroup(topic+"-group"), kgo.ConsumeTopics(topic),
+			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()))...), count)
+	case "topics":
+		found, err := kadm.NewClient(open(options...)).ListTopics(ctx)
+		check(err)
+		for _, name := range found.Names() {
+			fmt.Println(name)
+		}
+	case "create":
+		_, err := kadm.NewClient(open(options...)).CreateTopic(ctx, 2, 1, nil, topic)
+		check(err)
+	case "refuse":
+		refuse(ctx, open(options...), topic)
+	}
+}
+
+func open(options ...kgo.Opt) *kgo.Client {
+	client, err := kgo.NewClient(options...)
+	check(err)
+	return client
+}
+
+func produce(ctx context.Context, client *kgo.Client, topic, label string) {
+	for i := 0; i < 10; i++ {
+		record := &kgo.Record{Topic: topic, Key: []byte("k"), Value: []byte(fmt.Sprintf("%s %d", label, i))}
+		check(client.ProduceSync(ctx, record).FirstErr())
+	}
+}
+
+func consume(ctx context.Context, client *kgo.Client, count int) {
+	for seen := 0; seen < count; {
+		fetches := client.PollFetches(ctx)
+		check(fetches.Err())
+		fetches.EachRecord(func(record *kgo.Record) {
+			fmt.Println(string(record.Value))
+			seen++
+		})
+	}
+	check(client.CommitUncommittedOffsets(ctx))
+	client.LeaveGroup()
+}
+
+func refuse(ctx context.Context, client *kgo.Client, topic string) {
+	now := time.Now()
+	var records []*kgo.Record
+	for i, at := range []time.Time{now, time.UnixMilli(now.UnixMilli() * 1000000), now} {
+		records = append(records, &kgo.Record{Topic: topic, Key: []byte("k"), Value: []byte{byte('a' + i)}, Timestamp: at})
+	}
+	for _, result := range client.ProduceSync(ctx, records...) {
+		fmt.Println(result.Err)
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,141 @@
+"""Every client of the matrix behind one face: `run(command, bootstrap, topic, *more)` gives what it printed.
+
+Commands: produce-default and produce-strict (ten records "default 0"... and "strict 0"...: its own defaults, and the
+strictest it has), consume (so many values, in a group), topics, create, and refuse: three records in one batch, the
+time of the second in nanoseconds; it prints what the client says of each.
+"""
+
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+import confluent_kafka
+
+from tests.integration.java import java_tool
+from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD, ROOT
+
+HERE = Path(__file__).parent
+BUILT = ROOT / ".clients"
+COUNT = 10
+Run = Callable[..., str]
+
+
+@dataclass(frozen=True)
+class Program:
+    """`version` says which release, or None with `needs`, what would have to be installed to run it."""
+
+    name: str
+    version: str | None
+    run: Run
+    needs: str = ""
+
+
+def _command(*command: str) -> Run:
+    def run(what: str, bootstrap: str, topic: str, *more: str) -> str:
+        return _output([*command, bootstrap, what, topic, *more])
+
+    return run
+
+
+def _output(command: list[str], stdin: str = "") -> str:
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def _java(version: str) -> Run:
+    producer = "org.apache.kafka.tools.ConsoleProducer" if version == KAFKA_NEW else "kafka.tools.ConsoleProducer"
+    own_producer = str(ROOT / "tests/integration/JavaProducer.java")
+
+    def run(what: str, bootstrap: str, topic: str, *more: str) -> str:
+        now = time.time_ns() // 1_000_000
+        servers = ("--bootstrap-server", bootstrap)
+        topics = ("org.apache.kafka.tools.TopicCommand", *servers)
+        match what:
+            case "produce-default":
+                lines = "".join(f"default {i}\n" for i in range(COUNT))
+                return java_tool(producer, *servers, "--topic", topic, stdin=lines, version=version)
+            case "produce-strict":
+                lines = "".join(f"{now} strict {i}\n" for i in range(COUNT))
+                arguments = (bootstrap, topic, "zstd", "transactional", "100")
+                return java_tool(own_producer, *arguments, stdin=lines, version=version)
+            case "consume":
+                limits = ("--from-beginning", "--max-messages", more[0], "--group", f"{topic}-group")
+                consumer = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+                return java_tool(consumer, *servers, "--topic", topic, *limits, version=version)
+            case "topics":
+                return java_tool(*topics, "--list", version=version)
+            case "create":
+                return java_tool(*topics, "--create", "--topic", topic, "--partitions", "2", version=version)
+            case _:
+                lines = f"{now} a\n{now * 1_000_000} b\n{now} c\n"
+                return java_tool(own_producer, bootstrap, topic, "none", "plain", "500", stdin=lines, version=version)
+
+    return run
+
+
+def _kcat(what: str, bootstrap: str, topic: str, *more: str) -> str:
+    """It can neither create topics nor set times: it makes topics by writing, and is refused for a missing key."""
+    kcat = ["kcat", "-b", bootstrap]
+    match what:
+        case "produce-default":
+            return _output([*kcat, "-P", "-t", topic, "-K:"], "".join(f"k:default {i}\n" for i in range(COUNT)))
+        case "produce-strict":
+            strict = ["-X", "enable.idempotence=true", "-X", "acks=all", "-z", "zstd"]
+            return _output([*kcat, *strict, "-P", "-t", topic, "-K:"], "".join(f"k:strict {i}\n" for i in range(COUNT)))
+        case "consume":
+            return _output([*kcat, "-G", f"{topic}-group", "-X", "auto.offset.reset=earliest", "-c", more[0], topic])
+        case "topics":
+            return _output([*kcat, "-L"])
+        case "create":
+            return _output([*kcat, "-P", "-t", topic], "made by writing\n")
+        case _:
+            done = subprocess.run(
+                [*kcat, "-P", "-t", topic], input="no key\n", capture_output=True, text=True, timeout=60, check=False
+            )
+            return done.stdout + done.stderr
+
+
+def _kcat_version() -> str | None:
+    if shutil.which("kcat") is None:
+        return None
+    said = subprocess.run(["kcat", "-V"], capture_output=True, text=True, check=True).stdout
+    return said.partition("Version ")[2].split()[0]
+
+
+def _go(name: str, module: str) -> Program:
+    built = BUILT / "go" / name.removesuffix("-go")
+    lines = (HERE / "go" / "go.mod").read_text().splitlines()
+    version = next(line.split()[-1] for line in lines if module + " " in line)
+    needs = "Go; `make clients` builds it"
+    return Program(name, version if built.exists() else None, _command(str(built)), needs)
+
+
+def _kafkajs() -> Program:
+    package = BUILT / "js" / "node_modules" / "kafkajs"
+    node = shutil.which("node")
+    needs = "Node.js; `make clients` installs it"
+    version = "2.2.4" if package.exists() and node is not None else None
+    return Program("kafkajs", version, _command(node or "node", str(BUILT / "js" / "main.js")), needs)
+
+
+def _python(name: str, version: str) -> Program:
+    return Program(name, version, _command(sys.executable, str(HERE / "python_client.py"), name))
+
+
+PROGRAMS = (
+    Program("Java kafka-clients 4.3", KAFKA_NEW, _java(KAFKA_NEW)),
+    Program("Java kafka-clients 3.9", KAFKA_OLD, _java(KAFKA_OLD)),
+    _python("confluent-kafka", f"{installed_version('confluent-kafka')}, librdkafka {confluent_kafka.libversion()[0]}"),
+    Program("kcat", _kcat_version(), _kcat, "kcat (a Debian package)"),
+    _python("aiokafka", installed_version("aiokafka")),
+    _python("kafka-python", installed_version("kafka-python")),
+    _go("franz-go", "github.com/twmb/franz-go"),
+    _go("sarama", "github.com/IBM/sarama"),
+    _kafkajs(),
+)

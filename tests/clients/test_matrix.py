@@ -1,0 +1,72 @@
+"""Each client through the proxy as its users drive it; what it says of a refusal is what it says to a broker itself."""
+
+import re
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from tests.broker.kafka import Kafka
+from tests.broker.proxy_process import ProxyProcess
+from tests.clients.programs import COUNT, PROGRAMS, Program
+from tests.clients.table import ROWS, Row
+from tests.integration.topics import JUDGED, UNJUDGED, create_topic
+from tests.oracle.kafka_java import KAFKA_NEW
+
+COMPACTED = {"cleanup.policy": "compact"}
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    kafka = Kafka(KAFKA_NEW, tmp_path_factory.mktemp("kafka"))
+    try:
+        yield kafka.start()
+    finally:
+        kafka.stop()
+
+
+@pytest.fixture(scope="module")
+def proxy(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+    limits = {name: int(value) for name, value in JUDGED.items()}
+    settings = {"defaults": limits, "topics": [{"match": "keyed-*", **COMPACTED}]}
+    process = ProxyProcess(tmp_path_factory.mktemp("proxy"), broker.bootstrap, settings)
+    try:
+        yield process.start()
+    finally:
+        process.stop()
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_a_client(program: Program, broker: Kafka, proxy: ProxyProcess) -> None:
+    row = ROWS.setdefault(program.name, Row(program.name, program.version, program.needs))
+    if program.version is None:
+        pytest.skip(f"needs {program.needs}")
+    topic = create_topic(broker.bootstrap, UNJUDGED, partitions=1)
+    made = f"made-{uuid.uuid4().hex[:8]}"
+
+    for label in ("default", "strict"):
+        program.run(f"produce-{label}", proxy.bootstrap, topic)
+        row.passed(f"produce, {label}")
+    read = program.run("consume", proxy.bootstrap, topic, str(2 * COUNT)).splitlines()
+    assert read == [f"{label} {i}" for label in ("default", "strict") for i in range(COUNT)]
+    row.passed("consume in a group")
+    program.run("create", proxy.bootstrap, made)
+    row.passed("create a topic")
+    assert made in program.run("topics", proxy.bootstrap, made)
+    row.passed("list topics")
+
+    judged = create_topic(broker.bootstrap, JUDGED | COMPACTED, partitions=1, prefix="keyed")
+    unjudged = create_topic(broker.bootstrap, UNJUDGED, partitions=1, prefix="keyed")
+    direct = program.run("refuse", broker.bootstrap, judged)
+    through = program.run("refuse", proxy.bootstrap, unjudged)
+
+    assert comparable(through, unjudged) == comparable(direct, judged)
+    assert re.search(r"timestamp|INVALID_RECORD|invalid record|failed to validate", through, re.IGNORECASE), through
+    row.refusal = comparable(through, unjudged)
+
+
+def comparable(said: str, topic: str) -> list[str]:
+    """Without the topic's name, times, ports and what is written for a person to see progress by."""
+    text = re.sub(r"\d{10,}", "N", said.replace(topic, "TOPIC"))
+    text = re.sub(r"127\.0\.0\.1:\d+", "BROKER", re.sub(r"%\d\|[\d.]+\|", "", text))
+    return sorted({line.strip() for line in text.splitlines() if line.strip()})
