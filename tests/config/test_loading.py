@@ -147,3 +147,39 @@ def test_addresses(text: str, host: str, port: int) -> None:
 def test_what_is_no_address(text: object) -> None:
     with pytest.raises(ValueError, match=r"host:port|brackets"):
         parse_host_port(text)
+
+
+@pytest.mark.parametrize(
+    ("listen", "message"),
+    [
+        ("broker_host: 'b-{node_id}.x'", "listen.broker_host needs listen.tls"),
+        ("broker_host: 'b.x', tls: {certificate_file: c, key_file: k}", "expected a host name with {node_id} in it"),
+        (
+            "broker_host: 'b-{node_id}.x', broker_ports: 5, tls: {certificate_file: c, key_file: k}",
+            "exclude each other",
+        ),
+        ("tls: {certificate_file: c, key_file: k, client_auth: required}", "client_auth required needs client_ca_file"),
+        ("tls: {certificate_file: c}", "listen.tls.key_file: this key is needed"),
+    ],
+)
+def test_tls_that_cannot_be_meant(listen: str, message: str) -> None:
+    (problem,) = problems(f"upstream: {{bootstrap: ['h:1']}}\nlisten: {{bootstrap: '127.0.0.1:2', {listen}}}\n")
+
+    assert message in problem
+
+
+def test_upstream_tls_and_login() -> None:
+    text = SMALLEST.replace(
+        "{bootstrap: ['h:1']}",
+        "{bootstrap: ['h:1'], topic_settings: true, tls: {ca_file: ca.pem}, "
+        "sasl: {mechanism: SCRAM-SHA-256, username: u, password: p}}",
+    )
+    upstream = loaded(text, SLUICEGATE__UPSTREAM__SASL__PASSWORD="from the environment").config.upstream
+
+    assert upstream.tls is not None
+    assert upstream.tls.verify_hostname
+    assert upstream.sasl is not None
+    assert upstream.sasl.password.get_secret_value() == "from the environment"
+    assert "from the environment" not in repr(upstream)
+    (problem,) = problems(SMALLEST.replace("'h:1']", "'h:1'], tls: {certificate_file: c}"))
+    assert "certificate_file and key_file belong together" in problem

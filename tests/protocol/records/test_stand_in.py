@@ -1,0 +1,44 @@
+"""What is sent in place of a refused batch: nothing that anybody could store, and all that earlier checks look at."""
+
+import pytest
+
+from protocol.records.record_batch import has_valid_crc, next_batch_end, read_record_batch
+from protocol.records.stand_in import breaking_piece, stand_in, stand_in_for_log_start
+from tests.wire.batches import GZIP, Rec, batch, message
+
+TRANSACTIONAL, LOG_APPEND_TIME = 0x10, 0x08
+REFUSED = batch(
+    [Rec(1)], GZIP, flags=TRANSACTIONAL | LOG_APPEND_TIME, producer_id=7, producer_epoch=3, base_sequence=11
+)
+
+
+@pytest.mark.parametrize("make", [stand_in, stand_in_for_log_start])
+def test_it_holds_no_record_and_cannot_be_appended(make: object) -> None:
+    made = memoryview(make(memoryview(REFUSED)))  # type: ignore[operator]
+
+    assert next_batch_end(made, 0) == len(made) == 61
+    header = read_record_batch(made, 0, len(made))
+    assert not has_valid_crc(made, header)
+    assert (header.record_count, header.last_offset_delta) == (0, -1)
+
+
+def test_it_carries_what_comes_before_the_content() -> None:
+    header = read_record_batch(memoryview(stand_in(memoryview(REFUSED))), 0, 61)
+
+    assert (header.codec_id, header.is_transactional, header.is_log_append_time) == (GZIP, True, False)
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 3, 11)
+
+
+@pytest.mark.parametrize("records", [b"", b"short", REFUSED[:30], message(1, b"v")])
+def test_it_is_made_of_anything(records: bytes) -> None:
+    assert len(stand_in(memoryview(records))) == 61
+
+
+def test_the_piece_that_breaks_a_request_is_found_and_kept() -> None:
+    good = batch([Rec(1)])
+    short = batch([Rec(1)], length=30)[:42]
+
+    assert breaking_piece(memoryview(good * 2)) is None
+    assert breaking_piece(memoryview(short)) == short
+    assert breaking_piece(memoryview(good + short)) == short
+    assert breaking_piece(memoryview(good + bytes(40))) == bytes(17)
