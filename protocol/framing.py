@@ -60,6 +60,11 @@ class FrameReader:
         """Whether a frame has begun and not ended."""
         return bool(self._prefix) or self._pass_left > 0 or self._frame is not None
 
+    @property
+    def mid_pass(self) -> bool:
+        """Whether a frame that passes was handed on in part."""
+        return self._pass_left > 0
+
     def receive(self, data: memoryview) -> int:
         """Take bytes off the wire; returns how many were used (fewer only when `suspended` was set)."""
         position, end = 0, len(data)

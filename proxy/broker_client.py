@@ -57,6 +57,8 @@ class BrokerClient:
     async def ask_raw(self, key: ApiKey, request: MessageSchema, body: Value) -> bytes:
         """The same, with the answer's body as bytes."""
         version = self.version_of(key)
+        if version < 0:
+            raise SenderError(f"the broker offers no {APIS[key].name}")
         return await self._call(key, version, request.build(body, version))
 
     async def login(self, sasl: Sasl) -> None:

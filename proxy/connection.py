@@ -79,6 +79,11 @@ class Connection(asyncio.BufferedProtocol):
         return self._reader.mid_frame
 
     @property
+    def mid_pass(self) -> bool:
+        """Whether a frame was passed on in part and not ended."""
+        return self._reader.mid_pass
+
+    @property
     def is_held(self) -> bool:
         """Whether reading is stopped for any reason of ours."""
         return bool(self._holds)

@@ -44,7 +44,7 @@ class ClientSide:
     @property
     def may_ask(self) -> bool:
         """Whether a request of the proxy's own may follow what was forwarded: no frame is half sent, no login begun."""
-        return not self._session.client.mid_frame and self._sasl.stage is SaslStage.REQUESTS
+        return not self._session.client.mid_pass and self._sasl.stage is SaslStage.REQUESTS
 
     def on_head(self, size: int, head: bytes) -> Disposition:
         """Decide by API and version. Raises SenderError for what no broker would take."""

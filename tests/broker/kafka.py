@@ -11,6 +11,9 @@ from tests.broker.ports import free_ports
 from tests.oracle.kafka_java import kafka_folder
 
 _START_SECONDS = 90
+FROZEN_CLOCK = (str(Path(__file__).with_name("FrozenClockKafka.java")),)
+"""The program of a broker whose validator always sees the moment of the option -Dfrozen.at=MS."""
+
 _SETTINGS = {
     "controller.listener.names": "CONTROLLER",
     "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
@@ -43,12 +46,14 @@ class Node:
 
 @dataclass
 class Kafka:
-    """A cluster of `size` brokers of one version, in a folder of its own."""
+    """A cluster of `size` brokers of one version, in a folder of its own. `options` are for Java itself."""
 
     version: str
     folder: Path
     size: int = 1
     settings: dict[str, str] = field(default_factory=dict)
+    program: tuple[str, ...] = ("kafka.Kafka",)
+    options: tuple[str, ...] = ()
     nodes: list[Node] = field(default_factory=list)
     _controllers: tuple[Node, ...] = ()
     _cluster_id: str = ""
@@ -87,7 +92,7 @@ class Kafka:
         node.process = subprocess.Popen(
             [
                 *("java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
-                *("-cp", f"{kafka_folder(self.version)}/*", "kafka.Kafka", str(self._config_of(node))),
+                *(*self.options, "-cp", f"{kafka_folder(self.version)}/*", *self.program, str(self._config_of(node))),
             ],
             stdout=log,
             stderr=log,

@@ -16,6 +16,9 @@ import yaml
 from tests.broker.ports import free_ports
 
 _START_SECONDS = 30
+FROZEN_CLOCK = "import sys, proxy.server; proxy.server._now_ms = lambda: {at}; from proxy.cli import main; main()"
+"""A program that is sluicegate at one moment (ms) for ever."""
+
 COMMAND = str(Path(sys.executable).with_name("sluicegate"))
 
 
@@ -24,6 +27,7 @@ class ProxyProcess:
 
     def __init__(self, folder: Path, upstream: str, settings: dict[str, Any] | None = None) -> None:
         self.folder = folder
+        self.command = [COMMAND]
         first = free_ports(16)
         self.config: dict[str, Any] = {
             "upstream": {"bootstrap": upstream.split(","), "refresh_seconds": 1},
@@ -48,7 +52,7 @@ class ProxyProcess:
             environment = {k: v for k, v in os.environ.items() if not k.startswith("SLUICEGATE__")}
             environment["PYTHONASYNCIODEBUG"] = "1"  # a call from a wrong thread, or into a closed loop, is an error
             self.process = subprocess.Popen(
-                [COMMAND, "run", "--config", str(file)], stderr=log, stdout=log, env=environment
+                [*self.command, "run", "--config", str(file)], stderr=log, stdout=log, env=environment
             )
         self._wait_for("/readyz" if ready else "/livez")
         return self

@@ -27,7 +27,9 @@ def is_old_log_start(expected: Any, found: Any) -> bool:
 
 
 def _log_starts(answer: Any) -> list[int]:
-    return [entry.get("log_start_offset", -1) for topic in answer["responses"] for entry in topic["partition_responses"]]
+    return [
+        entry.get("log_start_offset", -1) for topic in answer["responses"] for entry in topic["partition_responses"]
+    ]
 
 
 def _without_log_starts(answer: Any) -> Any:

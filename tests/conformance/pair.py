@@ -105,9 +105,9 @@ class Pair:
         self.direct.close()
         self.through.close()
 
-    def compare(self, request: Request) -> tuple[Any, Any]:
-        """Both answers, without what two moments and two clusters cannot share."""
-        now = time.time_ns() // 1_000_000
+    def compare(self, request: Request, now: int | None = None) -> tuple[Any, Any]:
+        """Both answers, without what two moments and two clusters cannot share; `now` where clocks stand still."""
+        now = now or time.time_ns() // 1_000_000
         direct, through = self.direct.ask(request), self.through.ask(request)
         kinds = {name: kind for kind, name in self.direct.names.items()}
         return (
