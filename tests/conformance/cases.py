@@ -414,10 +414,14 @@ def _short_batch_cases() -> list[Case]:
                 versions=range(0, 14),
             ),
         ]
-    for what, tail in {
+    tails = {
         "zeros": bytes(30),
-        "a length of int max": short(0, 40, magic=2)[:8] + b"\x7f" + b"\xff" * 20,
-    }.items():
+        "a wrong magic": batch(good(0), magic=9),
+        "a length where it overflows": batch(good(0), length=2**31 - 12),
+        "a length of int max": batch(good(0), length=2**31 - 1),
+        "a length too long": batch(good(0), length=5000),
+    }
+    for what, tail in tails.items():
         for where in (0, 9):
             cases.append(
                 Case(
