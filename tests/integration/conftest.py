@@ -6,7 +6,10 @@ import pytest
 
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
+from tests.integration.secure_brokers import guarded, mutual_broker, tls_proxy
 from tests.integration.topics import DEFAULTS
+
+__all__ = ["guarded", "mutual_broker", "tls_proxy"]  # fixtures
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,172 @@
+"""Brokers that want TLS, logins and permissions, and the proxies in front of them."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from tests.broker.certificates import Authority, Certificate, kafka_tls
+from tests.broker.kafka import Kafka
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.topics import DEFAULTS, UNJUDGED
+from tests.oracle.kafka_java import KAFKA_NEW
+
+PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+SCRAM_LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+TOPIC = "guarded"
+REAUTHENTICATE_MS = 1500
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A broker that wants TLS, a login and permissions, and the authority of everybody here."""
+
+    kafka: Kafka
+    authority: Authority
+    broker: Certificate
+    proxy: Certificate
+
+    def admin(self) -> AdminClient:
+        return AdminClient(
+            login("admin", "a")
+            | {"bootstrap.servers": self.kafka.bootstrap, "ssl.ca.location": str(self.authority.file)}
+            | {"ssl.certificate.location": str(self.proxy.chain), "ssl.key.location": str(self.proxy.key)}
+        )
+
+
+def login(user: str, password: str, mechanism: str = "PLAIN") -> dict[str, str]:
+    return {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": mechanism,
+        "sasl.username": user,
+        "sasl.password": password,
+    }
+
+
+@pytest.fixture(scope="session")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    folder = tmp_path_factory.mktemp("certificates")
+    authority = Authority(folder)
+    broker, proxy = authority.sign("broker"), authority.sign("proxy")
+    settings = {
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:SASL_SSL",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "sasl.enabled.mechanisms": ",".join(MECHANISMS),
+        "listener.name.plaintext.plain.sasl.jaas.config": (
+            f'{PLAIN_LOGIN} username="admin" password="a" user_admin="a" user_alice="secret" user_bob="secret";'
+        ),
+        "listener.name.plaintext.scram-sha-256.sasl.jaas.config": SCRAM_LOGIN,
+        "listener.name.plaintext.scram-sha-512.sasl.jaas.config": SCRAM_LOGIN,
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:admin;User:ANONYMOUS",
+        "connections.max.reauth.ms": str(REAUTHENTICATE_MS),
+        **kafka_tls(broker, authority, "none"),  # a broker asks for no certificate where clients log in by SASL
+    }
+    kafka = Kafka(KAFKA_NEW, tmp_path_factory.mktemp("guarded"), settings=settings)
+    try:
+        found = Guarded(kafka.start(), authority, broker, proxy)
+        prepare(found.admin())
+        yield found
+    finally:
+        kafka.stop()
+
+
+def prepare(admin: AdminClient) -> None:
+    """The topic; alice may write and read it, bob may only look."""
+    for future in admin.create_topics([NewTopic(TOPIC, 1, 1, config=UNJUDGED)]).values():
+        future.result(30)
+    rights = [
+        ("User:alice", AclOperation.WRITE),
+        ("User:alice", AclOperation.READ),
+        ("User:alice", AclOperation.DESCRIBE),
+        ("User:bob", AclOperation.DESCRIBE),
+    ]
+    acls = [
+        AclBinding(ResourceType.TOPIC, TOPIC, ResourcePatternType.LITERAL, who, "*", operation, AclPermissionType.ALLOW)
+        for who, operation in rights
+    ]
+    for done in admin.create_acls(acls).values():
+        done.result(30)
+    for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
+        change = UserScramCredentialUpsertion("alice", ScramCredentialInfo(mechanism, 4096), b"secret")
+        for done in admin.alter_user_scram_credentials([change]).values():
+            done.result(30)
+
+
+def proxy_for(guarded: Guarded, folder: Path, **listen: Any) -> ProxyProcess:
+    """A proxy in front of the guarded broker; `listen` goes over its listen section."""
+    own = guarded.authority.sign("sluicegate", "127.0.0.1", "localhost", "*.brokers.test", "bootstrap.test")
+    proxy = ProxyProcess(folder, guarded.kafka.bootstrap, {"defaults": DEFAULTS})
+    proxy.config["upstream"] |= {
+        "tls": {"ca_file": str(guarded.authority.file), **guarded.proxy.files},
+        "sasl": {"mechanism": "PLAIN", "username": "admin", "password": "a"},
+    }
+    proxy.config["listen"] |= {"tls": {**own.files, **listen.pop("tls", {})}, **listen}
+    return proxy
+
+
+def send(proxy: ProxyProcess, settings: dict[str, Any], *timestamps: int) -> list[str]:
+    """What became of records with these times, each in a batch of its own."""
+    outcomes: list[str] = []
+    producer = Producer({"bootstrap.servers": proxy.bootstrap, "linger.ms": 0, "message.timeout.ms": 15_000} | settings)
+    for timestamp in timestamps:
+        producer.produce(
+            TOPIC,
+            b"v",
+            timestamp=timestamp,
+            on_delivery=lambda error, _: outcomes.append("ok" if error is None else error.name()),
+        )
+        assert producer.flush(30) == 0
+    return outcomes
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@pytest.fixture(scope="session")
+def mutual_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Kafka, Authority, Certificate]]:
+    """A broker that knows its clients by their certificates alone, and lets only the proxy's write."""
+    folder = tmp_path_factory.mktemp("certificates")
+    authority = Authority(folder)
+    broker, proxy = authority.sign("broker"), authority.sign("proxy")
+    settings = {
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:SSL",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": f"User:{proxy.subject};User:{broker.subject};User:ANONYMOUS".replace("\\", "\\\\"),
+        **kafka_tls(broker, authority, "required"),
+    }
+    kafka = Kafka(KAFKA_NEW, tmp_path_factory.mktemp("mutual"), settings=settings)
+    try:
+        yield kafka.start(), authority, proxy
+    finally:
+        kafka.stop()
+
+
+@pytest.fixture(scope="session")
+def tls_proxy(guarded: Guarded, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+    """TLS to clients and to the guarded broker."""
+    process = proxy_for(guarded, tmp_path_factory.mktemp("proxy"))
+    try:
+        yield process.start()
+    finally:
+        process.stop()
