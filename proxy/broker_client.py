@@ -4,12 +4,13 @@ It logs in with `upstream.sasl` if that is configured; clients' logins never com
 """
 
 import asyncio
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 from scramp import ScramClient, ScramException
 
 from config.address import HostPort
-from config.model import Sasl
+from config.model import Sasl, Upstream
 from protocol.api import APIS, ApiKey
 from protocol.errors import SenderError
 from protocol.framing import frame_of
@@ -17,7 +18,9 @@ from protocol.headers import build_request_header, response_body_at
 from protocol.messages import api_versions, sasl_authenticate, sasl_handshake
 from protocol.messages.schema import MessageSchema, Value
 from proxy.tls import TlsContext
+from proxy.upstream import reason_of
 
+T = TypeVar("T")
 _CLIENT_ID = "sluicegate"
 _MAX_ANSWER_BYTES = 64 << 20
 _HANDSHAKE_VERSION = 1
@@ -29,7 +32,7 @@ class LoginRefused(Exception):
 
 
 class BrokerClient:
-    """One connection, one request at a time. Made by `connect_to_broker`.
+    """One connection, one request at a time. Made by `ask_any_broker`.
 
     Its calls raise OSError, EOFError (the broker closed the connection) and SenderError (what answers is no broker).
     """
@@ -104,8 +107,45 @@ class BrokerClient:
         return answer[response_body_at(answer, api.response_header_version(version)) :]
 
 
-async def connect_to_broker(address: HostPort, tls: TlsContext | None, sasl: Sasl | None) -> BrokerClient:
-    """Connect, agree on versions, log in if there is a login. Raises as BrokerClient's calls, and LoginRefused."""
+class NoBrokerAnswers(Exception):
+    """No address of the cluster did; the text names each with its reason."""
+
+
+async def ask_any_broker(
+    upstream: Upstream, tls: TlsContext | None, ask: Callable[[BrokerClient], Awaitable[T]]
+) -> tuple[HostPort, T]:
+    """Ask the first bootstrap address that answers; gives it and its answer. Raises NoBrokerAnswers.
+
+    No address gets more than `upstream.connect_timeout_seconds`.
+    """
+    reasons: list[str] = []
+    for address in upstream.bootstrap:
+        try:
+            async with asyncio.timeout(upstream.connect_timeout_seconds):
+                return address, await _ask_one(address, tls, upstream.sasl, ask)
+        except TimeoutError:
+            reasons.append(f"{address}: no answer within {upstream.connect_timeout_seconds} s")
+        except LoginRefused as error:
+            reasons.append(f"{address}: upstream.sasl is refused: {error}")
+        except OSError as error:
+            reasons.append(f"{address}: {reason_of(error)}")
+        except (SenderError, EOFError) as error:
+            reasons.append(f"{address}: answers, but not as a Kafka broker ({error})")
+    raise NoBrokerAnswers("; ".join(reasons))
+
+
+async def _ask_one(
+    address: HostPort, tls: TlsContext | None, sasl: Sasl | None, ask: Callable[[BrokerClient], Awaitable[T]]
+) -> T:
+    client = await _connect(address, tls, sasl)
+    try:
+        return await ask(client)
+    finally:
+        client.close()
+
+
+async def _connect(address: HostPort, tls: TlsContext | None, sasl: Sasl | None) -> BrokerClient:
+    """Connect, agree on versions, log in if there is a login."""
     context = tls.current() if tls is not None else None
     reader, writer = await asyncio.open_connection(address.host, address.port, ssl=context)
     client = BrokerClient(reader, writer)

@@ -203,10 +203,7 @@ class Server:
     # -- the cluster ---------------------------------------------------------------------------------------------
 
     async def _look(self) -> Discovered:
-        upstream = self._config.upstream
-        return await look_at_cluster(
-            upstream.bootstrap, self._broker_tls, upstream.sasl, upstream.connect_timeout_seconds
-        )
+        return await look_at_cluster(self._config.upstream, self._broker_tls)
 
     def _look_done(self, found: Discovered) -> None:
         for node_id, address in (found.brokers or {}).items():
@@ -215,10 +212,9 @@ class Server:
         self.tally.ready = found.answered_by is not None
         self.health.not_ready = None
         if not self.tally.ready:
-            reason = "; ".join(found.reasons)
-            self.health.not_ready = f"no upstream broker answers: {reason}"
+            self.health.not_ready = f"no upstream broker answers: {found.reason}"
             assert self._context is not None
-            self._context.log.upstream_silent(reason)
+            self._context.log.upstream_silent(str(found.reason))
         elif not was_ready:
             self._log.info("upstream answers", address=str(found.answered_by), brokers=self._book.node_ids)
         if self.tally.ready and not self._listeners.all_open:

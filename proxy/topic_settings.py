@@ -11,15 +11,13 @@ from typing import Any
 
 import structlog
 
-from config.address import HostPort
 from config.model import Upstream
 from protocol.api import ApiKey
-from protocol.errors import ErrorCode, SenderError
+from protocol.errors import ErrorCode
 from protocol.messages import describe_configs
 from protocol.messages.schema import Value
-from proxy.broker_client import LoginRefused, connect_to_broker
+from proxy.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker
 from proxy.tls import TlsContext
-from proxy.upstream import reason_of
 from validation.cluster_settings import KEYS, settings_from
 from validation.policies import TopicPolicies
 
@@ -66,43 +64,26 @@ class TopicSettings:
             await self._ask(topics[first : first + _TOPICS_AT_ONCE])
 
     async def _ask(self, topics: Sequence[str]) -> None:
-        """Never fails, and takes at most `upstream.connect_timeout_seconds` for each address."""
+        """Never fails."""
         if len(self._ask_again) > _MAX_TOPICS:
             self._ask_again.clear()
         self._ask_again |= dict.fromkeys(topics, time.monotonic() + 2 * self._upstream.refresh_seconds)
-        reasons = []
-        for address in self._upstream.bootstrap:
-            try:
-                async with asyncio.timeout(self._upstream.connect_timeout_seconds):
-                    complaint = await self._ask_at(address, topics)
-            except TimeoutError:
-                reasons.append(f"{address}: no answer in time")
-            except LoginRefused as error:
-                reasons.append(f"{address}: upstream.sasl is refused: {error}")
-            except OSError as error:
-                reasons.append(f"{address}: {reason_of(error)}")
-            except (SenderError, EOFError, ValueError) as error:
-                reasons.append(f"{address}: {error}")
-            else:
-                self._say(complaint)
-                return
-        self._say("; ".join(reasons))
+        resources = [
+            {"resource_type": _TOPIC_RESOURCE, "resource_name": topic, "configuration_keys": list(KEYS)}
+            for topic in topics
+        ]
 
-    async def _ask_at(self, address: HostPort, topics: Sequence[str]) -> str | None:
-        """Returns what the cluster would not tell, None when it told all."""
-        client = await connect_to_broker(address, self._tls, self._upstream.sasl)
+        async def ask(client: BrokerClient) -> Value:
+            schemas = describe_configs.REQUEST, describe_configs.RESPONSE
+            return await client.ask(ApiKey.DESCRIBE_CONFIGS, *schemas, {"resources": resources})
+
         try:
-            resources = [
-                {"resource_type": _TOPIC_RESOURCE, "resource_name": topic, "configuration_keys": list(KEYS)}
-                for topic in topics
-            ]
-            answer = await client.ask(
-                ApiKey.DESCRIBE_CONFIGS, describe_configs.REQUEST, describe_configs.RESPONSE, {"resources": resources}
-            )
-        finally:
-            client.close()
+            _, answer = await ask_any_broker(self._upstream, self._tls, ask)
+        except NoBrokerAnswers as error:
+            self._say(str(error))
+            return
         complaints = [complaint for result in answer["results"] if (complaint := self._learn(result)) is not None]
-        return complaints[0] if complaints else None
+        self._say(complaints[0] if complaints else None)
 
     def _learn(self, result: Value) -> str | None:
         topic, code = result["resource_name"], result["error_code"]
@@ -113,7 +94,11 @@ class TopicSettings:
         if code:
             self._policies.learn(topic, None)
             return f"topic {topic}: error {code}, {result['error_message']}"
-        self._policies.learn(topic, settings_from({entry["name"]: entry["value"] for entry in result["configs"]}))
+        try:
+            settings = settings_from({entry["name"]: entry["value"] for entry in result["configs"]})
+        except ValueError as error:
+            return f"topic {topic}: {error}"
+        self._policies.learn(topic, settings)
         return None
 
     def _say(self, complaint: str | None) -> None:
