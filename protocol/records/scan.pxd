@@ -12,6 +12,7 @@ cdef class Cursor:
     cdef Py_ssize_t position
     cdef Py_ssize_t end
     cdef bint failed
+    cdef bint bad_varint
 
     @cython.locals(value=uint64_t, shift=int, byte=uint64_t, half=int64_t)
     cdef inline int64_t varint(self)
@@ -26,7 +27,7 @@ cdef class Cursor:
     cursor=Cursor, latest=uint64_t, index=Py_ssize_t, record_length=int64_t, body=Py_ssize_t, delta=uint64_t,
     offset_delta=int64_t, key_size=int64_t, value_size=int64_t, header_count=int64_t, name_size=int64_t,
     ahead=uint64_t, reason=int, bad=list, check_keys=bint, check_times=bint,
-    take_all=bint,
+    take_all=bint, stands=bint,
 )
 cpdef tuple scan_records(
     const uint8_t[::1] data, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count, bint framed, int look_for,

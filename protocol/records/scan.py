@@ -28,13 +28,14 @@ _MAX_BAD_KEPT = 100_000
 
 
 class Cursor:
-    """A position in the data; `failed` is set instead of raising."""
+    """A position in the data; `failed` is set instead of raising, `bad_varint` too where no more data would help."""
 
     def __init__(self, data, position, end):
         self.data = data
         self.position = position
         self.end = end
         self.failed = False
+        self.bad_varint = False
 
     def varint(self):
         """An int32 in zig-zag; the top bits of a fifth byte are dropped, as a broker drops them."""
@@ -52,6 +53,7 @@ class Cursor:
             shift += 7
             if shift > 28:
                 self.failed = True
+                self.bad_varint = True
                 return 0
         value &= _U32
         half = value >> 1
@@ -73,6 +75,7 @@ class Cursor:
             shift += 7
             if shift > 63:
                 self.failed = True
+                self.bad_varint = True
                 return 0
         value &= _U64
         return (value >> 1) ^ (_U64 if value & 1 else 0)
@@ -131,7 +134,8 @@ def scan_records(data, start, end, count, framed, look_for, earliest_delta, wind
             cursor.skip(cursor.varint())
             header_count -= 1
         if cursor.failed:
-            return (BROKEN if framed or cursor.position < end else RAN_OUT, index, latest, bad)
+            stands = framed or cursor.bad_varint or cursor.position < end
+            return (BROKEN if stands else RAN_OUT, index, latest, bad)
         if framed and cursor.position - body != record_length:
             return (BROKEN, index, latest, bad)
         reason = 0
@@ -155,7 +159,7 @@ def scan_records(data, start, end, count, framed, look_for, earliest_delta, wind
 
 
 def _length_outcome(cursor, framed):
-    if cursor.position >= cursor.end:
+    if cursor.position >= cursor.end and not cursor.bad_varint:
         return RAN_OUT
     return BAD_LENGTH if framed else BROKEN
 

@@ -205,6 +205,9 @@ def _payload_cases() -> list[Case]:
         "empty": b"",
         "length varint overruns": b"\x80",
         "length varint too long": b"\xff" * 6 + start,
+        "length varint too long at the end": b"\xff" * 5,
+        "offset varint too long, then little": body(b"\0" + varint(0) + b"\xff" * 6 + varint(40) + b"k"),
+        "key varint too long at the end": body(start + b"\xff" * 5),
         "length negative": varint(-5) + start + varint(-1) + varint(-1) + varint(0),
         "length too small": varint(3) + start + varint(-1) + varint(-1) + varint(0),
         "length too large": varint(30) + start + varint(-1) + varint(-1) + varint(0),
@@ -258,6 +261,13 @@ def _payload_cases() -> list[Case]:
     wrong_sum = one(
         lambda now: batch(good(now), LZ4, compressed=lz4_with_checksums(plain(good(now), now))[:-4] + b"wrong"[:4])
     )
+    cut_behind_bad_varint = one(
+        lambda now: batch(
+            [Rec(now)] * 2,
+            LZ4,
+            compressed=lz4.frame.compress(bad_varint_then_little(now), block_linked=False)[:-4] + b"\x80\0\0\0",
+        )
+    )
     linked = one(
         lambda now: batch(long(now), LZ4, compressed=lz4.frame.compress(plain(long(now), now), block_linked=True))
     )
@@ -269,6 +279,7 @@ def _payload_cases() -> list[Case]:
     return [
         *cases,
         Case("payload: linked blocks, lz4", "bounded", linked),
+        Case("payload: a bad varint, then damage, lz4", "bounded", cut_behind_bad_varint),
         Case("payload: cut within a plain block, lz4", "bounded", cut_in_block),
         Case("payload: behind a skippable frame, lz4", "bounded", skippable),
         Case("payload: wrong content size, lz4", "bounded", wrong_size),
@@ -309,6 +320,13 @@ def with_lz4_content_size(frame: bytes, size: int) -> bytes:
             lz4.frame.get_frame_info(changed)
             return changed
     raise AssertionError("no checksum fits")
+
+
+def bad_varint_then_little(now: int) -> bytes:
+    """A good record, and one with a varint too long and a value that ends too early."""
+    return (
+        record(Rec(now), 0, now) + varint(60) + b"\0" + varint(0) + b"\xff" * 6 + varint(1) + b"k" + varint(50) + b"v"
+    )
 
 
 def gzip_members(data: bytes) -> bytes:
