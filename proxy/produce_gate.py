@@ -95,7 +95,12 @@ class ProduceGate:
             judge_request, request, context.names.by_id, context.policies.of, context.judgement_limits, context.now_ms
         )
         if not _is_heavy(request):
-            self._judged(request, header, judge())
+            try:
+                judged = judge()
+            except Exception as error:  # ours, whatever it is: the client shall not wait for ever
+                self._failed(error)
+            else:
+                self._judged(request, header, judged)
             return
         self.is_busy = True
         self._session.client.hold(Hold.JUDGING)
@@ -108,12 +113,15 @@ class ProduceGate:
         self.is_busy = False
         error = future.exception()
         if error is not None:
-            self._session.context.log.judgement_failed(self._session.identity, error)
-            self._session.close_now()
+            self._failed(error)
             return
         if not self._session.broker.closed:
             self._judged(request, header, future.result())
         self._settled(Hold.JUDGING)
+
+    def _failed(self, error: BaseException) -> None:
+        self._session.context.log.judgement_failed(self._session.identity, error)
+        self._session.close_now()
 
     def _settled(self, hold: Hold) -> None:
         self._session.request_settled()
