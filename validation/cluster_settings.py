@@ -27,7 +27,7 @@ class ClusterSettings:
 
 def settings_from(values: Mapping[str, str | None]) -> ClusterSettings:
     """From Kafka's names and values. Raises ValueError for a value that no broker has."""
-    difference = _number(values.get(DIFFERENCE_MAX)) or LONG_MAX
+    difference = _number(values.get(DIFFERENCE_MAX))
     timestamp_type = values.get(TIMESTAMP_TYPE)
     return ClusterSettings(
         TimestampType(timestamp_type) if timestamp_type is not None else None,
@@ -51,10 +51,12 @@ def stricter_of(policy: TopicPolicy, settings: ClusterSettings) -> TopicPolicy:
     )
 
 
-def _bound(own: str | None, difference: int) -> int:
+def _bound(own: str | None, difference: int | None) -> int:
     """A bound; the deprecated difference stands for one that is still at its default (KIP-937)."""
     bound = _number(own)
-    return difference if bound is None or bound == LONG_MAX else bound
+    if bound is None or bound == LONG_MAX:
+        return difference if difference is not None else LONG_MAX
+    return bound
 
 
 def _number(text: str | None) -> int | None:

@@ -26,7 +26,10 @@ def test_the_difference_that_kafka_3_may_tell_stands_for_bounds_at_their_default
         }
     )
 
+    none_at_all = settings_from({"message.timestamp.difference.max.ms": "0"})
+
     assert (old.before_max_ms, old.after_max_ms) == (500, 500)
+    assert (none_at_all.before_max_ms, none_at_all.after_max_ms) == (0, 0)
     assert (both.before_max_ms, both.after_max_ms, both.compacted) == (7, 500, False)
 
 
