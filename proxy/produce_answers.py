@@ -77,7 +77,8 @@ class PartlyRefused:
         topic = request.topics[place[0]]
         spot = key_of(topic), topic.partitions[place[1]].index
         before = self._entries.get(spot)
-        if refused is None:  # a partition named twice: a broker takes the last that keeps the rules
+        self._breaking.discard(spot)  # of a partition named twice a broker takes the last that keeps the rules
+        if refused is None:
             if before is not None and before.refused.stage is Stage.LOG:
                 del self._entries[spot]
             return

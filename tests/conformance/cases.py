@@ -515,6 +515,18 @@ def _elsewhere_cases() -> list[Case]:
         Case("elsewhere: bad in every kind of topic, acks 1", "open", lambda _: [], acks=1, beside=all_kinds),
         Case("elsewhere: unknown partition, acks 7", "bounded", lambda now: [(99, bad(now)), (0, bad(now))], acks=7),
         Case(
+            "elsewhere: one that breaks the request, then a bad one",
+            "bounded",
+            lambda now: [(0, fine(now) + bytes(30)), (0, bad(now)), (1, fine(now))],
+            versions=range(0, 14),
+        ),
+        Case(
+            "elsewhere: one that breaks the request, then a good one",
+            "bounded",
+            lambda now: [(0, fine(now) + bytes(30)), (0, fine(now)), (1, bad(now))],
+            versions=range(0, 14),
+        ),
+        Case(
             "elsewhere: a bad one, then a good one, acks 0", "open", lambda now: [(0, crc(now)), (0, fine(now))], acks=0
         ),
         Case(
