@@ -1,5 +1,4 @@
-"""The way of a Produce request: walk it, name its topics, judge it, forward what is good as it
-came and a stand-in for the rest.
+"""The way of a Produce request: walk it, name its topics, judge it, forward what is good and stand-ins for the rest.
 
 Judging happens where the bytes arrive unless it may take long (`_is_heavy`); then a thread does it, and the client's
 connection is not read meanwhile, so that nothing overtakes.
@@ -68,9 +67,12 @@ class ProduceGate:
     def _named(self, request: ProduceRequest, header: RequestHeader) -> None:
         """Every topic has its name, as far as anybody knows it."""
         settings = self._session.context.topic_settings
+        if settings is None:
+            self._judge(request, header)
+            return
         by_id = self._session.context.names.by_id
         names = (t.name if t.name is not None else by_id.get(t.topic_id or b"") for t in request.topics)
-        waiting = settings.known_soon(name for name in names if name is not None) if settings is not None else None
+        waiting = settings.known_soon(name for name in names if name is not None)
         if waiting is None:
             self._judge(request, header)
         else:

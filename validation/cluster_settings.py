@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from validation.policy import LONG_MAX, TimestampType, TopicPolicy
+from validation.policy import LONG_MAX, TimestampType, TopicPolicy, bound_or_difference
 
 TIMESTAMP_TYPE = "message.timestamp.type"
 BEFORE_MAX = "message.timestamp.before.max.ms"
@@ -31,8 +31,8 @@ def settings_from(values: Mapping[str, str | None]) -> ClusterSettings:
     timestamp_type = values.get(TIMESTAMP_TYPE)
     return ClusterSettings(
         TimestampType(timestamp_type) if timestamp_type is not None else None,
-        _bound(values.get(BEFORE_MAX), difference),
-        _bound(values.get(AFTER_MAX), difference),
+        bound_or_difference(_number(values.get(BEFORE_MAX)), difference),
+        bound_or_difference(_number(values.get(AFTER_MAX)), difference),
         "compact" in (values.get(CLEANUP_POLICY) or "").replace(" ", "").split(","),
         _number(values.get(MAX_MESSAGE_BYTES)),
     )
@@ -49,14 +49,6 @@ def stricter_of(policy: TopicPolicy, settings: ClusterSettings) -> TopicPolicy:
         compacted=policy.compacted or settings.compacted,
         max_message_bytes=min(sizes, default=None),
     )
-
-
-def _bound(own: str | None, difference: int | None) -> int:
-    """A bound; the deprecated difference stands for one that is still at its default (KIP-937)."""
-    bound = _number(own)
-    if bound is None or bound == LONG_MAX:
-        return difference if difference is not None else LONG_MAX
-    return bound
 
 
 def _number(text: str | None) -> int | None:

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterable
 from fnmatch import translate
+from typing import Any
 
 from config.model import Config, TopicKeys
 from validation.cluster_settings import ClusterSettings, stricter_of
-from validation.policy import LONG_MAX, JudgementLimits, TimestampType, TopicPolicy
+from validation.policy import JudgementLimits, TimestampType, TopicPolicy, bound_or_difference
 
 _MAX_REMEMBERED = 10_000
 
@@ -63,23 +64,16 @@ def _pattern(match: str) -> re.Pattern[str]:
 
 
 def _policy(keys: TopicKeys, defaults: TopicKeys) -> TopicPolicy:
-    def given(name: str) -> object:
+    def given(name: str) -> Any:
         own = getattr(keys, name)
         return own if own is not None else getattr(defaults, name)
 
     difference = given("difference_max_ms")
     cleanup = given("cleanup_policy") or "delete"
-    max_bytes = given("max_message_bytes")
     return TopicPolicy(
         TimestampType(given("timestamp_type") or "CreateTime"),
-        _bound(given("before_max_ms"), difference),
-        _bound(given("after_max_ms"), difference),
+        bound_or_difference(given("before_max_ms"), difference),
+        bound_or_difference(given("after_max_ms"), difference),
         "compact" in str(cleanup).replace(" ", "").split(","),
-        max_bytes if isinstance(max_bytes, int) else None,
+        given("max_message_bytes"),
     )
-
-
-def _bound(own: object, difference: object) -> int:
-    """A bound, or what the deprecated difference says where the bound is still at its default (KIP-937)."""
-    bound = own if isinstance(own, int) else LONG_MAX
-    return difference if bound == LONG_MAX and isinstance(difference, int) else bound

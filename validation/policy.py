@@ -29,6 +29,13 @@ class TopicPolicy:
     max_message_bytes: int | None = None
 
 
+def bound_or_difference(bound: int | None, difference: int | None) -> int:
+    """A bound (ms), or what the deprecated difference says where the bound is still at its default (KIP-937)."""
+    if bound is not None and bound != LONG_MAX:
+        return bound
+    return difference if difference is not None else LONG_MAX
+
+
 @dataclass(frozen=True, slots=True)
 class JudgementLimits:
     """Bounds on what a judgement may cost: decompressed size in bytes, and its ratio to the compressed size.

@@ -15,10 +15,10 @@ from crc32c import crc32c
 
 from protocol.errors import ErrorCode, SenderError
 
-_HEADER = Struct(">qiibIhiqqqhii")
+HEADER = Struct(">qiibIhiqqqhii")
 _SIZE = Struct(">i")
 
-HEADER_BYTES = _HEADER.size  # 61
+HEADER_BYTES = HEADER.size  # 61
 LOG_OVERHEAD_BYTES = 12
 _SIZE_AT = 8
 _MAGIC_AT = 16
@@ -129,7 +129,7 @@ def attributes_low_byte(data: memoryview, start: int) -> int:
 
 def read_record_batch(data: memoryview, start: int, end: int) -> RecordBatch:
     """Unpack the header at `start`; the batch ends at `end` and is at least HEADER_BYTES long."""
-    return RecordBatch(start, end, *_HEADER.unpack_from(data, start))
+    return RecordBatch(start, end, *HEADER.unpack_from(data, start))
 
 
 def has_valid_crc(data: memoryview, batch: RecordBatch) -> bool:

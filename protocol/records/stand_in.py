@@ -6,12 +6,12 @@ what those checks look at (codec, transactional flag, producer id, epoch, sequen
 ways that any implementation looks at: its CRC, its record count and its last offset delta.
 """
 
-from struct import Struct
-
 from protocol.records.record_batch import (
     CODEC_MASK,
+    HEADER,
     HEADER_BYTES,
     HEADER_UP_TO_MAGIC_BYTES,
+    LOG_OVERHEAD_BYTES,
     NO_PRODUCER_ID,
     TRANSACTIONAL,
     UP_TO_PRODUCER_ID_BYTES,
@@ -22,8 +22,7 @@ from protocol.records.record_batch import (
     read_record_batch,
 )
 
-_HEADER = Struct(">qiibIhiqqqhii")
-_LENGTH = HEADER_BYTES - 12
+_LENGTH = HEADER_BYTES - LOG_OVERHEAD_BYTES
 _KEPT = CODEC_MASK | TRANSACTIONAL
 _MAGIC_2 = 2
 _WRONG_CRC = 0
@@ -66,4 +65,4 @@ def _stand_in(batch: memoryview, base_offset: int) -> bytes:
         producer = (header.producer_id, header.producer_epoch, header.base_sequence)
     elif is_v2:
         attributes = attributes_low_byte(batch, 0) & _KEPT
-    return _HEADER.pack(base_offset, _LENGTH, -1, _MAGIC_2, _WRONG_CRC, attributes, -1, -1, -1, *producer, 0)
+    return HEADER.pack(base_offset, _LENGTH, -1, _MAGIC_2, _WRONG_CRC, attributes, -1, -1, -1, *producer, 0)

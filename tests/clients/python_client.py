@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import aiokafka
 import aiokafka.admin
@@ -169,11 +169,11 @@ class Aio:
         new = aiokafka.admin.NewTopic(self.topic, 2, 1)
         asyncio.run(self._administer(lambda admin: admin.create_topics([new])))
 
-    async def _administer(self, act: Callable[[aiokafka.admin.AIOKafkaAdminClient], object]) -> None:
+    async def _administer(self, act: Callable[[aiokafka.admin.AIOKafkaAdminClient], Awaitable[object]]) -> None:
         admin = aiokafka.admin.AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
         await admin.start()
         try:
-            found = await act(admin)  # type: ignore[misc]
+            found = await act(admin)
             if isinstance(found, Sequence):
                 print("\n".join(found))
         finally:
