@@ -12,7 +12,9 @@ UV_VERSION := 0.13.8
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml uv.lock setup.py protocol/records/scan.py protocol/records/scan.pxd
+COMPILED := $(wildcard protocol/*.pxd protocol/records/*.pxd proxy/*.pxd validation/*.pxd)
+
+$(STAMP): pyproject.toml uv.lock setup.py $(COMPILED) $(COMPILED:.pxd=.py)
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "sluicegate needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Say which to use: make PYTHON=python3.12 ...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)

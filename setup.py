@@ -13,10 +13,21 @@ DIRECTIVES = {
     "wraparound": False,
     "cdivision": True,
     "initializedcheck": False,
+    "annotation_typing": False,  # annotations are for people and mypy; C types stand in the .pxd files
 }
+COMPILED = [
+    "protocol/framing.py",
+    "protocol/produce_request.py",
+    "protocol/produce_response.py",
+    "protocol/records/record_batch.py",
+    "protocol/records/scan.py",
+]
 
 extensions = cythonize(
-    [Extension("protocol.records.scan", ["protocol/records/scan.py"], extra_compile_args=["-O3", "-fwrapv"])],
+    [
+        Extension(path.removesuffix(".py").replace("/", "."), [path], extra_compile_args=["-O3", "-fwrapv"])
+        for path in COMPILED
+    ],
     compiler_directives=DIRECTIVES,
 )
 for extension in extensions:

@@ -125,7 +125,10 @@ class Admin(_Section):
 
 
 class TopicKeys(_Section):
-    """Kafka's topic settings that a judgement depends on; what is not given is inherited from `defaults`."""
+    """Kafka's topic settings that a judgement depends on; what is not given is inherited from `defaults`.
+
+    `checks: none` leaves a topic's batches unjudged.
+    """
 
     timestamp_type: Literal["CreateTime", "LogAppendTime"] | None = Field(None, alias="message.timestamp.type")
     before_max_ms: Milliseconds | None = Field(None, alias="message.timestamp.before.max.ms")
@@ -133,6 +136,7 @@ class TopicKeys(_Section):
     difference_max_ms: Milliseconds | None = Field(None, alias="message.timestamp.difference.max.ms")
     cleanup_policy: str | None = Field(None, alias="cleanup.policy")
     max_message_bytes: PositiveBytes | None = Field(None, alias="max.message.bytes")
+    checks: Literal["all", "none"] | None = None
 
     @field_validator("cleanup_policy")
     @classmethod

@@ -2,7 +2,8 @@
 
 A frame is an int32 size (bytes, big-endian) and that many bytes. As soon as its first bytes are there the handler
 says whether the frame is to be gathered whole or may pass on as it arrives; so an opaque frame of any size is never
-held, and one that is gathered is read straight into its own buffer (`gathering_view`).
+held, and one that is gathered is read straight into its own buffer (`gathering_view`). Compiled with the types in
+framing.pxd where a C compiler was at hand.
 """
 
 from enum import Enum
@@ -10,11 +11,11 @@ from struct import Struct
 from typing import Protocol
 
 from protocol.errors import FrameSizeError
+from protocol.frame_pool import FramePool
 
 _SIZE = Struct(">i")
 SIZE_BYTES = _SIZE.size
-# A gathered frame's buffer starts with what has arrived and grows as bytes really come: a size is only a claim.
-_FIRST_BUFFER_BYTES = 1 << 20
+_SIZE_BYTES = SIZE_BYTES
 
 
 class Disposition(Enum):
@@ -22,6 +23,9 @@ class Disposition(Enum):
 
     STREAM = "hand its bytes on as they arrive"
     GATHER = "collect it whole"
+
+
+_GATHER = Disposition.GATHER
 
 
 class FrameHandler(Protocol):
@@ -34,7 +38,7 @@ class FrameHandler(Protocol):
         """The next bytes of frames that pass, size prefixes included; valid only during the call."""
 
     def on_frame(self, frame: bytearray) -> None:
-        """A gathered frame, without its size prefix; the handler may keep it."""
+        """A gathered frame, without its size prefix; the handler may keep it, or give it back to the pool."""
 
 
 class FrameReader:
@@ -44,12 +48,13 @@ class FrameReader:
     raise FrameSizeError. The handler may set `suspended` in a callback; the reader then stops behind that frame.
     """
 
-    def __init__(self, handler: FrameHandler, head_bytes: int, max_frame_bytes: int) -> None:
+    def __init__(self, handler: FrameHandler, head_bytes: int, max_frame_bytes: int, pool: FramePool) -> None:
         self.suspended = False
         self._handler = handler
+        self._pool = pool
         self._prefix_bytes = SIZE_BYTES + head_bytes
         self._max_frame_bytes = max_frame_bytes
-        self._prefix = bytearray()
+        self._prefix = b""
         self._size = 0
         self._pass_left = 0
         self._frame: bytearray | None = None
@@ -58,7 +63,7 @@ class FrameReader:
     @property
     def mid_frame(self) -> bool:
         """Whether a frame has begun and not ended."""
-        return bool(self._prefix) or self._pass_left > 0 or self._frame is not None
+        return self._pass_left > 0 or self._frame is not None or len(self._prefix) > 0
 
     @property
     def mid_pass(self) -> bool:
@@ -67,14 +72,20 @@ class FrameReader:
 
     def receive(self, data: memoryview) -> int:
         """Take bytes off the wire; returns how many were used (fewer only when `suspended` was set)."""
-        position, end = 0, len(data)
+        position = 0
+        end = len(data)
         while position < end and not self.suspended:
-            if self._pass_left:
-                position += self._pass(data[position : position + self._pass_left])
+            if self._pass_left > 0:
+                count = min(self._pass_left, end - position)
+                self._pass_left -= count
+                self._handler.on_pass(data[position : position + count])
+                position += count
             elif self._frame is not None:
-                position += self._fill(data[position:])
+                position += self._fill(data, position, end)
+            elif not self._prefix and end - position >= self._prefix_bytes:
+                position = self._begin(data, position, end)
             else:
-                position = self._begin(data, position)
+                position = self._collect_prefix(data, position, end)
         return position
 
     def gathering_view(self) -> memoryview | None:
@@ -90,50 +101,48 @@ class FrameReader:
         self._filled += count
         self._finish_frame_if_full()
 
-    def _begin(self, data: memoryview, position: int) -> int:
-        """Read the size and the head; for a frame that passes, its known bytes are handed on at once."""
-        start = position
-        if self._prefix or len(data) - position < self._prefix_bytes:
-            position = self._collect_prefix(data, position)
-            if not self._prefix_complete():
-                return position
-            prefix: bytes | memoryview = bytes(self._prefix)
-        else:
-            prefix = data[position : position + self._prefix_bytes]
-            self._size = self._checked_size(prefix)
-            position += min(self._prefix_bytes, SIZE_BYTES + self._size)
-            prefix = prefix[: position - start]
-        collected = bool(self._prefix)
-        self._prefix.clear()
-        head = bytes(prefix[SIZE_BYTES:])
-        if self._handler.on_head(self._size, head) is Disposition.GATHER:
-            self._start_gathering(head)
+    def _begin(self, data: memoryview, position: int, end: int) -> int:
+        """A frame whose size and head are there; one that is to be gathered and is there whole is taken at once."""
+        size = self._checked_size(_SIZE.unpack_from(data, position)[0], data[position : position + _SIZE_BYTES])
+        self._size = size
+        start = position + _SIZE_BYTES
+        head = bytes(data[start : start + min(size, self._prefix_bytes - _SIZE_BYTES)])
+        if self._handler.on_head(size, head) is not _GATHER:
+            self._pass_left = _SIZE_BYTES + size
             return position
-        if collected:
-            self._pass_left = self._size - len(head)
-            self._handler.on_pass(memoryview(prefix))
-            return position
-        self._pass_left = SIZE_BYTES + self._size
-        return start
+        if size <= end - start and not self.suspended:
+            self._handler.on_frame(bytearray(data[start : start + size]))
+            return start + size
+        self._start_gathering(head)
+        return start + len(head)
 
-    def _collect_prefix(self, data: memoryview, position: int) -> int:
-        while position < len(data) and not self._prefix_complete():
-            want = SIZE_BYTES if len(self._prefix) < SIZE_BYTES else self._wanted_prefix()
-            taken = data[position : position + want - len(self._prefix)]
-            self._prefix += taken
-            position += len(taken)
-            if len(self._prefix) == SIZE_BYTES:
-                self._size = self._checked_size(self._prefix)
+    def _collect_prefix(self, data: memoryview, position: int, end: int) -> int:
+        """Size and head arrive in pieces, or the frame is shorter than a head."""
+        have = len(self._prefix)
+        want = SIZE_BYTES
+        if have >= SIZE_BYTES:
+            want = min(self._prefix_bytes, SIZE_BYTES + self._size)
+        count = min(want - have, end - position)
+        self._prefix += bytes(data[position : position + count])
+        position += count
+        have += count
+        if have == SIZE_BYTES:
+            self._size = self._checked_size(_SIZE.unpack(self._prefix)[0], self._prefix)
+        if have >= SIZE_BYTES and have == min(self._prefix_bytes, SIZE_BYTES + self._size):
+            self._prefix_is_there()
         return position
 
-    def _wanted_prefix(self) -> int:
-        return min(self._prefix_bytes, SIZE_BYTES + self._size)
+    def _prefix_is_there(self) -> None:
+        prefix = self._prefix
+        self._prefix = b""
+        head = prefix[SIZE_BYTES:]
+        if self._handler.on_head(self._size, head) is _GATHER:
+            self._start_gathering(head)
+        else:
+            self._pass_left = self._size - len(head)
+            self._handler.on_pass(memoryview(prefix))
 
-    def _prefix_complete(self) -> bool:
-        return len(self._prefix) >= SIZE_BYTES and len(self._prefix) == self._wanted_prefix()
-
-    def _checked_size(self, prefix: bytearray | memoryview) -> int:
-        size: int = _SIZE.unpack_from(prefix)[0]
+    def _checked_size(self, size: int, prefix: bytes | memoryview) -> int:
         if size < 0:
             raise FrameSizeError(f"a frame claims a negative size ({size})", size, bytes(prefix))
         if size > self._max_frame_bytes:
@@ -141,33 +150,31 @@ class FrameReader:
             raise FrameSizeError(reason, size, bytes(prefix))
         return size
 
-    def _pass(self, part: memoryview) -> int:
-        self._pass_left -= len(part)
-        self._handler.on_pass(part)
-        return len(part)
-
     def _start_gathering(self, head: bytes) -> None:
-        self._frame = bytearray(head)
+        self._frame = self._pool.take(self._size)
+        self._frame[: len(head)] = head
         self._filled = len(head)
         self._finish_frame_if_full()
 
     def _grow(self) -> None:
+        """A claim is filled only as its bytes really come."""
         assert self._frame is not None
-        step = max(_FIRST_BUFFER_BYTES, len(self._frame))
-        self._frame.extend(bytes(min(step, self._size - len(self._frame))))
+        size = len(self._frame)
+        self._frame.extend(bytes(min(size, self._size - size)))
 
-    def _fill(self, data: memoryview) -> int:
+    def _fill(self, data: memoryview, position: int, end: int) -> int:
         view = self.gathering_view()
         assert view is not None
-        count = min(len(view), len(data))
-        view[:count] = data[:count]
+        count = min(len(view), end - position)
+        view[:count] = data[position : position + count]
         view.release()
         self.gathered(count)
         return count
 
     def _finish_frame_if_full(self) -> None:
         if self._frame is not None and self._filled == self._size:
-            frame, self._frame = self._frame, None
+            frame = self._frame
+            self._frame = None
             self._handler.on_frame(frame)
 
 

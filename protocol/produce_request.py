@@ -1,59 +1,60 @@
 """The walk over a Produce request, versions 0 to 13: where each partition's records lie, without a copy.
 
 Held to the construct schema `protocol.messages.produce.REQUEST` by a property test. `ProduceRequest.with_records`
-writes the same request with other records in some of its partitions, every other byte as it came.
+writes the same request with other records in some of its partitions, every other byte as it came. Compiled with the
+types in produce_request.pxd where a C compiler was at hand: there no index is checked, so `_need` is asked before each.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from struct import Struct
-from struct import error as StructError
 
 from protocol.errors import MalformedMessage
-from protocol.headers import skip_tagged_fields
-from protocol.varint import read_unsigned_varint, unsigned_varint
+from protocol.varint import unsigned_varint
 
-_INT16 = Struct(">h")
 _INT32 = Struct(">i")
-_ACKS_AND_TIMEOUT = Struct(">hi")
 _UUID_BYTES = 16
+_INT16_BYTES = 2
+_INT32_BYTES = 4
+_MAX_VARINT_SHIFT = 28
 
 FLEXIBLE_SINCE = 9
 TRANSACTIONAL_ID_SINCE = 3
 TOPIC_ID_SINCE = 13
 
 
-@dataclass(slots=True)
 class PartitionData:
     """One partition's entry starts at frame[entry_at], its records are frame[records_at:records_end].
 
     `records_at` is -1 where the records are null.
     """
 
-    index: int
-    entry_at: int
-    records_at: int
-    records_end: int
+    def __init__(self, index: int, entry_at: int, records_at: int, records_end: int) -> None:
+        self.index = index
+        self.entry_at = entry_at
+        self.records_at = records_at
+        self.records_end = records_end
 
 
-@dataclass(slots=True)
 class TopicData:
     """One topic's partitions: `name` up to version 12, `topic_id` (16 bytes) from 13."""
 
-    name: str | None
-    topic_id: bytes | None
-    partitions: list[PartitionData]
+    def __init__(self, name: str | None, topic_id: bytes | None, partitions: list[PartitionData]) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.partitions = partitions
 
 
-@dataclass(slots=True)
 class ProduceRequest:
     """A walked request: positions are offsets in `frame` (without size prefix)."""
 
-    frame: bytearray
-    version: int
-    transactional_id: str | None
-    acks: int
-    topics: list[TopicData]
+    def __init__(
+        self, frame: bytearray, version: int, transactional_id: str | None, acks: int, topics: list[TopicData]
+    ) -> None:
+        self.frame = frame
+        self.version = version
+        self.transactional_id = transactional_id
+        self.acks = acks
+        self.topics = topics
 
     def records(self, topic: int, partition: int) -> memoryview | None:
         """The records of a partition, by its place in the request; None where they are null."""
@@ -67,7 +68,7 @@ class ProduceRequest:
         copied_to = 0
         for (t, p), records in sorted(replacements.items()):
             data = self.topics[t].partitions[p]
-            parts += (view[copied_to : data.entry_at + _INT32.size], self._records_size(len(records)), records)
+            parts += (view[copied_to : data.entry_at + _INT32_BYTES], self._records_size(len(records)), records)
             copied_to = data.records_end
         return [*parts, view[copied_to:]]
 
@@ -79,86 +80,127 @@ def walk_produce_request(frame: bytearray, version: int, body_at: int) -> Produc
     """Walk a gathered Produce frame from `body_at`. Raises MalformedMessage when it does not follow the schema."""
     try:
         return _Walk(frame, version, body_at).request()
-    except (StructError, IndexError) as error:
-        raise MalformedMessage(f"Produce v{version}: the request ends too early") from error
     except MalformedMessage as error:
         raise MalformedMessage(f"Produce v{version}: {error}") from error
 
 
 class _Walk:
     def __init__(self, frame: bytearray, version: int, position: int) -> None:
-        self._frame = frame
-        self._version = version
-        self._flexible = version >= FLEXIBLE_SINCE
-        self._position = position
+        self.frame = frame
+        self.version = version
+        self.flexible = version >= FLEXIBLE_SINCE
+        self.position = position
+        self.end = len(frame)
 
     def request(self) -> ProduceRequest:
-        transactional_id = self._string(nullable=True) if self._version >= TRANSACTIONAL_ID_SINCE else None
-        acks, _timeout_ms = _ACKS_AND_TIMEOUT.unpack_from(self._frame, self._position)
-        self._position += _ACKS_AND_TIMEOUT.size
-        topics = [self._topic() for _ in range(self._array_count())]
-        self._skip_tags()
-        if self._position != len(self._frame):
-            raise MalformedMessage(f"{len(self._frame) - self._position} bytes behind the request's end")
-        return ProduceRequest(self._frame, self._version, transactional_id, acks, topics)
+        transactional_id = self.string(True) if self.version >= TRANSACTIONAL_ID_SINCE else None
+        acks = self.int16()
+        self.int32()  # timeout
+        topics: list[TopicData] = []
+        left = self.array_count()
+        while left > 0:
+            topics.append(self.topic())
+            left -= 1
+        self.skip_tags()
+        if self.position != self.end:
+            raise MalformedMessage(f"{self.end - self.position} bytes behind the request's end")
+        return ProduceRequest(self.frame, self.version, transactional_id, acks, topics)
 
-    def _topic(self) -> TopicData:
+    def topic(self) -> TopicData:
         name = topic_id = None
-        if self._version >= TOPIC_ID_SINCE:
-            topic_id = bytes(self._take(_UUID_BYTES))
+        if self.version >= TOPIC_ID_SINCE:
+            self.need(_UUID_BYTES)
+            topic_id = bytes(self.frame[self.position : self.position + _UUID_BYTES])
+            self.position += _UUID_BYTES
         else:
-            name = self._string(nullable=False)
-        partitions = [self._partition() for _ in range(self._array_count())]
-        self._skip_tags()
+            name = self.string(False)
+        partitions: list[PartitionData] = []
+        left = self.array_count()
+        while left > 0:
+            partitions.append(self.partition())
+            left -= 1
+        self.skip_tags()
         return TopicData(name, topic_id, partitions)
 
-    def _partition(self) -> PartitionData:
-        entry_at = self._position
-        (index,) = _INT32.unpack_from(self._frame, entry_at)
-        self._position += _INT32.size
-        length = self._length(_INT32)
-        records_at = self._position if length >= 0 else -1
-        self._position += max(length, 0)
-        records_end = self._position
-        self._skip_tags()
+    def partition(self) -> PartitionData:
+        entry_at = self.position
+        index = self.int32()
+        length = self.length(_INT32_BYTES)
+        records_at = self.position if length >= 0 else -1
+        self.position += max(length, 0)
+        records_end = self.position
+        self.skip_tags()
         return PartitionData(index, entry_at, records_at, records_end)
 
-    def _length(self, fixed: Struct) -> int:
-        """A length or count; -1 is null."""
-        if self._flexible:
-            biased, self._position = read_unsigned_varint(self._frame, self._position)
-            length = biased - 1
+    def need(self, size: int) -> None:
+        if size > self.end - self.position:
+            raise MalformedMessage("the request ends too early")
+
+    def int16(self) -> int:
+        self.need(_INT16_BYTES)
+        value = self.frame[self.position] << 8 | self.frame[self.position + 1]
+        self.position += _INT16_BYTES
+        return value - 0x1_0000 if value > 0x7FFF else value
+
+    def int32(self) -> int:
+        self.need(_INT32_BYTES)
+        at = self.position
+        value = self.frame[at] << 24 | self.frame[at + 1] << 16 | self.frame[at + 2] << 8 | self.frame[at + 3]
+        self.position += _INT32_BYTES
+        return value - 0x1_0000_0000 if value > 0x7FFF_FFFF else value
+
+    def unsigned_varint(self) -> int:
+        value = 0
+        shift = 0
+        while True:
+            if self.position >= self.end:
+                raise MalformedMessage("the message ends within a varint")
+            byte = self.frame[self.position]
+            self.position += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+            if shift > _MAX_VARINT_SHIFT:
+                raise MalformedMessage("a varint is longer than five bytes")
+
+    def length(self, fixed_bytes: int) -> int:
+        """A length or count; -1 is null. `fixed_bytes`: its size in versions that have no varints."""
+        if self.flexible:
+            length = self.unsigned_varint() - 1
+        elif fixed_bytes == _INT16_BYTES:
+            length = self.int16()
         else:
-            (length,) = fixed.unpack_from(self._frame, self._position)
-            self._position += fixed.size
-        if length < -1 or length > len(self._frame) - self._position:
+            length = self.int32()
+        if length < -1 or length > self.end - self.position:
             raise MalformedMessage(f"a length of {length} runs over the end of the request")
         return length
 
-    def _array_count(self) -> int:
-        count = self._length(_INT32)
+    def array_count(self) -> int:
+        count = self.length(_INT32_BYTES)
         if count < 0:
             raise MalformedMessage("an array is null")
         return count
 
-    def _string(self, nullable: bool) -> str | None:
-        length = self._length(_INT16)
+    def string(self, nullable: bool) -> str | None:
+        length = self.length(_INT16_BYTES)
         if length < 0:
             if not nullable:
                 raise MalformedMessage("a topic name is null")
             return None
+        start = self.position
+        self.position += length
         try:
-            return bytes(self._take(length)).decode()
+            return self.frame[start : self.position].decode()
         except UnicodeDecodeError as error:
             raise MalformedMessage("a name is not UTF-8") from error
 
-    def _take(self, length: int) -> bytearray:
-        end = self._position + length
-        if end > len(self._frame):
-            raise MalformedMessage("the request ends too early")
-        taken_at, self._position = self._position, end
-        return self._frame[taken_at:end]
-
-    def _skip_tags(self) -> None:
-        if self._flexible:
-            self._position = skip_tagged_fields(self._frame, self._position)
+    def skip_tags(self) -> None:
+        left = self.unsigned_varint() if self.flexible else 0
+        while left > 0:
+            self.unsigned_varint()
+            size = self.unsigned_varint()
+            if size > self.end - self.position:
+                raise MalformedMessage("a tagged field runs over the end of the message")
+            self.position += size
+            left -= 1

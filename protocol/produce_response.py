@@ -2,15 +2,14 @@
 
 Held to the construct schema `protocol.messages.produce.RESPONSE` by property tests. A broker's answer is walked to find
 where each partition's entry lies, so that some entries can be replaced without touching anything else the broker said.
+Compiled with the types in produce_response.pxd where a C compiler was at hand: there no index is checked.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from struct import Struct
-from struct import error as StructError
 
 from protocol.errors import ErrorCode, MalformedMessage
-from protocol.headers import skip_tagged_fields
 from protocol.varint import read_unsigned_varint, unsigned_varint
 
 _INT16 = Struct(">h")
@@ -18,6 +17,10 @@ _INT32 = Struct(">i")
 _INT64 = Struct(">q")
 _INDEX_CODE_OFFSET = Struct(">ihq")
 _UUID_BYTES = 16
+_INT16_BYTES = 2
+_INT32_BYTES = 4
+_INT64_BYTES = 8
+_MAX_VARINT_SHIFT = 28
 
 _APPEND_TIME_SINCE = 2
 _LOG_START_SINCE = 5
@@ -105,79 +108,153 @@ def encode_refusal(index: int, refusal: PartitionRefusal, version: int) -> bytes
 
 def walk_produce_answer(frame: bytes | bytearray, version: int, body_at: int) -> BrokerAnswer:
     """Find the entries of a broker's answer. Raises MalformedMessage when it does not follow the schema."""
-    try:
-        return _Walk(frame, version, body_at).answer()
-    except (StructError, IndexError) as error:
-        raise MalformedMessage(f"Produce answer v{version} ends too early") from error
+    walk = _Walk(frame, version, body_at)
+    entries: list[PartitionAnswer] = []
+    topics_left = walk.count()
+    while topics_left > 0:
+        key_at = walk.position
+        walk.skip_topic_key()
+        key = _topic_key(frame, version, key_at, walk.position)
+        entries_left = walk.count()
+        while entries_left > 0:
+            start = walk.position
+            walk.entry()
+            entries.append(PartitionAnswer(key, walk.index, walk.code, walk.log_start_offset, start, walk.position))
+            entries_left -= 1
+        walk.skip_tags()
+        topics_left -= 1
+    return BrokerAnswer(frame, entries, walk.position, walk.has_node_endpoints())
+
+
+def names_endpoints(frame: bytes | bytearray, version: int, body_at: int) -> bool:
+    """Whether a broker's answer names node endpoints (KIP-951), which few do. Raises MalformedMessage."""
+    walk = _Walk(frame, version, body_at)
+    walk.skip_topics()
+    return walk.has_node_endpoints()
+
+
+def _topic_key(frame: bytes | bytearray, version: int, start: int, end: int) -> TopicKey:
+    if version >= _TOPIC_ID_SINCE:
+        return bytes(frame[start:end])
+    length_bytes = _INT16_BYTES
+    if version >= _FLEXIBLE_SINCE:
+        length_bytes = read_unsigned_varint(frame, start)[1] - start
+    return bytes(frame[start + length_bytes : end]).decode()
 
 
 class _Walk:
     def __init__(self, frame: bytes | bytearray, version: int, position: int) -> None:
-        self._frame = frame
-        self._version = version
-        self._flexible = version >= _FLEXIBLE_SINCE
-        self._position = position
+        self.data = frame
+        self.version = version
+        self.flexible = version >= _FLEXIBLE_SINCE
+        self.position = position
+        self.end = len(frame)
+        # Of the entry last read:
+        self.index = 0
+        self.code = 0
+        self.log_start_offset = _NO_OFFSET
 
-    def answer(self) -> BrokerAnswer:
-        entries: list[PartitionAnswer] = []
-        for _ in range(self._read_count()):
-            key = self._topic_key()
-            entries += [self._entry(key) for _ in range(self._read_count())]
-            self._skip_tags()
-        tail_at = self._position
-        has_tags = self._version >= _NODE_ENDPOINTS_SINCE and len(self._frame) > tail_at + _INT32.size
-        return BrokerAnswer(self._frame, entries, tail_at, has_tags and self._frame[tail_at + _INT32.size] != 0)
+    def skip_topics(self) -> None:
+        topics_left = self.count()
+        while topics_left > 0:
+            self.skip_topic_key()
+            entries_left = self.count()
+            while entries_left > 0:
+                self.entry()
+                entries_left -= 1
+            self.skip_tags()
+            topics_left -= 1
 
-    def _topic_key(self) -> TopicKey:
-        if self._version >= _TOPIC_ID_SINCE:
-            self._position += _UUID_BYTES
-            return bytes(self._frame[self._position - _UUID_BYTES : self._position])
-        length = self._read_length(_INT16)
-        self._position += length
-        return bytes(self._frame[self._position - length : self._position]).decode()
+    def has_node_endpoints(self) -> bool:
+        """Behind the topics come the throttle time and the tags."""
+        if self.version < _NODE_ENDPOINTS_SINCE or self.end - self.position <= _INT32_BYTES:
+            return False
+        return self.data[self.position + _INT32_BYTES] != 0
 
-    def _entry(self, topic: TopicKey) -> PartitionAnswer:
-        start = self._position
-        index, code, _base_offset = _INDEX_CODE_OFFSET.unpack_from(self._frame, start)
-        self._position += _INDEX_CODE_OFFSET.size
-        if self._version >= _APPEND_TIME_SINCE:
-            self._position += _INT64.size
-        log_start_offset = _NO_OFFSET
-        if self._version >= _LOG_START_SINCE:
-            (log_start_offset,) = _INT64.unpack_from(self._frame, self._position)
-            self._position += _INT64.size
-        if self._version >= _RECORD_ERRORS_SINCE:
-            for _ in range(self._read_count()):
-                self._position += _INT32.size
-                self._skip_string()
-                self._skip_tags()
-            self._skip_string()
-        self._skip_tags()
-        if self._position > len(self._frame):
-            raise MalformedMessage(f"Produce answer v{self._version} ends within a partition")
-        return PartitionAnswer(topic, index, code, log_start_offset, start, self._position)
-
-    def _skip_string(self) -> None:
-        length = self._read_length(_INT16)  # moves the position itself, so it must come first
-        self._position += max(0, length)
-
-    def _read_count(self) -> int:
-        return max(0, self._read_length(_INT32))
-
-    def _read_length(self, fixed: Struct) -> int:
-        if self._flexible:
-            biased, self._position = read_unsigned_varint(self._frame, self._position)
-            length = biased - 1
+    def skip_topic_key(self) -> None:
+        if self.version >= _TOPIC_ID_SINCE:
+            self.skip(_UUID_BYTES)
         else:
-            (length,) = fixed.unpack_from(self._frame, self._position)
-            self._position += fixed.size
-        if length > len(self._frame) - self._position:
-            raise MalformedMessage(f"Produce answer v{self._version}: a length of {length} runs over its end")
+            self.skip_string()
+
+    def entry(self) -> None:
+        self.index = self.int32()
+        self.code = self.int16()
+        self.skip(_INT64_BYTES)  # the base offset
+        if self.version >= _APPEND_TIME_SINCE:
+            self.skip(_INT64_BYTES)
+        self.log_start_offset = self.int64() if self.version >= _LOG_START_SINCE else _NO_OFFSET
+        if self.version >= _RECORD_ERRORS_SINCE:
+            errors_left = self.count()
+            while errors_left > 0:
+                self.skip(_INT32_BYTES)
+                self.skip_string()
+                self.skip_tags()
+                errors_left -= 1
+            self.skip_string()
+        self.skip_tags()
+
+    def skip(self, size: int) -> None:
+        if size > self.end - self.position:
+            raise MalformedMessage(f"Produce answer v{self.version} ends too early")
+        self.position += size
+
+    def int16(self) -> int:
+        at = self.position
+        self.skip(_INT16_BYTES)
+        value = self.data[at] << 8 | self.data[at + 1]
+        return value - 0x1_0000 if value > 0x7FFF else value
+
+    def int32(self) -> int:
+        at = self.position
+        self.skip(_INT32_BYTES)
+        value = self.data[at] << 24 | self.data[at + 1] << 16 | self.data[at + 2] << 8 | self.data[at + 3]
+        return value - 0x1_0000_0000 if value > 0x7FFF_FFFF else value
+
+    def int64(self) -> int:
+        high = self.int32()
+        low = self.int32() & 0xFFFF_FFFF
+        return high * 0x1_0000_0000 + low
+
+    def skip_string(self) -> None:
+        length = self.length(_INT16_BYTES)
+        if length > 0:
+            self.skip(length)
+
+    def count(self) -> int:
+        return self.length(_INT32_BYTES)
+
+    def length(self, fixed_bytes: int) -> int:
+        """A length or count; negative is null. `fixed_bytes`: its size in versions that have no varints."""
+        if self.flexible:
+            length = self.unsigned_varint() - 1
+        elif fixed_bytes == _INT16_BYTES:
+            length = self.int16()
+        else:
+            length = self.int32()
+        if length > self.end - self.position:
+            raise MalformedMessage(f"Produce answer v{self.version}: a length of {length} runs over its end")
         return length
 
-    def _skip_tags(self) -> None:
-        if self._flexible:
-            self._position = skip_tagged_fields(self._frame, self._position)
+    def unsigned_varint(self) -> int:
+        value = 0
+        shift = 0
+        while shift <= _MAX_VARINT_SHIFT:
+            at = self.position
+            self.skip(1)
+            byte = self.data[at]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+        raise MalformedMessage(f"Produce answer v{self.version}: a varint is longer than five bytes")
+
+    def skip_tags(self) -> None:
+        left = self.unsigned_varint() if self.flexible else 0
+        while left > 0:
+            self.unsigned_varint()
+            self.skip(self.unsigned_varint())
+            left -= 1
 
 
 def _count(count: int, flexible: bool) -> bytes:

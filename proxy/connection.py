@@ -8,7 +8,7 @@ before the next read; a gathered frame is read straight into its own.
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Sequence
 from enum import Enum, auto
 from typing import Protocol, cast
 
@@ -16,6 +16,8 @@ from protocol.errors import SenderError
 from protocol.framing import FrameReader
 
 READ_BUFFER_BYTES = 256 * 1024
+# What is read at once where frames begin: what lies beyond goes straight into a gathered frame's own buffer.
+_FRAME_START_BYTES = 32 * 1024
 
 
 class Hold(Enum):
@@ -56,12 +58,31 @@ class ConnectionOwner(Protocol):
 class Connection(asyncio.BufferedProtocol):
     """See the module. `reader` may be replaced by its owner only before the first byte."""
 
+    __slots__ = (
+        "_backlog",
+        "_eof",
+        "_eof_told",
+        "_holds",
+        "_into_frame",
+        "_owner",
+        "_paused",
+        "_reader",
+        "_shared",
+        "_taking",
+        "_transport",
+        "closed",
+        "is_full",
+        "peer",
+        "tls",
+    )
+
     def __init__(self, owner: ConnectionOwner, reader: FrameReader, shared_buffer: memoryview) -> None:
+        """`shared_buffer` is what is read into while no frame is being gathered."""
         self._owner = owner
         self._reader = reader
         self._shared = shared_buffer
         self._transport: asyncio.Transport | None = None
-        self._holds: set[Hold] = set()
+        self._holds: set[Hold] | None = None
         self._backlog = b""
         self._eof = False
         self._eof_told = False
@@ -88,10 +109,20 @@ class Connection(asyncio.BufferedProtocol):
         """Whether reading is stopped for any reason of ours."""
         return bool(self._holds)
 
-    def write(self, *parts: bytes | bytearray | memoryview) -> None:
-        """Send bytes; buffers handed over must not change afterwards."""
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Send bytes; a buffer handed over must not change until `has_sent_all`."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
+    def write_parts(self, parts: Sequence[bytes | bytearray | memoryview]) -> None:
+        """Send several buffers as they are, in their order."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.writelines(parts)
+
+    @property
+    def has_sent_all(self) -> bool:
+        """Whether the system has taken everything that was written."""
+        return self._transport is None or self._transport.get_write_buffer_size() == 0
 
     def close(self) -> None:
         """Send what is buffered, then close."""
@@ -115,12 +146,16 @@ class Connection(asyncio.BufferedProtocol):
 
     def hold(self, reason: Hold) -> None:
         """Stop reading until `release(reason)`."""
+        if self._holds is None:
+            self._holds = set()
         self._holds.add(reason)
         self._reader.suspended = True
         self._pause()
 
     def release(self, reason: Hold) -> None:
         """Undo `hold(reason)`; when nothing holds any more, the backlog is taken and reading goes on."""
+        if self._holds is None or reason not in self._holds:
+            return
         self._holds.discard(reason)
         if self._holds or self.closed:
             return
@@ -135,8 +170,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _go_on(self) -> None:
         while self._backlog and not self._holds and not self.closed:
-            backlog, self._backlog = self._backlog, b""
-            self._take(memoryview(backlog))
+            self._take_backlog()
         if self._holds or self.closed:
             return
         if self._eof:
@@ -160,16 +194,27 @@ class Connection(asyncio.BufferedProtocol):
     def get_buffer(self, sizehint: int) -> memoryview:
         # Straight into a frame only when nothing waits before it.
         view = None if self._holds or self._backlog else self._reader.gathering_view()
-        self._into_frame = view is not None
-        return view if view is not None else self._shared
+        if view is None:
+            return self._shared
+        self._into_frame = True
+        return view
 
     def buffer_updated(self, nbytes: int) -> None:
-        if self._into_frame:
-            self._into_frame = False
-            self._guarded(lambda: self._reader.gathered(nbytes))
+        self._taking = True
+        try:
+            if self._into_frame:
+                self._into_frame = False
+                self._reader.gathered(nbytes)
+            else:
+                self._receive(self._shared[:nbytes])
+        except SenderError as error:
+            self._owner.on_sender_error(self, error)
         else:
-            self._take(self._shared[:nbytes])
-        self._go_on()
+            self._owner.on_bytes_taken(self)
+        finally:
+            self._taking = False
+        if self._paused or self._backlog or self._eof:
+            self._go_on()
 
     def eof_received(self) -> bool:
         self._eof = True
@@ -190,26 +235,23 @@ class Connection(asyncio.BufferedProtocol):
         self.is_full = False
         self._owner.on_full(self, False)
 
-    def _take(self, data: memoryview) -> None:
+    def _receive(self, data: memoryview) -> None:
         """Hand bytes to the reader; what a hold keeps it from taking waits in the backlog."""
+        used = self._reader.receive(data)
+        if used < len(data):
+            self._backlog += bytes(data[used:])  # a transport may still deliver after it was paused
 
-        def receive() -> None:
-            used = self._reader.receive(data)
-            if used < len(data):
-                self._backlog += bytes(data[used:])  # a transport may still deliver after it was paused
-
-        self._guarded(receive)
-
-    def _guarded(self, receive: Callable[[], None]) -> None:
+    def _take_backlog(self) -> None:
+        backlog, self._backlog = self._backlog, b""
         self._taking = True
         try:
-            receive()
+            self._receive(memoryview(backlog))
         except SenderError as error:
             self._owner.on_sender_error(self, error)
-            return
+        else:
+            self._owner.on_bytes_taken(self)
         finally:
             self._taking = False
-        self._owner.on_bytes_taken(self)
 
     def _tell_eof(self) -> None:
         if not self._eof_told:
@@ -226,3 +268,8 @@ def peer_name(transport: asyncio.BaseTransport) -> str:
 def new_shared_buffer() -> memoryview:
     """The read buffer that all connections of one event loop share."""
     return memoryview(bytearray(READ_BUFFER_BYTES))
+
+
+def where_frames_start(shared_buffer: memoryview) -> memoryview:
+    """The part of it for connections that bring frames to gather: what is read beyond goes into their own buffers."""
+    return shared_buffer[:_FRAME_START_BYTES]

@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from config.model import Limits
+from protocol.frame_pool import FramePool
+from proxy.judging import Judges
 from proxy.log_starts import LogStarts
 from proxy.memory import GatherBudget
 from proxy.metrics import Tally
@@ -17,7 +18,6 @@ from proxy.tls import AskedNames, TlsContext
 from proxy.topic_names import TopicNames
 from proxy.topic_settings import TopicSettings
 from validation.policies import TopicPolicies
-from validation.policy import JudgementLimits
 
 if TYPE_CHECKING:
     from proxy.session import Session
@@ -33,7 +33,6 @@ class ProxyContext:
     asked_names: AskedNames
     policies: TopicPolicies
     topic_settings: TopicSettings | None
-    judgement_limits: JudgementLimits
     rewriter: AnswerRewriter
     names: TopicNames
     log_starts: LogStarts
@@ -41,10 +40,11 @@ class ProxyContext:
     observer: Observer
     log: SessionLog
     tally: Tally
-    judges: Executor
+    judges: Judges
     call_soon: Callable[..., Any]
     now_ms: Callable[[], int]
     read_buffer: memoryview
+    frames: FramePool
     sessions: "set[Session]" = field(default_factory=set)
     _session_ended: asyncio.Event = field(default_factory=asyncio.Event)
 

@@ -29,6 +29,7 @@ class Tally:
     produce_requests: int = 0
     accepted_partitions: int = 0
     accepted_records: int = 0
+    unchecked_partitions: int = 0
     violations_dropped: int = 0
     closed_acks_0: int = 0
     ready: bool = False
@@ -75,6 +76,7 @@ class TallyCollector(Collector):
             ("produce_requests", "Produce requests judged.", tally.produce_requests),
             ("accepted_batches", "Partitions' batches found good.", tally.accepted_partitions),
             ("accepted_records", "Records in batches found good.", tally.accepted_records),
+            ("unchecked_batches", "Partitions' batches of topics with checks: none.", tally.unchecked_partitions),
             ("violations_dropped", "Violation events lost because their queue was full.", tally.violations_dropped),
             (
                 "acks_0_closed",

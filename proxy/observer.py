@@ -44,6 +44,7 @@ class Observer:
         """One Produce request was judged."""
         tally = self._tally
         tally.produce_requests += 1
+        tally.unchecked_partitions += judged.unchecked
         for (t, _), accepted in judged.accepted.items():
             tally.accepted_partitions += 1
             tally.accepted_records += accepted.records

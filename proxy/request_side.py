@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from proxy.session import Session
 
 _SOFTWARE_SINCE = 3
+_PRODUCE = APIS[ApiKey.PRODUCE]
 # Far above every API key and version there is, and below what SASL tokens begin with.
 _API_KEYS_END = 512
 _VERSIONS_END = 32
@@ -27,11 +28,31 @@ _VERSIONS_END = 32
 class ClientSide:
     """Tells requests apart by their first eight bytes; only those that need it are gathered."""
 
+    __slots__ = (
+        "_correlation_id",
+        "_gate",
+        "_granted",
+        "_header_client_id",
+        "_header_rest",
+        "_header_version",
+        "_memory_wait",
+        "_on_gathered",
+        "_sasl",
+        "_session",
+        "_version",
+        "_wanted",
+    )
+
     def __init__(self, session: "Session") -> None:
         self._session = session
         self._sasl = SaslWatch(session.identity)
         self._gate = ProduceGate(session)
         self._on_gathered: Callable[[bytearray], None] | None = None
+        self._version = 0
+        self._correlation_id = 0
+        self._header_version = -1
+        self._header_rest = b""
+        self._header_client_id: str | None = None
         self._granted = 0
         self._wanted = 0
         self._memory_wait = self._memory_came
@@ -68,7 +89,7 @@ class ClientSide:
 
     def on_pass(self, data: memoryview) -> None:
         """Bytes of a request that nobody looks into."""
-        self._session.send_to_broker(bytes(data))
+        self._session.broker.write(bytes(data))
 
     def on_frame(self, frame: bytearray) -> None:
         """A request that was gathered."""
@@ -79,8 +100,7 @@ class ClientSide:
 
     def give_back_memory(self) -> None:
         """What was gathered has been sent on: others may have its memory."""
-        done = self._on_gathered is None and not self._gate.is_busy and not self._session.broker.is_full
-        if done and self._granted:
+        if self._granted and self._on_gathered is None and not self._gate.is_busy and not self._session.broker.is_full:
             granted, self._granted = self._granted, 0
             self._session.context.budget.give_back(granted)
 
@@ -94,6 +114,10 @@ class ClientSide:
     def _by_treatment(self, api: Api, version: int, correlation_id: int, size: int) -> Disposition:
         session = self._session
         match api.treatment:
+            case Treatment.JUDGE:
+                self._version = version
+                self._correlation_id = correlation_id
+                self._on_gathered = self._produce
             case Treatment.OPAQUE:
                 session.queue.add(Exchange(correlation_id))
                 return Disposition.STREAM
@@ -101,8 +125,6 @@ class ClientSide:
                 finish = partial(session.context.rewriter.rewrite, api.key, version)
                 session.queue.add(Exchange(correlation_id, finish))
                 return Disposition.STREAM
-            case Treatment.JUDGE:
-                self._on_gathered = partial(self._produce, api, version)
             case Treatment.NEGOTIATE:
                 self._on_gathered = partial(self._api_versions, api, version)
             case Treatment.WATCH:
@@ -137,10 +159,19 @@ class ClientSide:
 
     def _forward(self, frame: bytearray, exchange: Exchange) -> None:
         self._session.queue.add(exchange)
-        self._session.send_to_broker(frame_of(frame))
+        self._session.broker.write(frame_of(frame))
 
-    def _produce(self, api: Api, version: int, frame: bytearray) -> None:
-        self._gate.take(frame, self._header(api, version, frame))
+    def _produce(self, frame: bytearray) -> None:
+        """What follows a header's first bytes is nearly always what it was in the request before."""
+        version = self._version
+        header_version = _PRODUCE.request_header_version(version)
+        if header_version != self._header_version or not frame.startswith(self._header_rest, HEAD_BYTES):
+            header = self._header(_PRODUCE, version, frame)
+            self._header_version = header_version
+            self._header_rest = bytes(frame[HEAD_BYTES : header.body_at])
+            self._header_client_id = header.client_id
+        self._session.identity.client_id = self._header_client_id
+        self._gate.take(frame, version, self._correlation_id, HEAD_BYTES + len(self._header_rest))
 
     def _api_versions(self, api: Api, version: int, frame: bytearray) -> None:
         header = self._header(api, version, frame)

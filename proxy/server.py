@@ -3,7 +3,6 @@
 import asyncio
 import socket
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -12,12 +11,14 @@ import structlog
 
 from config.address import HostPort
 from config.model import Config
+from protocol.frame_pool import FramePool
 from proxy.addressing import AddressBook
 from proxy.admin import AdminServer, Health
 from proxy.build_info import SCAN_IS_COMPILED, VERSION
 from proxy.connection import new_shared_buffer
 from proxy.context import ProxyContext
 from proxy.discovery import Discovered, look_at_cluster
+from proxy.judging import Judges
 from proxy.listeners import BACKLOG, Acceptor, CannotListen, Listeners
 from proxy.log_starts import LogStarts
 from proxy.memory import GatherBudget
@@ -35,7 +36,6 @@ from validation.policies import limits_of, policies_of
 
 _SWEEP_SECONDS = 2.0
 _RETRY_SECONDS = 2.0
-_JUDGE_THREADS = 2
 
 
 class CannotStart(Exception):
@@ -52,7 +52,6 @@ class Server:
         self._log = structlog.get_logger("sluicegate")
         self.tally = Tally()
         self.health = Health()
-        self._judges = ThreadPoolExecutor(_JUDGE_THREADS, thread_name_prefix="judge")
         self._tasks: list[asyncio.Task[None]] = []
         self._admin: AdminServer | None = None
         self._listeners = Listeners(config.listen, self._accept)
@@ -130,7 +129,7 @@ class Server:
 
     async def _close(self) -> None:
         assert self._context is not None
-        self._judges.shutdown(wait=False, cancel_futures=True)
+        self._context.judges.close()
         self._context.log.flush()
         await asyncio.to_thread(self._context.observer.close)
         if self._admin is not None:
@@ -157,7 +156,6 @@ class Server:
             asked_names=self._asked_names,
             policies=policies,
             topic_settings=self._topic_settings,
-            judgement_limits=limits_of(config),
             rewriter=AnswerRewriter(self._book, names),
             names=names,
             log_starts=LogStarts(),
@@ -165,10 +163,11 @@ class Server:
             observer=observer,
             log=SessionLog(),
             tally=self.tally,
-            judges=self._judges,
+            judges=Judges(names.by_id, policies.of, limits_of(config), _now_ms),
             call_soon=asyncio.get_running_loop().call_soon_threadsafe,
             now_ms=_now_ms,
             read_buffer=new_shared_buffer(),
+            frames=FramePool(),
         )
 
     def _open_violations(self) -> ViolationSink | None:

@@ -17,7 +17,7 @@ from protocol.errors import SenderError
 from protocol.framing import FrameReader, frame_of
 from protocol.headers import CORRELATION_ID_BYTES, HEAD_BYTES
 from proxy.answer_side import BrokerSide
-from proxy.connection import Connection, Hold
+from proxy.connection import Connection, Hold, where_frames_start
 from proxy.context import ProxyContext
 from proxy.identity import ClientIdentity
 from proxy.in_flight import Exchange, InFlightQueue
@@ -53,11 +53,13 @@ class Session:
         self.identity = ClientIdentity("?")
         self._loop = asyncio.get_running_loop()
         limits = context.limits
+        self._max_in_flight = limits.max_in_flight
         self._requests = ClientSide(self)
         self._answers = BrokerSide(self)
-        client_reader = FrameReader(self._requests, HEAD_BYTES, limits.max_frame_bytes)
-        broker_reader = FrameReader(self._answers, CORRELATION_ID_BYTES, limits.max_frame_bytes)
-        self.client = Connection(self, client_reader, context.read_buffer)
+        client_reader = FrameReader(self._requests, HEAD_BYTES, limits.max_frame_bytes, context.frames)
+        broker_reader = FrameReader(self._answers, CORRELATION_ID_BYTES, limits.max_frame_bytes, context.frames)
+        self.frames_sent: list[bytearray] = []
+        self.client = Connection(self, client_reader, where_frames_start(context.read_buffer))
         self.broker = Connection(self, broker_reader, context.read_buffer)
         self._connecting: asyncio.Task[None] | None = None
         self._frame_timer: asyncio.TimerHandle | None = None
@@ -69,10 +71,6 @@ class Session:
         self.client.hold(Hold.CONNECTING)
 
     # -- what the sides use --------------------------------------------------------------------------------------
-
-    def send_to_broker(self, *parts: bytes | bytearray | memoryview) -> None:
-        """Bytes of a request, size prefix included."""
-        self.broker.write(*parts)
 
     def answer_in_turn(self, exchange: Exchange) -> None:
         """Queue an exchange that the proxy answers itself; nothing is read behind one that closes."""
@@ -135,15 +133,24 @@ class Session:
 
     def on_bytes_taken(self, connection: Connection) -> None:
         if connection is self.client:
-            self._watch_frame()
-            if len(self.queue) >= self.context.limits.max_in_flight:
-                self.client.hold(Hold.IN_FLIGHT)
+            if self._frame_timer is not None or connection.mid_frame:
+                self._watch_frame()
+            if len(self.queue) >= self._max_in_flight:
+                connection.hold(Hold.IN_FLIGHT)
             return
+        if self.frames_sent and connection.has_sent_all:
+            self._give_back_frames()
         self.flush_ready()
-        if len(self.queue) < self.context.limits.max_in_flight:
+        if len(self.queue) < self._max_in_flight:
             self.client.release(Hold.IN_FLIGHT)
         if self._draining:
             self._close_if_idle()
+
+    def _give_back_frames(self) -> None:
+        """The system has taken all that was forwarded: others may have the buffers it lay in."""
+        for frame in self.frames_sent:
+            self.context.frames.give_back(frame)
+        self.frames_sent.clear()
 
     def on_full(self, connection: Connection, full: bool) -> None:
         other = self.client if connection is self.broker else self.broker
@@ -201,7 +208,7 @@ class Session:
             self.broker.write_eof()
         elif self._requests.may_ask:
             self.queue.add(Exchange(LAST_CORRELATION_ID, self._last_answered))
-            self.send_to_broker(frame_of(last_question()))
+            self.broker.write(frame_of(last_question()))
         else:
             self.broker.close()
 

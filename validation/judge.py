@@ -7,17 +7,17 @@ One thing is left to the broker: inner offsets of a compressed batch that are no
 records anew where the topic's compression.type differs from the batch's codec, and fails where it does not.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from protocol.errors import ErrorCode
 from protocol.records import scan
 from protocol.records.codec import Codec
-from protocol.records.compression import Failure, decompress
+from protocol.records.compression import Decompressor, Failure
 from protocol.records.record_batch import HEADER_BYTES, CorruptBatch, RecordBatch, magic_at, next_batch_end
 from validation import wording
 from validation.legacy import check_stored_message, judge_message_set
 from validation.policy import JudgementLimits, TopicPolicy
-from validation.record_errors import RecordErrors
+from validation.record_errors import RecordErrors, what_to_look_for
 from validation.refusals import refuse_records
 from validation.structure import check_header, check_request_rules, check_stored_form
 from validation.timestamps import window_of
@@ -25,10 +25,10 @@ from validation.verdict import Accepted, Reason, Refused, Stage, Verdict
 
 _ONE_V2_BATCH_SINCE = 3
 _MAGIC_2 = 2
+_PLAIN = Codec.NONE.value
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(NamedTuple):
     """One partition's records as a Produce request of `version` carries them; `records` is None for null."""
 
     topic: str
@@ -37,7 +37,9 @@ class Submission:
     version: int
 
 
-def judge_partition(submission: Submission, policy: TopicPolicy, limits: JudgementLimits, now_ms: int) -> Verdict:
+def judge_partition(
+    submission: Submission, policy: TopicPolicy, limits: JudgementLimits, now_ms: int, decompressor: Decompressor
+) -> Verdict:
     """The verdict on one partition at `now_ms`."""
     records = submission.records if submission.records is not None else memoryview(b"")
     has_rules = submission.version >= _ONE_V2_BATCH_SINCE
@@ -49,7 +51,8 @@ def judge_partition(submission: Submission, policy: TopicPolicy, limits: Judgeme
     if refused is not None:
         return refused
     if first_end is None or magic_at(records, 0) < _MAGIC_2:
-        return judge_message_set(submission.topic, submission.partition, records, policy, limits, now_ms)
+        window = window_of(policy, now_ms)
+        return judge_message_set(submission.topic, submission.partition, records, policy, limits, window, decompressor)
     batch = check_stored_form(records, 0, first_end, policy)
     if isinstance(batch, Refused):
         return batch
@@ -57,7 +60,7 @@ def judge_partition(submission: Submission, policy: TopicPolicy, limits: Judgeme
         refused = _check_further_batches(records, first_end, policy)
         if refused is not None:
             return refused
-    return check_header(batch) or _judge_records(submission, records, batch, policy, limits, now_ms)
+    return check_header(batch) or _judge_records(submission, records, batch, policy, limits, now_ms, decompressor)
 
 
 def _check_further_batches(records: memoryview, start: int, policy: TopicPolicy) -> Refused | None:
@@ -83,28 +86,28 @@ def _judge_records(
     policy: TopicPolicy,
     limits: JudgementLimits,
     now_ms: int,
+    decompressor: Decompressor,
 ) -> Verdict:
-    codec = Codec(batch.codec_id)
+    framed = batch.codec_id == _PLAIN
     payload, start, end = records, batch.start + HEADER_BYTES, batch.end
     failure = None
-    if codec is not Codec.NONE:
+    if not framed:
         limit = limits.decompressed_limit(end - start)
-        plain = decompress(codec, records[start:end], limit)
+        plain = decompressor.decompress(Codec(batch.codec_id), records[start:end], limit)
         if plain.failure is Failure.OVER_LIMIT:
             text = wording.decompression_limit(submission.topic, submission.partition, limit)
             return Refused(ErrorCode.INVALID_RECORD, Reason.DECOMPRESSION_LIMIT, text, records=batch.record_count)
-        payload, start, end, failure = memoryview(plain.data), 0, len(plain.data), plain.failure
+        payload, start, end, failure = plain.data, 0, len(plain.data), plain.failure
 
     window = window_of(policy, now_ms)
-    errors = RecordErrors(submission.topic, submission.partition, batch, window)
     bounds = (0, 0, 0, 0) if window is None else window.as_scanned(batch.base_timestamp)
-    framed = codec is Codec.NONE
-    look_for = errors.look_for(policy.compacted)
+    look_for = what_to_look_for(batch, window, policy.compacted)
     outcome, read, latest, bad = scan.scan_records(payload, start, end, batch.record_count, framed, look_for, *bounds)
-    broken = _broken(outcome, failure)
+    broken = _broken(outcome, failure) if outcome != scan.WHOLE or failure is not None else None
     if broken is not None:
         return Refused(*broken, records=batch.record_count)
     if bad:
+        errors = RecordErrors(submission.topic, submission.partition, batch, window)
         return refuse_records([errors.describe(finding) for finding in bad], batch.record_count)
     ahead_ms = latest - window.before_max_ms if window is not None and look_for & scan.OUT_OF_WINDOW else 0
     return Accepted(read, ahead_ms)

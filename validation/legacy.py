@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 from protocol.errors import ErrorCode
 from protocol.records.codec import Codec
-from protocol.records.compression import Failure, decompress
+from protocol.records.compression import Decompressor, Failure
 from protocol.records.message_set import BrokenMessage, Message, inner_messages, is_valid_message, read_message
 from protocol.records.record_batch import CorruptBatch, next_batch_end
 from validation import wording
 from validation.policy import JudgementLimits, TopicPolicy
 from validation.refusals import refuse_records
-from validation.timestamps import NO_TIMESTAMP, TimeWindow, window_of
+from validation.timestamps import NO_TIMESTAMP, TimeWindow
 from validation.verdict import Accepted, BadRecord, Reason, Refused, Verdict
 
 
@@ -32,10 +32,11 @@ def judge_message_set(
     records: memoryview,
     policy: TopicPolicy,
     limits: JudgementLimits,
-    now_ms: int,
+    window: TimeWindow | None,
+    decompressor: Decompressor,
 ) -> Verdict:
-    """The verdict on a set of magic 0 and 1 messages at `now_ms`."""
-    judge = _MessageSetJudge(topic, partition, policy, limits, window_of(policy, now_ms))
+    """The verdict on a set of magic 0 and 1 messages; `window` is None where the broker sets the time itself."""
+    judge = _MessageSetJudge(topic, partition, policy, limits, window, decompressor)
     try:
         return judge.judge(records)
     except _Refusal as refusal:
@@ -63,12 +64,14 @@ class _MessageSetJudge:
         policy: TopicPolicy,
         limits: JudgementLimits,
         window: TimeWindow | None,
+        decompressor: Decompressor,
     ) -> None:
         self._topic = topic
         self._partition = partition
         self._policy = policy
         self._limits = limits
         self._window = window
+        self._decompressor = decompressor
         self._latest = 0
 
     def judge(self, records: memoryview) -> Verdict:
@@ -119,13 +122,13 @@ class _MessageSetJudge:
         if wrapper.value is None:
             raise BrokenMessage("a compressed message without a value")
         limit = self._limits.decompressed_limit(len(wrapper.value))
-        plain = decompress(Codec(wrapper.codec_id), wrapper.value, limit, wrapper.magic)
+        plain = self._decompressor.decompress(Codec(wrapper.codec_id), wrapper.value, limit, wrapper.magic)
         if plain.failure is Failure.OVER_LIMIT:
             text = wording.decompression_limit(self._topic, self._partition, limit)
             raise _Refusal(Refused(ErrorCode.INVALID_RECORD, Reason.DECOMPRESSION_LIMIT, text))
         if plain.failure is Failure.DAMAGED:
             raise _Refusal(Refused(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.DAMAGED_PAYLOAD))
-        inner = inner_messages(memoryview(plain.data))
+        inner = inner_messages(plain.data)
         if not inner:
             raise BrokenMessage("a compressed message without inner messages")
         return inner

@@ -76,4 +76,5 @@ def _policy(keys: TopicKeys, defaults: TopicKeys) -> TopicPolicy:
         bound_or_difference(given("after_max_ms"), difference),
         "compact" in str(cleanup).replace(" ", "").split(","),
         given("max_message_bytes"),
+        (given("checks") or "all") == "all",
     )

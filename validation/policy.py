@@ -17,6 +17,7 @@ class TimestampType(Enum):
 class TopicPolicy:
     """What a topic accepts.
 
+    `checked`: whether anything is judged at all.
     `before_max_ms`, `after_max_ms`: how far a record's time may lie behind or ahead of the broker's, inclusive, in
     ms (KIP-937). `compacted`: records need a key. `max_message_bytes`: largest batch, None where only the broker
     knows. They mean what Kafka's message.timestamp.*, cleanup.policy and max.message.bytes mean.
@@ -27,6 +28,7 @@ class TopicPolicy:
     after_max_ms: int = LONG_MAX
     compacted: bool = False
     max_message_bytes: int | None = None
+    checked: bool = True
 
 
 def bound_or_difference(bound: int | None, difference: int | None) -> int:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from protocol.errors import ErrorCode
 from protocol.produce_request import ProduceRequest
-from protocol.records.record_batch import TRANSACTIONAL, CorruptBatch, attributes_low_byte, magic_at, next_batch_end
+from protocol.records.compression import Decompressor
+from protocol.records.record_batch import CorruptBatch, opens_transactional
 from validation.judge import Submission, judge_partition
 from validation.policy import JudgementLimits, TopicPolicy
 from validation.verdict import Accepted, Reason, Refused, Stage, Verdict
@@ -17,7 +18,6 @@ from validation.verdict import Accepted, Reason, Refused, Stage, Verdict
 Place = tuple[int, int]
 """A partition's place in a request: (topic position, partition position)."""
 
-_MAGIC_2 = 2
 _VALID_ACKS = frozenset({-1, 0, 1})
 
 
@@ -25,12 +25,14 @@ _VALID_ACKS = frozenset({-1, 0, 1})
 class JudgedRequest:
     """The verdicts on one request. `accepted` and `refused` together hold every partition that was judged.
 
-    `refused_at_ms`: the time that a refused partition was judged at, which its bounds are counted from.
+    `refused_at_ms`: the time that a refused partition was judged at, which its bounds are counted from. `unchecked`:
+    how many partitions were left unjudged because their topic's policy says so.
     """
 
     accepted: dict[Place, Accepted] = field(default_factory=dict)
     refused: dict[Place, Refused] = field(default_factory=dict)
     refused_at_ms: dict[Place, int] = field(default_factory=dict)
+    unchecked: int = 0
 
 
 def judge_request(
@@ -39,6 +41,7 @@ def judge_request(
     policy_of: Callable[[str], TopicPolicy],
     limits: JudgementLimits,
     now_ms: Callable[[], int],
+    decompressor: Decompressor,
 ) -> JudgedRequest:
     """Judge every partition. `names` resolves topic ids; `now_ms` is read once a partition.
 
@@ -50,16 +53,20 @@ def judge_request(
         return judged
     for t, topic in enumerate(request.topics):
         name = topic.name if topic.name is not None else names.get(topic.topic_id or b"")
+        policy = policy_of(name) if name is not None else None
         for p, partition in enumerate(topic.partitions):
             verdict: Verdict
             now = now_ms()
             if whole is not None:
                 verdict = whole
-            elif name is None:
+            elif name is None or policy is None:
                 verdict = Refused(ErrorCode.UNKNOWN_TOPIC_ID, Reason.UNKNOWN_TOPIC_ID, stage=Stage.PARTITION)
+            elif not policy.checked:
+                judged.unchecked += 1
+                continue
             else:
                 submission = Submission(name, partition.index, request.records(t, p), request.version)
-                verdict = judge_partition(submission, policy_of(name), limits, now)
+                verdict = judge_partition(submission, policy, limits, now, decompressor)
             if isinstance(verdict, Refused):
                 judged.refused[t, p] = verdict
                 judged.refused_at_ms[t, p] = now
@@ -70,18 +77,12 @@ def judge_request(
 
 def _whole_request(request: ProduceRequest) -> Refused | None:
     """A size or magic that cannot be: a broker looks at first batches, up to a transactional one, before all else."""
-    places = ((t, p) for t, topic in enumerate(request.topics) for p in range(len(topic.partitions)))
     try:
-        for place in places:
-            if _opens_transactional(request.records(*place)):
-                break
+        for t, topic in enumerate(request.topics):
+            for p in range(len(topic.partitions)):
+                records = request.records(t, p)
+                if records is not None and opens_transactional(records):
+                    return None
     except CorruptBatch as error:
         return Refused(error.code, Reason.MAGIC, str(error), stage=Stage.REQUEST)
     return None
-
-
-def _opens_transactional(records: memoryview | None) -> bool:
-    """Whether the first batch is a transactional one. Raises CorruptBatch."""
-    if records is None or next_batch_end(records, 0) is None or magic_at(records, 0) != _MAGIC_2:
-        return False
-    return bool(attributes_low_byte(records, 0) & TRANSACTIONAL)

@@ -22,14 +22,10 @@ class RecordErrors:
     batch: RecordBatch
     window: TimeWindow | None
 
-    def time_of_all(self) -> int | None:
-        """The one time of every record when the batch claims LogAppendTime: the header's maximum."""
-        return self.batch.max_timestamp if self.batch.is_log_append_time else None
-
     def describe(self, finding: Finding) -> BadRecord:
         """The refused record behind a finding."""
         index, reason, delta, offset_delta, key_size, value_size = finding
-        claimed = self.time_of_all()
+        claimed = _time_of_all(self.batch)
         timestamp = claimed if claimed is not None else as_long(self.batch.base_timestamp + delta)
         offset = self.batch.base_offset + offset_delta
         if reason == scan.NULL_KEY:
@@ -43,12 +39,18 @@ class RecordErrors:
         text = wording.log_append_time_claimed(render(offset, timestamp, key_size, value_size))
         return BadRecord(index, timestamp, Reason.TIMESTAMP_TYPE, text)
 
-    def look_for(self, compacted: bool) -> int:
-        """What the scan has to look for in this batch."""
-        keys = scan.NULL_KEY if compacted else 0
-        claimed = self.time_of_all()
-        if claimed is None:
-            return keys | (scan.OUT_OF_WINDOW if self.window is not None else 0)
-        if self.window is None or claimed == NO_TIMESTAMP or self.window.breach(claimed) is not None:
-            return keys | scan.EVERY_RECORD
-        return keys
+
+def what_to_look_for(batch: RecordBatch, window: TimeWindow | None, compacted: bool) -> int:
+    """What the scan has to look for in a batch. `window` is None where the broker sets the time itself."""
+    keys = scan.NULL_KEY if compacted else 0
+    claimed = _time_of_all(batch)
+    if claimed is None:
+        return keys | (scan.OUT_OF_WINDOW if window is not None else 0)
+    if window is None or claimed == NO_TIMESTAMP or window.breach(claimed) is not None:
+        return keys | scan.EVERY_RECORD
+    return keys
+
+
+def _time_of_all(batch: RecordBatch) -> int | None:
+    """The one time of every record when the batch claims LogAppendTime: the header's maximum."""
+    return batch.max_timestamp if batch.is_log_append_time else None

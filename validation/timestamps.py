@@ -1,6 +1,6 @@
 """Time bounds as a broker computes them (KIP-937): int64 milliseconds that wrap as Java's long does."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from validation.policy import TimestampType, TopicPolicy
 from validation.verdict import Reason
@@ -15,8 +15,7 @@ def as_long(value: int) -> int:
     return ((value + _SIGN) & _U64) - _SIGN
 
 
-@dataclass(frozen=True, slots=True)
-class TimeWindow:
+class TimeWindow(NamedTuple):
     """What a partition accepts at one moment; `now_ms` is read once for all records of a partition."""
 
     now_ms: int

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
+from typing import NamedTuple
 
 from protocol.errors import ErrorCode
 
@@ -49,8 +50,7 @@ class BadRecord:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(NamedTuple):
     """The records are good. `ahead_ms`: how far the latest is ahead of the broker's time (negative: behind)."""
 
     records: int

@@ -8,7 +8,6 @@ The CRC32C covers everything from the attributes on. `max_timestamp`, `record_co
 client's claims; only the records count.
 """
 
-from dataclasses import dataclass
 from struct import Struct
 
 from crc32c import crc32c
@@ -16,7 +15,6 @@ from crc32c import crc32c
 from protocol.errors import ErrorCode, SenderError
 
 HEADER = Struct(">qiibIhiqqqhii")
-_SIZE = Struct(">i")
 
 HEADER_BYTES = HEADER.size  # 61
 LOG_OVERHEAD_BYTES = 12
@@ -43,25 +41,42 @@ class CorruptBatch(SenderError):
         self.code = code
 
 
-@dataclass(frozen=True, slots=True)
 class RecordBatch:
     """A batch's header fields; `start` and `end` are its place in the buffer (bytes), timestamps are in ms."""
 
-    start: int
-    end: int
-    base_offset: int
-    batch_length: int
-    partition_leader_epoch: int
-    magic: int
-    crc: int
-    attributes: int
-    last_offset_delta: int
-    base_timestamp: int
-    max_timestamp: int
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
-    record_count: int
+    def __init__(
+        self,
+        start: int,
+        end: int,
+        base_offset: int,
+        batch_length: int,
+        partition_leader_epoch: int,
+        magic: int,
+        crc: int,
+        attributes: int,
+        last_offset_delta: int,
+        base_timestamp: int,
+        max_timestamp: int,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        record_count: int,
+    ) -> None:
+        self.start = start
+        self.end = end
+        self.base_offset = base_offset
+        self.batch_length = batch_length
+        self.partition_leader_epoch = partition_leader_epoch
+        self.magic = magic
+        self.crc = crc
+        self.attributes = attributes
+        self.last_offset_delta = last_offset_delta
+        self.base_timestamp = base_timestamp
+        self.max_timestamp = max_timestamp
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.base_sequence = base_sequence
+        self.record_count = record_count
 
     @property
     def codec_id(self) -> int:
@@ -103,7 +118,7 @@ def next_batch_end(data: memoryview, start: int) -> int | None:
     left = len(data) - start
     if left < LOG_OVERHEAD_BYTES:
         return None
-    (length,) = _SIZE.unpack_from(data, start + _SIZE_AT)
+    length = _int32(data, start + _SIZE_AT)
     if length < MIN_BATCH_LENGTH:
         raise CorruptBatch(f"Record size {length} is less than the minimum record overhead ({MIN_BATCH_LENGTH})")
     if left < HEADER_UP_TO_MAGIC_BYTES:
@@ -127,9 +142,21 @@ def attributes_low_byte(data: memoryview, start: int) -> int:
     return data[start + _CRC_COVERS_FROM + 1]
 
 
+def opens_transactional(data: memoryview) -> bool:
+    """Whether the first batch is a transactional one of magic 2. Raises CorruptBatch as `next_batch_end` does."""
+    if next_batch_end(data, 0) is None or data[_MAGIC_AT] != 2:
+        return False
+    return data[_CRC_COVERS_FROM + 1] & TRANSACTIONAL != 0
+
+
 def read_record_batch(data: memoryview, start: int, end: int) -> RecordBatch:
     """Unpack the header at `start`; the batch ends at `end` and is at least HEADER_BYTES long."""
     return RecordBatch(start, end, *HEADER.unpack_from(data, start))
+
+
+def _int32(data: memoryview, at: int) -> int:
+    value = data[at] << 24 | data[at + 1] << 16 | data[at + 2] << 8 | data[at + 3]
+    return value - 0x1_0000_0000 if value > 0x7FFF_FFFF else value
 
 
 def has_valid_crc(data: memoryview, batch: RecordBatch) -> bool:

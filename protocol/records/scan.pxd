@@ -4,6 +4,8 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 cdef uint64_t _U32
 cdef uint64_t _U64
+cdef Py_ssize_t _ROOM_BEFORE_KEY
+cdef Py_ssize_t _ROOM_BEFORE_VALUE
 
 
 @cython.final
@@ -24,7 +26,17 @@ cdef class Cursor:
 
 
 @cython.locals(
-    cursor=Cursor, latest=uint64_t, index=Py_ssize_t, record_length=int64_t, body=Py_ssize_t, delta=uint64_t,
+    taken=Py_ssize_t, at=Py_ssize_t, body=Py_ssize_t, byte=uint64_t, length=uint64_t, size=uint64_t, delta=uint64_t,
+    ahead=uint64_t, shift=int,
+)
+cdef (Py_ssize_t, Py_ssize_t, uint64_t) _ordinary_run(
+    const uint8_t[::1] data, Py_ssize_t position, Py_ssize_t end, Py_ssize_t most, bint framed, bint needs_keys,
+    uint64_t earliest_delta, uint64_t window, uint64_t exempt_delta, uint64_t latest,
+) noexcept
+
+
+@cython.locals(
+    cursor=Cursor, taken=Py_ssize_t, ordinary_window=uint64_t, latest=uint64_t, index=Py_ssize_t, record_length=int64_t, body=Py_ssize_t, delta=uint64_t,
     offset_delta=int64_t, key_size=int64_t, value_size=int64_t, header_count=int64_t, name_size=int64_t,
     ahead=uint64_t, reason=int, bad=list, check_keys=bint, check_times=bint,
     take_all=bint, stands=bint,

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.errors import FrameSizeError
+from protocol.frame_pool import FramePool
 from protocol.framing import Disposition, FrameReader, frame_of
 
 HEAD_BYTES = 8
@@ -53,7 +54,7 @@ frames = st.lists(
 @given(frames, st.lists(st.integers(1, 40)))
 def test_frames_come_out_whole_however_the_stream_is_cut(payloads: list[bytes], cuts: list[int]) -> None:
     recorder = Recorder()
-    reader = FrameReader(recorder, HEAD_BYTES, 100)
+    reader = FrameReader(recorder, HEAD_BYTES, 100, FramePool())
     stream = b"".join(map(frame_of, payloads))
     while stream:
         size = cuts.pop() if cuts else len(stream)
@@ -70,7 +71,7 @@ def test_a_gathered_frame_larger_than_its_first_buffer_comes_out_whole() -> None
     recorder = Recorder()
     payload = b"G" + bytes(range(256)) * 12_000
 
-    feed(FrameReader(recorder, HEAD_BYTES, 10_000_000), frame_of(payload) + frame_of(b"S"))
+    feed(FrameReader(recorder, HEAD_BYTES, 10_000_000, FramePool()), frame_of(payload) + frame_of(b"S"))
 
     assert recorder.gathered == [payload]
     assert recorder.streamed == frame_of(b"S")
@@ -78,7 +79,7 @@ def test_a_gathered_frame_larger_than_its_first_buffer_comes_out_whole() -> None
 
 def test_a_suspended_reader_stops_behind_the_frame() -> None:
     recorder = Recorder()
-    reader = FrameReader(recorder, HEAD_BYTES, 100)
+    reader = FrameReader(recorder, HEAD_BYTES, 100, FramePool())
     first, second = frame_of(b"Gfirst-frame"), frame_of(b"Gsecond-frame")
     recorder.on_frame = lambda frame: (recorder.gathered.append(bytes(frame)), setattr(reader, "suspended", True))  # type: ignore[method-assign]
 
@@ -90,7 +91,7 @@ def test_a_suspended_reader_stops_behind_the_frame() -> None:
 
 @pytest.mark.parametrize("size", [-1, -(2**31), 101, 2**31 - 1])
 def test_a_size_out_of_bounds_is_refused_with_its_first_bytes(size: int) -> None:
-    reader = FrameReader(Recorder(), HEAD_BYTES, 100)
+    reader = FrameReader(Recorder(), HEAD_BYTES, 100, FramePool())
 
     with pytest.raises(FrameSizeError) as caught:
         reader.receive(memoryview(struct.pack(">i", size) + b"something"))
@@ -100,7 +101,7 @@ def test_a_size_out_of_bounds_is_refused_with_its_first_bytes(size: int) -> None
 
 
 def test_a_large_claim_costs_no_memory_before_bytes_arrive() -> None:
-    reader = FrameReader(Recorder(), HEAD_BYTES, 2**31 - 1)
+    reader = FrameReader(Recorder(), HEAD_BYTES, 2**31 - 1, FramePool())
 
     reader.receive(memoryview(struct.pack(">i", 2**31 - 1) + b"Gxxxxxxx"))
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.errors import SenderError
+from protocol.frame_pool import FramePool
 from protocol.framing import Disposition, FrameReader, frame_of
 from proxy.connection import Connection, Hold, new_shared_buffer
 
@@ -70,7 +71,7 @@ class Owner:
 
 def connected() -> tuple[Owner, Connection, FakeTransport]:
     owner, transport = Owner(), FakeTransport()
-    connection = Connection(owner, FrameReader(owner, 8, 10_000), new_shared_buffer())
+    connection = Connection(owner, FrameReader(owner, 8, 10_000, FramePool()), new_shared_buffer())
     owner.connection = connection
     connection.connection_made(transport)
     return owner, connection, transport

@@ -11,6 +11,7 @@ import pytest
 from tests.oracle import kafka_java
 from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
 from tests.wire.batches import CODECS, GZIP, NONE, Rec, batch, compress, record
+from protocol.records.compression import Decompressor
 from validation.judge import Submission, judge_partition
 from validation.policy import LONG_MAX, JudgementLimits, TimestampType, TopicPolicy
 from validation.verdict import Accepted
@@ -113,7 +114,7 @@ def damaged_compression(chance: random.Random, count: int) -> Iterator[Case]:
 
 def ours(case: Case) -> str:
     submission = Submission("t", 0, memoryview(case.data), version=13)
-    verdict = judge_partition(submission, case.policy, JudgementLimits(), NOW)
+    verdict = judge_partition(submission, case.policy, JudgementLimits(), NOW, Decompressor())
     if isinstance(verdict, Accepted):
         return ACCEPTED
     errors = "".join(f"\t{bad.index}={bad.message}" for bad in verdict.bad_records)

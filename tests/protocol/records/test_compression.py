@@ -7,12 +7,16 @@ import pytest
 import zstandard
 
 from protocol.records.codec import Codec
-from protocol.records.compression import Failure, decompress
+from protocol.records.compression import Decompressed, Decompressor, Failure
 from protocol.records.zstd_frames import zstd_ends_whole
 from tests.wire.batches import CODECS, NONE, XERIAL, compress
 
 PLAIN = os.urandom(2000) + bytes(3_000_000)
 NAMES = [name for name, codec in CODECS.items() if codec != NONE]
+
+
+def decompress(codec: Codec, data: memoryview, limit: int) -> Decompressed:
+    return Decompressor().decompress(codec, data, limit)
 
 
 def packed(name: str, data: bytes = PLAIN) -> tuple[Codec, memoryview]:

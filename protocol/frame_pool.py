@@ -1,0 +1,46 @@
+"""Buffers for gathered frames, used again: making and clearing one for each large frame costs more than reading it.
+
+Kept by size class (powers of two), so that a buffer seldom has to grow for its next frame; what is kept is bounded, and
+it is only memory that some frame has really filled.
+"""
+
+_SMALLEST_POOLED = 16 * 1024
+_LARGEST_POOLED = 4 << 20
+_LARGEST_AT_ONCE = 1 << 20
+_MOST_KEPT_BYTES = 8 << 20
+
+
+class FramePool:
+    """One for each event loop."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, list[bytearray]] = {}
+        self._kept_bytes = 0
+
+    def take(self, size: int) -> bytearray:
+        """A buffer for a frame that claims `size` bytes: as long as that, or shorter where only a claim stands for it.
+
+        Its contents are whatever they are.
+        """
+        kept = self._kept.get(size.bit_length())
+        if kept:
+            buffer = kept.pop()
+            self._kept_bytes -= len(buffer)
+            if len(buffer) > size:
+                del buffer[size:]
+            else:
+                buffer.extend(bytes(size - len(buffer)))
+            return buffer
+        return bytearray(min(size, _LARGEST_AT_ONCE))
+
+    def give_back(self, buffer: bytearray) -> None:
+        """A frame that nobody will look at any more."""
+        size = len(buffer)
+        if not _SMALLEST_POOLED <= size <= _LARGEST_POOLED or self._kept_bytes + size > _MOST_KEPT_BYTES:
+            return
+        try:
+            del buffer[-1:]  # cannot be done while somebody still has a view of it
+        except BufferError:
+            return
+        self._kept.setdefault(size.bit_length(), []).append(buffer)
+        self._kept_bytes += size - 1

@@ -1,0 +1,44 @@
+# The types that Cython compiles framing.py with; the file itself stays plain Python.
+cimport cython
+
+cdef Py_ssize_t _SIZE_BYTES
+
+
+cdef class FrameReader:
+    cdef public bint suspended
+    cdef object _handler
+    cdef object _pool
+    cdef Py_ssize_t _prefix_bytes
+    cdef Py_ssize_t _max_frame_bytes
+    cdef bytes _prefix
+    cdef Py_ssize_t _size
+    cdef Py_ssize_t _pass_left
+    cdef bytearray _frame
+    cdef Py_ssize_t _filled
+
+    @cython.locals(position=Py_ssize_t, end=Py_ssize_t, count=Py_ssize_t)
+    cpdef Py_ssize_t receive(self, object data) except -1
+
+    cpdef gathering_view(self)
+
+    cpdef gathered(self, Py_ssize_t count)
+
+    @cython.locals(size=Py_ssize_t, start=Py_ssize_t, head=bytes)
+    cdef Py_ssize_t _begin(self, object data, Py_ssize_t position, Py_ssize_t end) except -1
+
+    @cython.locals(have=Py_ssize_t, want=Py_ssize_t, count=Py_ssize_t)
+    cdef Py_ssize_t _collect_prefix(self, object data, Py_ssize_t position, Py_ssize_t end) except -1
+
+    cdef _prefix_is_there(self)
+
+    cdef Py_ssize_t _checked_size(self, Py_ssize_t size, object prefix) except -1
+
+    cdef _start_gathering(self, bytes head)
+
+    cdef _grow(self)
+
+    @cython.locals(count=Py_ssize_t)
+    cdef Py_ssize_t _fill(self, object data, Py_ssize_t position, Py_ssize_t end) except -1
+
+    @cython.locals(frame=bytearray)
+    cdef _finish_frame_if_full(self)
