@@ -21,6 +21,17 @@ COMPILED = [
     "protocol/produce_response.py",
     "protocol/records/record_batch.py",
     "protocol/records/scan.py",
+    "proxy/answer_side.py",
+    "proxy/connection.py",
+    "proxy/in_flight.py",
+    "proxy/produce_gate.py",
+    "proxy/request_side.py",
+    "proxy/session.py",
+    "validation/judge.py",
+    "validation/produce.py",
+    "validation/record_errors.py",
+    "validation/structure.py",
+    "validation/timestamps.py",
 ]
 
 extensions = cythonize(

@@ -31,7 +31,7 @@ cdef class FrameReader:
 
     cdef _prefix_is_there(self)
 
-    cdef Py_ssize_t _checked_size(self, Py_ssize_t size, object prefix) except -1
+    cdef _refuse(self, Py_ssize_t size, object prefix)
 
     cdef _start_gathering(self, bytes head)
 

@@ -103,9 +103,11 @@ class FrameReader:
 
     def _begin(self, data: memoryview, position: int, end: int) -> int:
         """A frame whose size and head are there; one that is to be gathered and is there whole is taken at once."""
-        size = self._checked_size(_SIZE.unpack_from(data, position)[0], data[position : position + _SIZE_BYTES])
-        self._size = size
         start = position + _SIZE_BYTES
+        size: int = _SIZE.unpack_from(data, position)[0]
+        if size < 0 or size > self._max_frame_bytes:
+            self._refuse(size, data[position:start])
+        self._size = size
         head = bytes(data[start : start + min(size, self._prefix_bytes - _SIZE_BYTES)])
         if self._handler.on_head(size, head) is not _GATHER:
             self._pass_left = _SIZE_BYTES + size
@@ -127,7 +129,9 @@ class FrameReader:
         position += count
         have += count
         if have == SIZE_BYTES:
-            self._size = self._checked_size(_SIZE.unpack(self._prefix)[0], self._prefix)
+            self._size = _SIZE.unpack(self._prefix)[0]
+            if self._size < 0 or self._size > self._max_frame_bytes:
+                self._refuse(self._size, self._prefix)
         if have >= SIZE_BYTES and have == min(self._prefix_bytes, SIZE_BYTES + self._size):
             self._prefix_is_there()
         return position
@@ -142,13 +146,11 @@ class FrameReader:
             self._pass_left = self._size - len(head)
             self._handler.on_pass(memoryview(prefix))
 
-    def _checked_size(self, size: int, prefix: bytes | memoryview) -> int:
+    def _refuse(self, size: int, prefix: bytes | memoryview) -> None:
+        reason = f"a frame claims {size} bytes, more than the {self._max_frame_bytes} allowed"
         if size < 0:
-            raise FrameSizeError(f"a frame claims a negative size ({size})", size, bytes(prefix))
-        if size > self._max_frame_bytes:
-            reason = f"a frame claims {size} bytes, more than the {self._max_frame_bytes} allowed"
-            raise FrameSizeError(reason, size, bytes(prefix))
-        return size
+            reason = f"a frame claims a negative size ({size})"
+        raise FrameSizeError(reason, size, bytes(prefix))
 
     def _start_gathering(self, head: bytes) -> None:
         self._frame = self._pool.take(self._size)

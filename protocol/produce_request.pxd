@@ -6,6 +6,8 @@ cdef Py_ssize_t _UUID_BYTES
 cdef Py_ssize_t _INT16_BYTES
 cdef Py_ssize_t _INT32_BYTES
 cdef int _MAX_VARINT_SHIFT
+cdef int64_t _SIGN_16
+cdef int64_t _SIGN_32
 
 
 cdef class PartitionData:
@@ -27,6 +29,10 @@ cdef class ProduceRequest:
     cdef readonly str transactional_id
     cdef readonly int acks
     cdef readonly list topics
+    cdef object _view
+
+    @cython.locals(found=TopicData, data=PartitionData)
+    cpdef records(self, Py_ssize_t topic, Py_ssize_t partition)
 
 
 cdef class _Walk:
@@ -67,3 +73,6 @@ cdef class _Walk:
 
     @cython.locals(left=int64_t, size=int64_t)
     cdef int skip_tags(self) except -1
+
+
+cpdef ProduceRequest walk_produce_request(bytearray frame, int version, Py_ssize_t body_at)

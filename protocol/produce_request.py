@@ -16,6 +16,9 @@ _UUID_BYTES = 16
 _INT16_BYTES = 2
 _INT32_BYTES = 4
 _MAX_VARINT_SHIFT = 28
+# Named, because Cython takes a literal this large for an object.
+_SIGN_16 = 0x8000
+_SIGN_32 = 0x8000_0000
 
 FLEXIBLE_SINCE = 9
 TRANSACTIONAL_ID_SINCE = 3
@@ -55,15 +58,17 @@ class ProduceRequest:
         self.transactional_id = transactional_id
         self.acks = acks
         self.topics = topics
+        self._view = memoryview(frame)
 
     def records(self, topic: int, partition: int) -> memoryview | None:
         """The records of a partition, by its place in the request; None where they are null."""
-        data = self.topics[topic].partitions[partition]
-        return None if data.records_at < 0 else memoryview(self.frame)[data.records_at : data.records_end]
+        found = self.topics[topic]
+        data = found.partitions[partition]
+        return None if data.records_at < 0 else self._view[data.records_at : data.records_end]
 
     def with_records(self, replacements: Mapping[tuple[int, int], bytes]) -> list[bytes | memoryview]:
         """The request's parts with other records at some places (topic position, partition position)."""
-        view = memoryview(self.frame)
+        view = self._view
         parts: list[bytes | memoryview] = []
         copied_to = 0
         for (t, p), records in sorted(replacements.items()):
@@ -140,14 +145,14 @@ class _Walk:
         self.need(_INT16_BYTES)
         value = self.frame[self.position] << 8 | self.frame[self.position + 1]
         self.position += _INT16_BYTES
-        return value - 0x1_0000 if value > 0x7FFF else value
+        return (value ^ _SIGN_16) - _SIGN_16
 
     def int32(self) -> int:
         self.need(_INT32_BYTES)
         at = self.position
         value = self.frame[at] << 24 | self.frame[at + 1] << 16 | self.frame[at + 2] << 8 | self.frame[at + 3]
         self.position += _INT32_BYTES
-        return value - 0x1_0000_0000 if value > 0x7FFF_FFFF else value
+        return (value ^ _SIGN_32) - _SIGN_32
 
     def unsigned_varint(self) -> int:
         value = 0

@@ -13,6 +13,9 @@ cdef Py_ssize_t _INT16_BYTES
 cdef Py_ssize_t _INT32_BYTES
 cdef Py_ssize_t _INT64_BYTES
 cdef int _MAX_VARINT_SHIFT
+cdef int64_t _SIGN_16
+cdef int64_t _SIGN_32
+cdef int64_t _LOW_32
 cdef int64_t _NO_OFFSET
 
 

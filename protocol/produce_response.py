@@ -21,6 +21,10 @@ _INT16_BYTES = 2
 _INT32_BYTES = 4
 _INT64_BYTES = 8
 _MAX_VARINT_SHIFT = 28
+# Named, because Cython takes a literal this large for an object.
+_SIGN_16 = 0x8000
+_SIGN_32 = 0x8000_0000
+_LOW_32 = 0xFFFF_FFFF
 
 _APPEND_TIME_SINCE = 2
 _LOG_START_SINCE = 5
@@ -203,18 +207,18 @@ class _Walk:
         at = self.position
         self.skip(_INT16_BYTES)
         value = self.data[at] << 8 | self.data[at + 1]
-        return value - 0x1_0000 if value > 0x7FFF else value
+        return (value ^ _SIGN_16) - _SIGN_16
 
     def int32(self) -> int:
         at = self.position
         self.skip(_INT32_BYTES)
         value = self.data[at] << 24 | self.data[at + 1] << 16 | self.data[at + 2] << 8 | self.data[at + 3]
-        return value - 0x1_0000_0000 if value > 0x7FFF_FFFF else value
+        return (value ^ _SIGN_32) - _SIGN_32
 
     def int64(self) -> int:
         high = self.int32()
-        low = self.int32() & 0xFFFF_FFFF
-        return high * 0x1_0000_0000 + low
+        low = self.int32() & _LOW_32
+        return high << 32 | low
 
     def skip_string(self) -> None:
         length = self.length(_INT16_BYTES)

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 class BrokerSide:
     """Answers that need nothing pass as they come; the others are gathered and finished."""
 
-    __slots__ = ("_finish", "_session")
-
     def __init__(self, session: "Session") -> None:
         self._session = session
         self._finish: Finish | None = None

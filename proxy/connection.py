@@ -55,26 +55,11 @@ class ConnectionOwner(Protocol):
         """Its write buffer has filled, or has drained again."""
 
 
-class Connection(asyncio.BufferedProtocol):
-    """See the module. `reader` may be replaced by its owner only before the first byte."""
+class Connection:
+    """See the module. It is what asyncio calls a BufferedProtocol, without being a subclass, so that it can be compiled.
 
-    __slots__ = (
-        "_backlog",
-        "_eof",
-        "_eof_told",
-        "_holds",
-        "_into_frame",
-        "_owner",
-        "_paused",
-        "_reader",
-        "_shared",
-        "_taking",
-        "_transport",
-        "closed",
-        "is_full",
-        "peer",
-        "tls",
-    )
+    Uvloop goes by the methods.
+    """
 
     def __init__(self, owner: ConnectionOwner, reader: FrameReader, shared_buffer: memoryview) -> None:
         """`shared_buffer` is what is read into while no frame is being gathered."""
@@ -154,7 +139,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def release(self, reason: Hold) -> None:
         """Undo `hold(reason)`; when nothing holds any more, the backlog is taken and reading goes on."""
-        if self._holds is None or reason not in self._holds:
+        if not self._holds or reason not in self._holds:
             return
         self._holds.discard(reason)
         if self._holds or self.closed:

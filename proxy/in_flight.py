@@ -6,28 +6,29 @@ an Exchange that has its answer already and waits for its turn.
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 
 Finish = Callable[[bytearray], "bytes | bytearray | None"]
 """Turns a broker's answer (a frame without its size) into what the client gets; None: the client gets nothing."""
 
 
-@dataclass(slots=True)
 class Exchange:
     """One request under way. `finish` None: the answer passes as it comes. `answer`: the proxy's own answer.
 
-    `correlation_id` is None for raw SASL tokens, which have none. `closes`: close the connection at this turn.
+    `correlation_id` is None for raw SASL tokens, which have none. `closes`: close the connection at this turn. One
+    with `answer` or `closes` waits for nothing but its turn.
     """
 
-    correlation_id: int | None = None
-    finish: Finish | None = None
-    answer: bytes | None = None
-    closes: bool = False
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether it waits for nothing but its turn."""
-        return self.answer is not None or self.closes
+    def __init__(
+        self,
+        correlation_id: int | None = None,
+        finish: Finish | None = None,
+        answer: bytes | None = None,
+        closes: bool = False,
+    ) -> None:
+        self.correlation_id = correlation_id
+        self.finish = finish
+        self.answer = answer
+        self.closes = closes
 
 
 class InFlightQueue:
@@ -45,12 +46,18 @@ class InFlightQueue:
 
     def pop_awaited(self) -> Exchange | None:
         """The exchange that a broker's next answer belongs to; None when the broker owes nothing."""
-        if not self._exchanges or self._exchanges[0].is_ready:
+        if not self._exchanges:
+            return None
+        exchange = self._exchanges[0]
+        if exchange.answer is not None or exchange.closes:
             return None
         return self._exchanges.popleft()
 
     def pop_ready(self) -> Exchange | None:
         """The oldest exchange if it only waits for its turn."""
-        if self._exchanges and self._exchanges[0].is_ready:
-            return self._exchanges.popleft()
-        return None
+        if not self._exchanges:
+            return None
+        exchange = self._exchanges[0]
+        if exchange.answer is None and not exchange.closes:
+            return None
+        return self._exchanges.popleft()

@@ -35,7 +35,7 @@ class Judges:
 
     def judge(self, request: ProduceRequest) -> JudgedRequest:
         """The verdict on a request that is not heavy; only for the event loop's thread."""
-        return self._judge(request, self._decompressor)
+        return judge_request(request, self._names, self._policy_of, self._limits, self._now_ms, self._decompressor)
 
     def submit(self, request: ProduceRequest) -> "Future[JudgedRequest]":
         """Judge it in a thread."""
@@ -49,9 +49,6 @@ class Judges:
         decompressor = getattr(self._of_thread, "decompressor", None)
         if decompressor is None:
             decompressor = self._of_thread.decompressor = Decompressor()
-        return self._judge(request, decompressor)
-
-    def _judge(self, request: ProduceRequest, decompressor: Decompressor) -> JudgedRequest:
         return judge_request(request, self._names, self._policy_of, self._limits, self._now_ms, decompressor)
 
 

@@ -45,11 +45,11 @@ class Observer:
         tally = self._tally
         tally.produce_requests += 1
         tally.unchecked_partitions += judged.unchecked
-        for (t, _), accepted in judged.accepted.items():
-            tally.accepted_partitions += 1
+        tally.accepted_partitions += len(judged.accepted)
+        for place, accepted in judged.accepted.items():
             tally.accepted_records += accepted.records
             if accepted.ahead_ms > _FAR_AHEAD_MS:
-                self._warn_far_ahead(identity, self._name(request.topics[t]), accepted.ahead_ms)
+                self._warn_far_ahead(identity, self._name(request.topics[place[0]]), accepted.ahead_ms)
         for (t, p), refused in judged.refused.items():
             topic = request.topics[t]
             self._refused(identity, topic, topic.partitions[p].index, refused, judged.refused_at_ms[t, p])

@@ -9,7 +9,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 from protocol.framing import frame_of
-from protocol.headers import response_body_at
+from protocol.headers import CORRELATION_ID_BYTES, response_body_at
 from protocol.produce_request import TOPIC_ID_SINCE, ProduceRequest, walk_produce_request
 from protocol.produce_response import names_endpoints, walk_produce_answer
 from proxy.connection import Hold
@@ -35,8 +35,6 @@ _COPIED_BYTES = 8 * 1024
 
 class ProduceGate:
     """Takes the Produce requests of one session, one at a time."""
-
-    __slots__ = ("_finish", "_finish_version", "_session", "is_busy")
 
     def __init__(self, session: "Session") -> None:
         self._session = session
@@ -162,7 +160,8 @@ class ProduceGate:
         return self._finish
 
     def _rewrite_endpoints(self, version: int, frame: bytearray) -> bytes | bytearray:
-        body_at = response_body_at(frame, 1)
+        # The header's tags are nearly always none.
+        body_at = CORRELATION_ID_BYTES + 1 if frame[CORRELATION_ID_BYTES : CORRELATION_ID_BYTES + 1] == b"\0" else response_body_at(frame, 1)
         if not names_endpoints(frame, version, body_at):
             return frame
         answer = walk_produce_answer(frame, version, body_at)

@@ -28,21 +28,6 @@ _VERSIONS_END = 32
 class ClientSide:
     """Tells requests apart by their first eight bytes; only those that need it are gathered."""
 
-    __slots__ = (
-        "_correlation_id",
-        "_gate",
-        "_granted",
-        "_header_client_id",
-        "_header_rest",
-        "_header_version",
-        "_memory_wait",
-        "_on_gathered",
-        "_sasl",
-        "_session",
-        "_version",
-        "_wanted",
-    )
-
     def __init__(self, session: "Session") -> None:
         self._session = session
         self._sasl = SaslWatch(session.identity)
@@ -113,22 +98,22 @@ class ClientSide:
 
     def _by_treatment(self, api: Api, version: int, correlation_id: int, size: int) -> Disposition:
         session = self._session
-        match api.treatment:
-            case Treatment.JUDGE:
-                self._version = version
-                self._correlation_id = correlation_id
-                self._on_gathered = self._produce
-            case Treatment.OPAQUE:
-                session.queue.add(Exchange(correlation_id))
-                return Disposition.STREAM
-            case Treatment.REWRITE:
-                finish = partial(session.context.rewriter.rewrite, api.key, version)
-                session.queue.add(Exchange(correlation_id, finish))
-                return Disposition.STREAM
-            case Treatment.NEGOTIATE:
-                self._on_gathered = partial(self._api_versions, api, version)
-            case Treatment.WATCH:
-                self._on_gathered = partial(self._sasl_request, api, version)
+        treatment = api.treatment
+        if treatment is Treatment.OPAQUE:
+            session.queue.add(Exchange(correlation_id))
+            return Disposition.STREAM
+        if treatment is Treatment.REWRITE:
+            finish = partial(session.context.rewriter.rewrite, api.key, version)
+            session.queue.add(Exchange(correlation_id, finish))
+            return Disposition.STREAM
+        if treatment is Treatment.JUDGE:
+            self._version = version
+            self._correlation_id = correlation_id
+            self._on_gathered = self._produce
+        elif treatment is Treatment.NEGOTIATE:
+            self._on_gathered = partial(self._api_versions, api, version)
+        else:
+            self._on_gathered = partial(self._sasl_request, api, version)
         return self._gather(size)
 
     # -- memory --------------------------------------------------------------------------------------------------
@@ -164,7 +149,7 @@ class ClientSide:
     def _produce(self, frame: bytearray) -> None:
         """What follows a header's first bytes is nearly always what it was in the request before."""
         version = self._version
-        header_version = _PRODUCE.request_header_version(version)
+        header_version = 2 if version >= _PRODUCE.flexible_since else 1
         if header_version != self._header_version or not frame.startswith(self._header_rest, HEAD_BYTES):
             header = self._header(_PRODUCE, version, frame)
             self._header_version = header_version

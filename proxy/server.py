@@ -1,6 +1,7 @@
 """One running proxy: listeners, sessions, the look at the cluster, the admin endpoint, and a graceful end."""
 
 import asyncio
+import gc
 import socket
 import time
 from contextlib import suppress
@@ -99,6 +100,8 @@ class Server:
         await self._listeners.started()
         loop = asyncio.get_running_loop()
         self._tasks = [loop.create_task(self._keep_looking()), loop.create_task(self._keep_sweeping())]
+        gc.collect()
+        gc.freeze()  # what is here now stays: looking through it again and again would only cost time
         self._log.info(
             "started",
             version=VERSION,

@@ -28,6 +28,7 @@ from proxy.upstream import UpstreamUnreachable, connect
 
 # How long a side that has been told that no more will come may take to finish.
 _LINGER_SECONDS = 10
+_NO_FRAME = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class Session:
         self.broker = Connection(self, broker_reader, context.read_buffer)
         self._connecting: asyncio.Task[None] | None = None
         self._frame_timer: asyncio.TimerHandle | None = None
+        self._frame_deadline = _NO_FRAME
         self._linger: asyncio.TimerHandle | None = None
         self._broker_open = False
         self._draining = False
@@ -133,8 +135,10 @@ class Session:
 
     def on_bytes_taken(self, connection: Connection) -> None:
         if connection is self.client:
-            if self._frame_timer is not None or connection.mid_frame:
+            if connection.mid_frame:
                 self._watch_frame()
+            else:
+                self._frame_deadline = _NO_FRAME
             if len(self.queue) >= self._max_in_flight:
                 connection.hold(Hold.IN_FLIGHT)
             return
@@ -223,24 +227,32 @@ class Session:
     # -- a frame that never ends ---------------------------------------------------------------------------------
 
     def _watch_frame(self) -> None:
-        """A request that was begun has to arrive whole within a time, so that nobody can hold memory for ever."""
-        if not self.client.mid_frame:
-            self._stop_frame_timer()
-        elif self._frame_timer is None:
-            self._frame_timer = self._loop.call_later(self.context.limits.frame_seconds, self._frame_too_slow)
+        """A request that was begun has to arrive whole within a time, so that nobody can hold memory for ever.
+
+        One timer watches all frames of the connection: it is only set again when it has run out.
+        """
+        if self._frame_deadline == _NO_FRAME:
+            self._frame_deadline = self._loop.time() + self.context.limits.frame_seconds
+            if self._frame_timer is None:
+                self._frame_timer = self._loop.call_at(self._frame_deadline, self._frame_time_is_up)
 
     def _stop_frame_timer(self) -> None:
         if self._frame_timer is not None:
             self._frame_timer.cancel()
             self._frame_timer = None
 
-    def _frame_too_slow(self) -> None:
+    def _frame_time_is_up(self) -> None:
         self._frame_timer = None
-        if self.client.is_held:  # the wait is ours, not the client's
-            self._watch_frame()
+        if self._frame_deadline == _NO_FRAME:
             return
-        error = SenderError(f"a request has not arrived whole within {self.context.limits.frame_seconds} s")
-        self.on_sender_error(self.client, error)
+        if self.client.is_held:  # the wait is ours, not the client's
+            self._frame_deadline = _NO_FRAME
+            self._watch_frame()
+        elif self._frame_deadline > self._loop.time():
+            self._frame_timer = self._loop.call_at(self._frame_deadline, self._frame_time_is_up)
+        else:
+            error = SenderError(f"a request has not arrived whole within {self.context.limits.frame_seconds} s")
+            self.on_sender_error(self.client, error)
 
     # -- draining ------------------------------------------------------------------------------------------------
 

@@ -7,13 +7,11 @@ One thing is left to the broker: inner offsets of a compressed batch that are no
 records anew where the topic's compression.type differs from the batch's codec, and fails where it does not.
 """
 
-from typing import NamedTuple
-
 from protocol.errors import ErrorCode
-from protocol.records import scan
 from protocol.records.codec import Codec
 from protocol.records.compression import Decompressor, Failure
-from protocol.records.record_batch import HEADER_BYTES, CorruptBatch, RecordBatch, magic_at, next_batch_end
+from protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, CorruptBatch, RecordBatch, magic_at, next_batch_end
+from protocol.records.scan import BAD_LENGTH, OUT_OF_WINDOW, RAN_OUT, WHOLE, scan_records
 from validation import wording
 from validation.legacy import check_stored_message, judge_message_set
 from validation.policy import JudgementLimits, TopicPolicy
@@ -28,13 +26,14 @@ _MAGIC_2 = 2
 _PLAIN = Codec.NONE.value
 
 
-class Submission(NamedTuple):
+class Submission:
     """One partition's records as a Produce request of `version` carries them; `records` is None for null."""
 
-    topic: str
-    partition: int
-    records: memoryview | None
-    version: int
+    def __init__(self, topic: str, partition: int, records: memoryview | None, version: int) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.records = records
+        self.version = version
 
 
 def judge_partition(
@@ -88,37 +87,42 @@ def _judge_records(
     now_ms: int,
     decompressor: Decompressor,
 ) -> Verdict:
-    framed = batch.codec_id == _PLAIN
+    codec_id = batch.attributes & CODEC_MASK
+    framed = codec_id == _PLAIN
     payload, start, end = records, batch.start + HEADER_BYTES, batch.end
     failure = None
     if not framed:
         limit = limits.decompressed_limit(end - start)
-        plain = decompressor.decompress(Codec(batch.codec_id), records[start:end], limit)
+        plain = decompressor.decompress(Codec(codec_id), records[start:end], limit)
         if plain.failure is Failure.OVER_LIMIT:
             text = wording.decompression_limit(submission.topic, submission.partition, limit)
             return Refused(ErrorCode.INVALID_RECORD, Reason.DECOMPRESSION_LIMIT, text, records=batch.record_count)
         payload, start, end, failure = plain.data, 0, len(plain.data), plain.failure
 
     window = window_of(policy, now_ms)
-    bounds = (0, 0, 0, 0) if window is None else window.as_scanned(batch.base_timestamp)
+    earliest = width = exempt = overflow = 0
+    if window is not None:
+        earliest, width, exempt, overflow = window.as_scanned(batch.base_timestamp)
     look_for = what_to_look_for(batch, window, policy.compacted)
-    outcome, read, latest, bad = scan.scan_records(payload, start, end, batch.record_count, framed, look_for, *bounds)
-    broken = _broken(outcome, failure) if outcome != scan.WHOLE or failure is not None else None
+    outcome, read, latest, bad = scan_records(
+        payload, start, end, batch.record_count, framed, look_for, earliest, width, exempt, overflow
+    )
+    broken = _broken(outcome, failure) if outcome != WHOLE or failure is not None else None
     if broken is not None:
         return Refused(*broken, records=batch.record_count)
     if bad:
         errors = RecordErrors(submission.topic, submission.partition, batch, window)
         return refuse_records([errors.describe(finding) for finding in bad], batch.record_count)
-    ahead_ms = latest - window.before_max_ms if window is not None and look_for & scan.OUT_OF_WINDOW else 0
+    ahead_ms = latest - window.before_max_ms if window is not None and look_for & OUT_OF_WINDOW else 0
     return Accepted(read, ahead_ms)
 
 
 def _broken(outcome: int, failure: Failure | None) -> tuple[ErrorCode, Reason] | None:
     """What a scan that did not end well is answered with; a broker meets damage only where it reads that far."""
-    if failure is Failure.DAMAGED and outcome in (scan.RAN_OUT, scan.WHOLE):
+    if failure is Failure.DAMAGED and outcome in (RAN_OUT, WHOLE):
         return ErrorCode.UNKNOWN_SERVER_ERROR, Reason.DAMAGED_PAYLOAD
-    if outcome == scan.BAD_LENGTH:
+    if outcome == BAD_LENGTH:
         return ErrorCode.UNKNOWN_SERVER_ERROR, Reason.STRUCTURE
-    if outcome != scan.WHOLE:
+    if outcome != WHOLE:
         return ErrorCode.INVALID_RECORD, Reason.STRUCTURE
     return None

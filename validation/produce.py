@@ -5,7 +5,6 @@ more than one producer) is left to it: it is sent every batch, or a stand-in tha
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from protocol.errors import ErrorCode
 from protocol.produce_request import ProduceRequest
@@ -21,7 +20,6 @@ Place = tuple[int, int]
 _VALID_ACKS = frozenset({-1, 0, 1})
 
 
-@dataclass(slots=True)
 class JudgedRequest:
     """The verdicts on one request. `accepted` and `refused` together hold every partition that was judged.
 
@@ -29,10 +27,13 @@ class JudgedRequest:
     how many partitions were left unjudged because their topic's policy says so.
     """
 
-    accepted: dict[Place, Accepted] = field(default_factory=dict)
-    refused: dict[Place, Refused] = field(default_factory=dict)
-    refused_at_ms: dict[Place, int] = field(default_factory=dict)
-    unchecked: int = 0
+    def __init__(
+        self, accepted: dict[Place, Accepted] | None = None, refused: dict[Place, Refused] | None = None
+    ) -> None:
+        self.accepted = accepted if accepted is not None else {}
+        self.refused = refused if refused is not None else {}
+        self.refused_at_ms: dict[Place, int] = {}
+        self.unchecked = 0
 
 
 def judge_request(

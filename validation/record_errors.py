@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from protocol.records import scan
 from protocol.records.codec import Codec
-from protocol.records.record_batch import RecordBatch
+from protocol.records.record_batch import LOG_APPEND_TIME, RecordBatch
 from validation import wording
 from validation.timestamps import NO_TIMESTAMP, TimeWindow, as_long
 from validation.verdict import BadRecord, Reason
@@ -53,4 +53,4 @@ def what_to_look_for(batch: RecordBatch, window: TimeWindow | None, compacted: b
 
 def _time_of_all(batch: RecordBatch) -> int | None:
     """The one time of every record when the batch claims LogAppendTime: the header's maximum."""
-    return batch.max_timestamp if batch.is_log_append_time else None
+    return batch.max_timestamp if batch.attributes & LOG_APPEND_TIME else None

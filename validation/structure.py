@@ -4,19 +4,22 @@ from protocol.errors import ErrorCode
 from protocol.records.codec import Codec
 from protocol.records.record_batch import (
     CODEC_MASK,
+    CONTROL,
     HEADER_BYTES,
+    NO_PRODUCER_ID,
     UP_TO_PRODUCER_ID_BYTES,
     RecordBatch,
     attributes_low_byte,
     has_valid_crc,
     magic_at,
     next_batch_end,
-    read_record_batch,
 )
 from validation.policy import TopicPolicy
 from validation.verdict import Reason, Refused, Stage
 
 _ZSTD_SINCE = 7
+_NO_OFFSET = bytes(8)
+_LAST_CODEC = Codec.ZSTD.value
 
 
 def check_request_rules(records: memoryview, first_end: int | None, version: int) -> Refused | None:
@@ -29,11 +32,11 @@ def check_request_rules(records: memoryview, first_end: int | None, version: int
     if magic_at(records, 0) != 2:
         return _against_rules(ErrorCode.INVALID_RECORD, Reason.MAGIC)
     codec_id = attributes_low_byte(records, 0) & CODEC_MASK
-    if version < _ZSTD_SINCE and codec_id > Codec.ZSTD:
+    if version < _ZSTD_SINCE and codec_id > _LAST_CODEC:
         return _against_rules(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CODEC)
-    if version < _ZSTD_SINCE and codec_id == Codec.ZSTD:
+    if version < _ZSTD_SINCE and codec_id == _LAST_CODEC:
         return _against_rules(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, Reason.CODEC)
-    if next_batch_end(records, first_end) is not None:
+    if first_end < len(records) and next_batch_end(records, first_end) is not None:
         return _against_rules(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES)
     return None
 
@@ -49,16 +52,17 @@ def check_stored_form(records: memoryview, start: int, end: int, policy: TopicPo
     """
     if end - start < UP_TO_PRODUCER_ID_BYTES:
         return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CRC)
-    if int.from_bytes(records[start : start + 8], "big", signed=True) != 0:
+    if records[start : start + len(_NO_OFFSET)] != _NO_OFFSET:
         return Refused(ErrorCode.INVALID_RECORD, Reason.BASE_OFFSET)
-    if policy.max_message_bytes is not None and end - start > policy.max_message_bytes:
+    most = policy.max_message_bytes
+    if most is not None and end - start > most:
         return Refused(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE)
     if end - start < HEADER_BYTES:
         return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.CRC)
-    batch = read_record_batch(records, start, end)
+    batch = RecordBatch(records, start, end)
     if not has_valid_crc(records, batch):
         return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.CRC, records=max(batch.record_count, 0))
-    if batch.codec_id > Codec.ZSTD:
+    if batch.attributes & CODEC_MASK > _LAST_CODEC:
         return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CODEC)
     return batch
 
@@ -68,8 +72,8 @@ def check_header(batch: RecordBatch) -> Refused | None:
     count = batch.record_count
     if batch.last_offset_delta + 1 <= 0 or count <= 0 or batch.last_offset_delta + 1 != count:
         return Refused(ErrorCode.INVALID_RECORD, Reason.COUNT, records=max(count, 0))
-    if batch.is_control:
+    if batch.attributes & CONTROL:
         return Refused(ErrorCode.INVALID_RECORD, Reason.CONTROL_BATCH, records=count)
-    if batch.has_producer_id and batch.base_sequence < 0:
+    if batch.producer_id > NO_PRODUCER_ID and batch.base_sequence < 0:
         return Refused(ErrorCode.INVALID_RECORD, Reason.SEQUENCE, records=count)
     return None

@@ -1,7 +1,5 @@
 """Time bounds as a broker computes them (KIP-937): int64 milliseconds that wrap as Java's long does."""
 
-from typing import NamedTuple
-
 from validation.policy import TimestampType, TopicPolicy
 from validation.verdict import Reason
 
@@ -15,12 +13,13 @@ def as_long(value: int) -> int:
     return ((value + _SIGN) & _U64) - _SIGN
 
 
-class TimeWindow(NamedTuple):
+class TimeWindow:
     """What a partition accepts at one moment; `now_ms` is read once for all records of a partition."""
 
-    now_ms: int
-    before_max_ms: int
-    after_max_ms: int
+    def __init__(self, now_ms: int, before_max_ms: int, after_max_ms: int) -> None:
+        self.now_ms = now_ms
+        self.before_max_ms = before_max_ms
+        self.after_max_ms = after_max_ms
 
     @property
     def earliest(self) -> int:

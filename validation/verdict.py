@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
-from typing import NamedTuple
 
 from protocol.errors import ErrorCode
 
@@ -50,11 +49,14 @@ class BadRecord:
     message: str
 
 
-class Accepted(NamedTuple):
+class Accepted:
     """The records are good. `ahead_ms`: how far the latest is ahead of the broker's time (negative: behind)."""
 
-    records: int
-    ahead_ms: int
+    __slots__ = ("ahead_ms", "records")
+
+    def __init__(self, records: int, ahead_ms: int) -> None:
+        self.records = records
+        self.ahead_ms = ahead_ms
 
 
 @dataclass(frozen=True, slots=True)

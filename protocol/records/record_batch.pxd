@@ -6,6 +6,9 @@ cdef Py_ssize_t _SIZE_AT
 cdef Py_ssize_t _MAGIC_AT
 cdef Py_ssize_t _CRC_COVERS_FROM
 cdef int64_t _MAX_LENGTH
+cdef int64_t _SIGN_16
+cdef int64_t _SIGN_32
+cdef int64_t _LOW_32
 
 
 cdef class RecordBatch:
@@ -25,6 +28,8 @@ cdef class RecordBatch:
     cdef readonly int64_t base_sequence
     cdef readonly int64_t record_count
 
+    cdef _read(self, const uint8_t[::1] data, Py_ssize_t at)
+
 
 @cython.locals(left=Py_ssize_t, length=int64_t)
 cpdef next_batch_end(const uint8_t[::1] data, Py_ssize_t start)
@@ -32,7 +37,13 @@ cpdef next_batch_end(const uint8_t[::1] data, Py_ssize_t start)
 cpdef bint opens_transactional(const uint8_t[::1] data) except -1
 
 @cython.locals(value=int64_t)
-cdef inline int64_t _int32(const uint8_t[::1] data, Py_ssize_t at) noexcept
+cdef int64_t _int16(const uint8_t[::1] data, Py_ssize_t at) noexcept
+
+@cython.locals(value=int64_t)
+cdef int64_t _int32(const uint8_t[::1] data, Py_ssize_t at) noexcept
+
+@cython.locals(high=int64_t, low=int64_t)
+cdef int64_t _int64(const uint8_t[::1] data, Py_ssize_t at) noexcept
 
 cpdef int magic_at(const uint8_t[::1] data, Py_ssize_t start) noexcept
 

@@ -24,12 +24,16 @@ HEADER_UP_TO_MAGIC_BYTES = 17
 _CRC_COVERS_FROM = 21
 UP_TO_PRODUCER_ID_BYTES = 51
 MIN_BATCH_LENGTH = 14
+# Named, because Cython takes a literal this large for an object.
+_SIGN_16 = 0x8000
+_SIGN_32 = 0x8000_0000
+_LOW_32 = 0xFFFF_FFFF
 _MAX_LENGTH = 2**31 - 1 - LOG_OVERHEAD_BYTES
 
 CODEC_MASK = 0x07
-_LOG_APPEND_TIME = 0x08
+LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
-_CONTROL = 0x20
+CONTROL = 0x20
 NO_PRODUCER_ID = -1
 
 
@@ -44,39 +48,26 @@ class CorruptBatch(SenderError):
 class RecordBatch:
     """A batch's header fields; `start` and `end` are its place in the buffer (bytes), timestamps are in ms."""
 
-    def __init__(
-        self,
-        start: int,
-        end: int,
-        base_offset: int,
-        batch_length: int,
-        partition_leader_epoch: int,
-        magic: int,
-        crc: int,
-        attributes: int,
-        last_offset_delta: int,
-        base_timestamp: int,
-        max_timestamp: int,
-        producer_id: int,
-        producer_epoch: int,
-        base_sequence: int,
-        record_count: int,
-    ) -> None:
+    def __init__(self, data: memoryview, start: int, end: int) -> None:
+        """Read the header at `start`; the batch ends at `end` and is at least HEADER_BYTES long."""
         self.start = start
         self.end = end
-        self.base_offset = base_offset
-        self.batch_length = batch_length
-        self.partition_leader_epoch = partition_leader_epoch
-        self.magic = magic
-        self.crc = crc
-        self.attributes = attributes
-        self.last_offset_delta = last_offset_delta
-        self.base_timestamp = base_timestamp
-        self.max_timestamp = max_timestamp
-        self.producer_id = producer_id
-        self.producer_epoch = producer_epoch
-        self.base_sequence = base_sequence
-        self.record_count = record_count
+        self._read(data, start)
+
+    def _read(self, data: memoryview, at: int) -> None:
+        self.base_offset = _int64(data, at)
+        self.batch_length = _int32(data, at + 8)
+        self.partition_leader_epoch = _int32(data, at + 12)
+        self.magic = magic_at(data, at)
+        self.crc = _int32(data, at + 17) & _LOW_32
+        self.attributes = _int16(data, at + 21)
+        self.last_offset_delta = _int32(data, at + 23)
+        self.base_timestamp = _int64(data, at + 27)
+        self.max_timestamp = _int64(data, at + 35)
+        self.producer_id = _int64(data, at + 43)
+        self.producer_epoch = _int16(data, at + 51)
+        self.base_sequence = _int32(data, at + 53)
+        self.record_count = _int32(data, at + 57)
 
     @property
     def codec_id(self) -> int:
@@ -86,7 +77,7 @@ class RecordBatch:
     @property
     def is_log_append_time(self) -> bool:
         """Whether the batch claims that its timestamps are the broker's (KIP-32)."""
-        return bool(self.attributes & _LOG_APPEND_TIME)
+        return bool(self.attributes & LOG_APPEND_TIME)
 
     @property
     def is_transactional(self) -> bool:
@@ -96,7 +87,7 @@ class RecordBatch:
     @property
     def is_control(self) -> bool:
         """Whether the batch claims to hold control records, which only brokers write."""
-        return bool(self.attributes & _CONTROL)
+        return bool(self.attributes & CONTROL)
 
     @property
     def has_producer_id(self) -> bool:
@@ -149,14 +140,20 @@ def opens_transactional(data: memoryview) -> bool:
     return data[_CRC_COVERS_FROM + 1] & TRANSACTIONAL != 0
 
 
-def read_record_batch(data: memoryview, start: int, end: int) -> RecordBatch:
-    """Unpack the header at `start`; the batch ends at `end` and is at least HEADER_BYTES long."""
-    return RecordBatch(start, end, *HEADER.unpack_from(data, start))
+def _int16(data: memoryview, at: int) -> int:
+    value = data[at] << 8 | data[at + 1]
+    return (value ^ _SIGN_16) - _SIGN_16
 
 
 def _int32(data: memoryview, at: int) -> int:
     value = data[at] << 24 | data[at + 1] << 16 | data[at + 2] << 8 | data[at + 3]
-    return value - 0x1_0000_0000 if value > 0x7FFF_FFFF else value
+    return (value ^ _SIGN_32) - _SIGN_32
+
+
+def _int64(data: memoryview, at: int) -> int:
+    high = _int32(data, at)
+    low = _int32(data, at + 4) & _LOW_32
+    return high << 32 | low
 
 
 def has_valid_crc(data: memoryview, batch: RecordBatch) -> bool:

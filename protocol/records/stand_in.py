@@ -19,7 +19,7 @@ from protocol.records.record_batch import (
     attributes_low_byte,
     magic_at,
     next_batch_end,
-    read_record_batch,
+    RecordBatch,
 )
 
 _LENGTH = HEADER_BYTES - LOG_OVERHEAD_BYTES
@@ -60,7 +60,7 @@ def _stand_in(batch: memoryview, base_offset: int) -> bytes:
     attributes, producer = 0, (NO_PRODUCER_ID, -1, -1)
     is_v2 = len(batch) >= _UP_TO_ATTRIBUTES_BYTES and magic_at(batch, 0) == _MAGIC_2
     if is_v2 and len(batch) >= HEADER_BYTES:
-        header = read_record_batch(batch, 0, len(batch))
+        header = RecordBatch(batch, 0, len(batch))
         attributes = header.attributes & _KEPT
         producer = (header.producer_id, header.producer_epoch, header.base_sequence)
     elif is_v2:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from protocol.records.record_batch import has_valid_crc, next_batch_end, read_record_batch
+from protocol.records.record_batch import RecordBatch, has_valid_crc, next_batch_end
 from protocol.records.stand_in import breaking_piece, stand_in, stand_in_for_log_start
 from tests.wire.batches import GZIP, Rec, batch, message
 
@@ -17,13 +17,13 @@ def test_it_holds_no_record_and_cannot_be_appended(make: object) -> None:
     made = memoryview(make(memoryview(REFUSED)))  # type: ignore[operator]
 
     assert next_batch_end(made, 0) == len(made) == 61
-    header = read_record_batch(made, 0, len(made))
+    header = RecordBatch(made, 0, len(made))
     assert not has_valid_crc(made, header)
     assert (header.record_count, header.last_offset_delta) == (0, -1)
 
 
 def test_it_carries_what_comes_before_the_content() -> None:
-    header = read_record_batch(memoryview(stand_in(memoryview(REFUSED))), 0, 61)
+    header = RecordBatch(memoryview(stand_in(memoryview(REFUSED))), 0, 61)
 
     assert (header.codec_id, header.is_transactional, header.is_log_append_time) == (GZIP, True, False)
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 3, 11)

@@ -1,0 +1,35 @@
+# The types that Cython compiles connection.py with; the file itself stays plain Python.
+cimport cython
+
+from protocol.framing cimport FrameReader
+
+
+cdef class Connection:
+    cdef object _owner
+    cdef FrameReader _reader
+    cdef object _shared
+    cdef object _transport
+    cdef set _holds
+    cdef bytes _backlog
+    cdef bint _eof
+    cdef bint _eof_told
+    cdef bint _into_frame
+    cdef bint _taking
+    cdef bint _paused
+    cdef readonly bint closed
+    cdef readonly bint is_full
+    cdef readonly str peer
+    cdef readonly object tls
+
+    cpdef write(self, object data)
+
+    @cython.locals(used=Py_ssize_t)
+    cdef _receive(self, object data)
+
+    cdef _pause(self)
+
+    cdef _go_on(self)
+
+    cdef _take_backlog(self)
+
+    cdef _tell_eof(self)

@@ -1,0 +1,25 @@
+# The types that Cython compiles produce_gate.py with; the file itself stays plain Python.
+cimport cython
+
+from protocol.produce_request cimport ProduceRequest, walk_produce_request
+from protocol.produce_response cimport names_endpoints
+
+
+cdef class ProduceGate:
+    cdef object _session
+    cdef object _finish
+    cdef int _finish_version
+    cdef readonly bint is_busy
+
+    cdef _ask_names(self, list missing, ProduceRequest request, correlation_id)
+
+    cdef _named(self, ProduceRequest request, correlation_id)
+
+    cdef _await_settings(self, waiting, ProduceRequest request, correlation_id)
+
+    cdef _judge(self, ProduceRequest request, correlation_id)
+
+    @cython.locals(frame=bytearray)
+    cdef _judged(self, ProduceRequest request, correlation_id, judged)
+
+    cdef _finish_plain(self, int version)

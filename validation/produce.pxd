@@ -1,0 +1,20 @@
+# The types that Cython compiles produce.py with; the file itself stays plain Python.
+cimport cython
+
+from protocol.produce_request cimport PartitionData, ProduceRequest, TopicData
+from protocol.records.record_batch cimport opens_transactional
+from validation.judge cimport Submission, judge_partition
+
+
+cdef class JudgedRequest:
+    cdef readonly dict accepted
+    cdef readonly dict refused
+    cdef readonly dict refused_at_ms
+    cdef public Py_ssize_t unchecked
+
+
+@cython.locals(judged=JudgedRequest, topic=TopicData, partition=PartitionData)
+cpdef judge_request(ProduceRequest request, names, policy_of, limits, now_ms, decompressor)
+
+@cython.locals(topic=TopicData, t=Py_ssize_t, p=Py_ssize_t)
+cdef _whole_request(ProduceRequest request)

@@ -1,0 +1,18 @@
+# The types that Cython compiles structure.py with; the file itself stays plain Python.
+cimport cython
+
+from libc.stdint cimport uint8_t
+
+from protocol.records.record_batch cimport RecordBatch, attributes_low_byte, magic_at, next_batch_end
+
+cdef int _ZSTD_SINCE
+cdef int _LAST_CODEC
+
+
+@cython.locals(codec_id=int)
+cpdef check_request_rules(const uint8_t[::1] records, first_end, int version)
+
+@cython.locals(batch=RecordBatch)
+cpdef check_stored_form(records, Py_ssize_t start, Py_ssize_t end, policy)
+
+cpdef check_header(RecordBatch batch)
