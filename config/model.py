@@ -4,11 +4,12 @@ Topic keys carry Kafka's own names, dots and all, and mean what they mean on a b
 """
 
 import re
+import socket
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
-from config.address import Address
+from config.address import Address, HostPort
 
 LONG_MAX = 9223372036854775807
 Milliseconds = Annotated[int, Field(ge=0, le=LONG_MAX)]
@@ -16,6 +17,7 @@ Port = Annotated[int, Field(ge=1, le=65535)]
 Seconds = Annotated[float, Field(gt=0)]
 PositiveBytes = Annotated[int, Field(ge=1)]
 NODE_ID = "{node_id}"
+MAX_WORKERS = 64
 _CLEANUP = frozenset({"compact", "delete"})
 
 
@@ -197,7 +199,7 @@ class Log(_Section):
 
 
 class Config(_Section):
-    """The whole file."""
+    """The whole file. `workers`: how many processes share the ports and the work."""
 
     upstream: Upstream
     listen: Listen
@@ -208,3 +210,17 @@ class Config(_Section):
     limits: Limits = Limits()
     log: Log = Log()
     drain_seconds: Seconds = 30
+    workers: Annotated[int, Field(ge=1, le=MAX_WORKERS)] = 1
+
+    @model_validator(mode="after")
+    def _can_share_ports(self) -> "Config":
+        if self.workers > 1 and not hasattr(socket, "SO_REUSEPORT"):
+            raise ValueError("workers: more than one needs SO_REUSEPORT, which this system does not have")
+        return self
+
+    def of_one_worker(self, bootstrap: HostPort) -> "Config":
+        """What each of several workers runs with: its share of the memory, and nothing that only one can do."""
+        share = max(self.limits.max_frame_bytes, self.limits.max_gathered_bytes // self.workers)
+        listen = self.listen.model_copy(update={"bootstrap": bootstrap})
+        limits = self.limits.model_copy(update={"max_gathered_bytes": share})
+        return self.model_copy(update={"listen": listen, "admin": Admin(), "limits": limits})

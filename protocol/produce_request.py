@@ -150,7 +150,8 @@ class _Walk:
     def int32(self) -> int:
         self.need(_INT32_BYTES)
         at = self.position
-        value = self.frame[at] << 24 | self.frame[at + 1] << 16 | self.frame[at + 2] << 8 | self.frame[at + 3]
+        value = self.frame[at]  # first into a wide variable: a C int would overflow
+        value = value << 24 | self.frame[at + 1] << 16 | self.frame[at + 2] << 8 | self.frame[at + 3]
         self.position += _INT32_BYTES
         return (value ^ _SIGN_32) - _SIGN_32
 

@@ -212,7 +212,8 @@ class _Walk:
     def int32(self) -> int:
         at = self.position
         self.skip(_INT32_BYTES)
-        value = self.data[at] << 24 | self.data[at + 1] << 16 | self.data[at + 2] << 8 | self.data[at + 3]
+        value = self.data[at]  # first into a wide variable: a C int would overflow
+        value = value << 24 | self.data[at + 1] << 16 | self.data[at + 2] << 8 | self.data[at + 3]
         return (value ^ _SIGN_32) - _SIGN_32
 
     def int64(self) -> int:

@@ -26,6 +26,7 @@ class Health:
     def __init__(self) -> None:
         self._last_beat = time.monotonic()
         self.not_ready: str | None = "starting"
+        self.stuck: str | None = None
 
     def beat(self) -> None:
         """The event loop is alive."""
@@ -33,6 +34,8 @@ class Health:
 
     def not_live(self) -> str | None:
         """Why the proxy is not alive; None when it is."""
+        if self.stuck is not None:
+            return self.stuck
         silent = time.monotonic() - self._last_beat
         return f"the event loop has not moved for {silent:.0f} s" if silent > _STUCK_SECONDS else None
 

@@ -1874,57 +1874,6 @@ static void __Pyx_RaiseArgtupleInvalid(const char* func_name, int exact,
 /* ExtTypeTest.proto */
 static CYTHON_INLINE int __Pyx_TypeTest(PyObject *obj, PyTypeObject *type);
 
-/* PyDictVersioning.proto */
-#if CYTHON_USE_DICT_VERSIONS && CYTHON_USE_TYPE_SLOTS
-#define __PYX_DICT_VERSION_INIT  ((PY_UINT64_T) -1)
-#define __PYX_GET_DICT_VERSION(dict)  (((PyDictObject*)(dict))->ma_version_tag)
-#define __PYX_UPDATE_DICT_CACHE(dict, value, cache_var, version_var)\
-    (version_var) = __PYX_GET_DICT_VERSION(dict);\
-    (cache_var) = (value);
-#define __PYX_PY_DICT_LOOKUP_IF_MODIFIED(VAR, DICT, LOOKUP) {\
-    static PY_UINT64_T __pyx_dict_version = 0;\
-    static PyObject *__pyx_dict_cached_value = NULL;\
-    if (likely(__PYX_GET_DICT_VERSION(DICT) == __pyx_dict_version)) {\
-        (VAR) = __pyx_dict_cached_value;\
-    } else {\
-        (VAR) = __pyx_dict_cached_value = (LOOKUP);\
-        __pyx_dict_version = __PYX_GET_DICT_VERSION(DICT);\
-    }\
-}
-static CYTHON_INLINE PY_UINT64_T __Pyx_get_tp_dict_version(PyObject *obj);
-static CYTHON_INLINE PY_UINT64_T __Pyx_get_object_dict_version(PyObject *obj);
-static CYTHON_INLINE int __Pyx_object_dict_version_matches(PyObject* obj, PY_UINT64_T tp_dict_version, PY_UINT64_T obj_dict_version);
-#else
-#define __PYX_GET_DICT_VERSION(dict)  (0)
-#define __PYX_UPDATE_DICT_CACHE(dict, value, cache_var, version_var)
-#define __PYX_PY_DICT_LOOKUP_IF_MODIFIED(VAR, DICT, LOOKUP)  (VAR) = (LOOKUP);
-#endif
-
-/* PyObjectFastCallMethod.proto */
-#if CYTHON_VECTORCALL && PY_VERSION_HEX >= 0x03090000
-#define __Pyx_PyObject_FastCallMethod(name, args, nargsf) PyObject_VectorcallMethod(name, args, nargsf, NULL)
-#else
-static PyObject *__Pyx_PyObject_FastCallMethod(PyObject *name, PyObject *const *args, size_t nargsf);
-#endif
-
-/* PyLongCompare.proto */
-static CYTHON_INLINE PyObject* __Pyx_PyLong_EqObjC(PyObject *op1, PyObject *op2, long intval, long inplace);
-
-/* RejectKeywords.proto */
-static void __Pyx_RejectKeywords(const char* function_name, PyObject *kwds);
-
-/* PyObjectCallNoArg.proto */
-static CYTHON_INLINE PyObject* __Pyx_PyObject_CallNoArg(PyObject *func);
-
-/* pyfrozenset_new.proto */
-static CYTHON_INLINE PyObject* __Pyx_PyFrozenSet_New(PyObject* it);
-
-/* PySetContains.proto */
-static CYTHON_INLINE int __Pyx_PySet_ContainsTF(PyObject* key, PyObject* set, int eq);
-
-/* py_set_discard.proto */
-static CYTHON_INLINE int __Pyx_PySet_Discard(PyObject *set, PyObject *key);
-
 /* PyErrExceptionMatches.proto */
 #if CYTHON_FAST_THREAD_STATE
 #define __Pyx_PyErr_ExceptionMatches(err) __Pyx_PyErr_ExceptionMatchesInState(__pyx_tstate, err)
@@ -1982,6 +1931,32 @@ static CYTHON_INLINE PyObject* __Pyx_PyObject_GetAttrStrNoError(PyObject* obj, P
 /* GetBuiltinName.proto */
 static PyObject *__Pyx_GetBuiltinName(PyObject *name);
 
+/* PyDictVersioning.proto */
+#if CYTHON_USE_DICT_VERSIONS && CYTHON_USE_TYPE_SLOTS
+#define __PYX_DICT_VERSION_INIT  ((PY_UINT64_T) -1)
+#define __PYX_GET_DICT_VERSION(dict)  (((PyDictObject*)(dict))->ma_version_tag)
+#define __PYX_UPDATE_DICT_CACHE(dict, value, cache_var, version_var)\
+    (version_var) = __PYX_GET_DICT_VERSION(dict);\
+    (cache_var) = (value);
+#define __PYX_PY_DICT_LOOKUP_IF_MODIFIED(VAR, DICT, LOOKUP) {\
+    static PY_UINT64_T __pyx_dict_version = 0;\
+    static PyObject *__pyx_dict_cached_value = NULL;\
+    if (likely(__PYX_GET_DICT_VERSION(DICT) == __pyx_dict_version)) {\
+        (VAR) = __pyx_dict_cached_value;\
+    } else {\
+        (VAR) = __pyx_dict_cached_value = (LOOKUP);\
+        __pyx_dict_version = __PYX_GET_DICT_VERSION(DICT);\
+    }\
+}
+static CYTHON_INLINE PY_UINT64_T __Pyx_get_tp_dict_version(PyObject *obj);
+static CYTHON_INLINE PY_UINT64_T __Pyx_get_object_dict_version(PyObject *obj);
+static CYTHON_INLINE int __Pyx_object_dict_version_matches(PyObject* obj, PY_UINT64_T tp_dict_version, PY_UINT64_T obj_dict_version);
+#else
+#define __PYX_GET_DICT_VERSION(dict)  (0)
+#define __PYX_UPDATE_DICT_CACHE(dict, value, cache_var, version_var)
+#define __PYX_PY_DICT_LOOKUP_IF_MODIFIED(VAR, DICT, LOOKUP)  (VAR) = (LOOKUP);
+#endif
+
 /* GetModuleGlobalName.proto */
 #if CYTHON_USE_DICT_VERSIONS
 #define __Pyx_GetModuleGlobalName(var, name)  do {\
@@ -2002,6 +1977,31 @@ static PyObject *__Pyx__GetModuleGlobalName(PyObject *name, PY_UINT64_T *dict_ve
 #define __Pyx_GetModuleGlobalNameUncached(var, name)  (var) = __Pyx__GetModuleGlobalName(name)
 static CYTHON_INLINE PyObject *__Pyx__GetModuleGlobalName(PyObject *name);
 #endif
+
+/* PyObjectFastCallMethod.proto */
+#if CYTHON_VECTORCALL && PY_VERSION_HEX >= 0x03090000
+#define __Pyx_PyObject_FastCallMethod(name, args, nargsf) PyObject_VectorcallMethod(name, args, nargsf, NULL)
+#else
+static PyObject *__Pyx_PyObject_FastCallMethod(PyObject *name, PyObject *const *args, size_t nargsf);
+#endif
+
+/* PyLongCompare.proto */
+static CYTHON_INLINE PyObject* __Pyx_PyLong_EqObjC(PyObject *op1, PyObject *op2, long intval, long inplace);
+
+/* RejectKeywords.proto */
+static void __Pyx_RejectKeywords(const char* function_name, PyObject *kwds);
+
+/* PyObjectCallNoArg.proto */
+static CYTHON_INLINE PyObject* __Pyx_PyObject_CallNoArg(PyObject *func);
+
+/* pyfrozenset_new.proto */
+static CYTHON_INLINE PyObject* __Pyx_PyFrozenSet_New(PyObject* it);
+
+/* PySetContains.proto */
+static CYTHON_INLINE int __Pyx_PySet_ContainsTF(PyObject* key, PyObject* set, int eq);
+
+/* py_set_discard.proto */
+static CYTHON_INLINE int __Pyx_PySet_Discard(PyObject *set, PyObject *key);
 
 /* RaiseUnexpectedTypeError.proto */
 static int __Pyx_RaiseUnexpectedTypeError(const char *expected, PyObject *obj);
@@ -2650,6 +2650,7 @@ static const char __pyx_k_TCP_NODELAY[] = "TCP_NODELAY";
 static const char __pyx_k_a_HA_4t1_t1[] = "\320\004\036\230a\330\010\014\210H\220A\330\010\013\2104\210t\2201\330\014\020\220\n\230!\330\010\017\210t\2201";
 static const char __pyx_k_mro_entries[] = "__mro_entries__";
 static const char __pyx_k_write_parts[] = "write_parts";
+static const char __pyx_k_BaseProtocol[] = "BaseProtocol";
 static const char __pyx_k_Connection_2[] = "'Connection'";
 static const char __pyx_k_SO_KEEPALIVE[] = "SO_KEEPALIVE";
 static const char __pyx_k_eof_received[] = "eof_received";
@@ -2736,6 +2737,7 @@ static PyObject *__pyx_pf_5proxy_10connection_15ConnectionOwner_6on_eof(CYTHON_U
 static PyObject *__pyx_pf_5proxy_10connection_15ConnectionOwner_8on_lost(CYTHON_UNUSED PyObject *__pyx_self, CYTHON_UNUSED PyObject *__pyx_v_self, CYTHON_UNUSED PyObject *__pyx_v_connection, CYTHON_UNUSED PyObject *__pyx_v_error); /* proto */
 static PyObject *__pyx_pf_5proxy_10connection_15ConnectionOwner_10on_full(CYTHON_UNUSED PyObject *__pyx_self, CYTHON_UNUSED PyObject *__pyx_v_self, CYTHON_UNUSED PyObject *__pyx_v_connection, CYTHON_UNUSED PyObject *__pyx_v_full); /* proto */
 static int __pyx_pf_5proxy_10connection_10Connection___init__(struct __pyx_obj_5proxy_10connection_Connection *__pyx_v_self, PyObject *__pyx_v_owner, PyObject *__pyx_v_reader, PyObject *__pyx_v_shared_buffer); /* proto */
+static PyObject *__pyx_pf_5proxy_10connection_10Connection_8protocol___get__(struct __pyx_obj_5proxy_10connection_Connection *__pyx_v_self); /* proto */
 static PyObject *__pyx_pf_5proxy_10connection_10Connection_9mid_frame___get__(struct __pyx_obj_5proxy_10connection_Connection *__pyx_v_self); /* proto */
 static PyObject *__pyx_pf_5proxy_10connection_10Connection_8mid_pass___get__(struct __pyx_obj_5proxy_10connection_Connection *__pyx_v_self); /* proto */
 static PyObject *__pyx_pf_5proxy_10connection_10Connection_7is_held___get__(struct __pyx_obj_5proxy_10connection_Connection *__pyx_v_self); /* proto */
@@ -2810,7 +2812,7 @@ typedef struct {
   __Pyx_CachedCFunction __pyx_umethod_PyDict_Type_pop;
   PyObject *__pyx_tuple[1];
   PyObject *__pyx_codeobj_tab[26];
-  PyObject *__pyx_string_tab[173];
+  PyObject *__pyx_string_tab[174];
   PyObject *__pyx_int_0;
   PyObject *__pyx_int_1;
   PyObject *__pyx_int_32768;
@@ -2859,175 +2861,176 @@ static __pyx_mstatetype * const __pyx_mstate_global = &__pyx_mstate_global_stati
 #define __pyx_n_u_AF_INET __pyx_string_tab[1]
 #define __pyx_n_u_AF_INET6 __pyx_string_tab[2]
 #define __pyx_n_u_ASKING __pyx_string_tab[3]
-#define __pyx_n_u_CONNECTING __pyx_string_tab[4]
-#define __pyx_n_u_Connection __pyx_string_tab[5]
-#define __pyx_n_u_ConnectionOwner __pyx_string_tab[6]
-#define __pyx_n_u_ConnectionOwner_on_bytes_taken __pyx_string_tab[7]
-#define __pyx_n_u_ConnectionOwner_on_eof __pyx_string_tab[8]
-#define __pyx_n_u_ConnectionOwner_on_full __pyx_string_tab[9]
-#define __pyx_n_u_ConnectionOwner_on_lost __pyx_string_tab[10]
-#define __pyx_n_u_ConnectionOwner_on_open __pyx_string_tab[11]
-#define __pyx_n_u_ConnectionOwner_on_sender_error __pyx_string_tab[12]
-#define __pyx_kp_u_Connection_2 __pyx_string_tab[13]
-#define __pyx_n_u_Connection___reduce_cython __pyx_string_tab[14]
-#define __pyx_n_u_Connection___setstate_cython __pyx_string_tab[15]
-#define __pyx_n_u_Connection_abort __pyx_string_tab[16]
-#define __pyx_n_u_Connection_buffer_updated __pyx_string_tab[17]
-#define __pyx_n_u_Connection_close __pyx_string_tab[18]
-#define __pyx_n_u_Connection_connection_lost __pyx_string_tab[19]
-#define __pyx_n_u_Connection_connection_made __pyx_string_tab[20]
-#define __pyx_n_u_Connection_eof_received __pyx_string_tab[21]
-#define __pyx_n_u_Connection_get_buffer __pyx_string_tab[22]
-#define __pyx_n_u_Connection_hold __pyx_string_tab[23]
-#define __pyx_n_u_Connection_pause_writing __pyx_string_tab[24]
-#define __pyx_n_u_Connection_release __pyx_string_tab[25]
-#define __pyx_n_u_Connection_resume_writing __pyx_string_tab[26]
-#define __pyx_n_u_Connection_write __pyx_string_tab[27]
-#define __pyx_n_u_Connection_write_eof __pyx_string_tab[28]
-#define __pyx_n_u_Connection_write_parts __pyx_string_tab[29]
-#define __pyx_n_u_DRAINING __pyx_string_tab[30]
-#define __pyx_n_u_Enum __pyx_string_tab[31]
-#define __pyx_kp_u_Exception_None __pyx_string_tab[32]
-#define __pyx_n_u_FRAME_START_BYTES __pyx_string_tab[33]
-#define __pyx_n_u_FrameReader __pyx_string_tab[34]
-#define __pyx_n_u_Hold __pyx_string_tab[35]
-#define __pyx_n_u_IN_FLIGHT __pyx_string_tab[36]
-#define __pyx_n_u_IPPROTO_TCP __pyx_string_tab[37]
-#define __pyx_kp_u_Incompatible_checksums_0x_x_vs_0 __pyx_string_tab[38]
-#define __pyx_n_u_JUDGING __pyx_string_tab[39]
-#define __pyx_n_u_MEMORY __pyx_string_tab[40]
-#define __pyx_n_u_None __pyx_string_tab[41]
-#define __pyx_n_u_OTHER_SIDE_FULL __pyx_string_tab[42]
-#define __pyx_n_u_PickleError __pyx_string_tab[43]
-#define __pyx_n_u_Protocol __pyx_string_tab[44]
-#define __pyx_n_u_READ_BUFFER_BYTES __pyx_string_tab[45]
-#define __pyx_n_u_SETTINGS __pyx_string_tab[46]
-#define __pyx_n_u_SOL_SOCKET __pyx_string_tab[47]
-#define __pyx_n_u_SO_KEEPALIVE __pyx_string_tab[48]
-#define __pyx_n_u_SenderError __pyx_string_tab[49]
-#define __pyx_n_u_Sequence __pyx_string_tab[50]
-#define __pyx_kp_u_Sequence_bytes_bytearray_memoryv __pyx_string_tab[51]
-#define __pyx_n_u_TCP_NODELAY __pyx_string_tab[52]
-#define __pyx_n_u_Transport __pyx_string_tab[53]
-#define __pyx_kp_u_Who_is_told_what_happens_to_a_co __pyx_string_tab[54]
-#define __pyx_kp_u_Why_a_connection_is_not_being_re __pyx_string_tab[55]
-#define __pyx_kp_u__2 __pyx_string_tab[56]
-#define __pyx_kp_u__3 __pyx_string_tab[57]
-#define __pyx_kp_u__4 __pyx_string_tab[58]
-#define __pyx_n_u_abort __pyx_string_tab[59]
-#define __pyx_n_u_asyncio __pyx_string_tab[60]
-#define __pyx_kp_u_asyncio_BaseTransport __pyx_string_tab[61]
-#define __pyx_n_u_asyncio_coroutines __pyx_string_tab[62]
-#define __pyx_n_u_auto __pyx_string_tab[63]
-#define __pyx_n_u_bool __pyx_string_tab[64]
-#define __pyx_n_u_buffer_updated __pyx_string_tab[65]
-#define __pyx_kp_u_bytes_bytearray_memoryview __pyx_string_tab[66]
-#define __pyx_n_u_can_half_close __pyx_string_tab[67]
-#define __pyx_n_u_cast __pyx_string_tab[68]
-#define __pyx_n_u_cline_in_traceback __pyx_string_tab[69]
-#define __pyx_n_u_close __pyx_string_tab[70]
-#define __pyx_n_u_collections_abc __pyx_string_tab[71]
-#define __pyx_n_u_connection __pyx_string_tab[72]
-#define __pyx_n_u_connection_lost __pyx_string_tab[73]
-#define __pyx_n_u_connection_made __pyx_string_tab[74]
-#define __pyx_n_u_data __pyx_string_tab[75]
-#define __pyx_n_u_dict __pyx_string_tab[76]
-#define __pyx_n_u_dict_2 __pyx_string_tab[77]
-#define __pyx_kp_u_disable __pyx_string_tab[78]
-#define __pyx_n_u_doc __pyx_string_tab[79]
-#define __pyx_kp_u_enable __pyx_string_tab[80]
-#define __pyx_n_u_enum __pyx_string_tab[81]
-#define __pyx_n_u_eof_received __pyx_string_tab[82]
-#define __pyx_n_u_error __pyx_string_tab[83]
-#define __pyx_n_u_exc __pyx_string_tab[84]
-#define __pyx_n_u_family __pyx_string_tab[85]
-#define __pyx_n_u_full __pyx_string_tab[86]
-#define __pyx_n_u_func __pyx_string_tab[87]
-#define __pyx_kp_u_gc __pyx_string_tab[88]
-#define __pyx_n_u_get_buffer __pyx_string_tab[89]
-#define __pyx_n_u_get_extra_info __pyx_string_tab[90]
-#define __pyx_n_u_get_write_buffer_size __pyx_string_tab[91]
-#define __pyx_n_u_getstate __pyx_string_tab[92]
-#define __pyx_n_u_hold __pyx_string_tab[93]
-#define __pyx_n_u_initializing __pyx_string_tab[94]
-#define __pyx_n_u_int __pyx_string_tab[95]
-#define __pyx_n_u_is_closing __pyx_string_tab[96]
-#define __pyx_n_u_is_coroutine __pyx_string_tab[97]
-#define __pyx_kp_u_isenabled __pyx_string_tab[98]
-#define __pyx_n_u_main __pyx_string_tab[99]
-#define __pyx_n_u_memoryview __pyx_string_tab[100]
-#define __pyx_n_u_metaclass __pyx_string_tab[101]
-#define __pyx_n_u_mid_frame __pyx_string_tab[102]
-#define __pyx_n_u_mid_pass __pyx_string_tab[103]
-#define __pyx_n_u_module __pyx_string_tab[104]
-#define __pyx_n_u_mro_entries __pyx_string_tab[105]
-#define __pyx_n_u_name __pyx_string_tab[106]
-#define __pyx_n_u_name_2 __pyx_string_tab[107]
-#define __pyx_n_u_nbytes __pyx_string_tab[108]
-#define __pyx_n_u_new __pyx_string_tab[109]
-#define __pyx_n_u_new_shared_buffer __pyx_string_tab[110]
-#define __pyx_n_u_on_bytes_taken __pyx_string_tab[111]
-#define __pyx_n_u_on_eof __pyx_string_tab[112]
-#define __pyx_n_u_on_full __pyx_string_tab[113]
-#define __pyx_n_u_on_lost __pyx_string_tab[114]
-#define __pyx_n_u_on_open __pyx_string_tab[115]
-#define __pyx_n_u_on_sender_error __pyx_string_tab[116]
-#define __pyx_n_u_owner __pyx_string_tab[117]
-#define __pyx_n_u_parts __pyx_string_tab[118]
-#define __pyx_n_u_pause_reading __pyx_string_tab[119]
-#define __pyx_n_u_pause_writing __pyx_string_tab[120]
-#define __pyx_n_u_peer_name __pyx_string_tab[121]
-#define __pyx_n_u_peername __pyx_string_tab[122]
-#define __pyx_n_u_pickle __pyx_string_tab[123]
-#define __pyx_n_u_pop __pyx_string_tab[124]
-#define __pyx_n_u_prepare __pyx_string_tab[125]
-#define __pyx_n_u_protocol_errors __pyx_string_tab[126]
-#define __pyx_n_u_protocol_framing __pyx_string_tab[127]
-#define __pyx_n_u_proxy_connection __pyx_string_tab[128]
-#define __pyx_kp_u_proxy_connection_py __pyx_string_tab[129]
-#define __pyx_n_u_pyx_PickleError __pyx_string_tab[130]
-#define __pyx_n_u_pyx_checksum __pyx_string_tab[131]
-#define __pyx_n_u_pyx_result __pyx_string_tab[132]
-#define __pyx_n_u_pyx_state __pyx_string_tab[133]
-#define __pyx_n_u_pyx_type __pyx_string_tab[134]
-#define __pyx_n_u_pyx_unpickle_Connection __pyx_string_tab[135]
-#define __pyx_n_u_pyx_vtable __pyx_string_tab[136]
-#define __pyx_n_u_qualname __pyx_string_tab[137]
-#define __pyx_n_u_raw __pyx_string_tab[138]
-#define __pyx_n_u_reader __pyx_string_tab[139]
-#define __pyx_n_u_reason __pyx_string_tab[140]
-#define __pyx_n_u_reduce __pyx_string_tab[141]
-#define __pyx_n_u_reduce_cython __pyx_string_tab[142]
-#define __pyx_n_u_reduce_ex __pyx_string_tab[143]
-#define __pyx_n_u_release __pyx_string_tab[144]
-#define __pyx_n_u_resume_reading __pyx_string_tab[145]
-#define __pyx_n_u_resume_writing __pyx_string_tab[146]
-#define __pyx_n_u_return __pyx_string_tab[147]
-#define __pyx_n_u_self __pyx_string_tab[148]
-#define __pyx_n_u_set_name __pyx_string_tab[149]
-#define __pyx_n_u_setsockopt __pyx_string_tab[150]
-#define __pyx_n_u_setstate __pyx_string_tab[151]
-#define __pyx_n_u_setstate_cython __pyx_string_tab[152]
-#define __pyx_n_u_shared_buffer __pyx_string_tab[153]
-#define __pyx_n_u_sizehint __pyx_string_tab[154]
-#define __pyx_n_u_socket __pyx_string_tab[155]
-#define __pyx_n_u_spec __pyx_string_tab[156]
-#define __pyx_n_u_ssl __pyx_string_tab[157]
-#define __pyx_n_u_ssl_object __pyx_string_tab[158]
-#define __pyx_n_u_state __pyx_string_tab[159]
-#define __pyx_n_u_str __pyx_string_tab[160]
-#define __pyx_kp_u_stringsource __pyx_string_tab[161]
-#define __pyx_n_u_test __pyx_string_tab[162]
-#define __pyx_n_u_transport __pyx_string_tab[163]
-#define __pyx_n_u_typing __pyx_string_tab[164]
-#define __pyx_n_u_update __pyx_string_tab[165]
-#define __pyx_n_u_use_setstate __pyx_string_tab[166]
-#define __pyx_n_u_view __pyx_string_tab[167]
-#define __pyx_n_u_where_frames_start __pyx_string_tab[168]
-#define __pyx_n_u_write __pyx_string_tab[169]
-#define __pyx_n_u_write_eof __pyx_string_tab[170]
-#define __pyx_n_u_write_parts __pyx_string_tab[171]
-#define __pyx_n_u_writelines __pyx_string_tab[172]
+#define __pyx_n_u_BaseProtocol __pyx_string_tab[4]
+#define __pyx_n_u_CONNECTING __pyx_string_tab[5]
+#define __pyx_n_u_Connection __pyx_string_tab[6]
+#define __pyx_n_u_ConnectionOwner __pyx_string_tab[7]
+#define __pyx_n_u_ConnectionOwner_on_bytes_taken __pyx_string_tab[8]
+#define __pyx_n_u_ConnectionOwner_on_eof __pyx_string_tab[9]
+#define __pyx_n_u_ConnectionOwner_on_full __pyx_string_tab[10]
+#define __pyx_n_u_ConnectionOwner_on_lost __pyx_string_tab[11]
+#define __pyx_n_u_ConnectionOwner_on_open __pyx_string_tab[12]
+#define __pyx_n_u_ConnectionOwner_on_sender_error __pyx_string_tab[13]
+#define __pyx_kp_u_Connection_2 __pyx_string_tab[14]
+#define __pyx_n_u_Connection___reduce_cython __pyx_string_tab[15]
+#define __pyx_n_u_Connection___setstate_cython __pyx_string_tab[16]
+#define __pyx_n_u_Connection_abort __pyx_string_tab[17]
+#define __pyx_n_u_Connection_buffer_updated __pyx_string_tab[18]
+#define __pyx_n_u_Connection_close __pyx_string_tab[19]
+#define __pyx_n_u_Connection_connection_lost __pyx_string_tab[20]
+#define __pyx_n_u_Connection_connection_made __pyx_string_tab[21]
+#define __pyx_n_u_Connection_eof_received __pyx_string_tab[22]
+#define __pyx_n_u_Connection_get_buffer __pyx_string_tab[23]
+#define __pyx_n_u_Connection_hold __pyx_string_tab[24]
+#define __pyx_n_u_Connection_pause_writing __pyx_string_tab[25]
+#define __pyx_n_u_Connection_release __pyx_string_tab[26]
+#define __pyx_n_u_Connection_resume_writing __pyx_string_tab[27]
+#define __pyx_n_u_Connection_write __pyx_string_tab[28]
+#define __pyx_n_u_Connection_write_eof __pyx_string_tab[29]
+#define __pyx_n_u_Connection_write_parts __pyx_string_tab[30]
+#define __pyx_n_u_DRAINING __pyx_string_tab[31]
+#define __pyx_n_u_Enum __pyx_string_tab[32]
+#define __pyx_kp_u_Exception_None __pyx_string_tab[33]
+#define __pyx_n_u_FRAME_START_BYTES __pyx_string_tab[34]
+#define __pyx_n_u_FrameReader __pyx_string_tab[35]
+#define __pyx_n_u_Hold __pyx_string_tab[36]
+#define __pyx_n_u_IN_FLIGHT __pyx_string_tab[37]
+#define __pyx_n_u_IPPROTO_TCP __pyx_string_tab[38]
+#define __pyx_kp_u_Incompatible_checksums_0x_x_vs_0 __pyx_string_tab[39]
+#define __pyx_n_u_JUDGING __pyx_string_tab[40]
+#define __pyx_n_u_MEMORY __pyx_string_tab[41]
+#define __pyx_n_u_None __pyx_string_tab[42]
+#define __pyx_n_u_OTHER_SIDE_FULL __pyx_string_tab[43]
+#define __pyx_n_u_PickleError __pyx_string_tab[44]
+#define __pyx_n_u_Protocol __pyx_string_tab[45]
+#define __pyx_n_u_READ_BUFFER_BYTES __pyx_string_tab[46]
+#define __pyx_n_u_SETTINGS __pyx_string_tab[47]
+#define __pyx_n_u_SOL_SOCKET __pyx_string_tab[48]
+#define __pyx_n_u_SO_KEEPALIVE __pyx_string_tab[49]
+#define __pyx_n_u_SenderError __pyx_string_tab[50]
+#define __pyx_n_u_Sequence __pyx_string_tab[51]
+#define __pyx_kp_u_Sequence_bytes_bytearray_memoryv __pyx_string_tab[52]
+#define __pyx_n_u_TCP_NODELAY __pyx_string_tab[53]
+#define __pyx_n_u_Transport __pyx_string_tab[54]
+#define __pyx_kp_u_Who_is_told_what_happens_to_a_co __pyx_string_tab[55]
+#define __pyx_kp_u_Why_a_connection_is_not_being_re __pyx_string_tab[56]
+#define __pyx_kp_u__2 __pyx_string_tab[57]
+#define __pyx_kp_u__3 __pyx_string_tab[58]
+#define __pyx_kp_u__4 __pyx_string_tab[59]
+#define __pyx_n_u_abort __pyx_string_tab[60]
+#define __pyx_n_u_asyncio __pyx_string_tab[61]
+#define __pyx_kp_u_asyncio_BaseTransport __pyx_string_tab[62]
+#define __pyx_n_u_asyncio_coroutines __pyx_string_tab[63]
+#define __pyx_n_u_auto __pyx_string_tab[64]
+#define __pyx_n_u_bool __pyx_string_tab[65]
+#define __pyx_n_u_buffer_updated __pyx_string_tab[66]
+#define __pyx_kp_u_bytes_bytearray_memoryview __pyx_string_tab[67]
+#define __pyx_n_u_can_half_close __pyx_string_tab[68]
+#define __pyx_n_u_cast __pyx_string_tab[69]
+#define __pyx_n_u_cline_in_traceback __pyx_string_tab[70]
+#define __pyx_n_u_close __pyx_string_tab[71]
+#define __pyx_n_u_collections_abc __pyx_string_tab[72]
+#define __pyx_n_u_connection __pyx_string_tab[73]
+#define __pyx_n_u_connection_lost __pyx_string_tab[74]
+#define __pyx_n_u_connection_made __pyx_string_tab[75]
+#define __pyx_n_u_data __pyx_string_tab[76]
+#define __pyx_n_u_dict __pyx_string_tab[77]
+#define __pyx_n_u_dict_2 __pyx_string_tab[78]
+#define __pyx_kp_u_disable __pyx_string_tab[79]
+#define __pyx_n_u_doc __pyx_string_tab[80]
+#define __pyx_kp_u_enable __pyx_string_tab[81]
+#define __pyx_n_u_enum __pyx_string_tab[82]
+#define __pyx_n_u_eof_received __pyx_string_tab[83]
+#define __pyx_n_u_error __pyx_string_tab[84]
+#define __pyx_n_u_exc __pyx_string_tab[85]
+#define __pyx_n_u_family __pyx_string_tab[86]
+#define __pyx_n_u_full __pyx_string_tab[87]
+#define __pyx_n_u_func __pyx_string_tab[88]
+#define __pyx_kp_u_gc __pyx_string_tab[89]
+#define __pyx_n_u_get_buffer __pyx_string_tab[90]
+#define __pyx_n_u_get_extra_info __pyx_string_tab[91]
+#define __pyx_n_u_get_write_buffer_size __pyx_string_tab[92]
+#define __pyx_n_u_getstate __pyx_string_tab[93]
+#define __pyx_n_u_hold __pyx_string_tab[94]
+#define __pyx_n_u_initializing __pyx_string_tab[95]
+#define __pyx_n_u_int __pyx_string_tab[96]
+#define __pyx_n_u_is_closing __pyx_string_tab[97]
+#define __pyx_n_u_is_coroutine __pyx_string_tab[98]
+#define __pyx_kp_u_isenabled __pyx_string_tab[99]
+#define __pyx_n_u_main __pyx_string_tab[100]
+#define __pyx_n_u_memoryview __pyx_string_tab[101]
+#define __pyx_n_u_metaclass __pyx_string_tab[102]
+#define __pyx_n_u_mid_frame __pyx_string_tab[103]
+#define __pyx_n_u_mid_pass __pyx_string_tab[104]
+#define __pyx_n_u_module __pyx_string_tab[105]
+#define __pyx_n_u_mro_entries __pyx_string_tab[106]
+#define __pyx_n_u_name __pyx_string_tab[107]
+#define __pyx_n_u_name_2 __pyx_string_tab[108]
+#define __pyx_n_u_nbytes __pyx_string_tab[109]
+#define __pyx_n_u_new __pyx_string_tab[110]
+#define __pyx_n_u_new_shared_buffer __pyx_string_tab[111]
+#define __pyx_n_u_on_bytes_taken __pyx_string_tab[112]
+#define __pyx_n_u_on_eof __pyx_string_tab[113]
+#define __pyx_n_u_on_full __pyx_string_tab[114]
+#define __pyx_n_u_on_lost __pyx_string_tab[115]
+#define __pyx_n_u_on_open __pyx_string_tab[116]
+#define __pyx_n_u_on_sender_error __pyx_string_tab[117]
+#define __pyx_n_u_owner __pyx_string_tab[118]
+#define __pyx_n_u_parts __pyx_string_tab[119]
+#define __pyx_n_u_pause_reading __pyx_string_tab[120]
+#define __pyx_n_u_pause_writing __pyx_string_tab[121]
+#define __pyx_n_u_peer_name __pyx_string_tab[122]
+#define __pyx_n_u_peername __pyx_string_tab[123]
+#define __pyx_n_u_pickle __pyx_string_tab[124]
+#define __pyx_n_u_pop __pyx_string_tab[125]
+#define __pyx_n_u_prepare __pyx_string_tab[126]
+#define __pyx_n_u_protocol_errors __pyx_string_tab[127]
+#define __pyx_n_u_protocol_framing __pyx_string_tab[128]
+#define __pyx_n_u_proxy_connection __pyx_string_tab[129]
+#define __pyx_kp_u_proxy_connection_py __pyx_string_tab[130]
+#define __pyx_n_u_pyx_PickleError __pyx_string_tab[131]
+#define __pyx_n_u_pyx_checksum __pyx_string_tab[132]
+#define __pyx_n_u_pyx_result __pyx_string_tab[133]
+#define __pyx_n_u_pyx_state __pyx_string_tab[134]
+#define __pyx_n_u_pyx_type __pyx_string_tab[135]
+#define __pyx_n_u_pyx_unpickle_Connection __pyx_string_tab[136]
+#define __pyx_n_u_pyx_vtable __pyx_string_tab[137]
+#define __pyx_n_u_qualname __pyx_string_tab[138]
+#define __pyx_n_u_raw __pyx_string_tab[139]
+#define __pyx_n_u_reader __pyx_string_tab[140]
+#define __pyx_n_u_reason __pyx_string_tab[141]
+#define __pyx_n_u_reduce __pyx_string_tab[142]
+#define __pyx_n_u_reduce_cython __pyx_string_tab[143]
+#define __pyx_n_u_reduce_ex __pyx_string_tab[144]
+#define __pyx_n_u_release __pyx_string_tab[145]
+#define __pyx_n_u_resume_reading __pyx_string_tab[146]
+#define __pyx_n_u_resume_writing __pyx_string_tab[147]
+#define __pyx_n_u_return __pyx_string_tab[148]
+#define __pyx_n_u_self __pyx_string_tab[149]
+#define __pyx_n_u_set_name __pyx_string_tab[150]
+#define __pyx_n_u_setsockopt __pyx_string_tab[151]
+#define __pyx_n_u_setstate __pyx_string_tab[152]
+#define __pyx_n_u_setstate_cython __pyx_string_tab[153]
+#define __pyx_n_u_shared_buffer __pyx_string_tab[154]
+#define __pyx_n_u_sizehint __pyx_string_tab[155]
+#define __pyx_n_u_socket __pyx_string_tab[156]
+#define __pyx_n_u_spec __pyx_string_tab[157]
+#define __pyx_n_u_ssl __pyx_string_tab[158]
+#define __pyx_n_u_ssl_object __pyx_string_tab[159]
+#define __pyx_n_u_state __pyx_string_tab[160]
+#define __pyx_n_u_str __pyx_string_tab[161]
+#define __pyx_kp_u_stringsource __pyx_string_tab[162]
+#define __pyx_n_u_test __pyx_string_tab[163]
+#define __pyx_n_u_transport __pyx_string_tab[164]
+#define __pyx_n_u_typing __pyx_string_tab[165]
+#define __pyx_n_u_update __pyx_string_tab[166]
+#define __pyx_n_u_use_setstate __pyx_string_tab[167]
+#define __pyx_n_u_view __pyx_string_tab[168]
+#define __pyx_n_u_where_frames_start __pyx_string_tab[169]
+#define __pyx_n_u_write __pyx_string_tab[170]
+#define __pyx_n_u_write_eof __pyx_string_tab[171]
+#define __pyx_n_u_write_parts __pyx_string_tab[172]
+#define __pyx_n_u_writelines __pyx_string_tab[173]
 /* #### Code section: module_state_clear ### */
 #if CYTHON_USE_MODULE_STATE
 static CYTHON_SMALL_CODE int __pyx_m_clear(PyObject *m) {
@@ -3053,7 +3056,7 @@ static CYTHON_SMALL_CODE int __pyx_m_clear(PyObject *m) {
   Py_CLEAR(clear_module_state->__pyx_type_5proxy_10connection_Connection);
   for (int i=0; i<1; ++i) { Py_CLEAR(clear_module_state->__pyx_tuple[i]); }
   for (int i=0; i<26; ++i) { Py_CLEAR(clear_module_state->__pyx_codeobj_tab[i]); }
-  for (int i=0; i<173; ++i) { Py_CLEAR(clear_module_state->__pyx_string_tab[i]); }
+  for (int i=0; i<174; ++i) { Py_CLEAR(clear_module_state->__pyx_string_tab[i]); }
   Py_CLEAR(clear_module_state->__pyx_int_0);
   Py_CLEAR(clear_module_state->__pyx_int_1);
   Py_CLEAR(clear_module_state->__pyx_int_32768);
@@ -3086,7 +3089,7 @@ static CYTHON_SMALL_CODE int __pyx_m_traverse(PyObject *m, visitproc visit, void
   Py_VISIT(traverse_module_state->__pyx_type_5proxy_10connection_Connection);
   for (int i=0; i<1; ++i) { __Pyx_VISIT_CONST(traverse_module_state->__pyx_tuple[i]); }
   for (int i=0; i<26; ++i) { __Pyx_VISIT_CONST(traverse_module_state->__pyx_codeobj_tab[i]); }
-  for (int i=0; i<173; ++i) { __Pyx_VISIT_CONST(traverse_module_state->__pyx_string_tab[i]); }
+  for (int i=0; i<174; ++i) { __Pyx_VISIT_CONST(traverse_module_state->__pyx_string_tab[i]); }
   __Pyx_VISIT_CONST(traverse_module_state->__pyx_int_0);
   __Pyx_VISIT_CONST(traverse_module_state->__pyx_int_1);
   __Pyx_VISIT_CONST(traverse_module_state->__pyx_int_32768);
@@ -4106,6 +4109,107 @@ static int __pyx_pf_5proxy_10connection_10Connection___init__(struct __pyx_obj_5
  *         self.tls: ssl.SSLObject | None = None
  * 
  *     @property             # <<<<<<<<<<<<<<
+ *     def protocol(self) -> asyncio.BaseProtocol:
+ *         """What an event loop takes it for."""
+*/
+
+/* Python wrapper */
+static PyObject *__pyx_pw_5proxy_10connection_10Connection_8protocol_1__get__(PyObject *__pyx_v_self); /*proto*/
+static PyObject *__pyx_pw_5proxy_10connection_10Connection_8protocol_1__get__(PyObject *__pyx_v_self) {
+  CYTHON_UNUSED PyObject *const *__pyx_kwvalues;
+  PyObject *__pyx_r = 0;
+  __Pyx_RefNannyDeclarations
+  __Pyx_RefNannySetupContext("__get__ (wrapper)", 0);
+  __pyx_kwvalues = __Pyx_KwValues_VARARGS(__pyx_args, __pyx_nargs);
+  __pyx_r = __pyx_pf_5proxy_10connection_10Connection_8protocol___get__(((struct __pyx_obj_5proxy_10connection_Connection *)__pyx_v_self));
+
+  /* function exit code */
+  __Pyx_RefNannyFinishContext();
+  return __pyx_r;
+}
+
+static PyObject *__pyx_pf_5proxy_10connection_10Connection_8protocol___get__(struct __pyx_obj_5proxy_10connection_Connection *__pyx_v_self) {
+  PyObject *__pyx_r = NULL;
+  __Pyx_RefNannyDeclarations
+  PyObject *__pyx_t_1 = NULL;
+  PyObject *__pyx_t_2 = NULL;
+  PyObject *__pyx_t_3 = NULL;
+  PyObject *__pyx_t_4 = NULL;
+  PyObject *__pyx_t_5 = NULL;
+  size_t __pyx_t_6;
+  int __pyx_lineno = 0;
+  const char *__pyx_filename = NULL;
+  int __pyx_clineno = 0;
+  __Pyx_RefNannySetupContext("__get__", 0);
+
+  /* "proxy/connection.py":85
+ *     def protocol(self) -> asyncio.BaseProtocol:
+ *         """What an event loop takes it for."""
+ *         return cast(asyncio.BaseProtocol, self)             # <<<<<<<<<<<<<<
+ * 
+ *     @property
+*/
+  __Pyx_XDECREF(__pyx_r);
+  __pyx_t_2 = NULL;
+  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_cast); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 85, __pyx_L1_error)
+  __Pyx_GOTREF(__pyx_t_3);
+  __Pyx_GetModuleGlobalName(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_asyncio); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 85, __pyx_L1_error)
+  __Pyx_GOTREF(__pyx_t_4);
+  __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_BaseProtocol); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 85, __pyx_L1_error)
+  __Pyx_GOTREF(__pyx_t_5);
+  __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
+  __pyx_t_6 = 1;
+  #if CYTHON_UNPACK_METHODS
+  if (unlikely(PyMethod_Check(__pyx_t_3))) {
+    __pyx_t_2 = PyMethod_GET_SELF(__pyx_t_3);
+    assert(__pyx_t_2);
+    PyObject* __pyx__function = PyMethod_GET_FUNCTION(__pyx_t_3);
+    __Pyx_INCREF(__pyx_t_2);
+    __Pyx_INCREF(__pyx__function);
+    __Pyx_DECREF_SET(__pyx_t_3, __pyx__function);
+    __pyx_t_6 = 0;
+  }
+  #endif
+  {
+    PyObject *__pyx_callargs[3] = {__pyx_t_2, __pyx_t_5, ((PyObject *)__pyx_v_self)};
+    __pyx_t_1 = __Pyx_PyObject_FastCall(__pyx_t_3, __pyx_callargs+__pyx_t_6, (3-__pyx_t_6) | (__pyx_t_6*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
+    __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
+    __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
+    __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 85, __pyx_L1_error)
+    __Pyx_GOTREF(__pyx_t_1);
+  }
+  __pyx_r = __pyx_t_1;
+  __pyx_t_1 = 0;
+  goto __pyx_L0;
+
+  /* "proxy/connection.py":82
+ *         self.tls: ssl.SSLObject | None = None
+ * 
+ *     @property             # <<<<<<<<<<<<<<
+ *     def protocol(self) -> asyncio.BaseProtocol:
+ *         """What an event loop takes it for."""
+*/
+
+  /* function exit code */
+  __pyx_L1_error:;
+  __Pyx_XDECREF(__pyx_t_1);
+  __Pyx_XDECREF(__pyx_t_2);
+  __Pyx_XDECREF(__pyx_t_3);
+  __Pyx_XDECREF(__pyx_t_4);
+  __Pyx_XDECREF(__pyx_t_5);
+  __Pyx_AddTraceback("proxy.connection.Connection.protocol.__get__", __pyx_clineno, __pyx_lineno, __pyx_filename);
+  __pyx_r = NULL;
+  __pyx_L0:;
+  __Pyx_XGIVEREF(__pyx_r);
+  __Pyx_RefNannyFinishContext();
+  return __pyx_r;
+}
+
+/* "proxy/connection.py":87
+ *         return cast(asyncio.BaseProtocol, self)
+ * 
+ *     @property             # <<<<<<<<<<<<<<
  *     def mid_frame(self) -> bool:
  *         """Whether a frame has begun to arrive and not ended."""
 */
@@ -4134,7 +4238,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_9mid_frame___get__(st
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("__get__", 0);
 
-  /* "proxy/connection.py":85
+  /* "proxy/connection.py":90
  *     def mid_frame(self) -> bool:
  *         """Whether a frame has begun to arrive and not ended."""
  *         return self._reader.mid_frame             # <<<<<<<<<<<<<<
@@ -4142,14 +4246,14 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_9mid_frame___get__(st
  *     @property
 */
   __Pyx_XDECREF(__pyx_r);
-  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self->_reader), __pyx_mstate_global->__pyx_n_u_mid_frame); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 85, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self->_reader), __pyx_mstate_global->__pyx_n_u_mid_frame); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 90, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
   __pyx_r = __pyx_t_1;
   __pyx_t_1 = 0;
   goto __pyx_L0;
 
-  /* "proxy/connection.py":82
- *         self.tls: ssl.SSLObject | None = None
+  /* "proxy/connection.py":87
+ *         return cast(asyncio.BaseProtocol, self)
  * 
  *     @property             # <<<<<<<<<<<<<<
  *     def mid_frame(self) -> bool:
@@ -4167,7 +4271,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_9mid_frame___get__(st
   return __pyx_r;
 }
 
-/* "proxy/connection.py":87
+/* "proxy/connection.py":92
  *         return self._reader.mid_frame
  * 
  *     @property             # <<<<<<<<<<<<<<
@@ -4199,7 +4303,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_8mid_pass___get__(str
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("__get__", 0);
 
-  /* "proxy/connection.py":90
+  /* "proxy/connection.py":95
  *     def mid_pass(self) -> bool:
  *         """Whether a frame was passed on in part and not ended."""
  *         return self._reader.mid_pass             # <<<<<<<<<<<<<<
@@ -4207,13 +4311,13 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_8mid_pass___get__(str
  *     @property
 */
   __Pyx_XDECREF(__pyx_r);
-  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self->_reader), __pyx_mstate_global->__pyx_n_u_mid_pass); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 90, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self->_reader), __pyx_mstate_global->__pyx_n_u_mid_pass); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 95, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
   __pyx_r = __pyx_t_1;
   __pyx_t_1 = 0;
   goto __pyx_L0;
 
-  /* "proxy/connection.py":87
+  /* "proxy/connection.py":92
  *         return self._reader.mid_frame
  * 
  *     @property             # <<<<<<<<<<<<<<
@@ -4232,7 +4336,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_8mid_pass___get__(str
   return __pyx_r;
 }
 
-/* "proxy/connection.py":92
+/* "proxy/connection.py":97
  *         return self._reader.mid_pass
  * 
  *     @property             # <<<<<<<<<<<<<<
@@ -4265,7 +4369,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_7is_held___get__(stru
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("__get__", 0);
 
-  /* "proxy/connection.py":95
+  /* "proxy/connection.py":100
  *     def is_held(self) -> bool:
  *         """Whether reading is stopped for any reason of ours."""
  *         return bool(self._holds)             # <<<<<<<<<<<<<<
@@ -4277,17 +4381,17 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_7is_held___get__(stru
   else
   {
     Py_ssize_t __pyx_temp = __Pyx_PySet_GET_SIZE(__pyx_v_self->_holds);
-    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 95, __pyx_L1_error)
+    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 100, __pyx_L1_error)
     __pyx_t_1 = (__pyx_temp != 0);
   }
 
-  __pyx_t_2 = __Pyx_PyBool_FromLong((!(!__pyx_t_1))); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 95, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyBool_FromLong((!(!__pyx_t_1))); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 100, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __pyx_r = __pyx_t_2;
   __pyx_t_2 = 0;
   goto __pyx_L0;
 
-  /* "proxy/connection.py":92
+  /* "proxy/connection.py":97
  *         return self._reader.mid_pass
  * 
  *     @property             # <<<<<<<<<<<<<<
@@ -4306,7 +4410,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_7is_held___get__(stru
   return __pyx_r;
 }
 
-/* "proxy/connection.py":97
+/* "proxy/connection.py":102
  *         return bool(self._holds)
  * 
  *     def write(self, data: bytes | bytearray | memoryview) -> None:             # <<<<<<<<<<<<<<
@@ -4352,7 +4456,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection_write(struct __pyx_obj
     if (unlikely(!__Pyx_object_dict_version_matches(((PyObject *)__pyx_v_self), __pyx_tp_dict_version, __pyx_obj_dict_version))) {
       PY_UINT64_T __pyx_typedict_guard = __Pyx_get_tp_dict_version(((PyObject *)__pyx_v_self));
       #endif
-      __pyx_t_1 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self), __pyx_mstate_global->__pyx_n_u_write); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 97, __pyx_L1_error)
+      __pyx_t_1 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self), __pyx_mstate_global->__pyx_n_u_write); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 102, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
       if (!__Pyx_IsSameCFunction(__pyx_t_1, (void(*)(void)) __pyx_pw_5proxy_10connection_10Connection_3write)) {
         __Pyx_XDECREF(__pyx_r);
@@ -4376,7 +4480,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection_write(struct __pyx_obj
           __pyx_t_2 = __Pyx_PyObject_FastCall(__pyx_t_4, __pyx_callargs+__pyx_t_5, (2-__pyx_t_5) | (__pyx_t_5*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
           __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
           __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-          if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 97, __pyx_L1_error)
+          if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 102, __pyx_L1_error)
           __Pyx_GOTREF(__pyx_t_2);
         }
         __pyx_r = __pyx_t_2;
@@ -4397,7 +4501,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection_write(struct __pyx_obj
     #endif
   }
 
-  /* "proxy/connection.py":99
+  /* "proxy/connection.py":104
  *     def write(self, data: bytes | bytearray | memoryview) -> None:
  *         """Send bytes; a buffer handed over must not change until `has_sent_all`."""
  *         if self._transport is not None and not self._transport.is_closing():             # <<<<<<<<<<<<<<
@@ -4417,17 +4521,17 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection_write(struct __pyx_obj
     PyObject *__pyx_callargs[2] = {__pyx_t_2, NULL};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_is_closing, __pyx_callargs+__pyx_t_5, (1-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 99, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 104, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
-  __pyx_t_7 = __Pyx_PyObject_IsTrue(__pyx_t_1); if (unlikely((__pyx_t_7 < 0))) __PYX_ERR(0, 99, __pyx_L1_error)
+  __pyx_t_7 = __Pyx_PyObject_IsTrue(__pyx_t_1); if (unlikely((__pyx_t_7 < 0))) __PYX_ERR(0, 104, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
   __pyx_t_8 = (!__pyx_t_7);
   __pyx_t_6 = __pyx_t_8;
   __pyx_L4_bool_binop_done:;
   if (__pyx_t_6) {
 
-    /* "proxy/connection.py":100
+    /* "proxy/connection.py":105
  *         """Send bytes; a buffer handed over must not change until `has_sent_all`."""
  *         if self._transport is not None and not self._transport.is_closing():
  *             self._transport.write(data)             # <<<<<<<<<<<<<<
@@ -4441,12 +4545,12 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection_write(struct __pyx_obj
       PyObject *__pyx_callargs[2] = {__pyx_t_2, __pyx_v_data};
       __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_write, __pyx_callargs+__pyx_t_5, (2-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 100, __pyx_L1_error)
+      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 105, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
     }
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-    /* "proxy/connection.py":99
+    /* "proxy/connection.py":104
  *     def write(self, data: bytes | bytearray | memoryview) -> None:
  *         """Send bytes; a buffer handed over must not change until `has_sent_all`."""
  *         if self._transport is not None and not self._transport.is_closing():             # <<<<<<<<<<<<<<
@@ -4455,7 +4559,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection_write(struct __pyx_obj
 */
   }
 
-  /* "proxy/connection.py":97
+  /* "proxy/connection.py":102
  *         return bool(self._holds)
  * 
  *     def write(self, data: bytes | bytearray | memoryview) -> None:             # <<<<<<<<<<<<<<
@@ -4519,32 +4623,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_data,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 97, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 102, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 97, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 102, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "write", 0) < (0)) __PYX_ERR(0, 97, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "write", 0) < (0)) __PYX_ERR(0, 102, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("write", 1, 1, 1, i); __PYX_ERR(0, 97, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("write", 1, 1, 1, i); __PYX_ERR(0, 102, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 97, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 102, __pyx_L3_error)
     }
     __pyx_v_data = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("write", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 97, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("write", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 102, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -4574,7 +4678,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_2write(struct __pyx_o
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("write", 0);
   __Pyx_XDECREF(__pyx_r);
-  __pyx_t_1 = __pyx_f_5proxy_10connection_10Connection_write(__pyx_v_self, __pyx_v_data, 1); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 97, __pyx_L1_error)
+  __pyx_t_1 = __pyx_f_5proxy_10connection_10Connection_write(__pyx_v_self, __pyx_v_data, 1); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 102, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
   __pyx_r = __pyx_t_1;
   __pyx_t_1 = 0;
@@ -4591,7 +4695,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_2write(struct __pyx_o
   return __pyx_r;
 }
 
-/* "proxy/connection.py":102
+/* "proxy/connection.py":107
  *             self._transport.write(data)
  * 
  *     def write_parts(self, parts: Sequence[bytes | bytearray | memoryview]) -> None:             # <<<<<<<<<<<<<<
@@ -4639,32 +4743,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_parts,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 102, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 107, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 102, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 107, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "write_parts", 0) < (0)) __PYX_ERR(0, 102, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "write_parts", 0) < (0)) __PYX_ERR(0, 107, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("write_parts", 1, 1, 1, i); __PYX_ERR(0, 102, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("write_parts", 1, 1, 1, i); __PYX_ERR(0, 107, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 102, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 107, __pyx_L3_error)
     }
     __pyx_v_parts = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("write_parts", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 102, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("write_parts", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 107, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -4699,7 +4803,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_4write_parts(struct _
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("write_parts", 0);
 
-  /* "proxy/connection.py":104
+  /* "proxy/connection.py":109
  *     def write_parts(self, parts: Sequence[bytes | bytearray | memoryview]) -> None:
  *         """Send several buffers as they are, in their order."""
  *         if self._transport is not None and not self._transport.is_closing():             # <<<<<<<<<<<<<<
@@ -4719,17 +4823,17 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_4write_parts(struct _
     PyObject *__pyx_callargs[2] = {__pyx_t_4, NULL};
     __pyx_t_3 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_is_closing, __pyx_callargs+__pyx_t_5, (1-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
-    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 104, __pyx_L1_error)
+    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 109, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
   }
-  __pyx_t_2 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_2 < 0))) __PYX_ERR(0, 104, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_2 < 0))) __PYX_ERR(0, 109, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   __pyx_t_6 = (!__pyx_t_2);
   __pyx_t_1 = __pyx_t_6;
   __pyx_L4_bool_binop_done:;
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":105
+    /* "proxy/connection.py":110
  *         """Send several buffers as they are, in their order."""
  *         if self._transport is not None and not self._transport.is_closing():
  *             self._transport.writelines(parts)             # <<<<<<<<<<<<<<
@@ -4743,12 +4847,12 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_4write_parts(struct _
       PyObject *__pyx_callargs[2] = {__pyx_t_4, __pyx_v_parts};
       __pyx_t_3 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_writelines, __pyx_callargs+__pyx_t_5, (2-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
-      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 105, __pyx_L1_error)
+      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 110, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_3);
     }
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-    /* "proxy/connection.py":104
+    /* "proxy/connection.py":109
  *     def write_parts(self, parts: Sequence[bytes | bytearray | memoryview]) -> None:
  *         """Send several buffers as they are, in their order."""
  *         if self._transport is not None and not self._transport.is_closing():             # <<<<<<<<<<<<<<
@@ -4757,7 +4861,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_4write_parts(struct _
 */
   }
 
-  /* "proxy/connection.py":102
+  /* "proxy/connection.py":107
  *             self._transport.write(data)
  * 
  *     def write_parts(self, parts: Sequence[bytes | bytearray | memoryview]) -> None:             # <<<<<<<<<<<<<<
@@ -4779,7 +4883,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_4write_parts(struct _
   return __pyx_r;
 }
 
-/* "proxy/connection.py":107
+/* "proxy/connection.py":112
  *             self._transport.writelines(parts)
  * 
  *     @property             # <<<<<<<<<<<<<<
@@ -4815,7 +4919,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12has_sent_all___get_
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("__get__", 0);
 
-  /* "proxy/connection.py":110
+  /* "proxy/connection.py":115
  *     def has_sent_all(self) -> bool:
  *         """Whether the system has taken everything that was written."""
  *         return self._transport is None or self._transport.get_write_buffer_size() == 0             # <<<<<<<<<<<<<<
@@ -4826,7 +4930,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12has_sent_all___get_
   __pyx_t_2 = (__pyx_v_self->_transport == Py_None);
   if (!__pyx_t_2) {
   } else {
-    __pyx_t_3 = __Pyx_PyBool_FromLong(__pyx_t_2); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 110, __pyx_L1_error)
+    __pyx_t_3 = __Pyx_PyBool_FromLong(__pyx_t_2); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 115, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
     __pyx_t_1 = __pyx_t_3;
     __pyx_t_3 = 0;
@@ -4839,10 +4943,10 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12has_sent_all___get_
     PyObject *__pyx_callargs[2] = {__pyx_t_4, NULL};
     __pyx_t_3 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_get_write_buffer_size, __pyx_callargs+__pyx_t_5, (1-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
-    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 110, __pyx_L1_error)
+    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 115, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
   }
-  __pyx_t_4 = __Pyx_PyLong_EqObjC(__pyx_t_3, __pyx_mstate_global->__pyx_int_0, 0, 0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 110, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyLong_EqObjC(__pyx_t_3, __pyx_mstate_global->__pyx_int_0, 0, 0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 115, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   __Pyx_INCREF(__pyx_t_4);
@@ -4853,7 +4957,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12has_sent_all___get_
   __pyx_t_1 = 0;
   goto __pyx_L0;
 
-  /* "proxy/connection.py":107
+  /* "proxy/connection.py":112
  *             self._transport.writelines(parts)
  * 
  *     @property             # <<<<<<<<<<<<<<
@@ -4874,7 +4978,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12has_sent_all___get_
   return __pyx_r;
 }
 
-/* "proxy/connection.py":112
+/* "proxy/connection.py":117
  *         return self._transport is None or self._transport.get_write_buffer_size() == 0
  * 
  *     def close(self) -> None:             # <<<<<<<<<<<<<<
@@ -4937,7 +5041,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_6close(struct __pyx_o
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("close", 0);
 
-  /* "proxy/connection.py":114
+  /* "proxy/connection.py":119
  *     def close(self) -> None:
  *         """Send what is buffered, then close."""
  *         if self._transport is not None:             # <<<<<<<<<<<<<<
@@ -4947,7 +5051,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_6close(struct __pyx_o
   __pyx_t_1 = (__pyx_v_self->_transport != Py_None);
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":115
+    /* "proxy/connection.py":120
  *         """Send what is buffered, then close."""
  *         if self._transport is not None:
  *             self._transport.close()             # <<<<<<<<<<<<<<
@@ -4961,12 +5065,12 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_6close(struct __pyx_o
       PyObject *__pyx_callargs[2] = {__pyx_t_3, NULL};
       __pyx_t_2 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_close, __pyx_callargs+__pyx_t_4, (1-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 115, __pyx_L1_error)
+      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 120, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
     }
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-    /* "proxy/connection.py":114
+    /* "proxy/connection.py":119
  *     def close(self) -> None:
  *         """Send what is buffered, then close."""
  *         if self._transport is not None:             # <<<<<<<<<<<<<<
@@ -4975,7 +5079,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_6close(struct __pyx_o
 */
   }
 
-  /* "proxy/connection.py":112
+  /* "proxy/connection.py":117
  *         return self._transport is None or self._transport.get_write_buffer_size() == 0
  * 
  *     def close(self) -> None:             # <<<<<<<<<<<<<<
@@ -4997,7 +5101,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_6close(struct __pyx_o
   return __pyx_r;
 }
 
-/* "proxy/connection.py":117
+/* "proxy/connection.py":122
  *             self._transport.close()
  * 
  *     def abort(self) -> None:             # <<<<<<<<<<<<<<
@@ -5060,7 +5164,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_8abort(struct __pyx_o
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("abort", 0);
 
-  /* "proxy/connection.py":119
+  /* "proxy/connection.py":124
  *     def abort(self) -> None:
  *         """Close at once."""
  *         if self._transport is not None:             # <<<<<<<<<<<<<<
@@ -5070,7 +5174,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_8abort(struct __pyx_o
   __pyx_t_1 = (__pyx_v_self->_transport != Py_None);
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":120
+    /* "proxy/connection.py":125
  *         """Close at once."""
  *         if self._transport is not None:
  *             self._transport.abort()             # <<<<<<<<<<<<<<
@@ -5084,12 +5188,12 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_8abort(struct __pyx_o
       PyObject *__pyx_callargs[2] = {__pyx_t_3, NULL};
       __pyx_t_2 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_abort, __pyx_callargs+__pyx_t_4, (1-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 120, __pyx_L1_error)
+      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 125, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
     }
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-    /* "proxy/connection.py":119
+    /* "proxy/connection.py":124
  *     def abort(self) -> None:
  *         """Close at once."""
  *         if self._transport is not None:             # <<<<<<<<<<<<<<
@@ -5098,7 +5202,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_8abort(struct __pyx_o
 */
   }
 
-  /* "proxy/connection.py":117
+  /* "proxy/connection.py":122
  *             self._transport.close()
  * 
  *     def abort(self) -> None:             # <<<<<<<<<<<<<<
@@ -5120,7 +5224,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_8abort(struct __pyx_o
   return __pyx_r;
 }
 
-/* "proxy/connection.py":122
+/* "proxy/connection.py":127
  *             self._transport.abort()
  * 
  *     @property             # <<<<<<<<<<<<<<
@@ -5153,7 +5257,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14can_half_close___ge
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("__get__", 0);
 
-  /* "proxy/connection.py":125
+  /* "proxy/connection.py":130
  *     def can_half_close(self) -> bool:
  *         """Whether `write_eof` leaves the other direction open; TLS has no such thing."""
  *         return self.tls is None             # <<<<<<<<<<<<<<
@@ -5162,13 +5266,13 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14can_half_close___ge
 */
   __Pyx_XDECREF(__pyx_r);
   __pyx_t_1 = (__pyx_v_self->tls == Py_None);
-  __pyx_t_2 = __Pyx_PyBool_FromLong(__pyx_t_1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 125, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyBool_FromLong(__pyx_t_1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 130, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __pyx_r = __pyx_t_2;
   __pyx_t_2 = 0;
   goto __pyx_L0;
 
-  /* "proxy/connection.py":122
+  /* "proxy/connection.py":127
  *             self._transport.abort()
  * 
  *     @property             # <<<<<<<<<<<<<<
@@ -5187,7 +5291,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14can_half_close___ge
   return __pyx_r;
 }
 
-/* "proxy/connection.py":127
+/* "proxy/connection.py":132
  *         return self.tls is None
  * 
  *     def write_eof(self) -> None:             # <<<<<<<<<<<<<<
@@ -5252,7 +5356,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_10write_eof(struct __
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("write_eof", 0);
 
-  /* "proxy/connection.py":129
+  /* "proxy/connection.py":134
  *     def write_eof(self) -> None:
  *         """Send what is buffered, then tell the peer that no more will come; reading goes on."""
  *         if self._transport is not None and not self._transport.is_closing():             # <<<<<<<<<<<<<<
@@ -5272,17 +5376,17 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_10write_eof(struct __
     PyObject *__pyx_callargs[2] = {__pyx_t_4, NULL};
     __pyx_t_3 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_is_closing, __pyx_callargs+__pyx_t_5, (1-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
-    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 129, __pyx_L1_error)
+    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 134, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
   }
-  __pyx_t_2 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_2 < 0))) __PYX_ERR(0, 129, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_2 < 0))) __PYX_ERR(0, 134, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   __pyx_t_6 = (!__pyx_t_2);
   __pyx_t_1 = __pyx_t_6;
   __pyx_L4_bool_binop_done:;
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":130
+    /* "proxy/connection.py":135
  *         """Send what is buffered, then tell the peer that no more will come; reading goes on."""
  *         if self._transport is not None and not self._transport.is_closing():
  *             self._transport.write_eof()             # <<<<<<<<<<<<<<
@@ -5296,12 +5400,12 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_10write_eof(struct __
       PyObject *__pyx_callargs[2] = {__pyx_t_4, NULL};
       __pyx_t_3 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_write_eof, __pyx_callargs+__pyx_t_5, (1-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
-      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 130, __pyx_L1_error)
+      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 135, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_3);
     }
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-    /* "proxy/connection.py":129
+    /* "proxy/connection.py":134
  *     def write_eof(self) -> None:
  *         """Send what is buffered, then tell the peer that no more will come; reading goes on."""
  *         if self._transport is not None and not self._transport.is_closing():             # <<<<<<<<<<<<<<
@@ -5310,7 +5414,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_10write_eof(struct __
 */
   }
 
-  /* "proxy/connection.py":127
+  /* "proxy/connection.py":132
  *         return self.tls is None
  * 
  *     def write_eof(self) -> None:             # <<<<<<<<<<<<<<
@@ -5332,7 +5436,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_10write_eof(struct __
   return __pyx_r;
 }
 
-/* "proxy/connection.py":132
+/* "proxy/connection.py":137
  *             self._transport.write_eof()
  * 
  *     def hold(self, reason: Hold) -> None:             # <<<<<<<<<<<<<<
@@ -5380,32 +5484,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_reason,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 132, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 137, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 132, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 137, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "hold", 0) < (0)) __PYX_ERR(0, 132, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "hold", 0) < (0)) __PYX_ERR(0, 137, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("hold", 1, 1, 1, i); __PYX_ERR(0, 132, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("hold", 1, 1, 1, i); __PYX_ERR(0, 137, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 132, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 137, __pyx_L3_error)
     }
     __pyx_v_reason = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("hold", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 132, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("hold", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 137, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -5437,7 +5541,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12hold(struct __pyx_o
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("hold", 0);
 
-  /* "proxy/connection.py":134
+  /* "proxy/connection.py":139
  *     def hold(self, reason: Hold) -> None:
  *         """Stop reading until `release(reason)`."""
  *         if self._holds is None:             # <<<<<<<<<<<<<<
@@ -5447,14 +5551,14 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12hold(struct __pyx_o
   __pyx_t_1 = (__pyx_v_self->_holds == ((PyObject*)Py_None));
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":135
+    /* "proxy/connection.py":140
  *         """Stop reading until `release(reason)`."""
  *         if self._holds is None:
  *             self._holds = set()             # <<<<<<<<<<<<<<
  *         self._holds.add(reason)
  *         self._reader.suspended = True
 */
-    __pyx_t_2 = PySet_New(0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 135, __pyx_L1_error)
+    __pyx_t_2 = PySet_New(0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 140, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
     __Pyx_GIVEREF(__pyx_t_2);
     __Pyx_GOTREF(__pyx_v_self->_holds);
@@ -5462,7 +5566,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12hold(struct __pyx_o
     __pyx_v_self->_holds = ((PyObject*)__pyx_t_2);
     __pyx_t_2 = 0;
 
-    /* "proxy/connection.py":134
+    /* "proxy/connection.py":139
  *     def hold(self, reason: Hold) -> None:
  *         """Stop reading until `release(reason)`."""
  *         if self._holds is None:             # <<<<<<<<<<<<<<
@@ -5471,7 +5575,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12hold(struct __pyx_o
 */
   }
 
-  /* "proxy/connection.py":136
+  /* "proxy/connection.py":141
  *         if self._holds is None:
  *             self._holds = set()
  *         self._holds.add(reason)             # <<<<<<<<<<<<<<
@@ -5480,11 +5584,11 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12hold(struct __pyx_o
 */
   if (unlikely(__pyx_v_self->_holds == Py_None)) {
     PyErr_Format(PyExc_AttributeError, "'NoneType' object has no attribute '%.30s'", "add");
-    __PYX_ERR(0, 136, __pyx_L1_error)
+    __PYX_ERR(0, 141, __pyx_L1_error)
   }
-  __pyx_t_3 = PySet_Add(__pyx_v_self->_holds, __pyx_v_reason); if (unlikely(__pyx_t_3 == ((int)-1))) __PYX_ERR(0, 136, __pyx_L1_error)
+  __pyx_t_3 = PySet_Add(__pyx_v_self->_holds, __pyx_v_reason); if (unlikely(__pyx_t_3 == ((int)-1))) __PYX_ERR(0, 141, __pyx_L1_error)
 
-  /* "proxy/connection.py":137
+  /* "proxy/connection.py":142
  *             self._holds = set()
  *         self._holds.add(reason)
  *         self._reader.suspended = True             # <<<<<<<<<<<<<<
@@ -5493,18 +5597,18 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12hold(struct __pyx_o
 */
   __pyx_v_self->_reader->suspended = 1;
 
-  /* "proxy/connection.py":138
+  /* "proxy/connection.py":143
  *         self._holds.add(reason)
  *         self._reader.suspended = True
  *         self._pause()             # <<<<<<<<<<<<<<
  * 
  *     def release(self, reason: Hold) -> None:
 */
-  __pyx_t_2 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_pause(__pyx_v_self); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 138, __pyx_L1_error)
+  __pyx_t_2 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_pause(__pyx_v_self); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 143, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-  /* "proxy/connection.py":132
+  /* "proxy/connection.py":137
  *             self._transport.write_eof()
  * 
  *     def hold(self, reason: Hold) -> None:             # <<<<<<<<<<<<<<
@@ -5525,7 +5629,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12hold(struct __pyx_o
   return __pyx_r;
 }
 
-/* "proxy/connection.py":140
+/* "proxy/connection.py":145
  *         self._pause()
  * 
  *     def release(self, reason: Hold) -> None:             # <<<<<<<<<<<<<<
@@ -5573,32 +5677,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_reason,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 140, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 145, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 140, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 145, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "release", 0) < (0)) __PYX_ERR(0, 140, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "release", 0) < (0)) __PYX_ERR(0, 145, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("release", 1, 1, 1, i); __PYX_ERR(0, 140, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("release", 1, 1, 1, i); __PYX_ERR(0, 145, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 140, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 145, __pyx_L3_error)
     }
     __pyx_v_reason = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("release", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 140, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("release", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 145, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -5632,7 +5736,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("release", 0);
 
-  /* "proxy/connection.py":142
+  /* "proxy/connection.py":147
  *     def release(self, reason: Hold) -> None:
  *         """Undo `hold(reason)`; when nothing holds any more, the backlog is taken and reading goes on."""
  *         if not self._holds or reason not in self._holds:             # <<<<<<<<<<<<<<
@@ -5643,7 +5747,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
   else
   {
     Py_ssize_t __pyx_temp = __Pyx_PySet_GET_SIZE(__pyx_v_self->_holds);
-    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 142, __pyx_L1_error)
+    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 147, __pyx_L1_error)
     __pyx_t_2 = (__pyx_temp != 0);
   }
 
@@ -5655,14 +5759,14 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
   }
   if (unlikely(__pyx_v_self->_holds == Py_None)) {
     PyErr_SetString(PyExc_TypeError, "'NoneType' object is not iterable");
-    __PYX_ERR(0, 142, __pyx_L1_error)
+    __PYX_ERR(0, 147, __pyx_L1_error)
   }
-  __pyx_t_3 = (__Pyx_PySet_ContainsTF(__pyx_v_reason, __pyx_v_self->_holds, Py_NE)); if (unlikely((__pyx_t_3 < 0))) __PYX_ERR(0, 142, __pyx_L1_error)
+  __pyx_t_3 = (__Pyx_PySet_ContainsTF(__pyx_v_reason, __pyx_v_self->_holds, Py_NE)); if (unlikely((__pyx_t_3 < 0))) __PYX_ERR(0, 147, __pyx_L1_error)
   __pyx_t_1 = __pyx_t_3;
   __pyx_L4_bool_binop_done:;
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":143
+    /* "proxy/connection.py":148
  *         """Undo `hold(reason)`; when nothing holds any more, the backlog is taken and reading goes on."""
  *         if not self._holds or reason not in self._holds:
  *             return             # <<<<<<<<<<<<<<
@@ -5673,7 +5777,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
     __pyx_r = Py_None; __Pyx_INCREF(Py_None);
     goto __pyx_L0;
 
-    /* "proxy/connection.py":142
+    /* "proxy/connection.py":147
  *     def release(self, reason: Hold) -> None:
  *         """Undo `hold(reason)`; when nothing holds any more, the backlog is taken and reading goes on."""
  *         if not self._holds or reason not in self._holds:             # <<<<<<<<<<<<<<
@@ -5682,7 +5786,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
 */
   }
 
-  /* "proxy/connection.py":144
+  /* "proxy/connection.py":149
  *         if not self._holds or reason not in self._holds:
  *             return
  *         self._holds.discard(reason)             # <<<<<<<<<<<<<<
@@ -5691,11 +5795,11 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
 */
   if (unlikely(__pyx_v_self->_holds == Py_None)) {
     PyErr_Format(PyExc_AttributeError, "'NoneType' object has no attribute '%.30s'", "discard");
-    __PYX_ERR(0, 144, __pyx_L1_error)
+    __PYX_ERR(0, 149, __pyx_L1_error)
   }
-  __pyx_t_4 = __Pyx_PySet_Discard(__pyx_v_self->_holds, __pyx_v_reason); if (unlikely(__pyx_t_4 == ((int)-1))) __PYX_ERR(0, 144, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PySet_Discard(__pyx_v_self->_holds, __pyx_v_reason); if (unlikely(__pyx_t_4 == ((int)-1))) __PYX_ERR(0, 149, __pyx_L1_error)
 
-  /* "proxy/connection.py":145
+  /* "proxy/connection.py":150
  *             return
  *         self._holds.discard(reason)
  *         if self._holds or self.closed:             # <<<<<<<<<<<<<<
@@ -5706,7 +5810,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
   else
   {
     Py_ssize_t __pyx_temp = __Pyx_PySet_GET_SIZE(__pyx_v_self->_holds);
-    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 145, __pyx_L1_error)
+    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 150, __pyx_L1_error)
     __pyx_t_3 = (__pyx_temp != 0);
   }
 
@@ -5719,7 +5823,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
   __pyx_L7_bool_binop_done:;
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":146
+    /* "proxy/connection.py":151
  *         self._holds.discard(reason)
  *         if self._holds or self.closed:
  *             return             # <<<<<<<<<<<<<<
@@ -5730,7 +5834,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
     __pyx_r = Py_None; __Pyx_INCREF(Py_None);
     goto __pyx_L0;
 
-    /* "proxy/connection.py":145
+    /* "proxy/connection.py":150
  *             return
  *         self._holds.discard(reason)
  *         if self._holds or self.closed:             # <<<<<<<<<<<<<<
@@ -5739,7 +5843,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
 */
   }
 
-  /* "proxy/connection.py":147
+  /* "proxy/connection.py":152
  *         if self._holds or self.closed:
  *             return
  *         self._reader.suspended = False             # <<<<<<<<<<<<<<
@@ -5748,7 +5852,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
 */
   __pyx_v_self->_reader->suspended = 0;
 
-  /* "proxy/connection.py":148
+  /* "proxy/connection.py":153
  *             return
  *         self._reader.suspended = False
  *         if not self._taking:             # <<<<<<<<<<<<<<
@@ -5758,18 +5862,18 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
   __pyx_t_1 = (!__pyx_v_self->_taking);
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":149
+    /* "proxy/connection.py":154
  *         self._reader.suspended = False
  *         if not self._taking:
  *             self._go_on()             # <<<<<<<<<<<<<<
  * 
  *     def _pause(self) -> None:
 */
-    __pyx_t_5 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_go_on(__pyx_v_self); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 149, __pyx_L1_error)
+    __pyx_t_5 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_go_on(__pyx_v_self); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 154, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
-    /* "proxy/connection.py":148
+    /* "proxy/connection.py":153
  *             return
  *         self._reader.suspended = False
  *         if not self._taking:             # <<<<<<<<<<<<<<
@@ -5778,7 +5882,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
 */
   }
 
-  /* "proxy/connection.py":140
+  /* "proxy/connection.py":145
  *         self._pause()
  * 
  *     def release(self, reason: Hold) -> None:             # <<<<<<<<<<<<<<
@@ -5799,7 +5903,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
   return __pyx_r;
 }
 
-/* "proxy/connection.py":151
+/* "proxy/connection.py":156
  *             self._go_on()
  * 
  *     def _pause(self) -> None:             # <<<<<<<<<<<<<<
@@ -5821,7 +5925,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__pause(struct __pyx_ob
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("_pause", 0);
 
-  /* "proxy/connection.py":152
+  /* "proxy/connection.py":157
  * 
  *     def _pause(self) -> None:
  *         if self._transport is not None and not self._paused and not self._eof and not self._transport.is_closing():             # <<<<<<<<<<<<<<
@@ -5853,17 +5957,17 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__pause(struct __pyx_ob
     PyObject *__pyx_callargs[2] = {__pyx_t_4, NULL};
     __pyx_t_3 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_is_closing, __pyx_callargs+__pyx_t_5, (1-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
-    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 152, __pyx_L1_error)
+    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 157, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
   }
-  __pyx_t_2 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_2 < 0))) __PYX_ERR(0, 152, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_2 < 0))) __PYX_ERR(0, 157, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   __pyx_t_6 = (!__pyx_t_2);
   __pyx_t_1 = __pyx_t_6;
   __pyx_L4_bool_binop_done:;
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":153
+    /* "proxy/connection.py":158
  *     def _pause(self) -> None:
  *         if self._transport is not None and not self._paused and not self._eof and not self._transport.is_closing():
  *             self._paused = True             # <<<<<<<<<<<<<<
@@ -5872,7 +5976,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__pause(struct __pyx_ob
 */
     __pyx_v_self->_paused = 1;
 
-    /* "proxy/connection.py":154
+    /* "proxy/connection.py":159
  *         if self._transport is not None and not self._paused and not self._eof and not self._transport.is_closing():
  *             self._paused = True
  *             self._transport.pause_reading()             # <<<<<<<<<<<<<<
@@ -5886,12 +5990,12 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__pause(struct __pyx_ob
       PyObject *__pyx_callargs[2] = {__pyx_t_4, NULL};
       __pyx_t_3 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_pause_reading, __pyx_callargs+__pyx_t_5, (1-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
-      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 154, __pyx_L1_error)
+      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 159, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_3);
     }
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-    /* "proxy/connection.py":152
+    /* "proxy/connection.py":157
  * 
  *     def _pause(self) -> None:
  *         if self._transport is not None and not self._paused and not self._eof and not self._transport.is_closing():             # <<<<<<<<<<<<<<
@@ -5900,7 +6004,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__pause(struct __pyx_ob
 */
   }
 
-  /* "proxy/connection.py":151
+  /* "proxy/connection.py":156
  *             self._go_on()
  * 
  *     def _pause(self) -> None:             # <<<<<<<<<<<<<<
@@ -5922,7 +6026,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__pause(struct __pyx_ob
   return __pyx_r;
 }
 
-/* "proxy/connection.py":156
+/* "proxy/connection.py":161
  *             self._transport.pause_reading()
  * 
  *     def _go_on(self) -> None:             # <<<<<<<<<<<<<<
@@ -5944,7 +6048,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("_go_on", 0);
 
-  /* "proxy/connection.py":157
+  /* "proxy/connection.py":162
  * 
  *     def _go_on(self) -> None:
  *         while self._backlog and not self._holds and not self.closed:             # <<<<<<<<<<<<<<
@@ -5956,7 +6060,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
     else
     {
       Py_ssize_t __pyx_temp = __Pyx_PyBytes_GET_SIZE(__pyx_v_self->_backlog);
-      if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 157, __pyx_L1_error)
+      if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 162, __pyx_L1_error)
       __pyx_t_2 = (__pyx_temp != 0);
     }
 
@@ -5969,7 +6073,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
     else
     {
       Py_ssize_t __pyx_temp = __Pyx_PySet_GET_SIZE(__pyx_v_self->_holds);
-      if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 157, __pyx_L1_error)
+      if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 162, __pyx_L1_error)
       __pyx_t_2 = (__pyx_temp != 0);
     }
 
@@ -5984,19 +6088,19 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
     __pyx_L5_bool_binop_done:;
     if (!__pyx_t_1) break;
 
-    /* "proxy/connection.py":158
+    /* "proxy/connection.py":163
  *     def _go_on(self) -> None:
  *         while self._backlog and not self._holds and not self.closed:
  *             self._take_backlog()             # <<<<<<<<<<<<<<
  *         if self._holds or self.closed:
  *             return
 */
-    __pyx_t_4 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_take_backlog(__pyx_v_self); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 158, __pyx_L1_error)
+    __pyx_t_4 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_take_backlog(__pyx_v_self); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 163, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
   }
 
-  /* "proxy/connection.py":159
+  /* "proxy/connection.py":164
  *         while self._backlog and not self._holds and not self.closed:
  *             self._take_backlog()
  *         if self._holds or self.closed:             # <<<<<<<<<<<<<<
@@ -6007,7 +6111,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
   else
   {
     Py_ssize_t __pyx_temp = __Pyx_PySet_GET_SIZE(__pyx_v_self->_holds);
-    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 159, __pyx_L1_error)
+    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 164, __pyx_L1_error)
     __pyx_t_3 = (__pyx_temp != 0);
   }
 
@@ -6020,7 +6124,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
   __pyx_L9_bool_binop_done:;
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":160
+    /* "proxy/connection.py":165
  *             self._take_backlog()
  *         if self._holds or self.closed:
  *             return             # <<<<<<<<<<<<<<
@@ -6031,7 +6135,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
     __pyx_r = Py_None; __Pyx_INCREF(Py_None);
     goto __pyx_L0;
 
-    /* "proxy/connection.py":159
+    /* "proxy/connection.py":164
  *         while self._backlog and not self._holds and not self.closed:
  *             self._take_backlog()
  *         if self._holds or self.closed:             # <<<<<<<<<<<<<<
@@ -6040,7 +6144,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
 */
   }
 
-  /* "proxy/connection.py":161
+  /* "proxy/connection.py":166
  *         if self._holds or self.closed:
  *             return
  *         if self._eof:             # <<<<<<<<<<<<<<
@@ -6049,18 +6153,18 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
 */
   if (__pyx_v_self->_eof) {
 
-    /* "proxy/connection.py":162
+    /* "proxy/connection.py":167
  *             return
  *         if self._eof:
  *             self._tell_eof()             # <<<<<<<<<<<<<<
  *         elif self._paused and self._transport is not None and not self._transport.is_closing():
  *             self._paused = False
 */
-    __pyx_t_4 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_tell_eof(__pyx_v_self); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 162, __pyx_L1_error)
+    __pyx_t_4 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_tell_eof(__pyx_v_self); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 167, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
 
-    /* "proxy/connection.py":161
+    /* "proxy/connection.py":166
  *         if self._holds or self.closed:
  *             return
  *         if self._eof:             # <<<<<<<<<<<<<<
@@ -6070,7 +6174,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
     goto __pyx_L11;
   }
 
-  /* "proxy/connection.py":163
+  /* "proxy/connection.py":168
  *         if self._eof:
  *             self._tell_eof()
  *         elif self._paused and self._transport is not None and not self._transport.is_closing():             # <<<<<<<<<<<<<<
@@ -6095,17 +6199,17 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
     PyObject *__pyx_callargs[2] = {__pyx_t_5, NULL};
     __pyx_t_4 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_is_closing, __pyx_callargs+__pyx_t_6, (1-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
-    if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 163, __pyx_L1_error)
+    if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 168, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
   }
-  __pyx_t_3 = __Pyx_PyObject_IsTrue(__pyx_t_4); if (unlikely((__pyx_t_3 < 0))) __PYX_ERR(0, 163, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyObject_IsTrue(__pyx_t_4); if (unlikely((__pyx_t_3 < 0))) __PYX_ERR(0, 168, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
   __pyx_t_2 = (!__pyx_t_3);
   __pyx_t_1 = __pyx_t_2;
   __pyx_L12_bool_binop_done:;
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":164
+    /* "proxy/connection.py":169
  *             self._tell_eof()
  *         elif self._paused and self._transport is not None and not self._transport.is_closing():
  *             self._paused = False             # <<<<<<<<<<<<<<
@@ -6114,7 +6218,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
 */
     __pyx_v_self->_paused = 0;
 
-    /* "proxy/connection.py":165
+    /* "proxy/connection.py":170
  *         elif self._paused and self._transport is not None and not self._transport.is_closing():
  *             self._paused = False
  *             self._transport.resume_reading()             # <<<<<<<<<<<<<<
@@ -6128,12 +6232,12 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
       PyObject *__pyx_callargs[2] = {__pyx_t_5, NULL};
       __pyx_t_4 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_resume_reading, __pyx_callargs+__pyx_t_6, (1-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
-      if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 165, __pyx_L1_error)
+      if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 170, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_4);
     }
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
 
-    /* "proxy/connection.py":163
+    /* "proxy/connection.py":168
  *         if self._eof:
  *             self._tell_eof()
  *         elif self._paused and self._transport is not None and not self._transport.is_closing():             # <<<<<<<<<<<<<<
@@ -6143,7 +6247,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
   }
   __pyx_L11:;
 
-  /* "proxy/connection.py":156
+  /* "proxy/connection.py":161
  *             self._transport.pause_reading()
  * 
  *     def _go_on(self) -> None:             # <<<<<<<<<<<<<<
@@ -6165,7 +6269,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
   return __pyx_r;
 }
 
-/* "proxy/connection.py":167
+/* "proxy/connection.py":172
  *             self._transport.resume_reading()
  * 
  *     def connection_made(self, transport: asyncio.BaseTransport) -> None:             # <<<<<<<<<<<<<<
@@ -6212,32 +6316,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_transport,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 167, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 172, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 167, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 172, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "connection_made", 0) < (0)) __PYX_ERR(0, 167, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "connection_made", 0) < (0)) __PYX_ERR(0, 172, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("connection_made", 1, 1, 1, i); __PYX_ERR(0, 167, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("connection_made", 1, 1, 1, i); __PYX_ERR(0, 172, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 167, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 172, __pyx_L3_error)
     }
     __pyx_v_transport = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("connection_made", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 167, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("connection_made", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 172, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -6276,7 +6380,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("connection_made", 0);
 
-  /* "proxy/connection.py":168
+  /* "proxy/connection.py":173
  * 
  *     def connection_made(self, transport: asyncio.BaseTransport) -> None:
  *         self._transport = cast(asyncio.Transport, transport)             # <<<<<<<<<<<<<<
@@ -6284,11 +6388,11 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
  *         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
 */
   __pyx_t_2 = NULL;
-  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_cast); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 168, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_cast); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 173, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  __Pyx_GetModuleGlobalName(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_asyncio); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 168, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_asyncio); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 173, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
-  __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_Transport); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 168, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_Transport); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 173, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
   __pyx_t_6 = 1;
@@ -6309,7 +6413,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 168, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 173, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __Pyx_GIVEREF(__pyx_t_1);
@@ -6318,7 +6422,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
   __pyx_v_self->_transport = __pyx_t_1;
   __pyx_t_1 = 0;
 
-  /* "proxy/connection.py":169
+  /* "proxy/connection.py":174
  *     def connection_made(self, transport: asyncio.BaseTransport) -> None:
  *         self._transport = cast(asyncio.Transport, transport)
  *         raw: socket.socket = transport.get_extra_info("socket")             # <<<<<<<<<<<<<<
@@ -6332,13 +6436,13 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
     PyObject *__pyx_callargs[2] = {__pyx_t_3, __pyx_mstate_global->__pyx_n_u_socket};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_get_extra_info, __pyx_callargs+__pyx_t_6, (2-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 169, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 174, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __pyx_v_raw = __pyx_t_1;
   __pyx_t_1 = 0;
 
-  /* "proxy/connection.py":170
+  /* "proxy/connection.py":175
  *         self._transport = cast(asyncio.Transport, transport)
  *         raw: socket.socket = transport.get_extra_info("socket")
  *         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):             # <<<<<<<<<<<<<<
@@ -6351,30 +6455,30 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
     __pyx_t_7 = __pyx_t_8;
     goto __pyx_L4_bool_binop_done;
   }
-  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(__pyx_v_raw, __pyx_mstate_global->__pyx_n_u_family); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 170, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(__pyx_v_raw, __pyx_mstate_global->__pyx_n_u_family); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 175, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
-  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 170, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 175, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_AF_INET); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 170, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_AF_INET); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 175, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  __pyx_t_3 = PyObject_RichCompare(__pyx_t_1, __pyx_t_5, Py_EQ); __Pyx_XGOTREF(__pyx_t_3); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 170, __pyx_L1_error)
+  __pyx_t_3 = PyObject_RichCompare(__pyx_t_1, __pyx_t_5, Py_EQ); __Pyx_XGOTREF(__pyx_t_3); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 175, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  __pyx_t_9 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_9 < 0))) __PYX_ERR(0, 170, __pyx_L1_error)
+  __pyx_t_9 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_9 < 0))) __PYX_ERR(0, 175, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   if (!__pyx_t_9) {
   } else {
     __pyx_t_8 = __pyx_t_9;
     goto __pyx_L6_bool_binop_done;
   }
-  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 170, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 175, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_AF_INET6); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 170, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_AF_INET6); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 175, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  __pyx_t_3 = PyObject_RichCompare(__pyx_t_1, __pyx_t_5, Py_EQ); __Pyx_XGOTREF(__pyx_t_3); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 170, __pyx_L1_error)
+  __pyx_t_3 = PyObject_RichCompare(__pyx_t_1, __pyx_t_5, Py_EQ); __Pyx_XGOTREF(__pyx_t_3); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 175, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  __pyx_t_9 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_9 < 0))) __PYX_ERR(0, 170, __pyx_L1_error)
+  __pyx_t_9 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_9 < 0))) __PYX_ERR(0, 175, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   __pyx_t_8 = __pyx_t_9;
   __pyx_L6_bool_binop_done:;
@@ -6384,7 +6488,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
   __pyx_L4_bool_binop_done:;
   if (__pyx_t_7) {
 
-    /* "proxy/connection.py":171
+    /* "proxy/connection.py":176
  *         raw: socket.socket = transport.get_extra_info("socket")
  *         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
  *             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)             # <<<<<<<<<<<<<<
@@ -6393,14 +6497,14 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
 */
     __pyx_t_3 = __pyx_v_raw;
     __Pyx_INCREF(__pyx_t_3);
-    __Pyx_GetModuleGlobalName(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 171, __pyx_L1_error)
+    __Pyx_GetModuleGlobalName(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 176, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
-    __pyx_t_2 = __Pyx_PyObject_GetAttrStr(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_IPPROTO_TCP); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 171, __pyx_L1_error)
+    __pyx_t_2 = __Pyx_PyObject_GetAttrStr(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_IPPROTO_TCP); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 176, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-    __Pyx_GetModuleGlobalName(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 171, __pyx_L1_error)
+    __Pyx_GetModuleGlobalName(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 176, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
-    __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_TCP_NODELAY); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 171, __pyx_L1_error)
+    __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_TCP_NODELAY); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 176, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
     __pyx_t_6 = 0;
@@ -6410,12 +6514,12 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
       __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
       __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
       __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 171, __pyx_L1_error)
+      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 176, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
     }
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-    /* "proxy/connection.py":172
+    /* "proxy/connection.py":177
  *         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
  *             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
  *             raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)             # <<<<<<<<<<<<<<
@@ -6424,14 +6528,14 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
 */
     __pyx_t_4 = __pyx_v_raw;
     __Pyx_INCREF(__pyx_t_4);
-    __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 172, __pyx_L1_error)
+    __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 177, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
-    __pyx_t_3 = __Pyx_PyObject_GetAttrStr(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_SOL_SOCKET); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 172, __pyx_L1_error)
+    __pyx_t_3 = __Pyx_PyObject_GetAttrStr(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_SOL_SOCKET); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 177, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-    __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 172, __pyx_L1_error)
+    __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 177, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
-    __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_SO_KEEPALIVE); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 172, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_SO_KEEPALIVE); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 177, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
     __pyx_t_6 = 0;
@@ -6441,12 +6545,12 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
       __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
       __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
       __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 172, __pyx_L1_error)
+      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 177, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
     }
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-    /* "proxy/connection.py":170
+    /* "proxy/connection.py":175
  *         self._transport = cast(asyncio.Transport, transport)
  *         raw: socket.socket = transport.get_extra_info("socket")
  *         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):             # <<<<<<<<<<<<<<
@@ -6455,7 +6559,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
 */
   }
 
-  /* "proxy/connection.py":173
+  /* "proxy/connection.py":178
  *             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
  *             raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
  *         self.peer = peer_name(transport)             # <<<<<<<<<<<<<<
@@ -6463,7 +6567,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
  *         if self._holds:
 */
   __pyx_t_5 = NULL;
-  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_peer_name); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 173, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_peer_name); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 178, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __pyx_t_6 = 1;
   #if CYTHON_UNPACK_METHODS
@@ -6482,17 +6586,17 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
     __pyx_t_1 = __Pyx_PyObject_FastCall(__pyx_t_3, __pyx_callargs+__pyx_t_6, (2-__pyx_t_6) | (__pyx_t_6*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 173, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 178, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
-  if (!(likely(PyUnicode_CheckExact(__pyx_t_1))||((__pyx_t_1) == Py_None) || __Pyx_RaiseUnexpectedTypeError("str", __pyx_t_1))) __PYX_ERR(0, 173, __pyx_L1_error)
+  if (!(likely(PyUnicode_CheckExact(__pyx_t_1))||((__pyx_t_1) == Py_None) || __Pyx_RaiseUnexpectedTypeError("str", __pyx_t_1))) __PYX_ERR(0, 178, __pyx_L1_error)
   __Pyx_GIVEREF(__pyx_t_1);
   __Pyx_GOTREF(__pyx_v_self->peer);
   __Pyx_DECREF(__pyx_v_self->peer);
   __pyx_v_self->peer = ((PyObject*)__pyx_t_1);
   __pyx_t_1 = 0;
 
-  /* "proxy/connection.py":174
+  /* "proxy/connection.py":179
  *             raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
  *         self.peer = peer_name(transport)
  *         self.tls = transport.get_extra_info("ssl_object")             # <<<<<<<<<<<<<<
@@ -6506,7 +6610,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
     PyObject *__pyx_callargs[2] = {__pyx_t_3, __pyx_mstate_global->__pyx_n_u_ssl_object};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_get_extra_info, __pyx_callargs+__pyx_t_6, (2-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 174, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 179, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __Pyx_GIVEREF(__pyx_t_1);
@@ -6515,7 +6619,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
   __pyx_v_self->tls = __pyx_t_1;
   __pyx_t_1 = 0;
 
-  /* "proxy/connection.py":175
+  /* "proxy/connection.py":180
  *         self.peer = peer_name(transport)
  *         self.tls = transport.get_extra_info("ssl_object")
  *         if self._holds:             # <<<<<<<<<<<<<<
@@ -6526,24 +6630,24 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
   else
   {
     Py_ssize_t __pyx_temp = __Pyx_PySet_GET_SIZE(__pyx_v_self->_holds);
-    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 175, __pyx_L1_error)
+    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 180, __pyx_L1_error)
     __pyx_t_7 = (__pyx_temp != 0);
   }
 
   if (__pyx_t_7) {
 
-    /* "proxy/connection.py":176
+    /* "proxy/connection.py":181
  *         self.tls = transport.get_extra_info("ssl_object")
  *         if self._holds:
  *             self._pause()             # <<<<<<<<<<<<<<
  *         self._owner.on_open(self)
  * 
 */
-    __pyx_t_1 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_pause(__pyx_v_self); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 176, __pyx_L1_error)
+    __pyx_t_1 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_pause(__pyx_v_self); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 181, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-    /* "proxy/connection.py":175
+    /* "proxy/connection.py":180
  *         self.peer = peer_name(transport)
  *         self.tls = transport.get_extra_info("ssl_object")
  *         if self._holds:             # <<<<<<<<<<<<<<
@@ -6552,7 +6656,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
 */
   }
 
-  /* "proxy/connection.py":177
+  /* "proxy/connection.py":182
  *         if self._holds:
  *             self._pause()
  *         self._owner.on_open(self)             # <<<<<<<<<<<<<<
@@ -6566,12 +6670,12 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
     PyObject *__pyx_callargs[2] = {__pyx_t_3, ((PyObject *)__pyx_v_self)};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_on_open, __pyx_callargs+__pyx_t_6, (2-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 177, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 182, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-  /* "proxy/connection.py":167
+  /* "proxy/connection.py":172
  *             self._transport.resume_reading()
  * 
  *     def connection_made(self, transport: asyncio.BaseTransport) -> None:             # <<<<<<<<<<<<<<
@@ -6597,7 +6701,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
   return __pyx_r;
 }
 
-/* "proxy/connection.py":179
+/* "proxy/connection.py":184
  *         self._owner.on_open(self)
  * 
  *     def get_buffer(self, sizehint: int) -> memoryview:             # <<<<<<<<<<<<<<
@@ -6644,32 +6748,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_sizehint,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 179, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 184, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 179, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 184, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "get_buffer", 0) < (0)) __PYX_ERR(0, 179, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "get_buffer", 0) < (0)) __PYX_ERR(0, 184, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("get_buffer", 1, 1, 1, i); __PYX_ERR(0, 179, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("get_buffer", 1, 1, 1, i); __PYX_ERR(0, 184, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 179, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 184, __pyx_L3_error)
     }
     __pyx_v_sizehint = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("get_buffer", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 179, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("get_buffer", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 184, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -6703,7 +6807,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_18get_buffer(struct _
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("get_buffer", 0);
 
-  /* "proxy/connection.py":181
+  /* "proxy/connection.py":186
  *     def get_buffer(self, sizehint: int) -> memoryview:
  *         # Straight into a frame only when nothing waits before it.
  *         view = None if self._holds or self._backlog else self._reader.gathering_view()             # <<<<<<<<<<<<<<
@@ -6714,7 +6818,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_18get_buffer(struct _
   else
   {
     Py_ssize_t __pyx_temp = __Pyx_PySet_GET_SIZE(__pyx_v_self->_holds);
-    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 181, __pyx_L1_error)
+    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 186, __pyx_L1_error)
     __pyx_t_3 = (__pyx_temp != 0);
   }
 
@@ -6727,7 +6831,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_18get_buffer(struct _
   else
   {
     Py_ssize_t __pyx_temp = __Pyx_PyBytes_GET_SIZE(__pyx_v_self->_backlog);
-    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 181, __pyx_L1_error)
+    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 186, __pyx_L1_error)
     __pyx_t_3 = (__pyx_temp != 0);
   }
 
@@ -6737,7 +6841,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_18get_buffer(struct _
     __Pyx_INCREF(Py_None);
     __pyx_t_1 = Py_None;
   } else {
-    __pyx_t_4 = ((struct __pyx_vtabstruct_8protocol_7framing_FrameReader *)__pyx_v_self->_reader->__pyx_vtab)->gathering_view(__pyx_v_self->_reader, 0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 181, __pyx_L1_error)
+    __pyx_t_4 = ((struct __pyx_vtabstruct_8protocol_7framing_FrameReader *)__pyx_v_self->_reader->__pyx_vtab)->gathering_view(__pyx_v_self->_reader, 0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 186, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
     __pyx_t_1 = __pyx_t_4;
     __pyx_t_4 = 0;
@@ -6745,7 +6849,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_18get_buffer(struct _
   __pyx_v_view = __pyx_t_1;
   __pyx_t_1 = 0;
 
-  /* "proxy/connection.py":182
+  /* "proxy/connection.py":187
  *         # Straight into a frame only when nothing waits before it.
  *         view = None if self._holds or self._backlog else self._reader.gathering_view()
  *         if view is None:             # <<<<<<<<<<<<<<
@@ -6755,7 +6859,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_18get_buffer(struct _
   __pyx_t_2 = (__pyx_v_view == Py_None);
   if (__pyx_t_2) {
 
-    /* "proxy/connection.py":183
+    /* "proxy/connection.py":188
  *         view = None if self._holds or self._backlog else self._reader.gathering_view()
  *         if view is None:
  *             return self._shared             # <<<<<<<<<<<<<<
@@ -6767,7 +6871,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_18get_buffer(struct _
     __pyx_r = __pyx_v_self->_shared;
     goto __pyx_L0;
 
-    /* "proxy/connection.py":182
+    /* "proxy/connection.py":187
  *         # Straight into a frame only when nothing waits before it.
  *         view = None if self._holds or self._backlog else self._reader.gathering_view()
  *         if view is None:             # <<<<<<<<<<<<<<
@@ -6776,7 +6880,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_18get_buffer(struct _
 */
   }
 
-  /* "proxy/connection.py":184
+  /* "proxy/connection.py":189
  *         if view is None:
  *             return self._shared
  *         self._into_frame = True             # <<<<<<<<<<<<<<
@@ -6785,7 +6889,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_18get_buffer(struct _
 */
   __pyx_v_self->_into_frame = 1;
 
-  /* "proxy/connection.py":185
+  /* "proxy/connection.py":190
  *             return self._shared
  *         self._into_frame = True
  *         return view             # <<<<<<<<<<<<<<
@@ -6797,7 +6901,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_18get_buffer(struct _
   __pyx_r = __pyx_v_view;
   goto __pyx_L0;
 
-  /* "proxy/connection.py":179
+  /* "proxy/connection.py":184
  *         self._owner.on_open(self)
  * 
  *     def get_buffer(self, sizehint: int) -> memoryview:             # <<<<<<<<<<<<<<
@@ -6818,7 +6922,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_18get_buffer(struct _
   return __pyx_r;
 }
 
-/* "proxy/connection.py":187
+/* "proxy/connection.py":192
  *         return view
  * 
  *     def buffer_updated(self, nbytes: int) -> None:             # <<<<<<<<<<<<<<
@@ -6865,32 +6969,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_nbytes,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 187, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 192, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 187, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 192, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "buffer_updated", 0) < (0)) __PYX_ERR(0, 187, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "buffer_updated", 0) < (0)) __PYX_ERR(0, 192, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("buffer_updated", 1, 1, 1, i); __PYX_ERR(0, 187, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("buffer_updated", 1, 1, 1, i); __PYX_ERR(0, 192, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 187, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 192, __pyx_L3_error)
     }
     __pyx_v_nbytes = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("buffer_updated", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 187, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("buffer_updated", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 192, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -6942,7 +7046,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("buffer_updated", 0);
 
-  /* "proxy/connection.py":188
+  /* "proxy/connection.py":193
  * 
  *     def buffer_updated(self, nbytes: int) -> None:
  *         self._taking = True             # <<<<<<<<<<<<<<
@@ -6951,7 +7055,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
 */
   __pyx_v_self->_taking = 1;
 
-  /* "proxy/connection.py":189
+  /* "proxy/connection.py":194
  *     def buffer_updated(self, nbytes: int) -> None:
  *         self._taking = True
  *         try:             # <<<<<<<<<<<<<<
@@ -6968,7 +7072,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
       __Pyx_XGOTREF(__pyx_t_3);
       /*try:*/ {
 
-        /* "proxy/connection.py":190
+        /* "proxy/connection.py":195
  *         self._taking = True
  *         try:
  *             if self._into_frame:             # <<<<<<<<<<<<<<
@@ -6977,7 +7081,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
 */
         if (__pyx_v_self->_into_frame) {
 
-          /* "proxy/connection.py":191
+          /* "proxy/connection.py":196
  *         try:
  *             if self._into_frame:
  *                 self._into_frame = False             # <<<<<<<<<<<<<<
@@ -6986,19 +7090,19 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
 */
           __pyx_v_self->_into_frame = 0;
 
-          /* "proxy/connection.py":192
+          /* "proxy/connection.py":197
  *             if self._into_frame:
  *                 self._into_frame = False
  *                 self._reader.gathered(nbytes)             # <<<<<<<<<<<<<<
  *             else:
  *                 self._receive(self._shared[:nbytes])
 */
-          __pyx_t_4 = __Pyx_PyIndex_AsSsize_t(__pyx_v_nbytes); if (unlikely((__pyx_t_4 == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 192, __pyx_L6_error)
-          __pyx_t_5 = ((struct __pyx_vtabstruct_8protocol_7framing_FrameReader *)__pyx_v_self->_reader->__pyx_vtab)->gathered(__pyx_v_self->_reader, __pyx_t_4, 0); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 192, __pyx_L6_error)
+          __pyx_t_4 = __Pyx_PyIndex_AsSsize_t(__pyx_v_nbytes); if (unlikely((__pyx_t_4 == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 197, __pyx_L6_error)
+          __pyx_t_5 = ((struct __pyx_vtabstruct_8protocol_7framing_FrameReader *)__pyx_v_self->_reader->__pyx_vtab)->gathered(__pyx_v_self->_reader, __pyx_t_4, 0); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 197, __pyx_L6_error)
           __Pyx_GOTREF(__pyx_t_5);
           __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
-          /* "proxy/connection.py":190
+          /* "proxy/connection.py":195
  *         self._taking = True
  *         try:
  *             if self._into_frame:             # <<<<<<<<<<<<<<
@@ -7008,7 +7112,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
           goto __pyx_L12;
         }
 
-        /* "proxy/connection.py":194
+        /* "proxy/connection.py":199
  *                 self._reader.gathered(nbytes)
  *             else:
  *                 self._receive(self._shared[:nbytes])             # <<<<<<<<<<<<<<
@@ -7016,16 +7120,16 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
  *             self._owner.on_sender_error(self, error)
 */
         /*else*/ {
-          __pyx_t_5 = __Pyx_PyObject_GetSlice(__pyx_v_self->_shared, 0, 0, NULL, &__pyx_v_nbytes, NULL, 0, 0, 0); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 194, __pyx_L6_error)
+          __pyx_t_5 = __Pyx_PyObject_GetSlice(__pyx_v_self->_shared, 0, 0, NULL, &__pyx_v_nbytes, NULL, 0, 0, 0); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 199, __pyx_L6_error)
           __Pyx_GOTREF(__pyx_t_5);
-          __pyx_t_6 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_receive(__pyx_v_self, __pyx_t_5); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 194, __pyx_L6_error)
+          __pyx_t_6 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_receive(__pyx_v_self, __pyx_t_5); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 199, __pyx_L6_error)
           __Pyx_GOTREF(__pyx_t_6);
           __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
           __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
         }
         __pyx_L12:;
 
-        /* "proxy/connection.py":189
+        /* "proxy/connection.py":194
  *     def buffer_updated(self, nbytes: int) -> None:
  *         self._taking = True
  *         try:             # <<<<<<<<<<<<<<
@@ -7034,7 +7138,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
 */
       }
 
-      /* "proxy/connection.py":198
+      /* "proxy/connection.py":203
  *             self._owner.on_sender_error(self, error)
  *         else:
  *             self._owner.on_bytes_taken(self)             # <<<<<<<<<<<<<<
@@ -7049,7 +7153,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
           PyObject *__pyx_callargs[2] = {__pyx_t_5, ((PyObject *)__pyx_v_self)};
           __pyx_t_6 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_on_bytes_taken, __pyx_callargs+__pyx_t_7, (2-__pyx_t_7) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
           __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
-          if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 198, __pyx_L8_except_error)
+          if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 203, __pyx_L8_except_error)
           __Pyx_GOTREF(__pyx_t_6);
         }
         __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
@@ -7062,7 +7166,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
       __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
       __Pyx_XDECREF(__pyx_t_6); __pyx_t_6 = 0;
 
-      /* "proxy/connection.py":195
+      /* "proxy/connection.py":200
  *             else:
  *                 self._receive(self._shared[:nbytes])
  *         except SenderError as error:             # <<<<<<<<<<<<<<
@@ -7070,7 +7174,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
  *         else:
 */
       __Pyx_ErrFetch(&__pyx_t_6, &__pyx_t_5, &__pyx_t_8);
-      __Pyx_GetModuleGlobalName(__pyx_t_9, __pyx_mstate_global->__pyx_n_u_SenderError); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 195, __pyx_L8_except_error)
+      __Pyx_GetModuleGlobalName(__pyx_t_9, __pyx_mstate_global->__pyx_n_u_SenderError); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 200, __pyx_L8_except_error)
       __Pyx_GOTREF(__pyx_t_9);
       __pyx_t_10 = __Pyx_PyErr_GivenExceptionMatches(__pyx_t_6, __pyx_t_9);
       __Pyx_DECREF(__pyx_t_9); __pyx_t_9 = 0;
@@ -7078,7 +7182,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
       __pyx_t_6 = 0; __pyx_t_5 = 0; __pyx_t_8 = 0;
       if (__pyx_t_10) {
         __Pyx_AddTraceback("proxy.connection.Connection.buffer_updated", __pyx_clineno, __pyx_lineno, __pyx_filename);
-        if (__Pyx_GetException(&__pyx_t_8, &__pyx_t_5, &__pyx_t_6) < 0) __PYX_ERR(0, 195, __pyx_L8_except_error)
+        if (__Pyx_GetException(&__pyx_t_8, &__pyx_t_5, &__pyx_t_6) < 0) __PYX_ERR(0, 200, __pyx_L8_except_error)
         __Pyx_XGOTREF(__pyx_t_8);
         __Pyx_XGOTREF(__pyx_t_5);
         __Pyx_XGOTREF(__pyx_t_6);
@@ -7086,7 +7190,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
         __pyx_v_error = __pyx_t_5;
         /*try:*/ {
 
-          /* "proxy/connection.py":196
+          /* "proxy/connection.py":201
  *                 self._receive(self._shared[:nbytes])
  *         except SenderError as error:
  *             self._owner.on_sender_error(self, error)             # <<<<<<<<<<<<<<
@@ -7100,13 +7204,13 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
             PyObject *__pyx_callargs[3] = {__pyx_t_11, ((PyObject *)__pyx_v_self), __pyx_v_error};
             __pyx_t_9 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_on_sender_error, __pyx_callargs+__pyx_t_7, (3-__pyx_t_7) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
             __Pyx_XDECREF(__pyx_t_11); __pyx_t_11 = 0;
-            if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 196, __pyx_L18_error)
+            if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 201, __pyx_L18_error)
             __Pyx_GOTREF(__pyx_t_9);
           }
           __Pyx_DECREF(__pyx_t_9); __pyx_t_9 = 0;
         }
 
-        /* "proxy/connection.py":195
+        /* "proxy/connection.py":200
  *             else:
  *                 self._receive(self._shared[:nbytes])
  *         except SenderError as error:             # <<<<<<<<<<<<<<
@@ -7158,7 +7262,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
       }
       goto __pyx_L8_except_error;
 
-      /* "proxy/connection.py":189
+      /* "proxy/connection.py":194
  *     def buffer_updated(self, nbytes: int) -> None:
  *         self._taking = True
  *         try:             # <<<<<<<<<<<<<<
@@ -7180,7 +7284,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
     }
   }
 
-  /* "proxy/connection.py":200
+  /* "proxy/connection.py":205
  *             self._owner.on_bytes_taken(self)
  *         finally:
  *             self._taking = False             # <<<<<<<<<<<<<<
@@ -7229,7 +7333,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
     __pyx_L5:;
   }
 
-  /* "proxy/connection.py":201
+  /* "proxy/connection.py":206
  *         finally:
  *             self._taking = False
  *         if self._paused or self._backlog or self._eof:             # <<<<<<<<<<<<<<
@@ -7245,7 +7349,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
   else
   {
     Py_ssize_t __pyx_temp = __Pyx_PyBytes_GET_SIZE(__pyx_v_self->_backlog);
-    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 201, __pyx_L1_error)
+    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 206, __pyx_L1_error)
     __pyx_t_22 = (__pyx_temp != 0);
   }
 
@@ -7258,18 +7362,18 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
   __pyx_L27_bool_binop_done:;
   if (__pyx_t_21) {
 
-    /* "proxy/connection.py":202
+    /* "proxy/connection.py":207
  *             self._taking = False
  *         if self._paused or self._backlog or self._eof:
  *             self._go_on()             # <<<<<<<<<<<<<<
  * 
  *     def eof_received(self) -> bool:
 */
-    __pyx_t_6 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_go_on(__pyx_v_self); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 202, __pyx_L1_error)
+    __pyx_t_6 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_go_on(__pyx_v_self); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 207, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_6);
     __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
 
-    /* "proxy/connection.py":201
+    /* "proxy/connection.py":206
  *         finally:
  *             self._taking = False
  *         if self._paused or self._backlog or self._eof:             # <<<<<<<<<<<<<<
@@ -7278,7 +7382,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
 */
   }
 
-  /* "proxy/connection.py":187
+  /* "proxy/connection.py":192
  *         return view
  * 
  *     def buffer_updated(self, nbytes: int) -> None:             # <<<<<<<<<<<<<<
@@ -7304,7 +7408,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
   return __pyx_r;
 }
 
-/* "proxy/connection.py":204
+/* "proxy/connection.py":209
  *             self._go_on()
  * 
  *     def eof_received(self) -> bool:             # <<<<<<<<<<<<<<
@@ -7365,7 +7469,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_22eof_received(struct
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("eof_received", 0);
 
-  /* "proxy/connection.py":205
+  /* "proxy/connection.py":210
  * 
  *     def eof_received(self) -> bool:
  *         self._eof = True             # <<<<<<<<<<<<<<
@@ -7374,7 +7478,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_22eof_received(struct
 */
   __pyx_v_self->_eof = 1;
 
-  /* "proxy/connection.py":206
+  /* "proxy/connection.py":211
  *     def eof_received(self) -> bool:
  *         self._eof = True
  *         if not self._holds:             # <<<<<<<<<<<<<<
@@ -7385,25 +7489,25 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_22eof_received(struct
   else
   {
     Py_ssize_t __pyx_temp = __Pyx_PySet_GET_SIZE(__pyx_v_self->_holds);
-    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 206, __pyx_L1_error)
+    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 211, __pyx_L1_error)
     __pyx_t_1 = (__pyx_temp != 0);
   }
 
   __pyx_t_2 = (!__pyx_t_1);
   if (__pyx_t_2) {
 
-    /* "proxy/connection.py":207
+    /* "proxy/connection.py":212
  *         self._eof = True
  *         if not self._holds:
  *             self._tell_eof()             # <<<<<<<<<<<<<<
  *         return self.can_half_close  # kept open where that is possible: what is in flight has to be answered
  * 
 */
-    __pyx_t_3 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_tell_eof(__pyx_v_self); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 207, __pyx_L1_error)
+    __pyx_t_3 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_tell_eof(__pyx_v_self); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 212, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-    /* "proxy/connection.py":206
+    /* "proxy/connection.py":211
  *     def eof_received(self) -> bool:
  *         self._eof = True
  *         if not self._holds:             # <<<<<<<<<<<<<<
@@ -7412,7 +7516,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_22eof_received(struct
 */
   }
 
-  /* "proxy/connection.py":208
+  /* "proxy/connection.py":213
  *         if not self._holds:
  *             self._tell_eof()
  *         return self.can_half_close  # kept open where that is possible: what is in flight has to be answered             # <<<<<<<<<<<<<<
@@ -7420,13 +7524,13 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_22eof_received(struct
  *     def connection_lost(self, exc: Exception | None) -> None:
 */
   __Pyx_XDECREF(__pyx_r);
-  __pyx_t_3 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self), __pyx_mstate_global->__pyx_n_u_can_half_close); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 208, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self), __pyx_mstate_global->__pyx_n_u_can_half_close); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 213, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __pyx_r = __pyx_t_3;
   __pyx_t_3 = 0;
   goto __pyx_L0;
 
-  /* "proxy/connection.py":204
+  /* "proxy/connection.py":209
  *             self._go_on()
  * 
  *     def eof_received(self) -> bool:             # <<<<<<<<<<<<<<
@@ -7445,7 +7549,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_22eof_received(struct
   return __pyx_r;
 }
 
-/* "proxy/connection.py":210
+/* "proxy/connection.py":215
  *         return self.can_half_close  # kept open where that is possible: what is in flight has to be answered
  * 
  *     def connection_lost(self, exc: Exception | None) -> None:             # <<<<<<<<<<<<<<
@@ -7492,32 +7596,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_exc,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 210, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 215, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 210, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 215, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "connection_lost", 0) < (0)) __PYX_ERR(0, 210, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "connection_lost", 0) < (0)) __PYX_ERR(0, 215, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("connection_lost", 1, 1, 1, i); __PYX_ERR(0, 210, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("connection_lost", 1, 1, 1, i); __PYX_ERR(0, 215, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 210, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 215, __pyx_L3_error)
     }
     __pyx_v_exc = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("connection_lost", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 210, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("connection_lost", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 215, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -7549,7 +7653,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_24connection_lost(str
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("connection_lost", 0);
 
-  /* "proxy/connection.py":211
+  /* "proxy/connection.py":216
  * 
  *     def connection_lost(self, exc: Exception | None) -> None:
  *         self.closed = True             # <<<<<<<<<<<<<<
@@ -7558,7 +7662,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_24connection_lost(str
 */
   __pyx_v_self->closed = 1;
 
-  /* "proxy/connection.py":212
+  /* "proxy/connection.py":217
  *     def connection_lost(self, exc: Exception | None) -> None:
  *         self.closed = True
  *         self._backlog = b""             # <<<<<<<<<<<<<<
@@ -7571,7 +7675,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_24connection_lost(str
   __Pyx_DECREF(__pyx_v_self->_backlog);
   __pyx_v_self->_backlog = __pyx_mstate_global->__pyx_kp_b_;
 
-  /* "proxy/connection.py":213
+  /* "proxy/connection.py":218
  *         self.closed = True
  *         self._backlog = b""
  *         self._owner.on_lost(self, exc)             # <<<<<<<<<<<<<<
@@ -7585,12 +7689,12 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_24connection_lost(str
     PyObject *__pyx_callargs[3] = {__pyx_t_2, ((PyObject *)__pyx_v_self), __pyx_v_exc};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_on_lost, __pyx_callargs+__pyx_t_3, (3-__pyx_t_3) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 213, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 218, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-  /* "proxy/connection.py":210
+  /* "proxy/connection.py":215
  *         return self.can_half_close  # kept open where that is possible: what is in flight has to be answered
  * 
  *     def connection_lost(self, exc: Exception | None) -> None:             # <<<<<<<<<<<<<<
@@ -7612,7 +7716,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_24connection_lost(str
   return __pyx_r;
 }
 
-/* "proxy/connection.py":215
+/* "proxy/connection.py":220
  *         self._owner.on_lost(self, exc)
  * 
  *     def pause_writing(self) -> None:             # <<<<<<<<<<<<<<
@@ -7673,7 +7777,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_26pause_writing(struc
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("pause_writing", 0);
 
-  /* "proxy/connection.py":216
+  /* "proxy/connection.py":221
  * 
  *     def pause_writing(self) -> None:
  *         self.is_full = True             # <<<<<<<<<<<<<<
@@ -7682,7 +7786,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_26pause_writing(struc
 */
   __pyx_v_self->is_full = 1;
 
-  /* "proxy/connection.py":217
+  /* "proxy/connection.py":222
  *     def pause_writing(self) -> None:
  *         self.is_full = True
  *         self._owner.on_full(self, True)             # <<<<<<<<<<<<<<
@@ -7696,12 +7800,12 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_26pause_writing(struc
     PyObject *__pyx_callargs[3] = {__pyx_t_2, ((PyObject *)__pyx_v_self), Py_True};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_on_full, __pyx_callargs+__pyx_t_3, (3-__pyx_t_3) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 217, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 222, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-  /* "proxy/connection.py":215
+  /* "proxy/connection.py":220
  *         self._owner.on_lost(self, exc)
  * 
  *     def pause_writing(self) -> None:             # <<<<<<<<<<<<<<
@@ -7723,7 +7827,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_26pause_writing(struc
   return __pyx_r;
 }
 
-/* "proxy/connection.py":219
+/* "proxy/connection.py":224
  *         self._owner.on_full(self, True)
  * 
  *     def resume_writing(self) -> None:             # <<<<<<<<<<<<<<
@@ -7784,7 +7888,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_28resume_writing(stru
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("resume_writing", 0);
 
-  /* "proxy/connection.py":220
+  /* "proxy/connection.py":225
  * 
  *     def resume_writing(self) -> None:
  *         self.is_full = False             # <<<<<<<<<<<<<<
@@ -7793,7 +7897,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_28resume_writing(stru
 */
   __pyx_v_self->is_full = 0;
 
-  /* "proxy/connection.py":221
+  /* "proxy/connection.py":226
  *     def resume_writing(self) -> None:
  *         self.is_full = False
  *         self._owner.on_full(self, False)             # <<<<<<<<<<<<<<
@@ -7807,12 +7911,12 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_28resume_writing(stru
     PyObject *__pyx_callargs[3] = {__pyx_t_2, ((PyObject *)__pyx_v_self), Py_False};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_on_full, __pyx_callargs+__pyx_t_3, (3-__pyx_t_3) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 221, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 226, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-  /* "proxy/connection.py":219
+  /* "proxy/connection.py":224
  *         self._owner.on_full(self, True)
  * 
  *     def resume_writing(self) -> None:             # <<<<<<<<<<<<<<
@@ -7834,7 +7938,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_28resume_writing(stru
   return __pyx_r;
 }
 
-/* "proxy/connection.py":223
+/* "proxy/connection.py":228
  *         self._owner.on_full(self, False)
  * 
  *     def _receive(self, data: memoryview) -> None:             # <<<<<<<<<<<<<<
@@ -7858,28 +7962,28 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__receive(struct __pyx_
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("_receive", 0);
 
-  /* "proxy/connection.py":225
+  /* "proxy/connection.py":230
  *     def _receive(self, data: memoryview) -> None:
  *         """Hand bytes to the reader; what a hold keeps it from taking waits in the backlog."""
  *         used = self._reader.receive(data)             # <<<<<<<<<<<<<<
  *         if used < len(data):
  *             self._backlog += bytes(data[used:])  # a transport may still deliver after it was paused
 */
-  __pyx_t_1 = ((struct __pyx_vtabstruct_8protocol_7framing_FrameReader *)__pyx_v_self->_reader->__pyx_vtab)->receive(__pyx_v_self->_reader, __pyx_v_data, 0); if (unlikely(__pyx_t_1 == ((Py_ssize_t)-1))) __PYX_ERR(0, 225, __pyx_L1_error)
+  __pyx_t_1 = ((struct __pyx_vtabstruct_8protocol_7framing_FrameReader *)__pyx_v_self->_reader->__pyx_vtab)->receive(__pyx_v_self->_reader, __pyx_v_data, 0); if (unlikely(__pyx_t_1 == ((Py_ssize_t)-1))) __PYX_ERR(0, 230, __pyx_L1_error)
   __pyx_v_used = __pyx_t_1;
 
-  /* "proxy/connection.py":226
+  /* "proxy/connection.py":231
  *         """Hand bytes to the reader; what a hold keeps it from taking waits in the backlog."""
  *         used = self._reader.receive(data)
  *         if used < len(data):             # <<<<<<<<<<<<<<
  *             self._backlog += bytes(data[used:])  # a transport may still deliver after it was paused
  * 
 */
-  __pyx_t_1 = PyObject_Length(__pyx_v_data); if (unlikely(__pyx_t_1 == ((Py_ssize_t)-1))) __PYX_ERR(0, 226, __pyx_L1_error)
+  __pyx_t_1 = PyObject_Length(__pyx_v_data); if (unlikely(__pyx_t_1 == ((Py_ssize_t)-1))) __PYX_ERR(0, 231, __pyx_L1_error)
   __pyx_t_2 = (__pyx_v_used < __pyx_t_1);
   if (__pyx_t_2) {
 
-    /* "proxy/connection.py":227
+    /* "proxy/connection.py":232
  *         used = self._reader.receive(data)
  *         if used < len(data):
  *             self._backlog += bytes(data[used:])  # a transport may still deliver after it was paused             # <<<<<<<<<<<<<<
@@ -7889,7 +7993,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__receive(struct __pyx_
     __pyx_t_4 = NULL;
     __Pyx_INCREF((PyObject *)(&PyBytes_Type));
     __pyx_t_5 = ((PyObject *)(&PyBytes_Type)); 
-    __pyx_t_6 = __Pyx_PyObject_GetSlice(__pyx_v_data, __pyx_v_used, 0, NULL, NULL, NULL, 1, 0, 0); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 227, __pyx_L1_error)
+    __pyx_t_6 = __Pyx_PyObject_GetSlice(__pyx_v_data, __pyx_v_used, 0, NULL, NULL, NULL, 1, 0, 0); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 232, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_6);
     __pyx_t_7 = 1;
     {
@@ -7898,10 +8002,10 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__receive(struct __pyx_
       __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
       __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
       __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 227, __pyx_L1_error)
+      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 232, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_3);
     }
-    __pyx_t_5 = PyNumber_InPlaceAdd(__pyx_v_self->_backlog, __pyx_t_3); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 227, __pyx_L1_error)
+    __pyx_t_5 = PyNumber_InPlaceAdd(__pyx_v_self->_backlog, __pyx_t_3); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 232, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
     __Pyx_GIVEREF(__pyx_t_5);
@@ -7910,7 +8014,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__receive(struct __pyx_
     __pyx_v_self->_backlog = ((PyObject*)__pyx_t_5);
     __pyx_t_5 = 0;
 
-    /* "proxy/connection.py":226
+    /* "proxy/connection.py":231
  *         """Hand bytes to the reader; what a hold keeps it from taking waits in the backlog."""
  *         used = self._reader.receive(data)
  *         if used < len(data):             # <<<<<<<<<<<<<<
@@ -7919,7 +8023,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__receive(struct __pyx_
 */
   }
 
-  /* "proxy/connection.py":223
+  /* "proxy/connection.py":228
  *         self._owner.on_full(self, False)
  * 
  *     def _receive(self, data: memoryview) -> None:             # <<<<<<<<<<<<<<
@@ -7943,7 +8047,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__receive(struct __pyx_
   return __pyx_r;
 }
 
-/* "proxy/connection.py":229
+/* "proxy/connection.py":234
  *             self._backlog += bytes(data[used:])  # a transport may still deliver after it was paused
  * 
  *     def _take_backlog(self) -> None:             # <<<<<<<<<<<<<<
@@ -7980,7 +8084,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("_take_backlog", 0);
 
-  /* "proxy/connection.py":230
+  /* "proxy/connection.py":235
  * 
  *     def _take_backlog(self) -> None:
  *         backlog, self._backlog = self._backlog, b""             # <<<<<<<<<<<<<<
@@ -7999,7 +8103,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
   __pyx_v_self->_backlog = ((PyObject*)__pyx_t_2);
   __pyx_t_2 = 0;
 
-  /* "proxy/connection.py":231
+  /* "proxy/connection.py":236
  *     def _take_backlog(self) -> None:
  *         backlog, self._backlog = self._backlog, b""
  *         self._taking = True             # <<<<<<<<<<<<<<
@@ -8008,7 +8112,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
 */
   __pyx_v_self->_taking = 1;
 
-  /* "proxy/connection.py":232
+  /* "proxy/connection.py":237
  *         backlog, self._backlog = self._backlog, b""
  *         self._taking = True
  *         try:             # <<<<<<<<<<<<<<
@@ -8025,21 +8129,21 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
       __Pyx_XGOTREF(__pyx_t_5);
       /*try:*/ {
 
-        /* "proxy/connection.py":233
+        /* "proxy/connection.py":238
  *         self._taking = True
  *         try:
  *             self._receive(memoryview(backlog))             # <<<<<<<<<<<<<<
  *         except SenderError as error:
  *             self._owner.on_sender_error(self, error)
 */
-        __pyx_t_2 = PyMemoryView_FromObject(__pyx_v_backlog); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 233, __pyx_L6_error)
+        __pyx_t_2 = PyMemoryView_FromObject(__pyx_v_backlog); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 238, __pyx_L6_error)
         __Pyx_GOTREF(__pyx_t_2);
-        __pyx_t_1 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_receive(__pyx_v_self, __pyx_t_2); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 233, __pyx_L6_error)
+        __pyx_t_1 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_receive(__pyx_v_self, __pyx_t_2); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 238, __pyx_L6_error)
         __Pyx_GOTREF(__pyx_t_1);
         __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
         __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-        /* "proxy/connection.py":232
+        /* "proxy/connection.py":237
  *         backlog, self._backlog = self._backlog, b""
  *         self._taking = True
  *         try:             # <<<<<<<<<<<<<<
@@ -8048,7 +8152,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
 */
       }
 
-      /* "proxy/connection.py":237
+      /* "proxy/connection.py":242
  *             self._owner.on_sender_error(self, error)
  *         else:
  *             self._owner.on_bytes_taken(self)             # <<<<<<<<<<<<<<
@@ -8063,7 +8167,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
           PyObject *__pyx_callargs[2] = {__pyx_t_2, ((PyObject *)__pyx_v_self)};
           __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_on_bytes_taken, __pyx_callargs+__pyx_t_6, (2-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
           __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-          if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 237, __pyx_L8_except_error)
+          if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 242, __pyx_L8_except_error)
           __Pyx_GOTREF(__pyx_t_1);
         }
         __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
@@ -8076,7 +8180,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
       __Pyx_XDECREF(__pyx_t_1); __pyx_t_1 = 0;
       __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-      /* "proxy/connection.py":234
+      /* "proxy/connection.py":239
  *         try:
  *             self._receive(memoryview(backlog))
  *         except SenderError as error:             # <<<<<<<<<<<<<<
@@ -8084,7 +8188,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
  *         else:
 */
       __Pyx_ErrFetch(&__pyx_t_1, &__pyx_t_2, &__pyx_t_7);
-      __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_SenderError); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 234, __pyx_L8_except_error)
+      __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_SenderError); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 239, __pyx_L8_except_error)
       __Pyx_GOTREF(__pyx_t_8);
       __pyx_t_9 = __Pyx_PyErr_GivenExceptionMatches(__pyx_t_1, __pyx_t_8);
       __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
@@ -8092,7 +8196,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
       __pyx_t_1 = 0; __pyx_t_2 = 0; __pyx_t_7 = 0;
       if (__pyx_t_9) {
         __Pyx_AddTraceback("proxy.connection.Connection._take_backlog", __pyx_clineno, __pyx_lineno, __pyx_filename);
-        if (__Pyx_GetException(&__pyx_t_7, &__pyx_t_2, &__pyx_t_1) < 0) __PYX_ERR(0, 234, __pyx_L8_except_error)
+        if (__Pyx_GetException(&__pyx_t_7, &__pyx_t_2, &__pyx_t_1) < 0) __PYX_ERR(0, 239, __pyx_L8_except_error)
         __Pyx_XGOTREF(__pyx_t_7);
         __Pyx_XGOTREF(__pyx_t_2);
         __Pyx_XGOTREF(__pyx_t_1);
@@ -8100,7 +8204,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
         __pyx_v_error = __pyx_t_2;
         /*try:*/ {
 
-          /* "proxy/connection.py":235
+          /* "proxy/connection.py":240
  *             self._receive(memoryview(backlog))
  *         except SenderError as error:
  *             self._owner.on_sender_error(self, error)             # <<<<<<<<<<<<<<
@@ -8114,13 +8218,13 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
             PyObject *__pyx_callargs[3] = {__pyx_t_10, ((PyObject *)__pyx_v_self), __pyx_v_error};
             __pyx_t_8 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_on_sender_error, __pyx_callargs+__pyx_t_6, (3-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
             __Pyx_XDECREF(__pyx_t_10); __pyx_t_10 = 0;
-            if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 235, __pyx_L17_error)
+            if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 240, __pyx_L17_error)
             __Pyx_GOTREF(__pyx_t_8);
           }
           __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
         }
 
-        /* "proxy/connection.py":234
+        /* "proxy/connection.py":239
  *         try:
  *             self._receive(memoryview(backlog))
  *         except SenderError as error:             # <<<<<<<<<<<<<<
@@ -8172,7 +8276,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
       }
       goto __pyx_L8_except_error;
 
-      /* "proxy/connection.py":232
+      /* "proxy/connection.py":237
  *         backlog, self._backlog = self._backlog, b""
  *         self._taking = True
  *         try:             # <<<<<<<<<<<<<<
@@ -8194,7 +8298,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
     }
   }
 
-  /* "proxy/connection.py":239
+  /* "proxy/connection.py":244
  *             self._owner.on_bytes_taken(self)
  *         finally:
  *             self._taking = False             # <<<<<<<<<<<<<<
@@ -8243,7 +8347,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
     __pyx_L5:;
   }
 
-  /* "proxy/connection.py":229
+  /* "proxy/connection.py":234
  *             self._backlog += bytes(data[used:])  # a transport may still deliver after it was paused
  * 
  *     def _take_backlog(self) -> None:             # <<<<<<<<<<<<<<
@@ -8270,7 +8374,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
   return __pyx_r;
 }
 
-/* "proxy/connection.py":241
+/* "proxy/connection.py":246
  *             self._taking = False
  * 
  *     def _tell_eof(self) -> None:             # <<<<<<<<<<<<<<
@@ -8290,7 +8394,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__tell_eof(struct __pyx
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("_tell_eof", 0);
 
-  /* "proxy/connection.py":242
+  /* "proxy/connection.py":247
  * 
  *     def _tell_eof(self) -> None:
  *         if not self._eof_told:             # <<<<<<<<<<<<<<
@@ -8300,7 +8404,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__tell_eof(struct __pyx
   __pyx_t_1 = (!__pyx_v_self->_eof_told);
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":243
+    /* "proxy/connection.py":248
  *     def _tell_eof(self) -> None:
  *         if not self._eof_told:
  *             self._eof_told = True             # <<<<<<<<<<<<<<
@@ -8309,7 +8413,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__tell_eof(struct __pyx
 */
     __pyx_v_self->_eof_told = 1;
 
-    /* "proxy/connection.py":244
+    /* "proxy/connection.py":249
  *         if not self._eof_told:
  *             self._eof_told = True
  *             self._owner.on_eof(self)             # <<<<<<<<<<<<<<
@@ -8323,12 +8427,12 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__tell_eof(struct __pyx
       PyObject *__pyx_callargs[2] = {__pyx_t_3, ((PyObject *)__pyx_v_self)};
       __pyx_t_2 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_on_eof, __pyx_callargs+__pyx_t_4, (2-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 244, __pyx_L1_error)
+      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 249, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
     }
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-    /* "proxy/connection.py":242
+    /* "proxy/connection.py":247
  * 
  *     def _tell_eof(self) -> None:
  *         if not self._eof_told:             # <<<<<<<<<<<<<<
@@ -8337,7 +8441,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__tell_eof(struct __pyx
 */
   }
 
-  /* "proxy/connection.py":241
+  /* "proxy/connection.py":246
  *             self._taking = False
  * 
  *     def _tell_eof(self) -> None:             # <<<<<<<<<<<<<<
@@ -9037,7 +9141,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_32__setstate_cython__
   return __pyx_r;
 }
 
-/* "proxy/connection.py":247
+/* "proxy/connection.py":252
  * 
  * 
  * def peer_name(transport: asyncio.BaseTransport) -> str:             # <<<<<<<<<<<<<<
@@ -9085,32 +9189,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_transport,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 247, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 252, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 247, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 252, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "peer_name", 0) < (0)) __PYX_ERR(0, 247, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "peer_name", 0) < (0)) __PYX_ERR(0, 252, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("peer_name", 1, 1, 1, i); __PYX_ERR(0, 247, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("peer_name", 1, 1, 1, i); __PYX_ERR(0, 252, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 247, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 252, __pyx_L3_error)
     }
     __pyx_v_transport = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("peer_name", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 247, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("peer_name", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 252, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -9147,7 +9251,7 @@ static PyObject *__pyx_pf_5proxy_10connection_peer_name(CYTHON_UNUSED PyObject *
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("peer_name", 0);
 
-  /* "proxy/connection.py":249
+  /* "proxy/connection.py":254
  * def peer_name(transport: asyncio.BaseTransport) -> str:
  *     """Who is at the other end, as host:port."""
  *     name = transport.get_extra_info("peername")             # <<<<<<<<<<<<<<
@@ -9161,13 +9265,13 @@ static PyObject *__pyx_pf_5proxy_10connection_peer_name(CYTHON_UNUSED PyObject *
     PyObject *__pyx_callargs[2] = {__pyx_t_2, __pyx_mstate_global->__pyx_n_u_peername};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_get_extra_info, __pyx_callargs+__pyx_t_3, (2-__pyx_t_3) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 249, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 254, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __pyx_v_name = __pyx_t_1;
   __pyx_t_1 = 0;
 
-  /* "proxy/connection.py":250
+  /* "proxy/connection.py":255
  *     """Who is at the other end, as host:port."""
  *     name = transport.get_extra_info("peername")
  *     return f"{name[0]}:{name[1]}" if name else "?"             # <<<<<<<<<<<<<<
@@ -9175,23 +9279,23 @@ static PyObject *__pyx_pf_5proxy_10connection_peer_name(CYTHON_UNUSED PyObject *
  * 
 */
   __Pyx_XDECREF(__pyx_r);
-  __pyx_t_4 = __Pyx_PyObject_IsTrue(__pyx_v_name); if (unlikely((__pyx_t_4 < 0))) __PYX_ERR(0, 250, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyObject_IsTrue(__pyx_v_name); if (unlikely((__pyx_t_4 < 0))) __PYX_ERR(0, 255, __pyx_L1_error)
   if (__pyx_t_4) {
-    __pyx_t_2 = __Pyx_GetItemInt(__pyx_v_name, 0, long, 1, __Pyx_PyLong_From_long, 0, 0, 0, 1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 250, __pyx_L1_error)
+    __pyx_t_2 = __Pyx_GetItemInt(__pyx_v_name, 0, long, 1, __Pyx_PyLong_From_long, 0, 0, 0, 1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 255, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
-    __pyx_t_5 = __Pyx_PyObject_FormatSimple(__pyx_t_2, __pyx_mstate_global->__pyx_empty_unicode); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 250, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyObject_FormatSimple(__pyx_t_2, __pyx_mstate_global->__pyx_empty_unicode); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 255, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-    __pyx_t_2 = __Pyx_GetItemInt(__pyx_v_name, 1, long, 1, __Pyx_PyLong_From_long, 0, 0, 0, 1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 250, __pyx_L1_error)
+    __pyx_t_2 = __Pyx_GetItemInt(__pyx_v_name, 1, long, 1, __Pyx_PyLong_From_long, 0, 0, 0, 1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 255, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
-    __pyx_t_6 = __Pyx_PyObject_FormatSimple(__pyx_t_2, __pyx_mstate_global->__pyx_empty_unicode); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 250, __pyx_L1_error)
+    __pyx_t_6 = __Pyx_PyObject_FormatSimple(__pyx_t_2, __pyx_mstate_global->__pyx_empty_unicode); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 255, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_6);
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
     __pyx_t_7[0] = __pyx_t_5;
     __pyx_t_7[1] = __pyx_mstate_global->__pyx_kp_u__3;
     __pyx_t_7[2] = __pyx_t_6;
     __pyx_t_2 = __Pyx_PyUnicode_Join(__pyx_t_7, 3, __Pyx_PyUnicode_GET_LENGTH(__pyx_t_5) + 1 + __Pyx_PyUnicode_GET_LENGTH(__pyx_t_6), 127 | __Pyx_PyUnicode_MAX_CHAR_VALUE(__pyx_t_5) | __Pyx_PyUnicode_MAX_CHAR_VALUE(__pyx_t_6));
-    if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 250, __pyx_L1_error)
+    if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 255, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
     __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
@@ -9205,7 +9309,7 @@ static PyObject *__pyx_pf_5proxy_10connection_peer_name(CYTHON_UNUSED PyObject *
   __pyx_t_1 = 0;
   goto __pyx_L0;
 
-  /* "proxy/connection.py":247
+  /* "proxy/connection.py":252
  * 
  * 
  * def peer_name(transport: asyncio.BaseTransport) -> str:             # <<<<<<<<<<<<<<
@@ -9228,7 +9332,7 @@ static PyObject *__pyx_pf_5proxy_10connection_peer_name(CYTHON_UNUSED PyObject *
   return __pyx_r;
 }
 
-/* "proxy/connection.py":253
+/* "proxy/connection.py":258
  * 
  * 
  * def new_shared_buffer() -> memoryview:             # <<<<<<<<<<<<<<
@@ -9266,7 +9370,7 @@ static PyObject *__pyx_pf_5proxy_10connection_2new_shared_buffer(CYTHON_UNUSED P
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("new_shared_buffer", 0);
 
-  /* "proxy/connection.py":255
+  /* "proxy/connection.py":260
  * def new_shared_buffer() -> memoryview:
  *     """The read buffer that all connections of one event loop share."""
  *     return memoryview(bytearray(READ_BUFFER_BYTES))             # <<<<<<<<<<<<<<
@@ -9277,7 +9381,7 @@ static PyObject *__pyx_pf_5proxy_10connection_2new_shared_buffer(CYTHON_UNUSED P
   __pyx_t_2 = NULL;
   __Pyx_INCREF((PyObject *)(&PyByteArray_Type));
   __pyx_t_3 = ((PyObject *)(&PyByteArray_Type)); 
-  __Pyx_GetModuleGlobalName(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_READ_BUFFER_BYTES); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 255, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_READ_BUFFER_BYTES); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 260, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   __pyx_t_5 = 1;
   {
@@ -9286,17 +9390,17 @@ static PyObject *__pyx_pf_5proxy_10connection_2new_shared_buffer(CYTHON_UNUSED P
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 255, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 260, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
-  __pyx_t_3 = PyMemoryView_FromObject(__pyx_t_1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 255, __pyx_L1_error)
+  __pyx_t_3 = PyMemoryView_FromObject(__pyx_t_1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 260, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
   __pyx_r = __pyx_t_3;
   __pyx_t_3 = 0;
   goto __pyx_L0;
 
-  /* "proxy/connection.py":253
+  /* "proxy/connection.py":258
  * 
  * 
  * def new_shared_buffer() -> memoryview:             # <<<<<<<<<<<<<<
@@ -9318,7 +9422,7 @@ static PyObject *__pyx_pf_5proxy_10connection_2new_shared_buffer(CYTHON_UNUSED P
   return __pyx_r;
 }
 
-/* "proxy/connection.py":258
+/* "proxy/connection.py":263
  * 
  * 
  * def where_frames_start(shared_buffer: memoryview) -> memoryview:             # <<<<<<<<<<<<<<
@@ -9366,32 +9470,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_shared_buffer,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 258, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 263, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 258, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 263, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "where_frames_start", 0) < (0)) __PYX_ERR(0, 258, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "where_frames_start", 0) < (0)) __PYX_ERR(0, 263, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("where_frames_start", 1, 1, 1, i); __PYX_ERR(0, 258, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("where_frames_start", 1, 1, 1, i); __PYX_ERR(0, 263, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 258, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 263, __pyx_L3_error)
     }
     __pyx_v_shared_buffer = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("where_frames_start", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 258, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("where_frames_start", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 263, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -9422,22 +9526,22 @@ static PyObject *__pyx_pf_5proxy_10connection_4where_frames_start(CYTHON_UNUSED 
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("where_frames_start", 0);
 
-  /* "proxy/connection.py":260
+  /* "proxy/connection.py":265
  * def where_frames_start(shared_buffer: memoryview) -> memoryview:
  *     """The part of it for connections that bring frames to gather: what is read beyond goes into their own buffers."""
  *     return shared_buffer[:_FRAME_START_BYTES]             # <<<<<<<<<<<<<<
 */
   __Pyx_XDECREF(__pyx_r);
-  __Pyx_GetModuleGlobalName(__pyx_t_1, __pyx_mstate_global->__pyx_n_u_FRAME_START_BYTES); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 260, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_1, __pyx_mstate_global->__pyx_n_u_FRAME_START_BYTES); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 265, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
-  __pyx_t_2 = __Pyx_PyObject_GetSlice(__pyx_v_shared_buffer, 0, 0, NULL, &__pyx_t_1, NULL, 0, 0, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 260, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyObject_GetSlice(__pyx_v_shared_buffer, 0, 0, NULL, &__pyx_t_1, NULL, 0, 0, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 265, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
   __pyx_r = __pyx_t_2;
   __pyx_t_2 = 0;
   goto __pyx_L0;
 
-  /* "proxy/connection.py":258
+  /* "proxy/connection.py":263
  * 
  * 
  * def where_frames_start(shared_buffer: memoryview) -> memoryview:             # <<<<<<<<<<<<<<
@@ -10072,6 +10176,10 @@ static int __pyx_tp_clear_5proxy_10connection_Connection(PyObject *o) {
   return 0;
 }
 
+static PyObject *__pyx_getprop_5proxy_10connection_10Connection_protocol(PyObject *o, CYTHON_UNUSED void *x) {
+  return __pyx_pw_5proxy_10connection_10Connection_8protocol_1__get__(o);
+}
+
 static PyObject *__pyx_getprop_5proxy_10connection_10Connection_mid_frame(PyObject *o, CYTHON_UNUSED void *x) {
   return __pyx_pw_5proxy_10connection_10Connection_9mid_frame_1__get__(o);
 }
@@ -10128,6 +10236,7 @@ static PyMethodDef __pyx_methods_5proxy_10connection_Connection[] = {
 };
 
 static struct PyGetSetDef __pyx_getsets_5proxy_10connection_Connection[] = {
+  {"protocol", __pyx_getprop_5proxy_10connection_10Connection_protocol, 0, PyDoc_STR("What an event loop takes it for."), 0},
   {"mid_frame", __pyx_getprop_5proxy_10connection_10Connection_mid_frame, 0, PyDoc_STR("Whether a frame has begun to arrive and not ended."), 0},
   {"mid_pass", __pyx_getprop_5proxy_10connection_10Connection_mid_pass, 0, PyDoc_STR("Whether a frame was passed on in part and not ended."), 0},
   {"is_held", __pyx_getprop_5proxy_10connection_10Connection_is_held, 0, PyDoc_STR("Whether reading is stopped for any reason of ours."), 0},
@@ -11194,249 +11303,249 @@ __Pyx_RefNannySetupContext("PyInit_connection", 0);
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-  /* "proxy/connection.py":97
+  /* "proxy/connection.py":102
  *         return bool(self._holds)
  * 
  *     def write(self, data: bytes | bytearray | memoryview) -> None:             # <<<<<<<<<<<<<<
  *         """Send bytes; a buffer handed over must not change until `has_sent_all`."""
  *         if self._transport is not None and not self._transport.is_closing():
 */
-  __pyx_t_3 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 97, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 102, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_data, __pyx_mstate_global->__pyx_kp_u_bytes_bytearray_memoryview) < (0)) __PYX_ERR(0, 97, __pyx_L1_error)
-  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_3write, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_write, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[6])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 97, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_data, __pyx_mstate_global->__pyx_kp_u_bytes_bytearray_memoryview) < (0)) __PYX_ERR(0, 102, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_3write, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_write, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[6])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 102, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_5, __pyx_t_3);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_write, __pyx_t_5) < (0)) __PYX_ERR(0, 97, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_write, __pyx_t_5) < (0)) __PYX_ERR(0, 102, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
-  /* "proxy/connection.py":102
+  /* "proxy/connection.py":107
  *             self._transport.write(data)
  * 
  *     def write_parts(self, parts: Sequence[bytes | bytearray | memoryview]) -> None:             # <<<<<<<<<<<<<<
  *         """Send several buffers as they are, in their order."""
  *         if self._transport is not None and not self._transport.is_closing():
 */
-  __pyx_t_5 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 102, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 107, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_parts, __pyx_mstate_global->__pyx_kp_u_Sequence_bytes_bytearray_memoryv) < (0)) __PYX_ERR(0, 102, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 102, __pyx_L1_error)
-  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_5write_parts, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_write_parts, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[7])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 102, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_parts, __pyx_mstate_global->__pyx_kp_u_Sequence_bytes_bytearray_memoryv) < (0)) __PYX_ERR(0, 107, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 107, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_5write_parts, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_write_parts, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[7])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 107, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_3, __pyx_t_5);
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_write_parts, __pyx_t_3) < (0)) __PYX_ERR(0, 102, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_write_parts, __pyx_t_3) < (0)) __PYX_ERR(0, 107, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-  /* "proxy/connection.py":112
+  /* "proxy/connection.py":117
  *         return self._transport is None or self._transport.get_write_buffer_size() == 0
  * 
  *     def close(self) -> None:             # <<<<<<<<<<<<<<
  *         """Send what is buffered, then close."""
  *         if self._transport is not None:
 */
-  __pyx_t_3 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 112, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 117, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 112, __pyx_L1_error)
-  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_7close, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_close, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[8])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 112, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 117, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_7close, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_close, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[8])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 117, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_5, __pyx_t_3);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_close, __pyx_t_5) < (0)) __PYX_ERR(0, 112, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_close, __pyx_t_5) < (0)) __PYX_ERR(0, 117, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
-  /* "proxy/connection.py":117
+  /* "proxy/connection.py":122
  *             self._transport.close()
  * 
  *     def abort(self) -> None:             # <<<<<<<<<<<<<<
  *         """Close at once."""
  *         if self._transport is not None:
 */
-  __pyx_t_5 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 117, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 122, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 117, __pyx_L1_error)
-  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_9abort, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_abort, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[9])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 117, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 122, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_9abort, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_abort, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[9])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 122, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_3, __pyx_t_5);
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_abort, __pyx_t_3) < (0)) __PYX_ERR(0, 117, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_abort, __pyx_t_3) < (0)) __PYX_ERR(0, 122, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-  /* "proxy/connection.py":127
+  /* "proxy/connection.py":132
  *         return self.tls is None
  * 
  *     def write_eof(self) -> None:             # <<<<<<<<<<<<<<
  *         """Send what is buffered, then tell the peer that no more will come; reading goes on."""
  *         if self._transport is not None and not self._transport.is_closing():
 */
-  __pyx_t_3 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 127, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 132, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 127, __pyx_L1_error)
-  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_11write_eof, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_write_eof, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[10])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 127, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 132, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_11write_eof, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_write_eof, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[10])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 132, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_5, __pyx_t_3);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_write_eof, __pyx_t_5) < (0)) __PYX_ERR(0, 127, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_write_eof, __pyx_t_5) < (0)) __PYX_ERR(0, 132, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
-  /* "proxy/connection.py":132
+  /* "proxy/connection.py":137
  *             self._transport.write_eof()
  * 
  *     def hold(self, reason: Hold) -> None:             # <<<<<<<<<<<<<<
  *         """Stop reading until `release(reason)`."""
  *         if self._holds is None:
 */
-  __pyx_t_5 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 132, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 137, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_reason, __pyx_mstate_global->__pyx_n_u_Hold) < (0)) __PYX_ERR(0, 132, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 132, __pyx_L1_error)
-  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_13hold, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_hold, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[11])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 132, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_reason, __pyx_mstate_global->__pyx_n_u_Hold) < (0)) __PYX_ERR(0, 137, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 137, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_13hold, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_hold, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[11])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 137, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_3, __pyx_t_5);
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_hold, __pyx_t_3) < (0)) __PYX_ERR(0, 132, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_hold, __pyx_t_3) < (0)) __PYX_ERR(0, 137, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-  /* "proxy/connection.py":140
+  /* "proxy/connection.py":145
  *         self._pause()
  * 
  *     def release(self, reason: Hold) -> None:             # <<<<<<<<<<<<<<
  *         """Undo `hold(reason)`; when nothing holds any more, the backlog is taken and reading goes on."""
  *         if not self._holds or reason not in self._holds:
 */
-  __pyx_t_3 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 140, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 145, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_reason, __pyx_mstate_global->__pyx_n_u_Hold) < (0)) __PYX_ERR(0, 140, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 140, __pyx_L1_error)
-  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_15release, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_release, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[12])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 140, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_reason, __pyx_mstate_global->__pyx_n_u_Hold) < (0)) __PYX_ERR(0, 145, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 145, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_15release, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_release, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[12])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 145, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_5, __pyx_t_3);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_release, __pyx_t_5) < (0)) __PYX_ERR(0, 140, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_release, __pyx_t_5) < (0)) __PYX_ERR(0, 145, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
-  /* "proxy/connection.py":167
+  /* "proxy/connection.py":172
  *             self._transport.resume_reading()
  * 
  *     def connection_made(self, transport: asyncio.BaseTransport) -> None:             # <<<<<<<<<<<<<<
  *         self._transport = cast(asyncio.Transport, transport)
  *         raw: socket.socket = transport.get_extra_info("socket")
 */
-  __pyx_t_5 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 167, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 172, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_transport, __pyx_mstate_global->__pyx_kp_u_asyncio_BaseTransport) < (0)) __PYX_ERR(0, 167, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 167, __pyx_L1_error)
-  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_17connection_made, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_connection_made, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[13])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 167, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_transport, __pyx_mstate_global->__pyx_kp_u_asyncio_BaseTransport) < (0)) __PYX_ERR(0, 172, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 172, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_17connection_made, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_connection_made, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[13])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 172, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_3, __pyx_t_5);
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_connection_made, __pyx_t_3) < (0)) __PYX_ERR(0, 167, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_connection_made, __pyx_t_3) < (0)) __PYX_ERR(0, 172, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-  /* "proxy/connection.py":179
+  /* "proxy/connection.py":184
  *         self._owner.on_open(self)
  * 
  *     def get_buffer(self, sizehint: int) -> memoryview:             # <<<<<<<<<<<<<<
  *         # Straight into a frame only when nothing waits before it.
  *         view = None if self._holds or self._backlog else self._reader.gathering_view()
 */
-  __pyx_t_3 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 179, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 184, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_sizehint, __pyx_mstate_global->__pyx_n_u_int) < (0)) __PYX_ERR(0, 179, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_memoryview) < (0)) __PYX_ERR(0, 179, __pyx_L1_error)
-  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_19get_buffer, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_get_buffer, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[14])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 179, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_sizehint, __pyx_mstate_global->__pyx_n_u_int) < (0)) __PYX_ERR(0, 184, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_memoryview) < (0)) __PYX_ERR(0, 184, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_19get_buffer, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_get_buffer, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[14])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 184, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_5, __pyx_t_3);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_get_buffer, __pyx_t_5) < (0)) __PYX_ERR(0, 179, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_get_buffer, __pyx_t_5) < (0)) __PYX_ERR(0, 184, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
-  /* "proxy/connection.py":187
+  /* "proxy/connection.py":192
  *         return view
  * 
  *     def buffer_updated(self, nbytes: int) -> None:             # <<<<<<<<<<<<<<
  *         self._taking = True
  *         try:
 */
-  __pyx_t_5 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 187, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 192, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_nbytes, __pyx_mstate_global->__pyx_n_u_int) < (0)) __PYX_ERR(0, 187, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 187, __pyx_L1_error)
-  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_21buffer_updated, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_buffer_updated, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[15])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 187, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_nbytes, __pyx_mstate_global->__pyx_n_u_int) < (0)) __PYX_ERR(0, 192, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 192, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_21buffer_updated, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_buffer_updated, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[15])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 192, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_3, __pyx_t_5);
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_buffer_updated, __pyx_t_3) < (0)) __PYX_ERR(0, 187, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_buffer_updated, __pyx_t_3) < (0)) __PYX_ERR(0, 192, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-  /* "proxy/connection.py":204
+  /* "proxy/connection.py":209
  *             self._go_on()
  * 
  *     def eof_received(self) -> bool:             # <<<<<<<<<<<<<<
  *         self._eof = True
  *         if not self._holds:
 */
-  __pyx_t_3 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 204, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 209, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_bool) < (0)) __PYX_ERR(0, 204, __pyx_L1_error)
-  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_23eof_received, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_eof_received, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[16])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 204, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_bool) < (0)) __PYX_ERR(0, 209, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_23eof_received, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_eof_received, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[16])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 209, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_5, __pyx_t_3);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_eof_received, __pyx_t_5) < (0)) __PYX_ERR(0, 204, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_eof_received, __pyx_t_5) < (0)) __PYX_ERR(0, 209, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
-  /* "proxy/connection.py":210
+  /* "proxy/connection.py":215
  *         return self.can_half_close  # kept open where that is possible: what is in flight has to be answered
  * 
  *     def connection_lost(self, exc: Exception | None) -> None:             # <<<<<<<<<<<<<<
  *         self.closed = True
  *         self._backlog = b""
 */
-  __pyx_t_5 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 210, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 215, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_exc, __pyx_mstate_global->__pyx_kp_u_Exception_None) < (0)) __PYX_ERR(0, 210, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 210, __pyx_L1_error)
-  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_25connection_lost, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_connection_lost, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[17])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 210, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_exc, __pyx_mstate_global->__pyx_kp_u_Exception_None) < (0)) __PYX_ERR(0, 215, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 215, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_25connection_lost, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_connection_lost, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[17])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 215, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_3, __pyx_t_5);
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_connection_lost, __pyx_t_3) < (0)) __PYX_ERR(0, 210, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_connection_lost, __pyx_t_3) < (0)) __PYX_ERR(0, 215, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-  /* "proxy/connection.py":215
+  /* "proxy/connection.py":220
  *         self._owner.on_lost(self, exc)
  * 
  *     def pause_writing(self) -> None:             # <<<<<<<<<<<<<<
  *         self.is_full = True
  *         self._owner.on_full(self, True)
 */
-  __pyx_t_3 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 215, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 220, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 215, __pyx_L1_error)
-  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_27pause_writing, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_pause_writing, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[18])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 215, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 220, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_27pause_writing, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_pause_writing, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[18])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 220, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_5, __pyx_t_3);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_pause_writing, __pyx_t_5) < (0)) __PYX_ERR(0, 215, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_pause_writing, __pyx_t_5) < (0)) __PYX_ERR(0, 220, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
-  /* "proxy/connection.py":219
+  /* "proxy/connection.py":224
  *         self._owner.on_full(self, True)
  * 
  *     def resume_writing(self) -> None:             # <<<<<<<<<<<<<<
  *         self.is_full = False
  *         self._owner.on_full(self, False)
 */
-  __pyx_t_5 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 219, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 224, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 219, __pyx_L1_error)
-  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_29resume_writing, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_resume_writing, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[19])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 219, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 224, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_29resume_writing, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_resume_writing, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[19])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 224, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_3, __pyx_t_5);
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_resume_writing, __pyx_t_3) < (0)) __PYX_ERR(0, 219, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_resume_writing, __pyx_t_3) < (0)) __PYX_ERR(0, 224, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
   /* "(tree fragment)":1
@@ -11460,57 +11569,57 @@ __Pyx_RefNannySetupContext("PyInit_connection", 0);
   if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_setstate_cython, __pyx_t_3) < (0)) __PYX_ERR(2, 16, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-  /* "proxy/connection.py":247
+  /* "proxy/connection.py":252
  * 
  * 
  * def peer_name(transport: asyncio.BaseTransport) -> str:             # <<<<<<<<<<<<<<
  *     """Who is at the other end, as host:port."""
  *     name = transport.get_extra_info("peername")
 */
-  __pyx_t_3 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 247, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 252, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_transport, __pyx_mstate_global->__pyx_kp_u_asyncio_BaseTransport) < (0)) __PYX_ERR(0, 247, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_str) < (0)) __PYX_ERR(0, 247, __pyx_L1_error)
-  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_1peer_name, 0, __pyx_mstate_global->__pyx_n_u_peer_name, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[22])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 247, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_transport, __pyx_mstate_global->__pyx_kp_u_asyncio_BaseTransport) < (0)) __PYX_ERR(0, 252, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_str) < (0)) __PYX_ERR(0, 252, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_1peer_name, 0, __pyx_mstate_global->__pyx_n_u_peer_name, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[22])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 252, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_5, __pyx_t_3);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_peer_name, __pyx_t_5) < (0)) __PYX_ERR(0, 247, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_peer_name, __pyx_t_5) < (0)) __PYX_ERR(0, 252, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
-  /* "proxy/connection.py":253
+  /* "proxy/connection.py":258
  * 
  * 
  * def new_shared_buffer() -> memoryview:             # <<<<<<<<<<<<<<
  *     """The read buffer that all connections of one event loop share."""
  *     return memoryview(bytearray(READ_BUFFER_BYTES))
 */
-  __pyx_t_5 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 253, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 258, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_memoryview) < (0)) __PYX_ERR(0, 253, __pyx_L1_error)
-  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_3new_shared_buffer, 0, __pyx_mstate_global->__pyx_n_u_new_shared_buffer, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[23])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 253, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_memoryview) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_3new_shared_buffer, 0, __pyx_mstate_global->__pyx_n_u_new_shared_buffer, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[23])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 258, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_3, __pyx_t_5);
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_new_shared_buffer, __pyx_t_3) < (0)) __PYX_ERR(0, 253, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_new_shared_buffer, __pyx_t_3) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-  /* "proxy/connection.py":258
+  /* "proxy/connection.py":263
  * 
  * 
  * def where_frames_start(shared_buffer: memoryview) -> memoryview:             # <<<<<<<<<<<<<<
  *     """The part of it for connections that bring frames to gather: what is read beyond goes into their own buffers."""
  *     return shared_buffer[:_FRAME_START_BYTES]
 */
-  __pyx_t_3 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 258, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 263, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_shared_buffer, __pyx_mstate_global->__pyx_n_u_memoryview) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_memoryview) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
-  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_5where_frames_start, 0, __pyx_mstate_global->__pyx_n_u_where_frames_start, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[24])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 258, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_shared_buffer, __pyx_mstate_global->__pyx_n_u_memoryview) < (0)) __PYX_ERR(0, 263, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_memoryview) < (0)) __PYX_ERR(0, 263, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_5where_frames_start, 0, __pyx_mstate_global->__pyx_n_u_where_frames_start, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[24])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 263, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_5, __pyx_t_3);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_where_frames_start, __pyx_t_5) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_where_frames_start, __pyx_t_5) < (0)) __PYX_ERR(0, 263, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
   /* "(tree fragment)":1
@@ -11600,6 +11709,7 @@ static const __Pyx_StringTabEntry __pyx_string_tab[] = {
   {__pyx_k_AF_INET, sizeof(__pyx_k_AF_INET), 0, 1, 1}, /* PyObject cname: __pyx_n_u_AF_INET */
   {__pyx_k_AF_INET6, sizeof(__pyx_k_AF_INET6), 0, 1, 1}, /* PyObject cname: __pyx_n_u_AF_INET6 */
   {__pyx_k_ASKING, sizeof(__pyx_k_ASKING), 0, 1, 1}, /* PyObject cname: __pyx_n_u_ASKING */
+  {__pyx_k_BaseProtocol, sizeof(__pyx_k_BaseProtocol), 0, 1, 1}, /* PyObject cname: __pyx_n_u_BaseProtocol */
   {__pyx_k_CONNECTING, sizeof(__pyx_k_CONNECTING), 0, 1, 1}, /* PyObject cname: __pyx_n_u_CONNECTING */
   {__pyx_k_Connection, sizeof(__pyx_k_Connection), 0, 1, 1}, /* PyObject cname: __pyx_n_u_Connection */
   {__pyx_k_ConnectionOwner, sizeof(__pyx_k_ConnectionOwner), 0, 1, 1}, /* PyObject cname: __pyx_n_u_ConnectionOwner */
@@ -11877,72 +11987,72 @@ static int __Pyx_CreateCodeObjects(__pyx_mstatetype *__pyx_mstate) {
     __pyx_mstate_global->__pyx_codeobj_tab[5] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_on_full, __pyx_k_6iq, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[5])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 97, 39};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 102, 39};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_data};
     __pyx_mstate_global->__pyx_codeobj_tab[6] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_write, __pyx_k_4_7_t4t_k_6, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[6])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 102, 42};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 107, 42};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_parts};
     __pyx_mstate_global->__pyx_codeobj_tab[7] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_write_parts, __pyx_k_Na_4_7_t4t_k_aq, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[7])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 112, 25};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 117, 25};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self};
     __pyx_mstate_global->__pyx_codeobj_tab[8] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_close, __pyx_k_q_4_7_6, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[8])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 117, 25};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 122, 25};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self};
     __pyx_mstate_global->__pyx_codeobj_tab[9] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_abort, __pyx_k_q_4_7_6, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[9])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 127, 37};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 132, 37};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self};
     __pyx_mstate_global->__pyx_codeobj_tab[10] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_write_eof, __pyx_k_1_4_7_t4t_k_Q, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[10])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 132, 52};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 137, 52};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_reason};
     __pyx_mstate_global->__pyx_codeobj_tab[11] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_hold, __pyx_k_9A_4xs_Q_G4q_HM_G1, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[11])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 140, 81};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 145, 81};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_reason};
     __pyx_mstate_global->__pyx_codeobj_tab[12] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_release, __pyx_k_iq_4t83gWD_G81A_4xs_a_HM_4t1_q, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[12])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 3, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 167, 142};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 3, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 172, 142};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_transport, __pyx_mstate->__pyx_n_u_raw};
     __pyx_mstate_global->__pyx_codeobj_tab[13] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_connection_made, __pyx_k_C1_N_awl_YoQa_4we4s_fJfA_6_v_1, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[13])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 3, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 179, 59};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 3, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 184, 59};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_sizehint, __pyx_mstate->__pyx_n_u_view};
     __pyx_mstate_global->__pyx_codeobj_tab[14] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_get_buffer, __pyx_k_81_xt83d_X_TU_5_1_4q_O1_q, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[14])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 3, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 187, 122};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 3, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 192, 122};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_nbytes, __pyx_mstate->__pyx_n_u_error};
     __pyx_mstate_global->__pyx_codeobj_tab[15] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_buffer_updated, __pyx_k_XQ_Kq_t1_O1_HIQa_IQd_A_a_q_a_aq, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[15])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 204, 35};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 209, 35};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self};
     __pyx_mstate_global->__pyx_codeobj_tab[16] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_eof_received, __pyx_k_a_HA_4t1_t1, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[16])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 210, 35};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 215, 35};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_exc};
     __pyx_mstate_global->__pyx_codeobj_tab[17] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_connection_lost, __pyx_k_8_Ja_L_G81F, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[17])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 215, 25};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 220, 25};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self};
     __pyx_mstate_global->__pyx_codeobj_tab[18] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_pause_writing, __pyx_k_q_Kq_G81F, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[18])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 219, 25};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 224, 25};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self};
     __pyx_mstate_global->__pyx_codeobj_tab[19] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_resume_writing, __pyx_k_Kq_G81F, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[19])) goto bad;
   }
@@ -11957,17 +12067,17 @@ static int __Pyx_CreateCodeObjects(__pyx_mstatetype *__pyx_mstate) {
     __pyx_mstate_global->__pyx_codeobj_tab[21] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_stringsource, __pyx_mstate->__pyx_n_u_setstate_cython, __pyx_k_q, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[21])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 247, 42};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 252, 42};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_transport, __pyx_mstate->__pyx_n_u_name_2};
     __pyx_mstate_global->__pyx_codeobj_tab[22] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_peer_name, __pyx_k_31_9O1A_2T_Qe4q_Zq, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[22])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {0, 0, 0, 0, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 253, 18};
+    const __Pyx_PyCode_New_function_description descr = {0, 0, 0, 0, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 258, 18};
     PyObject* const varnames[] = {0};
     __pyx_mstate_global->__pyx_codeobj_tab[23] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_new_shared_buffer, __pyx_k_1_Qiq, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[23])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 258, 16};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 263, 16};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_shared_buffer};
     __pyx_mstate_global->__pyx_codeobj_tab[24] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_where_frames_start, __pyx_k_oQ, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[24])) goto bad;
   }
@@ -13104,6 +13214,145 @@ static CYTHON_INLINE int __Pyx_TypeTest(PyObject *obj, PyTypeObject *type) {
     return 0;
 }
 
+/* PyErrExceptionMatches */
+#if CYTHON_FAST_THREAD_STATE
+static int __Pyx_PyErr_ExceptionMatchesTuple(PyObject *exc_type, PyObject *tuple) {
+    Py_ssize_t i, n;
+    n = PyTuple_GET_SIZE(tuple);
+    for (i=0; i<n; i++) {
+        if (exc_type == PyTuple_GET_ITEM(tuple, i)) return 1;
+    }
+    for (i=0; i<n; i++) {
+        if (__Pyx_PyErr_GivenExceptionMatches(exc_type, PyTuple_GET_ITEM(tuple, i))) return 1;
+    }
+    return 0;
+}
+static CYTHON_INLINE int __Pyx_PyErr_ExceptionMatchesInState(PyThreadState* tstate, PyObject* err) {
+    int result;
+    PyObject *exc_type;
+#if PY_VERSION_HEX >= 0x030C00A6
+    PyObject *current_exception = tstate->current_exception;
+    if (unlikely(!current_exception)) return 0;
+    exc_type = (PyObject*) Py_TYPE(current_exception);
+    if (exc_type == err) return 1;
+#else
+    exc_type = tstate->curexc_type;
+    if (exc_type == err) return 1;
+    if (unlikely(!exc_type)) return 0;
+#endif
+    #if CYTHON_AVOID_BORROWED_REFS
+    Py_INCREF(exc_type);
+    #endif
+    if (unlikely(PyTuple_Check(err))) {
+        result = __Pyx_PyErr_ExceptionMatchesTuple(exc_type, err);
+    } else {
+        result = __Pyx_PyErr_GivenExceptionMatches(exc_type, err);
+    }
+    #if CYTHON_AVOID_BORROWED_REFS
+    Py_DECREF(exc_type);
+    #endif
+    return result;
+}
+#endif
+
+/* PyErrFetchRestore */
+#if CYTHON_FAST_THREAD_STATE
+static CYTHON_INLINE void __Pyx_ErrRestoreInState(PyThreadState *tstate, PyObject *type, PyObject *value, PyObject *tb) {
+#if PY_VERSION_HEX >= 0x030C00A6
+    PyObject *tmp_value;
+    assert(type == NULL || (value != NULL && type == (PyObject*) Py_TYPE(value)));
+    if (value) {
+        #if CYTHON_COMPILING_IN_CPYTHON
+        if (unlikely(((PyBaseExceptionObject*) value)->traceback != tb))
+        #endif
+            PyException_SetTraceback(value, tb);
+    }
+    tmp_value = tstate->current_exception;
+    tstate->current_exception = value;
+    Py_XDECREF(tmp_value);
+    Py_XDECREF(type);
+    Py_XDECREF(tb);
+#else
+    PyObject *tmp_type, *tmp_value, *tmp_tb;
+    tmp_type = tstate->curexc_type;
+    tmp_value = tstate->curexc_value;
+    tmp_tb = tstate->curexc_traceback;
+    tstate->curexc_type = type;
+    tstate->curexc_value = value;
+    tstate->curexc_traceback = tb;
+    Py_XDECREF(tmp_type);
+    Py_XDECREF(tmp_value);
+    Py_XDECREF(tmp_tb);
+#endif
+}
+static CYTHON_INLINE void __Pyx_ErrFetchInState(PyThreadState *tstate, PyObject **type, PyObject **value, PyObject **tb) {
+#if PY_VERSION_HEX >= 0x030C00A6
+    PyObject* exc_value;
+    exc_value = tstate->current_exception;
+    tstate->current_exception = 0;
+    *value = exc_value;
+    *type = NULL;
+    *tb = NULL;
+    if (exc_value) {
+        *type = (PyObject*) Py_TYPE(exc_value);
+        Py_INCREF(*type);
+        #if CYTHON_COMPILING_IN_CPYTHON
+        *tb = ((PyBaseExceptionObject*) exc_value)->traceback;
+        Py_XINCREF(*tb);
+        #else
+        *tb = PyException_GetTraceback(exc_value);
+        #endif
+    }
+#else
+    *type = tstate->curexc_type;
+    *value = tstate->curexc_value;
+    *tb = tstate->curexc_traceback;
+    tstate->curexc_type = 0;
+    tstate->curexc_value = 0;
+    tstate->curexc_traceback = 0;
+#endif
+}
+#endif
+
+/* PyObjectGetAttrStrNoError */
+#if __PYX_LIMITED_VERSION_HEX < 0x030d0000
+static void __Pyx_PyObject_GetAttrStr_ClearAttributeError(void) {
+    __Pyx_PyThreadState_declare
+    __Pyx_PyThreadState_assign
+    if (likely(__Pyx_PyErr_ExceptionMatches(PyExc_AttributeError)))
+        __Pyx_PyErr_Clear();
+}
+#endif
+static CYTHON_INLINE PyObject* __Pyx_PyObject_GetAttrStrNoError(PyObject* obj, PyObject* attr_name) {
+    PyObject *result;
+#if __PYX_LIMITED_VERSION_HEX >= 0x030d0000
+    (void) PyObject_GetOptionalAttr(obj, attr_name, &result);
+    return result;
+#else
+#if CYTHON_COMPILING_IN_CPYTHON && CYTHON_USE_TYPE_SLOTS
+    PyTypeObject* tp = Py_TYPE(obj);
+    if (likely(tp->tp_getattro == PyObject_GenericGetAttr)) {
+        return _PyObject_GenericGetAttrWithDict(obj, attr_name, NULL, 1);
+    }
+#endif
+    result = __Pyx_PyObject_GetAttrStr(obj, attr_name);
+    if (unlikely(!result)) {
+        __Pyx_PyObject_GetAttrStr_ClearAttributeError();
+    }
+    return result;
+#endif
+}
+
+/* GetBuiltinName */
+static PyObject *__Pyx_GetBuiltinName(PyObject *name) {
+    PyObject* result = __Pyx_PyObject_GetAttrStrNoError(__pyx_mstate_global->__pyx_b, name);
+    if (unlikely(!result) && !PyErr_Occurred()) {
+        PyErr_Format(PyExc_NameError,
+            "name '%U' is not defined", name);
+    }
+    return result;
+}
+
 /* PyDictVersioning */
 #if CYTHON_USE_DICT_VERSIONS && CYTHON_USE_TYPE_SLOTS
 static CYTHON_INLINE PY_UINT64_T __Pyx_get_tp_dict_version(PyObject *obj) {
@@ -13129,6 +13378,42 @@ static CYTHON_INLINE int __Pyx_object_dict_version_matches(PyObject* obj, PY_UIN
     return obj_dict_version == __Pyx_get_object_dict_version(obj);
 }
 #endif
+
+/* GetModuleGlobalName */
+#if CYTHON_USE_DICT_VERSIONS
+static PyObject *__Pyx__GetModuleGlobalName(PyObject *name, PY_UINT64_T *dict_version, PyObject **dict_cached_value)
+#else
+static CYTHON_INLINE PyObject *__Pyx__GetModuleGlobalName(PyObject *name)
+#endif
+{
+    PyObject *result;
+#if CYTHON_COMPILING_IN_LIMITED_API
+    if (unlikely(!__pyx_m)) {
+        if (!PyErr_Occurred())
+            PyErr_SetNone(PyExc_NameError);
+        return NULL;
+    }
+    result = PyObject_GetAttr(__pyx_m, name);
+    if (likely(result)) {
+        return result;
+    }
+    PyErr_Clear();
+#elif CYTHON_AVOID_BORROWED_REFS || CYTHON_AVOID_THREAD_UNSAFE_BORROWED_REFS
+    if (unlikely(__Pyx_PyDict_GetItemRef(__pyx_mstate_global->__pyx_d, name, &result) == -1)) PyErr_Clear();
+    __PYX_UPDATE_DICT_CACHE(__pyx_mstate_global->__pyx_d, result, *dict_cached_value, *dict_version)
+    if (likely(result)) {
+        return result;
+    }
+#else
+    result = _PyDict_GetItem_KnownHash(__pyx_mstate_global->__pyx_d, name, ((PyASCIIObject *) name)->hash);
+    __PYX_UPDATE_DICT_CACHE(__pyx_mstate_global->__pyx_d, result, *dict_cached_value, *dict_version)
+    if (likely(result)) {
+        return __Pyx_NewRef(result);
+    }
+    PyErr_Clear();
+#endif
+    return __Pyx_GetBuiltinName(name);
+}
 
 /* PyObjectFastCallMethod */
 #if !CYTHON_VECTORCALL || PY_VERSION_HEX < 0x03090000
@@ -13318,181 +13603,6 @@ static CYTHON_INLINE int __Pyx_PySet_Discard(PyObject *set, PyObject *key) {
         found = __Pyx_PySet_DiscardUnhashable(set, key);
     }
     return found;
-}
-
-/* PyErrExceptionMatches */
-#if CYTHON_FAST_THREAD_STATE
-static int __Pyx_PyErr_ExceptionMatchesTuple(PyObject *exc_type, PyObject *tuple) {
-    Py_ssize_t i, n;
-    n = PyTuple_GET_SIZE(tuple);
-    for (i=0; i<n; i++) {
-        if (exc_type == PyTuple_GET_ITEM(tuple, i)) return 1;
-    }
-    for (i=0; i<n; i++) {
-        if (__Pyx_PyErr_GivenExceptionMatches(exc_type, PyTuple_GET_ITEM(tuple, i))) return 1;
-    }
-    return 0;
-}
-static CYTHON_INLINE int __Pyx_PyErr_ExceptionMatchesInState(PyThreadState* tstate, PyObject* err) {
-    int result;
-    PyObject *exc_type;
-#if PY_VERSION_HEX >= 0x030C00A6
-    PyObject *current_exception = tstate->current_exception;
-    if (unlikely(!current_exception)) return 0;
-    exc_type = (PyObject*) Py_TYPE(current_exception);
-    if (exc_type == err) return 1;
-#else
-    exc_type = tstate->curexc_type;
-    if (exc_type == err) return 1;
-    if (unlikely(!exc_type)) return 0;
-#endif
-    #if CYTHON_AVOID_BORROWED_REFS
-    Py_INCREF(exc_type);
-    #endif
-    if (unlikely(PyTuple_Check(err))) {
-        result = __Pyx_PyErr_ExceptionMatchesTuple(exc_type, err);
-    } else {
-        result = __Pyx_PyErr_GivenExceptionMatches(exc_type, err);
-    }
-    #if CYTHON_AVOID_BORROWED_REFS
-    Py_DECREF(exc_type);
-    #endif
-    return result;
-}
-#endif
-
-/* PyErrFetchRestore */
-#if CYTHON_FAST_THREAD_STATE
-static CYTHON_INLINE void __Pyx_ErrRestoreInState(PyThreadState *tstate, PyObject *type, PyObject *value, PyObject *tb) {
-#if PY_VERSION_HEX >= 0x030C00A6
-    PyObject *tmp_value;
-    assert(type == NULL || (value != NULL && type == (PyObject*) Py_TYPE(value)));
-    if (value) {
-        #if CYTHON_COMPILING_IN_CPYTHON
-        if (unlikely(((PyBaseExceptionObject*) value)->traceback != tb))
-        #endif
-            PyException_SetTraceback(value, tb);
-    }
-    tmp_value = tstate->current_exception;
-    tstate->current_exception = value;
-    Py_XDECREF(tmp_value);
-    Py_XDECREF(type);
-    Py_XDECREF(tb);
-#else
-    PyObject *tmp_type, *tmp_value, *tmp_tb;
-    tmp_type = tstate->curexc_type;
-    tmp_value = tstate->curexc_value;
-    tmp_tb = tstate->curexc_traceback;
-    tstate->curexc_type = type;
-    tstate->curexc_value = value;
-    tstate->curexc_traceback = tb;
-    Py_XDECREF(tmp_type);
-    Py_XDECREF(tmp_value);
-    Py_XDECREF(tmp_tb);
-#endif
-}
-static CYTHON_INLINE void __Pyx_ErrFetchInState(PyThreadState *tstate, PyObject **type, PyObject **value, PyObject **tb) {
-#if PY_VERSION_HEX >= 0x030C00A6
-    PyObject* exc_value;
-    exc_value = tstate->current_exception;
-    tstate->current_exception = 0;
-    *value = exc_value;
-    *type = NULL;
-    *tb = NULL;
-    if (exc_value) {
-        *type = (PyObject*) Py_TYPE(exc_value);
-        Py_INCREF(*type);
-        #if CYTHON_COMPILING_IN_CPYTHON
-        *tb = ((PyBaseExceptionObject*) exc_value)->traceback;
-        Py_XINCREF(*tb);
-        #else
-        *tb = PyException_GetTraceback(exc_value);
-        #endif
-    }
-#else
-    *type = tstate->curexc_type;
-    *value = tstate->curexc_value;
-    *tb = tstate->curexc_traceback;
-    tstate->curexc_type = 0;
-    tstate->curexc_value = 0;
-    tstate->curexc_traceback = 0;
-#endif
-}
-#endif
-
-/* PyObjectGetAttrStrNoError */
-#if __PYX_LIMITED_VERSION_HEX < 0x030d0000
-static void __Pyx_PyObject_GetAttrStr_ClearAttributeError(void) {
-    __Pyx_PyThreadState_declare
-    __Pyx_PyThreadState_assign
-    if (likely(__Pyx_PyErr_ExceptionMatches(PyExc_AttributeError)))
-        __Pyx_PyErr_Clear();
-}
-#endif
-static CYTHON_INLINE PyObject* __Pyx_PyObject_GetAttrStrNoError(PyObject* obj, PyObject* attr_name) {
-    PyObject *result;
-#if __PYX_LIMITED_VERSION_HEX >= 0x030d0000
-    (void) PyObject_GetOptionalAttr(obj, attr_name, &result);
-    return result;
-#else
-#if CYTHON_COMPILING_IN_CPYTHON && CYTHON_USE_TYPE_SLOTS
-    PyTypeObject* tp = Py_TYPE(obj);
-    if (likely(tp->tp_getattro == PyObject_GenericGetAttr)) {
-        return _PyObject_GenericGetAttrWithDict(obj, attr_name, NULL, 1);
-    }
-#endif
-    result = __Pyx_PyObject_GetAttrStr(obj, attr_name);
-    if (unlikely(!result)) {
-        __Pyx_PyObject_GetAttrStr_ClearAttributeError();
-    }
-    return result;
-#endif
-}
-
-/* GetBuiltinName */
-static PyObject *__Pyx_GetBuiltinName(PyObject *name) {
-    PyObject* result = __Pyx_PyObject_GetAttrStrNoError(__pyx_mstate_global->__pyx_b, name);
-    if (unlikely(!result) && !PyErr_Occurred()) {
-        PyErr_Format(PyExc_NameError,
-            "name '%U' is not defined", name);
-    }
-    return result;
-}
-
-/* GetModuleGlobalName */
-#if CYTHON_USE_DICT_VERSIONS
-static PyObject *__Pyx__GetModuleGlobalName(PyObject *name, PY_UINT64_T *dict_version, PyObject **dict_cached_value)
-#else
-static CYTHON_INLINE PyObject *__Pyx__GetModuleGlobalName(PyObject *name)
-#endif
-{
-    PyObject *result;
-#if CYTHON_COMPILING_IN_LIMITED_API
-    if (unlikely(!__pyx_m)) {
-        if (!PyErr_Occurred())
-            PyErr_SetNone(PyExc_NameError);
-        return NULL;
-    }
-    result = PyObject_GetAttr(__pyx_m, name);
-    if (likely(result)) {
-        return result;
-    }
-    PyErr_Clear();
-#elif CYTHON_AVOID_BORROWED_REFS || CYTHON_AVOID_THREAD_UNSAFE_BORROWED_REFS
-    if (unlikely(__Pyx_PyDict_GetItemRef(__pyx_mstate_global->__pyx_d, name, &result) == -1)) PyErr_Clear();
-    __PYX_UPDATE_DICT_CACHE(__pyx_mstate_global->__pyx_d, result, *dict_cached_value, *dict_version)
-    if (likely(result)) {
-        return result;
-    }
-#else
-    result = _PyDict_GetItem_KnownHash(__pyx_mstate_global->__pyx_d, name, ((PyASCIIObject *) name)->hash);
-    __PYX_UPDATE_DICT_CACHE(__pyx_mstate_global->__pyx_d, result, *dict_cached_value, *dict_version)
-    if (likely(result)) {
-        return __Pyx_NewRef(result);
-    }
-    PyErr_Clear();
-#endif
-    return __Pyx_GetBuiltinName(name);
 }
 
 /* RaiseUnexpectedTypeError */

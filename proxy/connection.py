@@ -56,9 +56,8 @@ class ConnectionOwner(Protocol):
 
 
 class Connection:
-    """See the module. It is what asyncio calls a BufferedProtocol, without being a subclass, so that it can be compiled.
-
-    Uvloop goes by the methods.
+    """See the module. What asyncio calls a BufferedProtocol, but no subclass, so that it can be compiled: uvloop goes
+    by the methods.
     """
 
     def __init__(self, owner: ConnectionOwner, reader: FrameReader, shared_buffer: memoryview) -> None:
@@ -78,6 +77,11 @@ class Connection:
         self.is_full = False
         self.peer = "?"
         self.tls: ssl.SSLObject | None = None
+
+    @property
+    def protocol(self) -> asyncio.BaseProtocol:
+        """What an event loop takes it for."""
+        return cast(asyncio.BaseProtocol, self)
 
     @property
     def mid_frame(self) -> bool:

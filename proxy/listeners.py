@@ -8,7 +8,7 @@ names a port must not leave before the port takes connections); accepting starts
 import asyncio
 import re
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -35,6 +35,9 @@ class Acceptor(Protocol):
 Accept = Callable[[int | None, socket.socket], Coroutine[Any, Any, Acceptor]]
 """Starts accepting on the listening socket of a broker (None: bootstrap)."""
 
+Bind = Callable[[HostPort], socket.socket]
+"""Makes a listening socket. Raises CannotListen."""
+
 
 @dataclass(slots=True)
 class _Listener:
@@ -45,8 +48,9 @@ class _Listener:
 class Listeners:
     """`accept` is called for each port that is opened."""
 
-    def __init__(self, listen: Listen, accept: Accept) -> None:
+    def __init__(self, listen: Listen, accept: Accept, bind: "Bind") -> None:
         self._listen = listen
+        self._bind_socket = bind
         self._accept = accept
         self._open: dict[int | None, _Listener] = {}
         self._refused: dict[int, str] = {}
@@ -103,7 +107,7 @@ class Listeners:
             (await listener.acceptor).close()
 
     def _bind(self, node_id: int | None, address: HostPort) -> None:
-        listener = bind(address)
+        listener = self._bind_socket(address)
         bound = HostPort(address.host, listener.getsockname()[1])
         acceptor = asyncio.get_running_loop().create_task(self._accept(node_id, listener))
         self._open[node_id] = _Listener(bound, acceptor)
@@ -125,20 +129,44 @@ def _name_pattern(broker_host: str) -> re.Pattern[str]:
 
 
 def bind(address: HostPort) -> socket.socket:
-    """A listening socket for the address. Raises CannotListen."""
+    """A listening socket that is the only one at its address. Raises CannotListen."""
+    return _listening(address, (socket.SO_REUSEADDR,))
+
+
+def bind_shared(address: HostPort) -> socket.socket:
+    """A listening socket at an address where other workers listen too: the system deals connections out among them.
+
+    Raises CannotListen.
+    """
+    return _listening(address, (socket.SO_REUSEADDR, socket.SO_REUSEPORT))
+
+
+def reserve_shared(address: HostPort) -> socket.socket:
+    """Keep an address for workers that will share it: bound, not listening. Raises CannotListen where it is taken."""
+    bind(address).close()  # sharing would be granted beside another proxy of the same user
+    return _bound(address, (socket.SO_REUSEADDR, socket.SO_REUSEPORT))
+
+
+def _listening(address: HostPort, options: Sequence[int]) -> socket.socket:
+    listener = _bound(address, options)
+    listener.listen(BACKLOG)
+    listener.setblocking(False)
+    return listener
+
+
+def _bound(address: HostPort, options: Sequence[int]) -> socket.socket:
     try:
         family, _, _, _, where = socket.getaddrinfo(
             address.host or None, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError as error:
         raise CannotListen(f"{address}: {error.strerror or error}") from error
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    bound = socket.socket(family, socket.SOCK_STREAM)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(where)
-        listener.listen(BACKLOG)
-        listener.setblocking(False)
+        for option in options:
+            bound.setsockopt(socket.SOL_SOCKET, option, 1)
+        bound.bind(where)
     except OSError as error:
-        listener.close()
+        bound.close()
         raise CannotListen(f"{address}: {error.strerror or error}") from error
-    return listener
+    return bound

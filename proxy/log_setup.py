@@ -17,6 +17,7 @@ def set_up_logging(log: Log) -> None:
         structlog.dev.ConsoleRenderer() if pretty else structlog.processors.JSONRenderer()
     )
     processors: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         *([] if pretty else [structlog.processors.format_exc_info]),

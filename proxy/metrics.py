@@ -6,7 +6,7 @@ that clients could multiply (topics) are bounded: beyond the bound they count un
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -16,6 +16,7 @@ from proxy.build_info import VERSION
 
 _MAX_TOPICS = 500
 OTHER = "other"
+_NOT_ADDED = frozenset({"ready", "_topics"})
 
 
 @dataclass(slots=True)
@@ -48,23 +49,48 @@ class Tally:
         return topic
 
 
+def total_of(tallies: Iterable[Tally]) -> Tally:
+    """The counters of several processes as one's; ready when any is."""
+    total = Tally()
+    for tally in tallies:
+        for counter in fields(Tally):
+            if counter.name not in _NOT_ADDED:
+                setattr(total, counter.name, getattr(total, counter.name) + getattr(tally, counter.name))
+        total.ready = total.ready or tally.ready
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What is shown at one moment: counters, requests under way, and worker processes that ended and were replaced."""
+
+    tally: Tally
+    in_flight: int
+    workers: int = 1
+    worker_restarts: int = 0
+
+
 class TallyCollector(Collector):
     """Shows a Tally as Prometheus families."""
 
-    def __init__(self, tally: Tally, in_flight: Callable[[], int]) -> None:
-        self._tally = tally
-        self._in_flight = in_flight
+    def __init__(self, snapshot: Callable[[], Snapshot]) -> None:
+        self._snapshot = snapshot
 
     def collect(self) -> Iterable[Metric]:
         """Every family with its current values."""
-        tally = self._tally
+        snapshot = self._snapshot()
+        tally = snapshot.tally
         info = GaugeMetricFamily("sluicegate_info", "The running version.", labels=["version"])
         info.add_metric([VERSION], 1)
         yield info
         open_now = tally.connections_opened - tally.connections_closed
         yield GaugeMetricFamily("sluicegate_connections", "Client connections open now.", value=open_now)
-        yield GaugeMetricFamily("sluicegate_in_flight", "Requests without their answer yet.", value=self._in_flight())
+        yield GaugeMetricFamily("sluicegate_in_flight", "Requests without their answer yet.", value=snapshot.in_flight)
         yield GaugeMetricFamily("sluicegate_ready", "1 when an upstream broker answers.", value=int(tally.ready))
+        yield GaugeMetricFamily("sluicegate_workers", "Processes that take connections.", value=snapshot.workers)
+        yield CounterMetricFamily(
+            "sluicegate_worker_restarts", "Workers that ended and were started again.", value=snapshot.worker_restarts
+        )
         for name, text, value in (
             ("connections", "Client connections accepted.", tally.connections_opened),
             ("bad_clients", "Connections closed because of what the client sent.", tally.bad_clients),
@@ -100,8 +126,8 @@ def _by_topic(name: str, text: str, counts: Counter[str]) -> CounterMetricFamily
     return family
 
 
-def registry_of(tally: Tally, in_flight: Callable[[], int]) -> CollectorRegistry:
-    """A registry that shows this tally alone; `in_flight` counts the requests under way."""
+def registry_of(snapshot: Callable[[], Snapshot]) -> CollectorRegistry:
+    """A registry that shows what `snapshot` says at each scrape, and nothing else."""
     registry = CollectorRegistry()
-    registry.register(TallyCollector(tally, in_flight))
+    registry.register(TallyCollector(snapshot))
     return registry

@@ -3636,9 +3636,9 @@ static const char __pyx_k_ProduceGate__judged_in_thread[] = "ProduceGate._judged
 static const char __pyx_k_unable_to_allocate_array_data[] = "unable to allocate array data.";
 static const char __pyx_k_C_QYYZ_awiq_83a_5_iwhc_jPWWX_d[] = "\320\004\032\320\032.\320.C\300>\320QY\320YZ\340\010\022\320\022&\240a\240w\250i\260q\330\010\013\2108\2203\220a\330\014\022\220!\2205\230\n\240$\240i\250w\260h\270c\300\025\300j\320PW\320WX\330\014\026\220d\230)\2408\2506\260\030\270\021\270!\330\014\017\210q\330\020\024\220K\230q\240\t\250\031\260!\330\020\021\330\010\014\210G\2201\220I\230Q";
 static const char __pyx_k_ProduceGate__rewrite_endpoints[] = "ProduceGate._rewrite_endpoints";
-static const char __pyx_k_nA_r_e14KK_bbeehhs_t_D_D_E_E_L[] = "\320\004*\250,\260n\300A\340\010\022\320\022'\240r\250\025\250e\2601\3204K\320K`\320`b\320be\320eh\320hs\360\000\000t\001D\002\360\000\000D\002E\002\360\000\000E\002L\002\360\000\000L\002M\002\330\010\013\2104\210\177\230a\230w\240i\250q\330\014\023\2201\330\010\021\320\021$\240A\240W\250I\260Q\330\010\017\210v\220]\240!\2404\240t\2509\260H\270I\300]\320RS\320SY\320Y`\320`a";
 static const char __pyx_k_strided_and_direct_or_indirect[] = "<strided and direct or indirect>";
 static const char __pyx_k_T_4_1_A_G1F_a_vWA_q_t9G5_4z_q_D[] = "\200\001\360\010\000\005\016\210T\220\032\2304\320\0371\260\024\260[\300\004\300A\330\004\014\210G\2201\220F\230,\240a\330\004\007\200v\210W\220A\330\010\022\220!\330\010\027\220q\340\010\027\220t\2309\240G\2505\260\003\2604\260z\300\027\310\001\330\004\007\200q\330\010\017\320\017,\250D\260\001\260\027\270\013\3007\310!\340\010\017\320\017,\250D\260\001\260\027\270\013\3001";
+static const char __pyx_k_nA_1_A_A_3c_4_awiq_1_AWIQ_v_4t9[] = "\320\004*\250,\260n\300A\340\010\t\330\014!\240\022\2401\330\017\024\220A\320\025,\320,A\300\022\3003\300c\310\021\330\021!\240\021\240'\250\021\340\010\013\2104\210\177\230a\230w\240i\250q\330\014\023\2201\330\010\021\320\021$\240A\240W\250I\260Q\330\010\017\210v\220]\240!\2404\240t\2509\260H\270I\300]\320RS\320SY\320Y`\320`a";
 static const char __pyx_k_All_dimensions_preceding_dimensi[] = "All dimensions preceding dimension %d must be indexed and not sliced";
 static const char __pyx_k_Buffer_view_does_not_expose_stri[] = "Buffer view does not expose strides";
 static const char __pyx_k_Can_only_create_a_buffer_that_is[] = "Can only create a buffer that is contiguous in memory.";
@@ -21706,7 +21706,7 @@ static PyObject *__pyx_f_5proxy_12produce_gate_11ProduceGate__finish_plain(struc
  * 
  *     def _rewrite_endpoints(self, version: int, frame: bytearray) -> bytes | bytearray:             # <<<<<<<<<<<<<<
  *         # The header's tags are nearly always none.
- *         body_at = CORRELATION_ID_BYTES + 1 if frame[CORRELATION_ID_BYTES : CORRELATION_ID_BYTES + 1] == b"\0" else response_body_at(frame, 1)
+ *         body_at = (
 */
 
 /* Python wrapper */
@@ -21824,37 +21824,53 @@ static PyObject *__pyx_pf_5proxy_12produce_gate_11ProduceGate_10_rewrite_endpoin
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("_rewrite_endpoints", 0);
 
-  /* "proxy/produce_gate.py":164
- *     def _rewrite_endpoints(self, version: int, frame: bytearray) -> bytes | bytearray:
- *         # The header's tags are nearly always none.
- *         body_at = CORRELATION_ID_BYTES + 1 if frame[CORRELATION_ID_BYTES : CORRELATION_ID_BYTES + 1] == b"\0" else response_body_at(frame, 1)             # <<<<<<<<<<<<<<
- *         if not names_endpoints(frame, version, body_at):
- *             return frame
+  /* "proxy/produce_gate.py":166
+ *         body_at = (
+ *             CORRELATION_ID_BYTES + 1
+ *             if frame[CORRELATION_ID_BYTES : CORRELATION_ID_BYTES + 1] == b"\0"             # <<<<<<<<<<<<<<
+ *             else response_body_at(frame, 1)
+ *         )
 */
-  __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_CORRELATION_ID_BYTES); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 164, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_CORRELATION_ID_BYTES); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 166, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
-  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_CORRELATION_ID_BYTES); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 164, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_CORRELATION_ID_BYTES); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 166, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  __pyx_t_4 = __Pyx_PyLong_AddObjC(__pyx_t_3, __pyx_mstate_global->__pyx_int_1, 1, 0, 0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 164, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyLong_AddObjC(__pyx_t_3, __pyx_mstate_global->__pyx_int_1, 1, 0, 0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 166, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  __pyx_t_3 = __Pyx_PyObject_GetSlice(__pyx_v_frame, 0, 0, &__pyx_t_2, &__pyx_t_4, NULL, 0, 0, 0); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 164, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyObject_GetSlice(__pyx_v_frame, 0, 0, &__pyx_t_2, &__pyx_t_4, NULL, 0, 0, 0); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 166, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-  __pyx_t_5 = (__Pyx_PyBytes_Equals(__pyx_t_3, __pyx_mstate_global->__pyx_kp_b__7, Py_EQ)); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 164, __pyx_L1_error)
+  __pyx_t_5 = (__Pyx_PyBytes_Equals(__pyx_t_3, __pyx_mstate_global->__pyx_kp_b__7, Py_EQ)); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 166, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   if (__pyx_t_5) {
-    __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_CORRELATION_ID_BYTES); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 164, __pyx_L1_error)
+
+    /* "proxy/produce_gate.py":165
+ *         # The header's tags are nearly always none.
+ *         body_at = (
+ *             CORRELATION_ID_BYTES + 1             # <<<<<<<<<<<<<<
+ *             if frame[CORRELATION_ID_BYTES : CORRELATION_ID_BYTES + 1] == b"\0"
+ *             else response_body_at(frame, 1)
+*/
+    __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_CORRELATION_ID_BYTES); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 165, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
-    __pyx_t_4 = __Pyx_PyLong_AddObjC(__pyx_t_3, __pyx_mstate_global->__pyx_int_1, 1, 0, 0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 164, __pyx_L1_error)
+    __pyx_t_4 = __Pyx_PyLong_AddObjC(__pyx_t_3, __pyx_mstate_global->__pyx_int_1, 1, 0, 0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 165, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
     __pyx_t_1 = __pyx_t_4;
     __pyx_t_4 = 0;
   } else {
+
+    /* "proxy/produce_gate.py":167
+ *             CORRELATION_ID_BYTES + 1
+ *             if frame[CORRELATION_ID_BYTES : CORRELATION_ID_BYTES + 1] == b"\0"
+ *             else response_body_at(frame, 1)             # <<<<<<<<<<<<<<
+ *         )
+ *         if not names_endpoints(frame, version, body_at):
+*/
     __pyx_t_3 = NULL;
-    __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_response_body_at); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 164, __pyx_L1_error)
+    __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_response_body_at); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 167, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
     __pyx_t_6 = 1;
     #if CYTHON_UNPACK_METHODS
@@ -21873,7 +21889,7 @@ static PyObject *__pyx_pf_5proxy_12produce_gate_11ProduceGate_10_rewrite_endpoin
       __pyx_t_4 = __Pyx_PyObject_FastCall(__pyx_t_2, __pyx_callargs+__pyx_t_6, (3-__pyx_t_6) | (__pyx_t_6*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
       __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-      if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 164, __pyx_L1_error)
+      if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 167, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_4);
     }
     __pyx_t_1 = __pyx_t_4;
@@ -21882,21 +21898,21 @@ static PyObject *__pyx_pf_5proxy_12produce_gate_11ProduceGate_10_rewrite_endpoin
   __pyx_v_body_at = __pyx_t_1;
   __pyx_t_1 = 0;
 
-  /* "proxy/produce_gate.py":165
- *         # The header's tags are nearly always none.
- *         body_at = CORRELATION_ID_BYTES + 1 if frame[CORRELATION_ID_BYTES : CORRELATION_ID_BYTES + 1] == b"\0" else response_body_at(frame, 1)
+  /* "proxy/produce_gate.py":169
+ *             else response_body_at(frame, 1)
+ *         )
  *         if not names_endpoints(frame, version, body_at):             # <<<<<<<<<<<<<<
  *             return frame
  *         answer = walk_produce_answer(frame, version, body_at)
 */
-  __pyx_t_7 = __Pyx_PyLong_As_int(__pyx_v_version); if (unlikely((__pyx_t_7 == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 165, __pyx_L1_error)
-  __pyx_t_8 = __Pyx_PyIndex_AsSsize_t(__pyx_v_body_at); if (unlikely((__pyx_t_8 == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 165, __pyx_L1_error)
-  __pyx_t_5 = __pyx_f_8protocol_16produce_response_names_endpoints(__pyx_v_frame, __pyx_t_7, __pyx_t_8, 0); if (unlikely(__pyx_t_5 == ((int)-1))) __PYX_ERR(0, 165, __pyx_L1_error)
+  __pyx_t_7 = __Pyx_PyLong_As_int(__pyx_v_version); if (unlikely((__pyx_t_7 == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 169, __pyx_L1_error)
+  __pyx_t_8 = __Pyx_PyIndex_AsSsize_t(__pyx_v_body_at); if (unlikely((__pyx_t_8 == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 169, __pyx_L1_error)
+  __pyx_t_5 = __pyx_f_8protocol_16produce_response_names_endpoints(__pyx_v_frame, __pyx_t_7, __pyx_t_8, 0); if (unlikely(__pyx_t_5 == ((int)-1))) __PYX_ERR(0, 169, __pyx_L1_error)
   __pyx_t_9 = (!__pyx_t_5);
   if (__pyx_t_9) {
 
-    /* "proxy/produce_gate.py":166
- *         body_at = CORRELATION_ID_BYTES + 1 if frame[CORRELATION_ID_BYTES : CORRELATION_ID_BYTES + 1] == b"\0" else response_body_at(frame, 1)
+    /* "proxy/produce_gate.py":170
+ *         )
  *         if not names_endpoints(frame, version, body_at):
  *             return frame             # <<<<<<<<<<<<<<
  *         answer = walk_produce_answer(frame, version, body_at)
@@ -21907,16 +21923,16 @@ static PyObject *__pyx_pf_5proxy_12produce_gate_11ProduceGate_10_rewrite_endpoin
     __pyx_r = __pyx_v_frame;
     goto __pyx_L0;
 
-    /* "proxy/produce_gate.py":165
- *         # The header's tags are nearly always none.
- *         body_at = CORRELATION_ID_BYTES + 1 if frame[CORRELATION_ID_BYTES : CORRELATION_ID_BYTES + 1] == b"\0" else response_body_at(frame, 1)
+    /* "proxy/produce_gate.py":169
+ *             else response_body_at(frame, 1)
+ *         )
  *         if not names_endpoints(frame, version, body_at):             # <<<<<<<<<<<<<<
  *             return frame
  *         answer = walk_produce_answer(frame, version, body_at)
 */
   }
 
-  /* "proxy/produce_gate.py":167
+  /* "proxy/produce_gate.py":171
  *         if not names_endpoints(frame, version, body_at):
  *             return frame
  *         answer = walk_produce_answer(frame, version, body_at)             # <<<<<<<<<<<<<<
@@ -21924,7 +21940,7 @@ static PyObject *__pyx_pf_5proxy_12produce_gate_11ProduceGate_10_rewrite_endpoin
  * 
 */
   __pyx_t_4 = NULL;
-  __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_walk_produce_answer); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 167, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_walk_produce_answer); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 171, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __pyx_t_6 = 1;
   #if CYTHON_UNPACK_METHODS
@@ -21943,13 +21959,13 @@ static PyObject *__pyx_pf_5proxy_12produce_gate_11ProduceGate_10_rewrite_endpoin
     __pyx_t_1 = __Pyx_PyObject_FastCall(__pyx_t_2, __pyx_callargs+__pyx_t_6, (4-__pyx_t_6) | (__pyx_t_6*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 167, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 171, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __pyx_v_answer = __pyx_t_1;
   __pyx_t_1 = 0;
 
-  /* "proxy/produce_gate.py":168
+  /* "proxy/produce_gate.py":172
  *             return frame
  *         answer = walk_produce_answer(frame, version, body_at)
  *         return answer.with_entries({}, self._session.context.rewriter.produce_tail(answer.tail, version))             # <<<<<<<<<<<<<<
@@ -21959,16 +21975,16 @@ static PyObject *__pyx_pf_5proxy_12produce_gate_11ProduceGate_10_rewrite_endpoin
   __Pyx_XDECREF(__pyx_r);
   __pyx_t_2 = __pyx_v_answer;
   __Pyx_INCREF(__pyx_t_2);
-  __pyx_t_4 = __Pyx_PyDict_NewPresized(0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 168, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyDict_NewPresized(0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 172, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
-  __pyx_t_11 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->_session, __pyx_mstate_global->__pyx_n_u_context); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 168, __pyx_L1_error)
+  __pyx_t_11 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->_session, __pyx_mstate_global->__pyx_n_u_context); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 172, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_11);
-  __pyx_t_12 = __Pyx_PyObject_GetAttrStr(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_rewriter); if (unlikely(!__pyx_t_12)) __PYX_ERR(0, 168, __pyx_L1_error)
+  __pyx_t_12 = __Pyx_PyObject_GetAttrStr(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_rewriter); if (unlikely(!__pyx_t_12)) __PYX_ERR(0, 172, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_12);
   __Pyx_DECREF(__pyx_t_11); __pyx_t_11 = 0;
   __pyx_t_10 = __pyx_t_12;
   __Pyx_INCREF(__pyx_t_10);
-  __pyx_t_11 = __Pyx_PyObject_GetAttrStr(__pyx_v_answer, __pyx_mstate_global->__pyx_n_u_tail); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 168, __pyx_L1_error)
+  __pyx_t_11 = __Pyx_PyObject_GetAttrStr(__pyx_v_answer, __pyx_mstate_global->__pyx_n_u_tail); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 172, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_11);
   __pyx_t_6 = 0;
   {
@@ -21977,7 +21993,7 @@ static PyObject *__pyx_pf_5proxy_12produce_gate_11ProduceGate_10_rewrite_endpoin
     __Pyx_XDECREF(__pyx_t_10); __pyx_t_10 = 0;
     __Pyx_DECREF(__pyx_t_11); __pyx_t_11 = 0;
     __Pyx_DECREF(__pyx_t_12); __pyx_t_12 = 0;
-    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 168, __pyx_L1_error)
+    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 172, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
   }
   __pyx_t_6 = 0;
@@ -21987,7 +22003,7 @@ static PyObject *__pyx_pf_5proxy_12produce_gate_11ProduceGate_10_rewrite_endpoin
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 168, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 172, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __pyx_r = __pyx_t_1;
@@ -21999,7 +22015,7 @@ static PyObject *__pyx_pf_5proxy_12produce_gate_11ProduceGate_10_rewrite_endpoin
  * 
  *     def _rewrite_endpoints(self, version: int, frame: bytearray) -> bytes | bytearray:             # <<<<<<<<<<<<<<
  *         # The header's tags are nearly always none.
- *         body_at = CORRELATION_ID_BYTES + 1 if frame[CORRELATION_ID_BYTES : CORRELATION_ID_BYTES + 1] == b"\0" else response_body_at(frame, 1)
+ *         body_at = (
 */
 
   /* function exit code */
@@ -22021,7 +22037,7 @@ static PyObject *__pyx_pf_5proxy_12produce_gate_11ProduceGate_10_rewrite_endpoin
   return __pyx_r;
 }
 
-/* "proxy/produce_gate.py":170
+/* "proxy/produce_gate.py":174
  *         return answer.with_entries({}, self._session.context.rewriter.produce_tail(answer.tail, version))
  * 
  *     def _finish_partly(self, partly: PartlyRefused, version: int, frame: bytearray) -> bytes:             # <<<<<<<<<<<<<<
@@ -22070,38 +22086,38 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_partly,&__pyx_mstate_global->__pyx_n_u_version,&__pyx_mstate_global->__pyx_n_u_frame,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 170, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 174, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  3:
         values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 170, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 174, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  2:
         values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 170, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 174, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 170, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 174, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "_finish_partly", 0) < (0)) __PYX_ERR(0, 170, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "_finish_partly", 0) < (0)) __PYX_ERR(0, 174, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 3; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("_finish_partly", 1, 3, 3, i); __PYX_ERR(0, 170, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("_finish_partly", 1, 3, 3, i); __PYX_ERR(0, 174, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 3)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 170, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 174, __pyx_L3_error)
       values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 170, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 174, __pyx_L3_error)
       values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 170, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 174, __pyx_L3_error)
     }
     __pyx_v_partly = values[0];
     __pyx_v_version = values[1];
@@ -22109,7 +22125,7 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("_finish_partly", 1, 3, 3, __pyx_nargs); __PYX_ERR(0, 170, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("_finish_partly", 1, 3, 3, __pyx_nargs); __PYX_ERR(0, 174, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -22148,33 +22164,32 @@ static PyObject *__pyx_pf_5proxy_12produce_gate_11ProduceGate_12_finish_partly(s
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("_finish_partly", 0);
 
-  /* "proxy/produce_gate.py":171
+  /* "proxy/produce_gate.py":175
  * 
  *     def _finish_partly(self, partly: PartlyRefused, version: int, frame: bytearray) -> bytes:
  *         context = self._session.context             # <<<<<<<<<<<<<<
  *         body_at = response_body_at(frame, 1 if version >= _FLEXIBLE_SINCE else 0)
  *         return partly.finish(frame, body_at, context.rewriter, context.now_ms())
 */
-  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->_session, __pyx_mstate_global->__pyx_n_u_context); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 171, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->_session, __pyx_mstate_global->__pyx_n_u_context); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 175, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
   __pyx_v_context = __pyx_t_1;
   __pyx_t_1 = 0;
 
-  /* "proxy/produce_gate.py":172
+  /* "proxy/produce_gate.py":176
  *     def _finish_partly(self, partly: PartlyRefused, version: int, frame: bytearray) -> bytes:
  *         context = self._session.context
  *         body_at = response_body_at(frame, 1 if version >= _FLEXIBLE_SINCE else 0)             # <<<<<<<<<<<<<<
  *         return partly.finish(frame, body_at, context.rewriter, context.now_ms())
- * 
 */
   __pyx_t_2 = NULL;
-  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_response_body_at); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 172, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_response_body_at); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 176, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  __Pyx_GetModuleGlobalName(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_FLEXIBLE_SINCE); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 172, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_FLEXIBLE_SINCE); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 176, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
-  __pyx_t_6 = PyObject_RichCompare(__pyx_v_version, __pyx_t_5, Py_GE); __Pyx_XGOTREF(__pyx_t_6); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 172, __pyx_L1_error)
+  __pyx_t_6 = PyObject_RichCompare(__pyx_v_version, __pyx_t_5, Py_GE); __Pyx_XGOTREF(__pyx_t_6); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 176, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  __pyx_t_7 = __Pyx_PyObject_IsTrue(__pyx_t_6); if (unlikely((__pyx_t_7 < 0))) __PYX_ERR(0, 172, __pyx_L1_error)
+  __pyx_t_7 = __Pyx_PyObject_IsTrue(__pyx_t_6); if (unlikely((__pyx_t_7 < 0))) __PYX_ERR(0, 176, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
   if (__pyx_t_7) {
     __Pyx_INCREF(__pyx_mstate_global->__pyx_int_1);
@@ -22201,22 +22216,21 @@ static PyObject *__pyx_pf_5proxy_12produce_gate_11ProduceGate_12_finish_partly(s
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 172, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 176, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __pyx_v_body_at = __pyx_t_1;
   __pyx_t_1 = 0;
 
-  /* "proxy/produce_gate.py":173
+  /* "proxy/produce_gate.py":177
  *         context = self._session.context
  *         body_at = response_body_at(frame, 1 if version >= _FLEXIBLE_SINCE else 0)
  *         return partly.finish(frame, body_at, context.rewriter, context.now_ms())             # <<<<<<<<<<<<<<
- * 
 */
   __Pyx_XDECREF(__pyx_r);
   __pyx_t_3 = __pyx_v_partly;
   __Pyx_INCREF(__pyx_t_3);
-  __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_v_context, __pyx_mstate_global->__pyx_n_u_rewriter); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 173, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_v_context, __pyx_mstate_global->__pyx_n_u_rewriter); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 177, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   __pyx_t_6 = __pyx_v_context;
   __Pyx_INCREF(__pyx_t_6);
@@ -22225,7 +22239,7 @@ static PyObject *__pyx_pf_5proxy_12produce_gate_11ProduceGate_12_finish_partly(s
     PyObject *__pyx_callargs[2] = {__pyx_t_6, NULL};
     __pyx_t_2 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_now_ms, __pyx_callargs+__pyx_t_8, (1-__pyx_t_8) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_6); __pyx_t_6 = 0;
-    if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 173, __pyx_L1_error)
+    if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 177, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
   }
   __pyx_t_8 = 0;
@@ -22235,14 +22249,14 @@ static PyObject *__pyx_pf_5proxy_12produce_gate_11ProduceGate_12_finish_partly(s
     __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 173, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 177, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __pyx_r = __pyx_t_1;
   __pyx_t_1 = 0;
   goto __pyx_L0;
 
-  /* "proxy/produce_gate.py":170
+  /* "proxy/produce_gate.py":174
  *         return answer.with_entries({}, self._session.context.rewriter.produce_tail(answer.tail, version))
  * 
  *     def _finish_partly(self, partly: PartlyRefused, version: int, frame: bytearray) -> bytes:             # <<<<<<<<<<<<<<
@@ -27004,7 +27018,7 @@ __Pyx_RefNannySetupContext("PyInit_produce_gate", 0);
  * 
  *     def _rewrite_endpoints(self, version: int, frame: bytearray) -> bytes | bytearray:             # <<<<<<<<<<<<<<
  *         # The header's tags are nearly always none.
- *         body_at = CORRELATION_ID_BYTES + 1 if frame[CORRELATION_ID_BYTES : CORRELATION_ID_BYTES + 1] == b"\0" else response_body_at(frame, 1)
+ *         body_at = (
 */
   __pyx_t_5 = __Pyx_PyDict_NewPresized(3); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 162, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
@@ -27018,24 +27032,24 @@ __Pyx_RefNannySetupContext("PyInit_produce_gate", 0);
   if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_12produce_gate_ProduceGate, __pyx_mstate_global->__pyx_n_u_rewrite_endpoints, __pyx_t_6) < (0)) __PYX_ERR(0, 162, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
 
-  /* "proxy/produce_gate.py":170
+  /* "proxy/produce_gate.py":174
  *         return answer.with_entries({}, self._session.context.rewriter.produce_tail(answer.tail, version))
  * 
  *     def _finish_partly(self, partly: PartlyRefused, version: int, frame: bytearray) -> bytes:             # <<<<<<<<<<<<<<
  *         context = self._session.context
  *         body_at = response_body_at(frame, 1 if version >= _FLEXIBLE_SINCE else 0)
 */
-  __pyx_t_6 = __Pyx_PyDict_NewPresized(4); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 170, __pyx_L1_error)
+  __pyx_t_6 = __Pyx_PyDict_NewPresized(4); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 174, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_6);
-  if (PyDict_SetItem(__pyx_t_6, __pyx_mstate_global->__pyx_n_u_partly, __pyx_mstate_global->__pyx_n_u_PartlyRefused) < (0)) __PYX_ERR(0, 170, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_6, __pyx_mstate_global->__pyx_n_u_version, __pyx_mstate_global->__pyx_n_u_int) < (0)) __PYX_ERR(0, 170, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_6, __pyx_mstate_global->__pyx_n_u_frame, __pyx_mstate_global->__pyx_n_u_bytearray) < (0)) __PYX_ERR(0, 170, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_6, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_bytes) < (0)) __PYX_ERR(0, 170, __pyx_L1_error)
-  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_12produce_gate_11ProduceGate_13_finish_partly, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_ProduceGate__finish_partly, NULL, __pyx_mstate_global->__pyx_n_u_proxy_produce_gate, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[10])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 170, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_6, __pyx_mstate_global->__pyx_n_u_partly, __pyx_mstate_global->__pyx_n_u_PartlyRefused) < (0)) __PYX_ERR(0, 174, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_6, __pyx_mstate_global->__pyx_n_u_version, __pyx_mstate_global->__pyx_n_u_int) < (0)) __PYX_ERR(0, 174, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_6, __pyx_mstate_global->__pyx_n_u_frame, __pyx_mstate_global->__pyx_n_u_bytearray) < (0)) __PYX_ERR(0, 174, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_6, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_bytes) < (0)) __PYX_ERR(0, 174, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_12produce_gate_11ProduceGate_13_finish_partly, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_ProduceGate__finish_partly, NULL, __pyx_mstate_global->__pyx_n_u_proxy_produce_gate, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[10])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 174, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_5, __pyx_t_6);
   __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_12produce_gate_ProduceGate, __pyx_mstate_global->__pyx_n_u_finish_partly, __pyx_t_5) < (0)) __PYX_ERR(0, 170, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_12produce_gate_ProduceGate, __pyx_mstate_global->__pyx_n_u_finish_partly, __pyx_t_5) < (0)) __PYX_ERR(0, 174, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
   /* "(tree fragment)":1
@@ -27590,12 +27604,12 @@ static int __Pyx_CreateCodeObjects(__pyx_mstatetype *__pyx_mstate) {
     __pyx_mstate_global->__pyx_codeobj_tab[8] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_produce_gate_py, __pyx_mstate->__pyx_n_u_settled, __pyx_k_Ya_I_Q_IWHAQ, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[8])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {3, 0, 0, 5, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 162, 136};
+    const __Pyx_PyCode_New_function_description descr = {3, 0, 0, 5, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 162, 114};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_version, __pyx_mstate->__pyx_n_u_frame, __pyx_mstate->__pyx_n_u_body_at, __pyx_mstate->__pyx_n_u_answer};
-    __pyx_mstate_global->__pyx_codeobj_tab[9] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_produce_gate_py, __pyx_mstate->__pyx_n_u_rewrite_endpoints, __pyx_k_nA_r_e14KK_bbeehhs_t_D_D_E_E_L, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[9])) goto bad;
+    __pyx_mstate_global->__pyx_codeobj_tab[9] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_produce_gate_py, __pyx_mstate->__pyx_n_u_rewrite_endpoints, __pyx_k_nA_1_A_A_3c_4_awiq_1_AWIQ_v_4t9, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[9])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {4, 0, 0, 6, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 170, 66};
+    const __Pyx_PyCode_New_function_description descr = {4, 0, 0, 6, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 174, 66};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_partly, __pyx_mstate->__pyx_n_u_version, __pyx_mstate->__pyx_n_u_frame, __pyx_mstate->__pyx_n_u_context, __pyx_mstate->__pyx_n_u_body_at};
     __pyx_mstate_global->__pyx_codeobj_tab[10] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_produce_gate_py, __pyx_mstate->__pyx_n_u_finish_partly, __pyx_k_WX_iq_7_xs_Oq_vWAWIWKwgQ, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[10])) goto bad;
   }

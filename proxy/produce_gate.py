@@ -43,7 +43,7 @@ class ProduceGate:
         self.is_busy = False
 
     def take(self, frame: bytearray, version: int, correlation_id: int, body_at: int) -> None:
-        """A gathered Produce request whose body starts at `body_at`. Raises MalformedMessage when it cannot be walked."""
+        """A gathered Produce request, its body from `body_at` on. Raises MalformedMessage when it cannot be walked."""
         request = walk_produce_request(frame, version, body_at)
         if version >= TOPIC_ID_SINCE:
             ids = [topic.topic_id for topic in request.topics if topic.topic_id is not None]
@@ -161,7 +161,11 @@ class ProduceGate:
 
     def _rewrite_endpoints(self, version: int, frame: bytearray) -> bytes | bytearray:
         # The header's tags are nearly always none.
-        body_at = CORRELATION_ID_BYTES + 1 if frame[CORRELATION_ID_BYTES : CORRELATION_ID_BYTES + 1] == b"\0" else response_body_at(frame, 1)
+        body_at = (
+            CORRELATION_ID_BYTES + 1
+            if frame[CORRELATION_ID_BYTES : CORRELATION_ID_BYTES + 1] == b"\0"
+            else response_body_at(frame, 1)
+        )
         if not names_endpoints(frame, version, body_at):
             return frame
         answer = walk_produce_answer(frame, version, body_at)
@@ -171,4 +175,3 @@ class ProduceGate:
         context = self._session.context
         body_at = response_body_at(frame, 1 if version >= _FLEXIBLE_SINCE else 0)
         return partly.finish(frame, body_at, context.rewriter, context.now_ms())
-

@@ -1,4 +1,4 @@
-"""Runs a server until a signal ends it: SIGTERM and SIGINT drain, a second one stops at once."""
+"""Runs a server, or several as one, until a signal ends it: SIGTERM and SIGINT drain, a second one stops at once."""
 
 import asyncio
 import signal
@@ -7,6 +7,7 @@ import uvloop
 
 from config.model import Config
 from proxy.server import Server
+from proxy.supervisor import Supervisor
 
 
 def run_until_signal(config: Config) -> None:
@@ -15,7 +16,7 @@ def run_until_signal(config: Config) -> None:
 
 
 async def _run(config: Config) -> None:
-    server = Server(config)
+    server = Server(config) if config.workers == 1 else Supervisor(config)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 

@@ -20,10 +20,10 @@ from proxy.connection import new_shared_buffer
 from proxy.context import ProxyContext
 from proxy.discovery import Discovered, look_at_cluster
 from proxy.judging import Judges
-from proxy.listeners import BACKLOG, Acceptor, CannotListen, Listeners
+from proxy.listeners import BACKLOG, Acceptor, Bind, CannotListen, Listeners, bind
 from proxy.log_starts import LogStarts
 from proxy.memory import GatherBudget
-from proxy.metrics import Tally, registry_of
+from proxy.metrics import Snapshot, Tally, registry_of
 from proxy.observer import Observer
 from proxy.rewriting import AnswerRewriter
 from proxy.session import Route, Session
@@ -46,8 +46,8 @@ class CannotStart(Exception):
 class Server:
     """Start it, wait, drain it. All of it belongs to one event loop."""
 
-    def __init__(self, config: Config, violations: ViolationSink | None = None) -> None:
-        """`violations` takes the events instead of the configured file."""
+    def __init__(self, config: Config, violations: ViolationSink | None = None, bind: Bind = bind) -> None:
+        """`violations` takes the events instead of the configured file; `bind` makes the listening sockets."""
         self._config = config
         self._violations = violations
         self._log = structlog.get_logger("sluicegate")
@@ -55,7 +55,7 @@ class Server:
         self.health = Health()
         self._tasks: list[asyncio.Task[None]] = []
         self._admin: AdminServer | None = None
-        self._listeners = Listeners(config.listen, self._accept)
+        self._listeners = Listeners(config.listen, self._accept, bind)
         self._book = AddressBook(config.upstream.brokers, self._listeners.offer)
         self._context: ProxyContext | None = None
         self._topic_settings: TopicSettings | None = None
@@ -78,6 +78,11 @@ class Server:
         """Sessions that have not ended."""
         return len(self._context.sessions) if self._context is not None else 0
 
+    def snapshot(self) -> Snapshot:
+        """What the metrics show now; may be asked from another thread."""
+        assert self._context is not None
+        return Snapshot(self.tally, self._context.requests_in_flight())
+
     async def start(self) -> None:
         """Open every port that can be known now. Raises CannotStart."""
         config = self._config
@@ -89,9 +94,7 @@ class Server:
         try:
             self._listeners.open_bootstrap()
             if config.admin.listen is not None:
-                self._admin = AdminServer(
-                    config.admin.listen, registry_of(self.tally, self._context.requests_in_flight), self.health
-                )
+                self._admin = AdminServer(config.admin.listen, registry_of(self.snapshot), self.health)
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}") from error
         for node_id in self._book.node_ids:
@@ -188,7 +191,7 @@ class Server:
         assert context is not None
 
         def new_session() -> asyncio.BaseProtocol:
-            return Session(context, partial(self._route, listener)).client
+            return Session(context, partial(self._route, listener)).client.protocol
 
         if self._client_tls is None:
             return await asyncio.get_running_loop().create_server(new_session, sock=listening, backlog=BACKLOG)

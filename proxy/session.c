@@ -2874,6 +2874,7 @@ static const char __pyx_k_Sequence[] = "Sequence";
 static const char __pyx_k_exchange[] = "exchange";
 static const char __pyx_k_frame_of[] = "frame_of";
 static const char __pyx_k_getstate[] = "__getstate__";
+static const char __pyx_k_protocol[] = "protocol";
 static const char __pyx_k_pyx_capi[] = "__pyx_capi__";
 static const char __pyx_k_pyx_type[] = "__pyx_type";
 static const char __pyx_k_qualname[] = "__qualname__";
@@ -3119,7 +3120,7 @@ typedef struct {
   __Pyx_CachedCFunction __pyx_umethod_PyDict_Type_pop;
   PyObject *__pyx_tuple[2];
   PyObject *__pyx_codeobj_tab[26];
-  PyObject *__pyx_string_tab[224];
+  PyObject *__pyx_string_tab[225];
   PyObject *__pyx_int_1;
   PyObject *__pyx_int_10;
   PyObject *__pyx_int_26440622;
@@ -3341,66 +3342,67 @@ static __pyx_mstatetype * const __pyx_mstate_global = &__pyx_mstate_global_stati
 #define __pyx_n_u_prepare __pyx_string_tab[161]
 #define __pyx_n_u_principal __pyx_string_tab[162]
 #define __pyx_n_u_principal_of __pyx_string_tab[163]
-#define __pyx_n_u_protocol_errors __pyx_string_tab[164]
-#define __pyx_n_u_protocol_framing __pyx_string_tab[165]
-#define __pyx_n_u_protocol_headers __pyx_string_tab[166]
-#define __pyx_n_u_proxy_answer_side __pyx_string_tab[167]
-#define __pyx_n_u_proxy_connection __pyx_string_tab[168]
-#define __pyx_n_u_proxy_context __pyx_string_tab[169]
-#define __pyx_n_u_proxy_identity __pyx_string_tab[170]
-#define __pyx_n_u_proxy_in_flight __pyx_string_tab[171]
-#define __pyx_n_u_proxy_last_question __pyx_string_tab[172]
-#define __pyx_n_u_proxy_request_side __pyx_string_tab[173]
-#define __pyx_n_u_proxy_session __pyx_string_tab[174]
-#define __pyx_kp_u_proxy_session_py __pyx_string_tab[175]
-#define __pyx_n_u_proxy_tls __pyx_string_tab[176]
-#define __pyx_n_u_proxy_upstream __pyx_string_tab[177]
-#define __pyx_n_u_pyx_PickleError __pyx_string_tab[178]
-#define __pyx_n_u_pyx_capi __pyx_string_tab[179]
-#define __pyx_n_u_pyx_checksum __pyx_string_tab[180]
-#define __pyx_n_u_pyx_result __pyx_string_tab[181]
-#define __pyx_n_u_pyx_state __pyx_string_tab[182]
-#define __pyx_n_u_pyx_type __pyx_string_tab[183]
-#define __pyx_n_u_pyx_unpickle_Session __pyx_string_tab[184]
-#define __pyx_n_u_pyx_vtable __pyx_string_tab[185]
-#define __pyx_n_u_qualname __pyx_string_tab[186]
-#define __pyx_n_u_read_buffer __pyx_string_tab[187]
-#define __pyx_n_u_reduce __pyx_string_tab[188]
-#define __pyx_n_u_reduce_cython __pyx_string_tab[189]
-#define __pyx_n_u_reduce_ex __pyx_string_tab[190]
-#define __pyx_n_u_release __pyx_string_tab[191]
-#define __pyx_n_u_request_settled __pyx_string_tab[192]
-#define __pyx_n_u_return __pyx_string_tab[193]
-#define __pyx_n_u_route_for __pyx_string_tab[194]
-#define __pyx_kp_u_s __pyx_string_tab[195]
-#define __pyx_n_u_say_goodbye_to_broker __pyx_string_tab[196]
-#define __pyx_n_u_self __pyx_string_tab[197]
-#define __pyx_n_u_send __pyx_string_tab[198]
-#define __pyx_n_u_sessions __pyx_string_tab[199]
-#define __pyx_n_u_set_name __pyx_string_tab[200]
-#define __pyx_n_u_setstate __pyx_string_tab[201]
-#define __pyx_n_u_setstate_cython __pyx_string_tab[202]
-#define __pyx_n_u_slots __pyx_string_tab[203]
-#define __pyx_n_u_spec __pyx_string_tab[204]
-#define __pyx_n_u_ssl __pyx_string_tab[205]
-#define __pyx_n_u_state __pyx_string_tab[206]
-#define __pyx_n_u_stop_frame_timer __pyx_string_tab[207]
-#define __pyx_n_u_str __pyx_string_tab[208]
-#define __pyx_kp_u_stringsource __pyx_string_tab[209]
-#define __pyx_n_u_tally __pyx_string_tab[210]
-#define __pyx_n_u_test __pyx_string_tab[211]
-#define __pyx_n_u_throw __pyx_string_tab[212]
-#define __pyx_n_u_time __pyx_string_tab[213]
-#define __pyx_n_u_update __pyx_string_tab[214]
-#define __pyx_n_u_upstream_failures __pyx_string_tab[215]
-#define __pyx_n_u_upstream_tls __pyx_string_tab[216]
-#define __pyx_n_u_upstream_unreachable __pyx_string_tab[217]
-#define __pyx_n_u_use_setstate __pyx_string_tab[218]
-#define __pyx_n_u_value __pyx_string_tab[219]
-#define __pyx_n_u_watch_frame __pyx_string_tab[220]
-#define __pyx_n_u_where_frames_start __pyx_string_tab[221]
-#define __pyx_n_u_words_of __pyx_string_tab[222]
-#define __pyx_n_u_write_eof __pyx_string_tab[223]
+#define __pyx_n_u_protocol __pyx_string_tab[164]
+#define __pyx_n_u_protocol_errors __pyx_string_tab[165]
+#define __pyx_n_u_protocol_framing __pyx_string_tab[166]
+#define __pyx_n_u_protocol_headers __pyx_string_tab[167]
+#define __pyx_n_u_proxy_answer_side __pyx_string_tab[168]
+#define __pyx_n_u_proxy_connection __pyx_string_tab[169]
+#define __pyx_n_u_proxy_context __pyx_string_tab[170]
+#define __pyx_n_u_proxy_identity __pyx_string_tab[171]
+#define __pyx_n_u_proxy_in_flight __pyx_string_tab[172]
+#define __pyx_n_u_proxy_last_question __pyx_string_tab[173]
+#define __pyx_n_u_proxy_request_side __pyx_string_tab[174]
+#define __pyx_n_u_proxy_session __pyx_string_tab[175]
+#define __pyx_kp_u_proxy_session_py __pyx_string_tab[176]
+#define __pyx_n_u_proxy_tls __pyx_string_tab[177]
+#define __pyx_n_u_proxy_upstream __pyx_string_tab[178]
+#define __pyx_n_u_pyx_PickleError __pyx_string_tab[179]
+#define __pyx_n_u_pyx_capi __pyx_string_tab[180]
+#define __pyx_n_u_pyx_checksum __pyx_string_tab[181]
+#define __pyx_n_u_pyx_result __pyx_string_tab[182]
+#define __pyx_n_u_pyx_state __pyx_string_tab[183]
+#define __pyx_n_u_pyx_type __pyx_string_tab[184]
+#define __pyx_n_u_pyx_unpickle_Session __pyx_string_tab[185]
+#define __pyx_n_u_pyx_vtable __pyx_string_tab[186]
+#define __pyx_n_u_qualname __pyx_string_tab[187]
+#define __pyx_n_u_read_buffer __pyx_string_tab[188]
+#define __pyx_n_u_reduce __pyx_string_tab[189]
+#define __pyx_n_u_reduce_cython __pyx_string_tab[190]
+#define __pyx_n_u_reduce_ex __pyx_string_tab[191]
+#define __pyx_n_u_release __pyx_string_tab[192]
+#define __pyx_n_u_request_settled __pyx_string_tab[193]
+#define __pyx_n_u_return __pyx_string_tab[194]
+#define __pyx_n_u_route_for __pyx_string_tab[195]
+#define __pyx_kp_u_s __pyx_string_tab[196]
+#define __pyx_n_u_say_goodbye_to_broker __pyx_string_tab[197]
+#define __pyx_n_u_self __pyx_string_tab[198]
+#define __pyx_n_u_send __pyx_string_tab[199]
+#define __pyx_n_u_sessions __pyx_string_tab[200]
+#define __pyx_n_u_set_name __pyx_string_tab[201]
+#define __pyx_n_u_setstate __pyx_string_tab[202]
+#define __pyx_n_u_setstate_cython __pyx_string_tab[203]
+#define __pyx_n_u_slots __pyx_string_tab[204]
+#define __pyx_n_u_spec __pyx_string_tab[205]
+#define __pyx_n_u_ssl __pyx_string_tab[206]
+#define __pyx_n_u_state __pyx_string_tab[207]
+#define __pyx_n_u_stop_frame_timer __pyx_string_tab[208]
+#define __pyx_n_u_str __pyx_string_tab[209]
+#define __pyx_kp_u_stringsource __pyx_string_tab[210]
+#define __pyx_n_u_tally __pyx_string_tab[211]
+#define __pyx_n_u_test __pyx_string_tab[212]
+#define __pyx_n_u_throw __pyx_string_tab[213]
+#define __pyx_n_u_time __pyx_string_tab[214]
+#define __pyx_n_u_update __pyx_string_tab[215]
+#define __pyx_n_u_upstream_failures __pyx_string_tab[216]
+#define __pyx_n_u_upstream_tls __pyx_string_tab[217]
+#define __pyx_n_u_upstream_unreachable __pyx_string_tab[218]
+#define __pyx_n_u_use_setstate __pyx_string_tab[219]
+#define __pyx_n_u_value __pyx_string_tab[220]
+#define __pyx_n_u_watch_frame __pyx_string_tab[221]
+#define __pyx_n_u_where_frames_start __pyx_string_tab[222]
+#define __pyx_n_u_words_of __pyx_string_tab[223]
+#define __pyx_n_u_write_eof __pyx_string_tab[224]
 /* #### Code section: module_state_clear ### */
 #if CYTHON_USE_MODULE_STATE
 static CYTHON_SMALL_CODE int __pyx_m_clear(PyObject *m) {
@@ -3431,7 +3433,7 @@ static CYTHON_SMALL_CODE int __pyx_m_clear(PyObject *m) {
   Py_CLEAR(clear_module_state->__pyx_type_5proxy_7session___pyx_scope_struct___connect);
   for (int i=0; i<2; ++i) { Py_CLEAR(clear_module_state->__pyx_tuple[i]); }
   for (int i=0; i<26; ++i) { Py_CLEAR(clear_module_state->__pyx_codeobj_tab[i]); }
-  for (int i=0; i<224; ++i) { Py_CLEAR(clear_module_state->__pyx_string_tab[i]); }
+  for (int i=0; i<225; ++i) { Py_CLEAR(clear_module_state->__pyx_string_tab[i]); }
   Py_CLEAR(clear_module_state->__pyx_int_1);
   Py_CLEAR(clear_module_state->__pyx_int_10);
   Py_CLEAR(clear_module_state->__pyx_int_26440622);
@@ -3467,7 +3469,7 @@ static CYTHON_SMALL_CODE int __pyx_m_traverse(PyObject *m, visitproc visit, void
   Py_VISIT(traverse_module_state->__pyx_type_5proxy_7session___pyx_scope_struct___connect);
   for (int i=0; i<2; ++i) { __Pyx_VISIT_CONST(traverse_module_state->__pyx_tuple[i]); }
   for (int i=0; i<26; ++i) { __Pyx_VISIT_CONST(traverse_module_state->__pyx_codeobj_tab[i]); }
-  for (int i=0; i<224; ++i) { __Pyx_VISIT_CONST(traverse_module_state->__pyx_string_tab[i]); }
+  for (int i=0; i<225; ++i) { __Pyx_VISIT_CONST(traverse_module_state->__pyx_string_tab[i]); }
   __Pyx_VISIT_CONST(traverse_module_state->__pyx_int_1);
   __Pyx_VISIT_CONST(traverse_module_state->__pyx_int_10);
   __Pyx_VISIT_CONST(traverse_module_state->__pyx_int_26440622);
@@ -5451,10 +5453,10 @@ static PyObject *__pyx_gb_5proxy_7session_7Session_14generator(__pyx_CoroutineOb
   PyObject *__pyx_t_7 = NULL;
   PyObject *__pyx_t_8 = NULL;
   PyObject *__pyx_t_9 = NULL;
-  size_t __pyx_t_10;
-  __Pyx_PySendResult __pyx_t_11;
-  int __pyx_t_12;
-  PyObject *__pyx_t_13 = NULL;
+  PyObject *__pyx_t_10 = NULL;
+  size_t __pyx_t_11;
+  __Pyx_PySendResult __pyx_t_12;
+  int __pyx_t_13;
   PyObject *__pyx_t_14 = NULL;
   int __pyx_t_15;
   char const *__pyx_t_16;
@@ -5487,7 +5489,7 @@ static PyObject *__pyx_gb_5proxy_7session_7Session_14generator(__pyx_CoroutineOb
  *     async def _connect(self) -> None:
  *         context = self.context             # <<<<<<<<<<<<<<
  *         try:
- *             await connect(self.route.addresses, self.broker, context.upstream_tls, context.connect_timeout_seconds)
+ *             await connect(
 */
   __pyx_t_1 = __pyx_cur_scope->__pyx_v_self->context;
   __Pyx_INCREF(__pyx_t_1);
@@ -5499,8 +5501,8 @@ static PyObject *__pyx_gb_5proxy_7session_7Session_14generator(__pyx_CoroutineOb
  *     async def _connect(self) -> None:
  *         context = self.context
  *         try:             # <<<<<<<<<<<<<<
- *             await connect(self.route.addresses, self.broker, context.upstream_tls, context.connect_timeout_seconds)
- *         except UpstreamUnreachable as error:
+ *             await connect(
+ *                 self.route.addresses, self.broker.protocol, context.upstream_tls, context.connect_timeout_seconds
 */
   {
     __Pyx_ExceptionSave(&__pyx_t_2, &__pyx_t_3, &__pyx_t_4);
@@ -5512,20 +5514,30 @@ static PyObject *__pyx_gb_5proxy_7session_7Session_14generator(__pyx_CoroutineOb
       /* "proxy/session.py":127
  *         context = self.context
  *         try:
- *             await connect(self.route.addresses, self.broker, context.upstream_tls, context.connect_timeout_seconds)             # <<<<<<<<<<<<<<
- *         except UpstreamUnreachable as error:
- *             self.context.log.upstream_unreachable(self.route.label, str(error))
+ *             await connect(             # <<<<<<<<<<<<<<
+ *                 self.route.addresses, self.broker.protocol, context.upstream_tls, context.connect_timeout_seconds
+ *             )
 */
       __pyx_t_5 = NULL;
       __Pyx_GetModuleGlobalName(__pyx_t_6, __pyx_mstate_global->__pyx_n_u_connect_2); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 127, __pyx_L4_error)
       __Pyx_GOTREF(__pyx_t_6);
-      __pyx_t_7 = __Pyx_PyObject_GetAttrStr(__pyx_cur_scope->__pyx_v_self->route, __pyx_mstate_global->__pyx_n_u_addresses); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 127, __pyx_L4_error)
+
+      /* "proxy/session.py":128
+ *         try:
+ *             await connect(
+ *                 self.route.addresses, self.broker.protocol, context.upstream_tls, context.connect_timeout_seconds             # <<<<<<<<<<<<<<
+ *             )
+ *         except UpstreamUnreachable as error:
+*/
+      __pyx_t_7 = __Pyx_PyObject_GetAttrStr(__pyx_cur_scope->__pyx_v_self->route, __pyx_mstate_global->__pyx_n_u_addresses); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 128, __pyx_L4_error)
       __Pyx_GOTREF(__pyx_t_7);
-      __pyx_t_8 = __Pyx_PyObject_GetAttrStr(__pyx_cur_scope->__pyx_v_context, __pyx_mstate_global->__pyx_n_u_upstream_tls); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 127, __pyx_L4_error)
+      __pyx_t_8 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_cur_scope->__pyx_v_self->broker), __pyx_mstate_global->__pyx_n_u_protocol); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 128, __pyx_L4_error)
       __Pyx_GOTREF(__pyx_t_8);
-      __pyx_t_9 = __Pyx_PyObject_GetAttrStr(__pyx_cur_scope->__pyx_v_context, __pyx_mstate_global->__pyx_n_u_connect_timeout_seconds); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 127, __pyx_L4_error)
+      __pyx_t_9 = __Pyx_PyObject_GetAttrStr(__pyx_cur_scope->__pyx_v_context, __pyx_mstate_global->__pyx_n_u_upstream_tls); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 128, __pyx_L4_error)
       __Pyx_GOTREF(__pyx_t_9);
-      __pyx_t_10 = 1;
+      __pyx_t_10 = __Pyx_PyObject_GetAttrStr(__pyx_cur_scope->__pyx_v_context, __pyx_mstate_global->__pyx_n_u_connect_timeout_seconds); if (unlikely(!__pyx_t_10)) __PYX_ERR(0, 128, __pyx_L4_error)
+      __Pyx_GOTREF(__pyx_t_10);
+      __pyx_t_11 = 1;
       #if CYTHON_UNPACK_METHODS
       if (unlikely(PyMethod_Check(__pyx_t_6))) {
         __pyx_t_5 = PyMethod_GET_SELF(__pyx_t_6);
@@ -5534,23 +5546,24 @@ static PyObject *__pyx_gb_5proxy_7session_7Session_14generator(__pyx_CoroutineOb
         __Pyx_INCREF(__pyx_t_5);
         __Pyx_INCREF(__pyx__function);
         __Pyx_DECREF_SET(__pyx_t_6, __pyx__function);
-        __pyx_t_10 = 0;
+        __pyx_t_11 = 0;
       }
       #endif
       {
-        PyObject *__pyx_callargs[5] = {__pyx_t_5, __pyx_t_7, ((PyObject *)__pyx_cur_scope->__pyx_v_self->broker), __pyx_t_8, __pyx_t_9};
-        __pyx_t_1 = __Pyx_PyObject_FastCall(__pyx_t_6, __pyx_callargs+__pyx_t_10, (5-__pyx_t_10) | (__pyx_t_10*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
+        PyObject *__pyx_callargs[5] = {__pyx_t_5, __pyx_t_7, __pyx_t_8, __pyx_t_9, __pyx_t_10};
+        __pyx_t_1 = __Pyx_PyObject_FastCall(__pyx_t_6, __pyx_callargs+__pyx_t_11, (5-__pyx_t_11) | (__pyx_t_11*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
         __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
         __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
         __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
         __Pyx_DECREF(__pyx_t_9); __pyx_t_9 = 0;
+        __Pyx_DECREF(__pyx_t_10); __pyx_t_10 = 0;
         __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
         if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 127, __pyx_L4_error)
         __Pyx_GOTREF(__pyx_t_1);
       }
-      __pyx_t_11 = __Pyx_Coroutine_Yield_From(__pyx_generator, __pyx_t_1, &__pyx_r);
+      __pyx_t_12 = __Pyx_Coroutine_Yield_From(__pyx_generator, __pyx_t_1, &__pyx_r);
       __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
-      if (likely(__pyx_t_11 == PYGEN_NEXT)) {
+      if (likely(__pyx_t_12 == PYGEN_NEXT)) {
         __Pyx_GOTREF(__pyx_r);
         __Pyx_XGIVEREF(__pyx_t_2);
         __pyx_cur_scope->__pyx_t_0 = __pyx_t_2;
@@ -5575,7 +5588,7 @@ static PyObject *__pyx_gb_5proxy_7session_7Session_14generator(__pyx_CoroutineOb
         __pyx_cur_scope->__pyx_t_2 = 0;
         __Pyx_XGOTREF(__pyx_t_4);
         if (unlikely(!__pyx_sent_value)) __PYX_ERR(0, 127, __pyx_L4_error)
-      } else if (likely(__pyx_t_11 == PYGEN_RETURN)) {
+      } else if (likely(__pyx_t_12 == PYGEN_RETURN)) {
         __Pyx_GOTREF(__pyx_r);
         __Pyx_DECREF(__pyx_r); __pyx_r = 0;
       } else {
@@ -5587,8 +5600,8 @@ static PyObject *__pyx_gb_5proxy_7session_7Session_14generator(__pyx_CoroutineOb
  *     async def _connect(self) -> None:
  *         context = self.context
  *         try:             # <<<<<<<<<<<<<<
- *             await connect(self.route.addresses, self.broker, context.upstream_tls, context.connect_timeout_seconds)
- *         except UpstreamUnreachable as error:
+ *             await connect(
+ *                 self.route.addresses, self.broker.protocol, context.upstream_tls, context.connect_timeout_seconds
 */
     }
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
@@ -5597,30 +5610,31 @@ static PyObject *__pyx_gb_5proxy_7session_7Session_14generator(__pyx_CoroutineOb
     goto __pyx_L9_try_end;
     __pyx_L4_error:;
     __Pyx_XDECREF(__pyx_t_1); __pyx_t_1 = 0;
+    __Pyx_XDECREF(__pyx_t_10); __pyx_t_10 = 0;
     __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
     __Pyx_XDECREF(__pyx_t_6); __pyx_t_6 = 0;
     __Pyx_XDECREF(__pyx_t_7); __pyx_t_7 = 0;
     __Pyx_XDECREF(__pyx_t_8); __pyx_t_8 = 0;
     __Pyx_XDECREF(__pyx_t_9); __pyx_t_9 = 0;
 
-    /* "proxy/session.py":128
- *         try:
- *             await connect(self.route.addresses, self.broker, context.upstream_tls, context.connect_timeout_seconds)
+    /* "proxy/session.py":130
+ *                 self.route.addresses, self.broker.protocol, context.upstream_tls, context.connect_timeout_seconds
+ *             )
  *         except UpstreamUnreachable as error:             # <<<<<<<<<<<<<<
  *             self.context.log.upstream_unreachable(self.route.label, str(error))
  *             self.context.tally.upstream_failures += 1
 */
-    __Pyx_ErrFetch(&__pyx_t_1, &__pyx_t_6, &__pyx_t_9);
-    __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_UpstreamUnreachable); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 128, __pyx_L6_except_error)
-    __Pyx_GOTREF(__pyx_t_8);
-    __pyx_t_12 = __Pyx_PyErr_GivenExceptionMatches(__pyx_t_1, __pyx_t_8);
-    __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
-    __Pyx_ErrRestore(__pyx_t_1, __pyx_t_6, __pyx_t_9);
-    __pyx_t_1 = 0; __pyx_t_6 = 0; __pyx_t_9 = 0;
-    if (__pyx_t_12) {
+    __Pyx_ErrFetch(&__pyx_t_1, &__pyx_t_6, &__pyx_t_10);
+    __Pyx_GetModuleGlobalName(__pyx_t_9, __pyx_mstate_global->__pyx_n_u_UpstreamUnreachable); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 130, __pyx_L6_except_error)
+    __Pyx_GOTREF(__pyx_t_9);
+    __pyx_t_13 = __Pyx_PyErr_GivenExceptionMatches(__pyx_t_1, __pyx_t_9);
+    __Pyx_DECREF(__pyx_t_9); __pyx_t_9 = 0;
+    __Pyx_ErrRestore(__pyx_t_1, __pyx_t_6, __pyx_t_10);
+    __pyx_t_1 = 0; __pyx_t_6 = 0; __pyx_t_10 = 0;
+    if (__pyx_t_13) {
       __Pyx_AddTraceback("proxy.session.Session._connect", __pyx_clineno, __pyx_lineno, __pyx_filename);
-      if (__Pyx_GetException(&__pyx_t_9, &__pyx_t_6, &__pyx_t_1) < 0) __PYX_ERR(0, 128, __pyx_L6_except_error)
-      __Pyx_XGOTREF(__pyx_t_9);
+      if (__Pyx_GetException(&__pyx_t_10, &__pyx_t_6, &__pyx_t_1) < 0) __PYX_ERR(0, 130, __pyx_L6_except_error)
+      __Pyx_XGOTREF(__pyx_t_10);
       __Pyx_XGOTREF(__pyx_t_6);
       __Pyx_XGOTREF(__pyx_t_1);
       __Pyx_INCREF(__pyx_t_6);
@@ -5628,75 +5642,75 @@ static PyObject *__pyx_gb_5proxy_7session_7Session_14generator(__pyx_CoroutineOb
       __pyx_cur_scope->__pyx_v_error = __pyx_t_6;
       /*try:*/ {
 
-        /* "proxy/session.py":129
- *             await connect(self.route.addresses, self.broker, context.upstream_tls, context.connect_timeout_seconds)
+        /* "proxy/session.py":131
+ *             )
  *         except UpstreamUnreachable as error:
  *             self.context.log.upstream_unreachable(self.route.label, str(error))             # <<<<<<<<<<<<<<
  *             self.context.tally.upstream_failures += 1
  *             self.client.abort()
 */
-        __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_cur_scope->__pyx_v_self->context, __pyx_mstate_global->__pyx_n_u_log); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 129, __pyx_L16_error)
+        __pyx_t_7 = __Pyx_PyObject_GetAttrStr(__pyx_cur_scope->__pyx_v_self->context, __pyx_mstate_global->__pyx_n_u_log); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 131, __pyx_L16_error)
+        __Pyx_GOTREF(__pyx_t_7);
+        __pyx_t_8 = __pyx_t_7;
+        __Pyx_INCREF(__pyx_t_8);
+        __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_cur_scope->__pyx_v_self->route, __pyx_mstate_global->__pyx_n_u_label); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 131, __pyx_L16_error)
         __Pyx_GOTREF(__pyx_t_5);
-        __pyx_t_7 = __pyx_t_5;
-        __Pyx_INCREF(__pyx_t_7);
-        __pyx_t_13 = __Pyx_PyObject_GetAttrStr(__pyx_cur_scope->__pyx_v_self->route, __pyx_mstate_global->__pyx_n_u_label); if (unlikely(!__pyx_t_13)) __PYX_ERR(0, 129, __pyx_L16_error)
-        __Pyx_GOTREF(__pyx_t_13);
-        __pyx_t_14 = __Pyx_PyObject_Unicode(__pyx_cur_scope->__pyx_v_error); if (unlikely(!__pyx_t_14)) __PYX_ERR(0, 129, __pyx_L16_error)
+        __pyx_t_14 = __Pyx_PyObject_Unicode(__pyx_cur_scope->__pyx_v_error); if (unlikely(!__pyx_t_14)) __PYX_ERR(0, 131, __pyx_L16_error)
         __Pyx_GOTREF(__pyx_t_14);
-        __pyx_t_10 = 0;
+        __pyx_t_11 = 0;
         {
-          PyObject *__pyx_callargs[3] = {__pyx_t_7, __pyx_t_13, __pyx_t_14};
-          __pyx_t_8 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_upstream_unreachable, __pyx_callargs+__pyx_t_10, (3-__pyx_t_10) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
-          __Pyx_XDECREF(__pyx_t_7); __pyx_t_7 = 0;
-          __Pyx_DECREF(__pyx_t_13); __pyx_t_13 = 0;
-          __Pyx_DECREF(__pyx_t_14); __pyx_t_14 = 0;
+          PyObject *__pyx_callargs[3] = {__pyx_t_8, __pyx_t_5, __pyx_t_14};
+          __pyx_t_9 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_upstream_unreachable, __pyx_callargs+__pyx_t_11, (3-__pyx_t_11) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
+          __Pyx_XDECREF(__pyx_t_8); __pyx_t_8 = 0;
           __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-          if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 129, __pyx_L16_error)
-          __Pyx_GOTREF(__pyx_t_8);
+          __Pyx_DECREF(__pyx_t_14); __pyx_t_14 = 0;
+          __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
+          if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 131, __pyx_L16_error)
+          __Pyx_GOTREF(__pyx_t_9);
         }
-        __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
+        __Pyx_DECREF(__pyx_t_9); __pyx_t_9 = 0;
 
-        /* "proxy/session.py":130
+        /* "proxy/session.py":132
  *         except UpstreamUnreachable as error:
  *             self.context.log.upstream_unreachable(self.route.label, str(error))
  *             self.context.tally.upstream_failures += 1             # <<<<<<<<<<<<<<
  *             self.client.abort()
  *             return
 */
-        __pyx_t_8 = __Pyx_PyObject_GetAttrStr(__pyx_cur_scope->__pyx_v_self->context, __pyx_mstate_global->__pyx_n_u_tally); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 130, __pyx_L16_error)
-        __Pyx_GOTREF(__pyx_t_8);
-        __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_upstream_failures); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 130, __pyx_L16_error)
-        __Pyx_GOTREF(__pyx_t_5);
-        __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
-        __pyx_t_8 = __Pyx_PyLong_AddObjC(__pyx_t_5, __pyx_mstate_global->__pyx_int_1, 1, 1, 0); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 130, __pyx_L16_error)
-        __Pyx_GOTREF(__pyx_t_8);
-        __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-        __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_cur_scope->__pyx_v_self->context, __pyx_mstate_global->__pyx_n_u_tally); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 130, __pyx_L16_error)
-        __Pyx_GOTREF(__pyx_t_5);
-        if (__Pyx_PyObject_SetAttrStr(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_upstream_failures, __pyx_t_8) < (0)) __PYX_ERR(0, 130, __pyx_L16_error)
-        __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
-        __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
+        __pyx_t_9 = __Pyx_PyObject_GetAttrStr(__pyx_cur_scope->__pyx_v_self->context, __pyx_mstate_global->__pyx_n_u_tally); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 132, __pyx_L16_error)
+        __Pyx_GOTREF(__pyx_t_9);
+        __pyx_t_7 = __Pyx_PyObject_GetAttrStr(__pyx_t_9, __pyx_mstate_global->__pyx_n_u_upstream_failures); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 132, __pyx_L16_error)
+        __Pyx_GOTREF(__pyx_t_7);
+        __Pyx_DECREF(__pyx_t_9); __pyx_t_9 = 0;
+        __pyx_t_9 = __Pyx_PyLong_AddObjC(__pyx_t_7, __pyx_mstate_global->__pyx_int_1, 1, 1, 0); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 132, __pyx_L16_error)
+        __Pyx_GOTREF(__pyx_t_9);
+        __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
+        __pyx_t_7 = __Pyx_PyObject_GetAttrStr(__pyx_cur_scope->__pyx_v_self->context, __pyx_mstate_global->__pyx_n_u_tally); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 132, __pyx_L16_error)
+        __Pyx_GOTREF(__pyx_t_7);
+        if (__Pyx_PyObject_SetAttrStr(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_upstream_failures, __pyx_t_9) < (0)) __PYX_ERR(0, 132, __pyx_L16_error)
+        __Pyx_DECREF(__pyx_t_9); __pyx_t_9 = 0;
+        __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
 
-        /* "proxy/session.py":131
+        /* "proxy/session.py":133
  *             self.context.log.upstream_unreachable(self.route.label, str(error))
  *             self.context.tally.upstream_failures += 1
  *             self.client.abort()             # <<<<<<<<<<<<<<
  *             return
  *         if self.client.closed:
 */
-        __pyx_t_8 = ((PyObject *)__pyx_cur_scope->__pyx_v_self->client);
-        __Pyx_INCREF(__pyx_t_8);
-        __pyx_t_10 = 0;
+        __pyx_t_9 = ((PyObject *)__pyx_cur_scope->__pyx_v_self->client);
+        __Pyx_INCREF(__pyx_t_9);
+        __pyx_t_11 = 0;
         {
-          PyObject *__pyx_callargs[2] = {__pyx_t_8, NULL};
-          __pyx_t_5 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_abort, __pyx_callargs+__pyx_t_10, (1-__pyx_t_10) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
-          __Pyx_XDECREF(__pyx_t_8); __pyx_t_8 = 0;
-          if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 131, __pyx_L16_error)
-          __Pyx_GOTREF(__pyx_t_5);
+          PyObject *__pyx_callargs[2] = {__pyx_t_9, NULL};
+          __pyx_t_7 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_abort, __pyx_callargs+__pyx_t_11, (1-__pyx_t_11) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
+          __Pyx_XDECREF(__pyx_t_9); __pyx_t_9 = 0;
+          if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 133, __pyx_L16_error)
+          __Pyx_GOTREF(__pyx_t_7);
         }
-        __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
+        __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
 
-        /* "proxy/session.py":132
+        /* "proxy/session.py":134
  *             self.context.tally.upstream_failures += 1
  *             self.client.abort()
  *             return             # <<<<<<<<<<<<<<
@@ -5707,13 +5721,13 @@ static PyObject *__pyx_gb_5proxy_7session_7Session_14generator(__pyx_CoroutineOb
         __pyx_r = Py_None; __Pyx_INCREF(Py_None);
         __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
         __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
-        __Pyx_DECREF(__pyx_t_9); __pyx_t_9 = 0;
+        __Pyx_DECREF(__pyx_t_10); __pyx_t_10 = 0;
         goto __pyx_L15_return;
       }
 
-      /* "proxy/session.py":128
- *         try:
- *             await connect(self.route.addresses, self.broker, context.upstream_tls, context.connect_timeout_seconds)
+      /* "proxy/session.py":130
+ *                 self.route.addresses, self.broker.protocol, context.upstream_tls, context.connect_timeout_seconds
+ *             )
  *         except UpstreamUnreachable as error:             # <<<<<<<<<<<<<<
  *             self.context.log.upstream_unreachable(self.route.label, str(error))
  *             self.context.tally.upstream_failures += 1
@@ -5723,11 +5737,11 @@ static PyObject *__pyx_gb_5proxy_7session_7Session_14generator(__pyx_CoroutineOb
         /*exception exit:*/{
           __Pyx_PyThreadState_assign
           __pyx_t_17 = 0; __pyx_t_18 = 0; __pyx_t_19 = 0; __pyx_t_20 = 0; __pyx_t_21 = 0; __pyx_t_22 = 0;
-          __Pyx_XDECREF(__pyx_t_13); __pyx_t_13 = 0;
           __Pyx_XDECREF(__pyx_t_14); __pyx_t_14 = 0;
           __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
           __Pyx_XDECREF(__pyx_t_7); __pyx_t_7 = 0;
           __Pyx_XDECREF(__pyx_t_8); __pyx_t_8 = 0;
+          __Pyx_XDECREF(__pyx_t_9); __pyx_t_9 = 0;
            __Pyx_ExceptionSwap(&__pyx_t_20, &__pyx_t_21, &__pyx_t_22);
           if ( unlikely(__Pyx_GetException(&__pyx_t_17, &__pyx_t_18, &__pyx_t_19) < 0)) __Pyx_ErrFetch(&__pyx_t_17, &__pyx_t_18, &__pyx_t_19);
           __Pyx_XGOTREF(__pyx_t_17);
@@ -5736,7 +5750,7 @@ static PyObject *__pyx_gb_5proxy_7session_7Session_14generator(__pyx_CoroutineOb
           __Pyx_XGOTREF(__pyx_t_20);
           __Pyx_XGOTREF(__pyx_t_21);
           __Pyx_XGOTREF(__pyx_t_22);
-          __pyx_t_12 = __pyx_lineno; __pyx_t_15 = __pyx_clineno; __pyx_t_16 = __pyx_filename;
+          __pyx_t_13 = __pyx_lineno; __pyx_t_15 = __pyx_clineno; __pyx_t_16 = __pyx_filename;
           {
             __Pyx_GOTREF(__pyx_cur_scope->__pyx_v_error);
             __Pyx_DECREF(__pyx_cur_scope->__pyx_v_error); __pyx_cur_scope->__pyx_v_error = 0;
@@ -5750,7 +5764,7 @@ static PyObject *__pyx_gb_5proxy_7session_7Session_14generator(__pyx_CoroutineOb
           __Pyx_XGIVEREF(__pyx_t_19);
           __Pyx_ErrRestore(__pyx_t_17, __pyx_t_18, __pyx_t_19);
           __pyx_t_17 = 0; __pyx_t_18 = 0; __pyx_t_19 = 0; __pyx_t_20 = 0; __pyx_t_21 = 0; __pyx_t_22 = 0;
-          __pyx_lineno = __pyx_t_12; __pyx_clineno = __pyx_t_15; __pyx_filename = __pyx_t_16;
+          __pyx_lineno = __pyx_t_13; __pyx_clineno = __pyx_t_15; __pyx_filename = __pyx_t_16;
           goto __pyx_L6_except_error;
         }
         __pyx_L15_return: {
@@ -5770,8 +5784,8 @@ static PyObject *__pyx_gb_5proxy_7session_7Session_14generator(__pyx_CoroutineOb
  *     async def _connect(self) -> None:
  *         context = self.context
  *         try:             # <<<<<<<<<<<<<<
- *             await connect(self.route.addresses, self.broker, context.upstream_tls, context.connect_timeout_seconds)
- *         except UpstreamUnreachable as error:
+ *             await connect(
+ *                 self.route.addresses, self.broker.protocol, context.upstream_tls, context.connect_timeout_seconds
 */
     __pyx_L6_except_error:;
     __Pyx_XGIVEREF(__pyx_t_2);
@@ -5788,7 +5802,7 @@ static PyObject *__pyx_gb_5proxy_7session_7Session_14generator(__pyx_CoroutineOb
     __pyx_L9_try_end:;
   }
 
-  /* "proxy/session.py":133
+  /* "proxy/session.py":135
  *             self.client.abort()
  *             return
  *         if self.client.closed:             # <<<<<<<<<<<<<<
@@ -5797,7 +5811,7 @@ static PyObject *__pyx_gb_5proxy_7session_7Session_14generator(__pyx_CoroutineOb
 */
   if (__pyx_cur_scope->__pyx_v_self->client->closed) {
 
-    /* "proxy/session.py":134
+    /* "proxy/session.py":136
  *             return
  *         if self.client.closed:
  *             self.broker.abort()             # <<<<<<<<<<<<<<
@@ -5806,17 +5820,17 @@ static PyObject *__pyx_gb_5proxy_7session_7Session_14generator(__pyx_CoroutineOb
 */
     __pyx_t_6 = ((PyObject *)__pyx_cur_scope->__pyx_v_self->broker);
     __Pyx_INCREF(__pyx_t_6);
-    __pyx_t_10 = 0;
+    __pyx_t_11 = 0;
     {
       PyObject *__pyx_callargs[2] = {__pyx_t_6, NULL};
-      __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_abort, __pyx_callargs+__pyx_t_10, (1-__pyx_t_10) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
+      __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_abort, __pyx_callargs+__pyx_t_11, (1-__pyx_t_11) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_6); __pyx_t_6 = 0;
-      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 134, __pyx_L1_error)
+      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 136, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
     }
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-    /* "proxy/session.py":133
+    /* "proxy/session.py":135
  *             self.client.abort()
  *             return
  *         if self.client.closed:             # <<<<<<<<<<<<<<
@@ -5844,7 +5858,7 @@ static PyObject *__pyx_gb_5proxy_7session_7Session_14generator(__pyx_CoroutineOb
   __Pyx_XDECREF(__pyx_t_7);
   __Pyx_XDECREF(__pyx_t_8);
   __Pyx_XDECREF(__pyx_t_9);
-  __Pyx_XDECREF(__pyx_t_13);
+  __Pyx_XDECREF(__pyx_t_10);
   __Pyx_XDECREF(__pyx_t_14);
   if (__Pyx_PyErr_Occurred()) {
     __Pyx_Generator_Replace_StopIteration(0);
@@ -5861,7 +5875,7 @@ static PyObject *__pyx_gb_5proxy_7session_7Session_14generator(__pyx_CoroutineOb
   return __pyx_r;
 }
 
-/* "proxy/session.py":136
+/* "proxy/session.py":138
  *             self.broker.abort()
  * 
  *     def on_bytes_taken(self, connection: Connection) -> None:             # <<<<<<<<<<<<<<
@@ -5908,32 +5922,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_connection,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 136, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 138, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 136, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 138, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "on_bytes_taken", 0) < (0)) __PYX_ERR(0, 136, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "on_bytes_taken", 0) < (0)) __PYX_ERR(0, 138, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("on_bytes_taken", 1, 1, 1, i); __PYX_ERR(0, 136, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("on_bytes_taken", 1, 1, 1, i); __PYX_ERR(0, 138, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 136, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 138, __pyx_L3_error)
     }
     __pyx_v_connection = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("on_bytes_taken", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 136, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("on_bytes_taken", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 138, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -5970,7 +5984,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("on_bytes_taken", 0);
 
-  /* "proxy/session.py":137
+  /* "proxy/session.py":139
  * 
  *     def on_bytes_taken(self, connection: Connection) -> None:
  *         if connection is self.client:             # <<<<<<<<<<<<<<
@@ -5980,20 +5994,20 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
   __pyx_t_1 = (__pyx_v_connection == ((PyObject *)__pyx_v_self->client));
   if (__pyx_t_1) {
 
-    /* "proxy/session.py":138
+    /* "proxy/session.py":140
  *     def on_bytes_taken(self, connection: Connection) -> None:
  *         if connection is self.client:
  *             if connection.mid_frame:             # <<<<<<<<<<<<<<
  *                 self._watch_frame()
  *             else:
 */
-    __pyx_t_2 = __Pyx_PyObject_GetAttrStr(__pyx_v_connection, __pyx_mstate_global->__pyx_n_u_mid_frame); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 138, __pyx_L1_error)
+    __pyx_t_2 = __Pyx_PyObject_GetAttrStr(__pyx_v_connection, __pyx_mstate_global->__pyx_n_u_mid_frame); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 140, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
-    __pyx_t_1 = __Pyx_PyObject_IsTrue(__pyx_t_2); if (unlikely((__pyx_t_1 < 0))) __PYX_ERR(0, 138, __pyx_L1_error)
+    __pyx_t_1 = __Pyx_PyObject_IsTrue(__pyx_t_2); if (unlikely((__pyx_t_1 < 0))) __PYX_ERR(0, 140, __pyx_L1_error)
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
     if (__pyx_t_1) {
 
-      /* "proxy/session.py":139
+      /* "proxy/session.py":141
  *         if connection is self.client:
  *             if connection.mid_frame:
  *                 self._watch_frame()             # <<<<<<<<<<<<<<
@@ -6007,12 +6021,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
         PyObject *__pyx_callargs[2] = {__pyx_t_3, NULL};
         __pyx_t_2 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_watch_frame, __pyx_callargs+__pyx_t_4, (1-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
         __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-        if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 139, __pyx_L1_error)
+        if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 141, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_2);
       }
       __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-      /* "proxy/session.py":138
+      /* "proxy/session.py":140
  *     def on_bytes_taken(self, connection: Connection) -> None:
  *         if connection is self.client:
  *             if connection.mid_frame:             # <<<<<<<<<<<<<<
@@ -6022,7 +6036,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
       goto __pyx_L4;
     }
 
-    /* "proxy/session.py":141
+    /* "proxy/session.py":143
  *                 self._watch_frame()
  *             else:
  *                 self._frame_deadline = _NO_FRAME             # <<<<<<<<<<<<<<
@@ -6034,7 +6048,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
     }
     __pyx_L4:;
 
-    /* "proxy/session.py":142
+    /* "proxy/session.py":144
  *             else:
  *                 self._frame_deadline = _NO_FRAME
  *             if len(self.queue) >= self._max_in_flight:             # <<<<<<<<<<<<<<
@@ -6043,12 +6057,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
 */
     __pyx_t_2 = ((PyObject *)__pyx_v_self->queue);
     __Pyx_INCREF(__pyx_t_2);
-    __pyx_t_5 = PyObject_Length(__pyx_t_2); if (unlikely(__pyx_t_5 == ((Py_ssize_t)-1))) __PYX_ERR(0, 142, __pyx_L1_error)
+    __pyx_t_5 = PyObject_Length(__pyx_t_2); if (unlikely(__pyx_t_5 == ((Py_ssize_t)-1))) __PYX_ERR(0, 144, __pyx_L1_error)
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
     __pyx_t_1 = (__pyx_t_5 >= __pyx_v_self->_max_in_flight);
     if (__pyx_t_1) {
 
-      /* "proxy/session.py":143
+      /* "proxy/session.py":145
  *                 self._frame_deadline = _NO_FRAME
  *             if len(self.queue) >= self._max_in_flight:
  *                 connection.hold(Hold.IN_FLIGHT)             # <<<<<<<<<<<<<<
@@ -6057,9 +6071,9 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
 */
       __pyx_t_3 = __pyx_v_connection;
       __Pyx_INCREF(__pyx_t_3);
-      __Pyx_GetModuleGlobalName(__pyx_t_6, __pyx_mstate_global->__pyx_n_u_Hold); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 143, __pyx_L1_error)
+      __Pyx_GetModuleGlobalName(__pyx_t_6, __pyx_mstate_global->__pyx_n_u_Hold); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 145, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_6);
-      __pyx_t_7 = __Pyx_PyObject_GetAttrStr(__pyx_t_6, __pyx_mstate_global->__pyx_n_u_IN_FLIGHT); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 143, __pyx_L1_error)
+      __pyx_t_7 = __Pyx_PyObject_GetAttrStr(__pyx_t_6, __pyx_mstate_global->__pyx_n_u_IN_FLIGHT); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 145, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_7);
       __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
       __pyx_t_4 = 0;
@@ -6068,12 +6082,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
         __pyx_t_2 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_hold, __pyx_callargs+__pyx_t_4, (2-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
         __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
         __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
-        if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 143, __pyx_L1_error)
+        if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 145, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_2);
       }
       __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-      /* "proxy/session.py":142
+      /* "proxy/session.py":144
  *             else:
  *                 self._frame_deadline = _NO_FRAME
  *             if len(self.queue) >= self._max_in_flight:             # <<<<<<<<<<<<<<
@@ -6082,7 +6096,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
 */
     }
 
-    /* "proxy/session.py":144
+    /* "proxy/session.py":146
  *             if len(self.queue) >= self._max_in_flight:
  *                 connection.hold(Hold.IN_FLIGHT)
  *             return             # <<<<<<<<<<<<<<
@@ -6093,7 +6107,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
     __pyx_r = Py_None; __Pyx_INCREF(Py_None);
     goto __pyx_L0;
 
-    /* "proxy/session.py":137
+    /* "proxy/session.py":139
  * 
  *     def on_bytes_taken(self, connection: Connection) -> None:
  *         if connection is self.client:             # <<<<<<<<<<<<<<
@@ -6102,7 +6116,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
 */
   }
 
-  /* "proxy/session.py":145
+  /* "proxy/session.py":147
  *                 connection.hold(Hold.IN_FLIGHT)
  *             return
  *         if self.frames_sent and connection.has_sent_all:             # <<<<<<<<<<<<<<
@@ -6113,7 +6127,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
   else
   {
     Py_ssize_t __pyx_temp = __Pyx_PyList_GET_SIZE(__pyx_v_self->frames_sent);
-    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 145, __pyx_L1_error)
+    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 147, __pyx_L1_error)
     __pyx_t_8 = (__pyx_temp != 0);
   }
 
@@ -6122,15 +6136,15 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
     __pyx_t_1 = __pyx_t_8;
     goto __pyx_L7_bool_binop_done;
   }
-  __pyx_t_2 = __Pyx_PyObject_GetAttrStr(__pyx_v_connection, __pyx_mstate_global->__pyx_n_u_has_sent_all); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 145, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyObject_GetAttrStr(__pyx_v_connection, __pyx_mstate_global->__pyx_n_u_has_sent_all); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 147, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
-  __pyx_t_8 = __Pyx_PyObject_IsTrue(__pyx_t_2); if (unlikely((__pyx_t_8 < 0))) __PYX_ERR(0, 145, __pyx_L1_error)
+  __pyx_t_8 = __Pyx_PyObject_IsTrue(__pyx_t_2); if (unlikely((__pyx_t_8 < 0))) __PYX_ERR(0, 147, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
   __pyx_t_1 = __pyx_t_8;
   __pyx_L7_bool_binop_done:;
   if (__pyx_t_1) {
 
-    /* "proxy/session.py":146
+    /* "proxy/session.py":148
  *             return
  *         if self.frames_sent and connection.has_sent_all:
  *             self._give_back_frames()             # <<<<<<<<<<<<<<
@@ -6144,12 +6158,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
       PyObject *__pyx_callargs[2] = {__pyx_t_7, NULL};
       __pyx_t_2 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_give_back_frames, __pyx_callargs+__pyx_t_4, (1-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_7); __pyx_t_7 = 0;
-      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 146, __pyx_L1_error)
+      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 148, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
     }
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-    /* "proxy/session.py":145
+    /* "proxy/session.py":147
  *                 connection.hold(Hold.IN_FLIGHT)
  *             return
  *         if self.frames_sent and connection.has_sent_all:             # <<<<<<<<<<<<<<
@@ -6158,18 +6172,18 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
 */
   }
 
-  /* "proxy/session.py":147
+  /* "proxy/session.py":149
  *         if self.frames_sent and connection.has_sent_all:
  *             self._give_back_frames()
  *         self.flush_ready()             # <<<<<<<<<<<<<<
  *         if len(self.queue) < self._max_in_flight:
  *             self.client.release(Hold.IN_FLIGHT)
 */
-  __pyx_t_2 = ((struct __pyx_vtabstruct_5proxy_7session_Session *)__pyx_v_self->__pyx_vtab)->flush_ready(__pyx_v_self, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 147, __pyx_L1_error)
+  __pyx_t_2 = ((struct __pyx_vtabstruct_5proxy_7session_Session *)__pyx_v_self->__pyx_vtab)->flush_ready(__pyx_v_self, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 149, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-  /* "proxy/session.py":148
+  /* "proxy/session.py":150
  *             self._give_back_frames()
  *         self.flush_ready()
  *         if len(self.queue) < self._max_in_flight:             # <<<<<<<<<<<<<<
@@ -6178,12 +6192,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
 */
   __pyx_t_2 = ((PyObject *)__pyx_v_self->queue);
   __Pyx_INCREF(__pyx_t_2);
-  __pyx_t_5 = PyObject_Length(__pyx_t_2); if (unlikely(__pyx_t_5 == ((Py_ssize_t)-1))) __PYX_ERR(0, 148, __pyx_L1_error)
+  __pyx_t_5 = PyObject_Length(__pyx_t_2); if (unlikely(__pyx_t_5 == ((Py_ssize_t)-1))) __PYX_ERR(0, 150, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
   __pyx_t_1 = (__pyx_t_5 < __pyx_v_self->_max_in_flight);
   if (__pyx_t_1) {
 
-    /* "proxy/session.py":149
+    /* "proxy/session.py":151
  *         self.flush_ready()
  *         if len(self.queue) < self._max_in_flight:
  *             self.client.release(Hold.IN_FLIGHT)             # <<<<<<<<<<<<<<
@@ -6192,9 +6206,9 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
 */
     __pyx_t_7 = ((PyObject *)__pyx_v_self->client);
     __Pyx_INCREF(__pyx_t_7);
-    __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_Hold); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 149, __pyx_L1_error)
+    __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_Hold); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 151, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
-    __pyx_t_6 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_IN_FLIGHT); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 149, __pyx_L1_error)
+    __pyx_t_6 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_IN_FLIGHT); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 151, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_6);
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
     __pyx_t_4 = 0;
@@ -6203,12 +6217,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
       __pyx_t_2 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_release, __pyx_callargs+__pyx_t_4, (2-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_7); __pyx_t_7 = 0;
       __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
-      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 149, __pyx_L1_error)
+      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 151, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
     }
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-    /* "proxy/session.py":148
+    /* "proxy/session.py":150
  *             self._give_back_frames()
  *         self.flush_ready()
  *         if len(self.queue) < self._max_in_flight:             # <<<<<<<<<<<<<<
@@ -6217,7 +6231,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
 */
   }
 
-  /* "proxy/session.py":150
+  /* "proxy/session.py":152
  *         if len(self.queue) < self._max_in_flight:
  *             self.client.release(Hold.IN_FLIGHT)
  *         if self._draining:             # <<<<<<<<<<<<<<
@@ -6226,7 +6240,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
 */
   if (__pyx_v_self->_draining) {
 
-    /* "proxy/session.py":151
+    /* "proxy/session.py":153
  *             self.client.release(Hold.IN_FLIGHT)
  *         if self._draining:
  *             self._close_if_idle()             # <<<<<<<<<<<<<<
@@ -6240,12 +6254,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
       PyObject *__pyx_callargs[2] = {__pyx_t_6, NULL};
       __pyx_t_2 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_close_if_idle, __pyx_callargs+__pyx_t_4, (1-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_6); __pyx_t_6 = 0;
-      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 151, __pyx_L1_error)
+      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 153, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
     }
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-    /* "proxy/session.py":150
+    /* "proxy/session.py":152
  *         if len(self.queue) < self._max_in_flight:
  *             self.client.release(Hold.IN_FLIGHT)
  *         if self._draining:             # <<<<<<<<<<<<<<
@@ -6254,7 +6268,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
 */
   }
 
-  /* "proxy/session.py":136
+  /* "proxy/session.py":138
  *             self.broker.abort()
  * 
  *     def on_bytes_taken(self, connection: Connection) -> None:             # <<<<<<<<<<<<<<
@@ -6278,7 +6292,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_15on_bytes_taken(struct __pyx
   return __pyx_r;
 }
 
-/* "proxy/session.py":153
+/* "proxy/session.py":155
  *             self._close_if_idle()
  * 
  *     def _give_back_frames(self) -> None:             # <<<<<<<<<<<<<<
@@ -6344,7 +6358,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_17_give_back_frames(struct __
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("_give_back_frames", 0);
 
-  /* "proxy/session.py":155
+  /* "proxy/session.py":157
  *     def _give_back_frames(self) -> None:
  *         """The system has taken all that was forwarded: others may have the buffers it lay in."""
  *         for frame in self.frames_sent:             # <<<<<<<<<<<<<<
@@ -6353,7 +6367,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_17_give_back_frames(struct __
 */
   if (unlikely(__pyx_v_self->frames_sent == Py_None)) {
     PyErr_SetString(PyExc_TypeError, "'NoneType' object is not iterable");
-    __PYX_ERR(0, 155, __pyx_L1_error)
+    __PYX_ERR(0, 157, __pyx_L1_error)
   }
   __pyx_t_1 = __pyx_v_self->frames_sent; __Pyx_INCREF(__pyx_t_1);
   __pyx_t_2 = 0;
@@ -6361,25 +6375,25 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_17_give_back_frames(struct __
     {
       Py_ssize_t __pyx_temp = __Pyx_PyList_GET_SIZE(__pyx_t_1);
       #if !CYTHON_ASSUME_SAFE_SIZE
-      if (unlikely((__pyx_temp < 0))) __PYX_ERR(0, 155, __pyx_L1_error)
+      if (unlikely((__pyx_temp < 0))) __PYX_ERR(0, 157, __pyx_L1_error)
       #endif
       if (__pyx_t_2 >= __pyx_temp) break;
     }
     __pyx_t_3 = __Pyx_PyList_GetItemRef(__pyx_t_1, __pyx_t_2);
     ++__pyx_t_2;
-    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 155, __pyx_L1_error)
+    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 157, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
     __Pyx_XDECREF_SET(__pyx_v_frame, __pyx_t_3);
     __pyx_t_3 = 0;
 
-    /* "proxy/session.py":156
+    /* "proxy/session.py":158
  *         """The system has taken all that was forwarded: others may have the buffers it lay in."""
  *         for frame in self.frames_sent:
  *             self.context.frames.give_back(frame)             # <<<<<<<<<<<<<<
  *         self.frames_sent.clear()
  * 
 */
-    __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->context, __pyx_mstate_global->__pyx_n_u_frames); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 156, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->context, __pyx_mstate_global->__pyx_n_u_frames); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 158, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
     __pyx_t_4 = __pyx_t_5;
     __Pyx_INCREF(__pyx_t_4);
@@ -6389,12 +6403,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_17_give_back_frames(struct __
       __pyx_t_3 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_give_back, __pyx_callargs+__pyx_t_6, (2-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
       __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 156, __pyx_L1_error)
+      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 158, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_3);
     }
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-    /* "proxy/session.py":155
+    /* "proxy/session.py":157
  *     def _give_back_frames(self) -> None:
  *         """The system has taken all that was forwarded: others may have the buffers it lay in."""
  *         for frame in self.frames_sent:             # <<<<<<<<<<<<<<
@@ -6404,7 +6418,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_17_give_back_frames(struct __
   }
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-  /* "proxy/session.py":157
+  /* "proxy/session.py":159
  *         for frame in self.frames_sent:
  *             self.context.frames.give_back(frame)
  *         self.frames_sent.clear()             # <<<<<<<<<<<<<<
@@ -6418,12 +6432,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_17_give_back_frames(struct __
     PyObject *__pyx_callargs[2] = {__pyx_t_3, NULL};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_clear, __pyx_callargs+__pyx_t_6, (1-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 157, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 159, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-  /* "proxy/session.py":153
+  /* "proxy/session.py":155
  *             self._close_if_idle()
  * 
  *     def _give_back_frames(self) -> None:             # <<<<<<<<<<<<<<
@@ -6448,7 +6462,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_17_give_back_frames(struct __
   return __pyx_r;
 }
 
-/* "proxy/session.py":159
+/* "proxy/session.py":161
  *         self.frames_sent.clear()
  * 
  *     def on_full(self, connection: Connection, full: bool) -> None:             # <<<<<<<<<<<<<<
@@ -6496,39 +6510,39 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_connection,&__pyx_mstate_global->__pyx_n_u_full,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 159, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 161, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  2:
         values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 159, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 161, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 159, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 161, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "on_full", 0) < (0)) __PYX_ERR(0, 159, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "on_full", 0) < (0)) __PYX_ERR(0, 161, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 2; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("on_full", 1, 2, 2, i); __PYX_ERR(0, 159, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("on_full", 1, 2, 2, i); __PYX_ERR(0, 161, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 2)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 159, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 161, __pyx_L3_error)
       values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 159, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 161, __pyx_L3_error)
     }
     __pyx_v_connection = values[0];
     __pyx_v_full = values[1];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("on_full", 1, 2, 2, __pyx_nargs); __PYX_ERR(0, 159, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("on_full", 1, 2, 2, __pyx_nargs); __PYX_ERR(0, 161, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -6564,7 +6578,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_19on_full(struct __pyx_obj_5p
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("on_full", 0);
 
-  /* "proxy/session.py":160
+  /* "proxy/session.py":162
  * 
  *     def on_full(self, connection: Connection, full: bool) -> None:
  *         other = self.client if connection is self.broker else self.broker             # <<<<<<<<<<<<<<
@@ -6582,17 +6596,17 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_19on_full(struct __pyx_obj_5p
   __pyx_v_other = ((struct __pyx_obj_5proxy_10connection_Connection *)__pyx_t_1);
   __pyx_t_1 = 0;
 
-  /* "proxy/session.py":161
+  /* "proxy/session.py":163
  *     def on_full(self, connection: Connection, full: bool) -> None:
  *         other = self.client if connection is self.broker else self.broker
  *         if full:             # <<<<<<<<<<<<<<
  *             other.hold(Hold.OTHER_SIDE_FULL)
  *         else:
 */
-  __pyx_t_2 = __Pyx_PyObject_IsTrue(__pyx_v_full); if (unlikely((__pyx_t_2 < 0))) __PYX_ERR(0, 161, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyObject_IsTrue(__pyx_v_full); if (unlikely((__pyx_t_2 < 0))) __PYX_ERR(0, 163, __pyx_L1_error)
   if (__pyx_t_2) {
 
-    /* "proxy/session.py":162
+    /* "proxy/session.py":164
  *         other = self.client if connection is self.broker else self.broker
  *         if full:
  *             other.hold(Hold.OTHER_SIDE_FULL)             # <<<<<<<<<<<<<<
@@ -6601,9 +6615,9 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_19on_full(struct __pyx_obj_5p
 */
     __pyx_t_3 = ((PyObject *)__pyx_v_other);
     __Pyx_INCREF(__pyx_t_3);
-    __Pyx_GetModuleGlobalName(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_Hold); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 162, __pyx_L1_error)
+    __Pyx_GetModuleGlobalName(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_Hold); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 164, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
-    __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_OTHER_SIDE_FULL); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 162, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_OTHER_SIDE_FULL); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 164, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
     __pyx_t_6 = 0;
@@ -6612,12 +6626,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_19on_full(struct __pyx_obj_5p
       __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_hold, __pyx_callargs+__pyx_t_6, (2-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
       __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 162, __pyx_L1_error)
+      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 164, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
     }
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-    /* "proxy/session.py":161
+    /* "proxy/session.py":163
  *     def on_full(self, connection: Connection, full: bool) -> None:
  *         other = self.client if connection is self.broker else self.broker
  *         if full:             # <<<<<<<<<<<<<<
@@ -6627,7 +6641,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_19on_full(struct __pyx_obj_5p
     goto __pyx_L3;
   }
 
-  /* "proxy/session.py":164
+  /* "proxy/session.py":166
  *             other.hold(Hold.OTHER_SIDE_FULL)
  *         else:
  *             self._requests.give_back_memory()             # <<<<<<<<<<<<<<
@@ -6642,12 +6656,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_19on_full(struct __pyx_obj_5p
       PyObject *__pyx_callargs[2] = {__pyx_t_5, NULL};
       __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_give_back_memory, __pyx_callargs+__pyx_t_6, (1-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
-      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 164, __pyx_L1_error)
+      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 166, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
     }
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-    /* "proxy/session.py":165
+    /* "proxy/session.py":167
  *         else:
  *             self._requests.give_back_memory()
  *             other.release(Hold.OTHER_SIDE_FULL)             # <<<<<<<<<<<<<<
@@ -6656,9 +6670,9 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_19on_full(struct __pyx_obj_5p
 */
     __pyx_t_5 = ((PyObject *)__pyx_v_other);
     __Pyx_INCREF(__pyx_t_5);
-    __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_Hold); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 165, __pyx_L1_error)
+    __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_Hold); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 167, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
-    __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_OTHER_SIDE_FULL); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 165, __pyx_L1_error)
+    __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_OTHER_SIDE_FULL); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 167, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
     __pyx_t_6 = 0;
@@ -6667,14 +6681,14 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_19on_full(struct __pyx_obj_5p
       __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_release, __pyx_callargs+__pyx_t_6, (2-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
       __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 165, __pyx_L1_error)
+      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 167, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
     }
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
   }
   __pyx_L3:;
 
-  /* "proxy/session.py":159
+  /* "proxy/session.py":161
  *         self.frames_sent.clear()
  * 
  *     def on_full(self, connection: Connection, full: bool) -> None:             # <<<<<<<<<<<<<<
@@ -6699,7 +6713,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_19on_full(struct __pyx_obj_5p
   return __pyx_r;
 }
 
-/* "proxy/session.py":167
+/* "proxy/session.py":169
  *             other.release(Hold.OTHER_SIDE_FULL)
  * 
  *     def on_sender_error(self, connection: Connection, error: SenderError) -> None:             # <<<<<<<<<<<<<<
@@ -6747,39 +6761,39 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_connection,&__pyx_mstate_global->__pyx_n_u_error,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 167, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 169, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  2:
         values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 167, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 169, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 167, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 169, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "on_sender_error", 0) < (0)) __PYX_ERR(0, 167, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "on_sender_error", 0) < (0)) __PYX_ERR(0, 169, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 2; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("on_sender_error", 1, 2, 2, i); __PYX_ERR(0, 167, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("on_sender_error", 1, 2, 2, i); __PYX_ERR(0, 169, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 2)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 167, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 169, __pyx_L3_error)
       values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 167, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 169, __pyx_L3_error)
     }
     __pyx_v_connection = values[0];
     __pyx_v_error = values[1];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("on_sender_error", 1, 2, 2, __pyx_nargs); __PYX_ERR(0, 167, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("on_sender_error", 1, 2, 2, __pyx_nargs); __PYX_ERR(0, 169, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -6814,7 +6828,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_21on_sender_error(struct __py
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("on_sender_error", 0);
 
-  /* "proxy/session.py":168
+  /* "proxy/session.py":170
  * 
  *     def on_sender_error(self, connection: Connection, error: SenderError) -> None:
  *         if connection is self.client:             # <<<<<<<<<<<<<<
@@ -6824,18 +6838,18 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_21on_sender_error(struct __py
   __pyx_t_1 = (__pyx_v_connection == ((PyObject *)__pyx_v_self->client));
   if (__pyx_t_1) {
 
-    /* "proxy/session.py":169
+    /* "proxy/session.py":171
  *     def on_sender_error(self, connection: Connection, error: SenderError) -> None:
  *         if connection is self.client:
  *             self.context.log.bad_client(self.identity, self.route.label, error)             # <<<<<<<<<<<<<<
  *             self.context.tally.bad_clients += 1
  *         else:
 */
-    __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->context, __pyx_mstate_global->__pyx_n_u_log); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 169, __pyx_L1_error)
+    __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->context, __pyx_mstate_global->__pyx_n_u_log); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 171, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
     __pyx_t_3 = __pyx_t_4;
     __Pyx_INCREF(__pyx_t_3);
-    __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->route, __pyx_mstate_global->__pyx_n_u_label); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 169, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->route, __pyx_mstate_global->__pyx_n_u_label); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 171, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
     __pyx_t_6 = 0;
     {
@@ -6844,33 +6858,33 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_21on_sender_error(struct __py
       __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
       __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
       __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 169, __pyx_L1_error)
+      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 171, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
     }
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-    /* "proxy/session.py":170
+    /* "proxy/session.py":172
  *         if connection is self.client:
  *             self.context.log.bad_client(self.identity, self.route.label, error)
  *             self.context.tally.bad_clients += 1             # <<<<<<<<<<<<<<
  *         else:
  *             self.context.log.bad_broker(self.route.label, error)
 */
-    __pyx_t_2 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->context, __pyx_mstate_global->__pyx_n_u_tally); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 170, __pyx_L1_error)
+    __pyx_t_2 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->context, __pyx_mstate_global->__pyx_n_u_tally); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 172, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
-    __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_bad_clients); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 170, __pyx_L1_error)
+    __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_bad_clients); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 172, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-    __pyx_t_2 = __Pyx_PyLong_AddObjC(__pyx_t_4, __pyx_mstate_global->__pyx_int_1, 1, 1, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 170, __pyx_L1_error)
+    __pyx_t_2 = __Pyx_PyLong_AddObjC(__pyx_t_4, __pyx_mstate_global->__pyx_int_1, 1, 1, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 172, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-    __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->context, __pyx_mstate_global->__pyx_n_u_tally); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 170, __pyx_L1_error)
+    __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->context, __pyx_mstate_global->__pyx_n_u_tally); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 172, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
-    if (__Pyx_PyObject_SetAttrStr(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_bad_clients, __pyx_t_2) < (0)) __PYX_ERR(0, 170, __pyx_L1_error)
+    if (__Pyx_PyObject_SetAttrStr(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_bad_clients, __pyx_t_2) < (0)) __PYX_ERR(0, 172, __pyx_L1_error)
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
 
-    /* "proxy/session.py":168
+    /* "proxy/session.py":170
  * 
  *     def on_sender_error(self, connection: Connection, error: SenderError) -> None:
  *         if connection is self.client:             # <<<<<<<<<<<<<<
@@ -6880,7 +6894,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_21on_sender_error(struct __py
     goto __pyx_L3;
   }
 
-  /* "proxy/session.py":172
+  /* "proxy/session.py":174
  *             self.context.tally.bad_clients += 1
  *         else:
  *             self.context.log.bad_broker(self.route.label, error)             # <<<<<<<<<<<<<<
@@ -6888,11 +6902,11 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_21on_sender_error(struct __py
  *         self.broker.abort()
 */
   /*else*/ {
-    __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->context, __pyx_mstate_global->__pyx_n_u_log); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 172, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->context, __pyx_mstate_global->__pyx_n_u_log); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 174, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
     __pyx_t_2 = __pyx_t_5;
     __Pyx_INCREF(__pyx_t_2);
-    __pyx_t_3 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->route, __pyx_mstate_global->__pyx_n_u_label); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 172, __pyx_L1_error)
+    __pyx_t_3 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->route, __pyx_mstate_global->__pyx_n_u_label); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 174, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
     __pyx_t_6 = 0;
     {
@@ -6901,14 +6915,14 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_21on_sender_error(struct __py
       __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
       __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
       __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-      if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 172, __pyx_L1_error)
+      if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 174, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_4);
     }
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
   }
   __pyx_L3:;
 
-  /* "proxy/session.py":173
+  /* "proxy/session.py":175
  *         else:
  *             self.context.log.bad_broker(self.route.label, error)
  *         self.client.close()             # <<<<<<<<<<<<<<
@@ -6922,12 +6936,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_21on_sender_error(struct __py
     PyObject *__pyx_callargs[2] = {__pyx_t_5, NULL};
     __pyx_t_4 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_close, __pyx_callargs+__pyx_t_6, (1-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
-    if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 173, __pyx_L1_error)
+    if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 175, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
   }
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
 
-  /* "proxy/session.py":174
+  /* "proxy/session.py":176
  *             self.context.log.bad_broker(self.route.label, error)
  *         self.client.close()
  *         self.broker.abort()             # <<<<<<<<<<<<<<
@@ -6941,12 +6955,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_21on_sender_error(struct __py
     PyObject *__pyx_callargs[2] = {__pyx_t_5, NULL};
     __pyx_t_4 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_abort, __pyx_callargs+__pyx_t_6, (1-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
-    if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 174, __pyx_L1_error)
+    if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 176, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
   }
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
 
-  /* "proxy/session.py":167
+  /* "proxy/session.py":169
  *             other.release(Hold.OTHER_SIDE_FULL)
  * 
  *     def on_sender_error(self, connection: Connection, error: SenderError) -> None:             # <<<<<<<<<<<<<<
@@ -6970,7 +6984,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_21on_sender_error(struct __py
   return __pyx_r;
 }
 
-/* "proxy/session.py":176
+/* "proxy/session.py":178
  *         self.broker.abort()
  * 
  *     def on_eof(self, connection: Connection) -> None:             # <<<<<<<<<<<<<<
@@ -7017,32 +7031,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_connection,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 176, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 178, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 176, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 178, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "on_eof", 0) < (0)) __PYX_ERR(0, 176, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "on_eof", 0) < (0)) __PYX_ERR(0, 178, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("on_eof", 1, 1, 1, i); __PYX_ERR(0, 176, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("on_eof", 1, 1, 1, i); __PYX_ERR(0, 178, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 176, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 178, __pyx_L3_error)
     }
     __pyx_v_connection = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("on_eof", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 176, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("on_eof", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 178, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -7075,7 +7089,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_23on_eof(struct __pyx_obj_5pr
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("on_eof", 0);
 
-  /* "proxy/session.py":177
+  /* "proxy/session.py":179
  * 
  *     def on_eof(self, connection: Connection) -> None:
  *         if connection is self.client:             # <<<<<<<<<<<<<<
@@ -7085,7 +7099,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_23on_eof(struct __pyx_obj_5pr
   __pyx_t_1 = (__pyx_v_connection == ((PyObject *)__pyx_v_self->client));
   if (__pyx_t_1) {
 
-    /* "proxy/session.py":178
+    /* "proxy/session.py":180
  *     def on_eof(self, connection: Connection) -> None:
  *         if connection is self.client:
  *             self._say_goodbye_to_broker()             # <<<<<<<<<<<<<<
@@ -7099,12 +7113,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_23on_eof(struct __pyx_obj_5pr
       PyObject *__pyx_callargs[2] = {__pyx_t_3, NULL};
       __pyx_t_2 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_say_goodbye_to_broker, __pyx_callargs+__pyx_t_4, (1-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 178, __pyx_L1_error)
+      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 180, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
     }
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-    /* "proxy/session.py":177
+    /* "proxy/session.py":179
  * 
  *     def on_eof(self, connection: Connection) -> None:
  *         if connection is self.client:             # <<<<<<<<<<<<<<
@@ -7114,7 +7128,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_23on_eof(struct __pyx_obj_5pr
     goto __pyx_L3;
   }
 
-  /* "proxy/session.py":180
+  /* "proxy/session.py":182
  *             self._say_goodbye_to_broker()
  *         else:
  *             self.client.close()             # <<<<<<<<<<<<<<
@@ -7129,12 +7143,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_23on_eof(struct __pyx_obj_5pr
       PyObject *__pyx_callargs[2] = {__pyx_t_3, NULL};
       __pyx_t_2 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_close, __pyx_callargs+__pyx_t_4, (1-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 180, __pyx_L1_error)
+      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 182, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
     }
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-    /* "proxy/session.py":181
+    /* "proxy/session.py":183
  *         else:
  *             self.client.close()
  *             self.broker.close()             # <<<<<<<<<<<<<<
@@ -7148,14 +7162,14 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_23on_eof(struct __pyx_obj_5pr
       PyObject *__pyx_callargs[2] = {__pyx_t_3, NULL};
       __pyx_t_2 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_close, __pyx_callargs+__pyx_t_4, (1-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 181, __pyx_L1_error)
+      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 183, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
     }
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
   }
   __pyx_L3:;
 
-  /* "proxy/session.py":176
+  /* "proxy/session.py":178
  *         self.broker.abort()
  * 
  *     def on_eof(self, connection: Connection) -> None:             # <<<<<<<<<<<<<<
@@ -7177,7 +7191,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_23on_eof(struct __pyx_obj_5pr
   return __pyx_r;
 }
 
-/* "proxy/session.py":183
+/* "proxy/session.py":185
  *             self.broker.close()
  * 
  *     def on_lost(self, connection: Connection, error: Exception | None) -> None:             # <<<<<<<<<<<<<<
@@ -7225,39 +7239,39 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_connection,&__pyx_mstate_global->__pyx_n_u_error,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 183, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 185, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  2:
         values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 183, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 185, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 183, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 185, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "on_lost", 0) < (0)) __PYX_ERR(0, 183, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "on_lost", 0) < (0)) __PYX_ERR(0, 185, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 2; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("on_lost", 1, 2, 2, i); __PYX_ERR(0, 183, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("on_lost", 1, 2, 2, i); __PYX_ERR(0, 185, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 2)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 183, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 185, __pyx_L3_error)
       values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 183, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 185, __pyx_L3_error)
     }
     __pyx_v_connection = values[0];
     __pyx_v_error = values[1];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("on_lost", 1, 2, 2, __pyx_nargs); __PYX_ERR(0, 183, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("on_lost", 1, 2, 2, __pyx_nargs); __PYX_ERR(0, 185, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -7296,7 +7310,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_25on_lost(struct __pyx_obj_5p
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("on_lost", 0);
 
-  /* "proxy/session.py":184
+  /* "proxy/session.py":186
  * 
  *     def on_lost(self, connection: Connection, error: Exception | None) -> None:
  *         if connection is self.client:             # <<<<<<<<<<<<<<
@@ -7306,7 +7320,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_25on_lost(struct __pyx_obj_5p
   __pyx_t_1 = (__pyx_v_connection == ((PyObject *)__pyx_v_self->client));
   if (__pyx_t_1) {
 
-    /* "proxy/session.py":185
+    /* "proxy/session.py":187
  *     def on_lost(self, connection: Connection, error: Exception | None) -> None:
  *         if connection is self.client:
  *             self._requests.give_up()             # <<<<<<<<<<<<<<
@@ -7320,12 +7334,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_25on_lost(struct __pyx_obj_5p
       PyObject *__pyx_callargs[2] = {__pyx_t_3, NULL};
       __pyx_t_2 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_give_up, __pyx_callargs+__pyx_t_4, (1-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 185, __pyx_L1_error)
+      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 187, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
     }
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-    /* "proxy/session.py":186
+    /* "proxy/session.py":188
  *         if connection is self.client:
  *             self._requests.give_up()
  *             self._stop_frame_timer()             # <<<<<<<<<<<<<<
@@ -7339,12 +7353,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_25on_lost(struct __pyx_obj_5p
       PyObject *__pyx_callargs[2] = {__pyx_t_3, NULL};
       __pyx_t_2 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_stop_frame_timer, __pyx_callargs+__pyx_t_4, (1-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 186, __pyx_L1_error)
+      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 188, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
     }
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-    /* "proxy/session.py":187
+    /* "proxy/session.py":189
  *             self._requests.give_up()
  *             self._stop_frame_timer()
  *             self._say_goodbye_to_broker()             # <<<<<<<<<<<<<<
@@ -7358,12 +7372,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_25on_lost(struct __pyx_obj_5p
       PyObject *__pyx_callargs[2] = {__pyx_t_3, NULL};
       __pyx_t_2 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_say_goodbye_to_broker, __pyx_callargs+__pyx_t_4, (1-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 187, __pyx_L1_error)
+      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 189, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
     }
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-    /* "proxy/session.py":184
+    /* "proxy/session.py":186
  * 
  *     def on_lost(self, connection: Connection, error: Exception | None) -> None:
  *         if connection is self.client:             # <<<<<<<<<<<<<<
@@ -7373,7 +7387,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_25on_lost(struct __pyx_obj_5p
     goto __pyx_L3;
   }
 
-  /* "proxy/session.py":189
+  /* "proxy/session.py":191
  *             self._say_goodbye_to_broker()
  *         else:
  *             if isinstance(error, ssl.SSLError):  # in TLS 1.3 a broker refuses a certificate behind the handshake             # <<<<<<<<<<<<<<
@@ -7381,30 +7395,30 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_25on_lost(struct __pyx_obj_5p
  *             self.client.close()
 */
   /*else*/ {
-    __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_ssl); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 189, __pyx_L1_error)
+    __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_ssl); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 191, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
-    __pyx_t_3 = __Pyx_PyObject_GetAttrStr(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_SSLError); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 189, __pyx_L1_error)
+    __pyx_t_3 = __Pyx_PyObject_GetAttrStr(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_SSLError); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 191, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-    __pyx_t_1 = PyObject_IsInstance(__pyx_v_error, __pyx_t_3); if (unlikely(__pyx_t_1 == ((int)-1))) __PYX_ERR(0, 189, __pyx_L1_error)
+    __pyx_t_1 = PyObject_IsInstance(__pyx_v_error, __pyx_t_3); if (unlikely(__pyx_t_1 == ((int)-1))) __PYX_ERR(0, 191, __pyx_L1_error)
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
     if (__pyx_t_1) {
 
-      /* "proxy/session.py":190
+      /* "proxy/session.py":192
  *         else:
  *             if isinstance(error, ssl.SSLError):  # in TLS 1.3 a broker refuses a certificate behind the handshake
  *                 self.context.log.upstream_unreachable(self.route.label, words_of(error))             # <<<<<<<<<<<<<<
  *             self.client.close()
  *         if self.client.closed and (self.broker.closed or not self._broker_open):
 */
-      __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->context, __pyx_mstate_global->__pyx_n_u_log); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 190, __pyx_L1_error)
+      __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->context, __pyx_mstate_global->__pyx_n_u_log); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 192, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_5);
       __pyx_t_2 = __pyx_t_5;
       __Pyx_INCREF(__pyx_t_2);
-      __pyx_t_6 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->route, __pyx_mstate_global->__pyx_n_u_label); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 190, __pyx_L1_error)
+      __pyx_t_6 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->route, __pyx_mstate_global->__pyx_n_u_label); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 192, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_6);
       __pyx_t_8 = NULL;
-      __Pyx_GetModuleGlobalName(__pyx_t_9, __pyx_mstate_global->__pyx_n_u_words_of); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 190, __pyx_L1_error)
+      __Pyx_GetModuleGlobalName(__pyx_t_9, __pyx_mstate_global->__pyx_n_u_words_of); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 192, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_9);
       __pyx_t_4 = 1;
       #if CYTHON_UNPACK_METHODS
@@ -7423,7 +7437,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_25on_lost(struct __pyx_obj_5p
         __pyx_t_7 = __Pyx_PyObject_FastCall(__pyx_t_9, __pyx_callargs+__pyx_t_4, (2-__pyx_t_4) | (__pyx_t_4*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
         __Pyx_XDECREF(__pyx_t_8); __pyx_t_8 = 0;
         __Pyx_DECREF(__pyx_t_9); __pyx_t_9 = 0;
-        if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 190, __pyx_L1_error)
+        if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 192, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_7);
       }
       __pyx_t_4 = 0;
@@ -7434,12 +7448,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_25on_lost(struct __pyx_obj_5p
         __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
         __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
         __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-        if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 190, __pyx_L1_error)
+        if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 192, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_3);
       }
       __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-      /* "proxy/session.py":189
+      /* "proxy/session.py":191
  *             self._say_goodbye_to_broker()
  *         else:
  *             if isinstance(error, ssl.SSLError):  # in TLS 1.3 a broker refuses a certificate behind the handshake             # <<<<<<<<<<<<<<
@@ -7448,7 +7462,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_25on_lost(struct __pyx_obj_5p
 */
     }
 
-    /* "proxy/session.py":191
+    /* "proxy/session.py":193
  *             if isinstance(error, ssl.SSLError):  # in TLS 1.3 a broker refuses a certificate behind the handshake
  *                 self.context.log.upstream_unreachable(self.route.label, words_of(error))
  *             self.client.close()             # <<<<<<<<<<<<<<
@@ -7462,14 +7476,14 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_25on_lost(struct __pyx_obj_5p
       PyObject *__pyx_callargs[2] = {__pyx_t_5, NULL};
       __pyx_t_3 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_close, __pyx_callargs+__pyx_t_4, (1-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
-      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 191, __pyx_L1_error)
+      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 193, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_3);
     }
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   }
   __pyx_L3:;
 
-  /* "proxy/session.py":192
+  /* "proxy/session.py":194
  *                 self.context.log.upstream_unreachable(self.route.label, words_of(error))
  *             self.client.close()
  *         if self.client.closed and (self.broker.closed or not self._broker_open):             # <<<<<<<<<<<<<<
@@ -7491,7 +7505,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_25on_lost(struct __pyx_obj_5p
   __pyx_L6_bool_binop_done:;
   if (__pyx_t_1) {
 
-    /* "proxy/session.py":193
+    /* "proxy/session.py":195
  *             self.client.close()
  *         if self.client.closed and (self.broker.closed or not self._broker_open):
  *             self._end()             # <<<<<<<<<<<<<<
@@ -7505,12 +7519,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_25on_lost(struct __pyx_obj_5p
       PyObject *__pyx_callargs[2] = {__pyx_t_5, NULL};
       __pyx_t_3 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_end, __pyx_callargs+__pyx_t_4, (1-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
-      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 193, __pyx_L1_error)
+      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 195, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_3);
     }
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-    /* "proxy/session.py":192
+    /* "proxy/session.py":194
  *                 self.context.log.upstream_unreachable(self.route.label, words_of(error))
  *             self.client.close()
  *         if self.client.closed and (self.broker.closed or not self._broker_open):             # <<<<<<<<<<<<<<
@@ -7519,7 +7533,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_25on_lost(struct __pyx_obj_5p
 */
   }
 
-  /* "proxy/session.py":183
+  /* "proxy/session.py":185
  *             self.broker.close()
  * 
  *     def on_lost(self, connection: Connection, error: Exception | None) -> None:             # <<<<<<<<<<<<<<
@@ -7546,7 +7560,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_25on_lost(struct __pyx_obj_5p
   return __pyx_r;
 }
 
-/* "proxy/session.py":195
+/* "proxy/session.py":197
  *             self._end()
  * 
  *     def _end(self) -> None:             # <<<<<<<<<<<<<<
@@ -7609,7 +7623,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_27_end(struct __pyx_obj_5prox
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("_end", 0);
 
-  /* "proxy/session.py":196
+  /* "proxy/session.py":198
  * 
  *     def _end(self) -> None:
  *         if self._connecting is not None and not self._broker_open:             # <<<<<<<<<<<<<<
@@ -7627,7 +7641,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_27_end(struct __pyx_obj_5prox
   __pyx_L4_bool_binop_done:;
   if (__pyx_t_1) {
 
-    /* "proxy/session.py":197
+    /* "proxy/session.py":199
  *     def _end(self) -> None:
  *         if self._connecting is not None and not self._broker_open:
  *             self._connecting.cancel()             # <<<<<<<<<<<<<<
@@ -7641,12 +7655,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_27_end(struct __pyx_obj_5prox
       PyObject *__pyx_callargs[2] = {__pyx_t_4, NULL};
       __pyx_t_3 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_cancel, __pyx_callargs+__pyx_t_5, (1-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
-      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 197, __pyx_L1_error)
+      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 199, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_3);
     }
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-    /* "proxy/session.py":196
+    /* "proxy/session.py":198
  * 
  *     def _end(self) -> None:
  *         if self._connecting is not None and not self._broker_open:             # <<<<<<<<<<<<<<
@@ -7655,7 +7669,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_27_end(struct __pyx_obj_5prox
 */
   }
 
-  /* "proxy/session.py":198
+  /* "proxy/session.py":200
  *         if self._connecting is not None and not self._broker_open:
  *             self._connecting.cancel()
  *         if self._linger is not None:             # <<<<<<<<<<<<<<
@@ -7665,7 +7679,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_27_end(struct __pyx_obj_5prox
   __pyx_t_1 = (__pyx_v_self->_linger != Py_None);
   if (__pyx_t_1) {
 
-    /* "proxy/session.py":199
+    /* "proxy/session.py":201
  *             self._connecting.cancel()
  *         if self._linger is not None:
  *             self._linger.cancel()             # <<<<<<<<<<<<<<
@@ -7679,12 +7693,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_27_end(struct __pyx_obj_5prox
       PyObject *__pyx_callargs[2] = {__pyx_t_4, NULL};
       __pyx_t_3 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_cancel, __pyx_callargs+__pyx_t_5, (1-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
-      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 199, __pyx_L1_error)
+      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 201, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_3);
     }
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-    /* "proxy/session.py":198
+    /* "proxy/session.py":200
  *         if self._connecting is not None and not self._broker_open:
  *             self._connecting.cancel()
  *         if self._linger is not None:             # <<<<<<<<<<<<<<
@@ -7693,7 +7707,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_27_end(struct __pyx_obj_5prox
 */
   }
 
-  /* "proxy/session.py":200
+  /* "proxy/session.py":202
  *         if self._linger is not None:
  *             self._linger.cancel()
  *         self.context.ended(self)             # <<<<<<<<<<<<<<
@@ -7707,12 +7721,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_27_end(struct __pyx_obj_5prox
     PyObject *__pyx_callargs[2] = {__pyx_t_4, ((PyObject *)__pyx_v_self)};
     __pyx_t_3 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_ended, __pyx_callargs+__pyx_t_5, (2-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
-    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 200, __pyx_L1_error)
+    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 202, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
   }
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-  /* "proxy/session.py":195
+  /* "proxy/session.py":197
  *             self._end()
  * 
  *     def _end(self) -> None:             # <<<<<<<<<<<<<<
@@ -7734,7 +7748,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_27_end(struct __pyx_obj_5prox
   return __pyx_r;
 }
 
-/* "proxy/session.py":202
+/* "proxy/session.py":204
  *         self.context.ended(self)
  * 
  *     def _say_goodbye_to_broker(self) -> None:             # <<<<<<<<<<<<<<
@@ -7802,7 +7816,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_29_say_goodbye_to_broker(stru
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("_say_goodbye_to_broker", 0);
 
-  /* "proxy/session.py":204
+  /* "proxy/session.py":206
  *     def _say_goodbye_to_broker(self) -> None:
  *         """No more requests will come; answers under way may still arrive, for a bounded time."""
  *         if self._said_goodbye or not self._broker_open or self.broker.closed:             # <<<<<<<<<<<<<<
@@ -7824,7 +7838,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_29_say_goodbye_to_broker(stru
   __pyx_L4_bool_binop_done:;
   if (__pyx_t_1) {
 
-    /* "proxy/session.py":205
+    /* "proxy/session.py":207
  *         """No more requests will come; answers under way may still arrive, for a bounded time."""
  *         if self._said_goodbye or not self._broker_open or self.broker.closed:
  *             return             # <<<<<<<<<<<<<<
@@ -7835,7 +7849,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_29_say_goodbye_to_broker(stru
     __pyx_r = Py_None; __Pyx_INCREF(Py_None);
     goto __pyx_L0;
 
-    /* "proxy/session.py":204
+    /* "proxy/session.py":206
  *     def _say_goodbye_to_broker(self) -> None:
  *         """No more requests will come; answers under way may still arrive, for a bounded time."""
  *         if self._said_goodbye or not self._broker_open or self.broker.closed:             # <<<<<<<<<<<<<<
@@ -7844,20 +7858,20 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_29_say_goodbye_to_broker(stru
 */
   }
 
-  /* "proxy/session.py":206
+  /* "proxy/session.py":208
  *         if self._said_goodbye or not self._broker_open or self.broker.closed:
  *             return
  *         if self._requests.is_busy:  # one that had arrived whole is still to be forwarded             # <<<<<<<<<<<<<<
  *             self._goodbye_due = True
  *             return
 */
-  __pyx_t_3 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->_requests, __pyx_mstate_global->__pyx_n_u_is_busy); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 206, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->_requests, __pyx_mstate_global->__pyx_n_u_is_busy); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 208, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  __pyx_t_1 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_1 < 0))) __PYX_ERR(0, 206, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_1 < 0))) __PYX_ERR(0, 208, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   if (__pyx_t_1) {
 
-    /* "proxy/session.py":207
+    /* "proxy/session.py":209
  *             return
  *         if self._requests.is_busy:  # one that had arrived whole is still to be forwarded
  *             self._goodbye_due = True             # <<<<<<<<<<<<<<
@@ -7866,7 +7880,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_29_say_goodbye_to_broker(stru
 */
     __pyx_v_self->_goodbye_due = 1;
 
-    /* "proxy/session.py":208
+    /* "proxy/session.py":210
  *         if self._requests.is_busy:  # one that had arrived whole is still to be forwarded
  *             self._goodbye_due = True
  *             return             # <<<<<<<<<<<<<<
@@ -7877,7 +7891,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_29_say_goodbye_to_broker(stru
     __pyx_r = Py_None; __Pyx_INCREF(Py_None);
     goto __pyx_L0;
 
-    /* "proxy/session.py":206
+    /* "proxy/session.py":208
  *         if self._said_goodbye or not self._broker_open or self.broker.closed:
  *             return
  *         if self._requests.is_busy:  # one that had arrived whole is still to be forwarded             # <<<<<<<<<<<<<<
@@ -7886,7 +7900,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_29_say_goodbye_to_broker(stru
 */
   }
 
-  /* "proxy/session.py":209
+  /* "proxy/session.py":211
  *             self._goodbye_due = True
  *             return
  *         self._said_goodbye = True             # <<<<<<<<<<<<<<
@@ -7895,7 +7909,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_29_say_goodbye_to_broker(stru
 */
   __pyx_v_self->_said_goodbye = 1;
 
-  /* "proxy/session.py":210
+  /* "proxy/session.py":212
  *             return
  *         self._said_goodbye = True
  *         self._linger = self._loop.call_later(_LINGER_SECONDS, self._abort)             # <<<<<<<<<<<<<<
@@ -7904,9 +7918,9 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_29_say_goodbye_to_broker(stru
 */
   __pyx_t_4 = __pyx_v_self->_loop;
   __Pyx_INCREF(__pyx_t_4);
-  __Pyx_GetModuleGlobalName(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_LINGER_SECONDS); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 210, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_LINGER_SECONDS); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 212, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
-  __pyx_t_6 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self), __pyx_mstate_global->__pyx_n_u_abort_2); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 210, __pyx_L1_error)
+  __pyx_t_6 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self), __pyx_mstate_global->__pyx_n_u_abort_2); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 212, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_6);
   __pyx_t_7 = 0;
   {
@@ -7915,7 +7929,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_29_say_goodbye_to_broker(stru
     __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
     __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
-    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 210, __pyx_L1_error)
+    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 212, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
   }
   __Pyx_GIVEREF(__pyx_t_3);
@@ -7924,20 +7938,20 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_29_say_goodbye_to_broker(stru
   __pyx_v_self->_linger = __pyx_t_3;
   __pyx_t_3 = 0;
 
-  /* "proxy/session.py":211
+  /* "proxy/session.py":213
  *         self._said_goodbye = True
  *         self._linger = self._loop.call_later(_LINGER_SECONDS, self._abort)
  *         if self.broker.can_half_close:             # <<<<<<<<<<<<<<
  *             self.broker.write_eof()
  *         elif self._requests.may_ask:
 */
-  __pyx_t_3 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self->broker), __pyx_mstate_global->__pyx_n_u_can_half_close); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 211, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self->broker), __pyx_mstate_global->__pyx_n_u_can_half_close); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 213, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  __pyx_t_1 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_1 < 0))) __PYX_ERR(0, 211, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_1 < 0))) __PYX_ERR(0, 213, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   if (__pyx_t_1) {
 
-    /* "proxy/session.py":212
+    /* "proxy/session.py":214
  *         self._linger = self._loop.call_later(_LINGER_SECONDS, self._abort)
  *         if self.broker.can_half_close:
  *             self.broker.write_eof()             # <<<<<<<<<<<<<<
@@ -7951,12 +7965,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_29_say_goodbye_to_broker(stru
       PyObject *__pyx_callargs[2] = {__pyx_t_6, NULL};
       __pyx_t_3 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_write_eof, __pyx_callargs+__pyx_t_7, (1-__pyx_t_7) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_6); __pyx_t_6 = 0;
-      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 212, __pyx_L1_error)
+      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 214, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_3);
     }
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-    /* "proxy/session.py":211
+    /* "proxy/session.py":213
  *         self._said_goodbye = True
  *         self._linger = self._loop.call_later(_LINGER_SECONDS, self._abort)
  *         if self.broker.can_half_close:             # <<<<<<<<<<<<<<
@@ -7966,20 +7980,20 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_29_say_goodbye_to_broker(stru
     goto __pyx_L8;
   }
 
-  /* "proxy/session.py":213
+  /* "proxy/session.py":215
  *         if self.broker.can_half_close:
  *             self.broker.write_eof()
  *         elif self._requests.may_ask:             # <<<<<<<<<<<<<<
  *             self.queue.add(Exchange(LAST_CORRELATION_ID, self._last_answered))
  *             self.broker.write(frame_of(last_question()))
 */
-  __pyx_t_3 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->_requests, __pyx_mstate_global->__pyx_n_u_may_ask); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 213, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->_requests, __pyx_mstate_global->__pyx_n_u_may_ask); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 215, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  __pyx_t_1 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_1 < 0))) __PYX_ERR(0, 213, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_1 < 0))) __PYX_ERR(0, 215, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   if (__pyx_t_1) {
 
-    /* "proxy/session.py":214
+    /* "proxy/session.py":216
  *             self.broker.write_eof()
  *         elif self._requests.may_ask:
  *             self.queue.add(Exchange(LAST_CORRELATION_ID, self._last_answered))             # <<<<<<<<<<<<<<
@@ -7989,9 +8003,9 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_29_say_goodbye_to_broker(stru
     __pyx_t_6 = NULL;
     __Pyx_INCREF((PyObject *)__pyx_mstate_global->__pyx_ptype_5proxy_9in_flight_Exchange);
     __pyx_t_5 = ((PyObject *)__pyx_mstate_global->__pyx_ptype_5proxy_9in_flight_Exchange); 
-    __Pyx_GetModuleGlobalName(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_LAST_CORRELATION_ID); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 214, __pyx_L1_error)
+    __Pyx_GetModuleGlobalName(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_LAST_CORRELATION_ID); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 216, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
-    __pyx_t_8 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self), __pyx_mstate_global->__pyx_n_u_last_answered); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 214, __pyx_L1_error)
+    __pyx_t_8 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self), __pyx_mstate_global->__pyx_n_u_last_answered); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 216, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_8);
     __pyx_t_7 = 1;
     {
@@ -8001,15 +8015,15 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_29_say_goodbye_to_broker(stru
       __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
       __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
       __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 214, __pyx_L1_error)
+      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 216, __pyx_L1_error)
       __Pyx_GOTREF((PyObject *)__pyx_t_3);
     }
-    __pyx_t_5 = ((struct __pyx_vtabstruct_5proxy_9in_flight_InFlightQueue *)__pyx_v_self->queue->__pyx_vtab)->add(__pyx_v_self->queue, ((struct __pyx_obj_5proxy_9in_flight_Exchange *)__pyx_t_3), 0); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 214, __pyx_L1_error)
+    __pyx_t_5 = ((struct __pyx_vtabstruct_5proxy_9in_flight_InFlightQueue *)__pyx_v_self->queue->__pyx_vtab)->add(__pyx_v_self->queue, ((struct __pyx_obj_5proxy_9in_flight_Exchange *)__pyx_t_3), 0); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 216, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
     __Pyx_DECREF((PyObject *)__pyx_t_3); __pyx_t_3 = 0;
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
-    /* "proxy/session.py":215
+    /* "proxy/session.py":217
  *         elif self._requests.may_ask:
  *             self.queue.add(Exchange(LAST_CORRELATION_ID, self._last_answered))
  *             self.broker.write(frame_of(last_question()))             # <<<<<<<<<<<<<<
@@ -8017,10 +8031,10 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_29_say_goodbye_to_broker(stru
  *             self.broker.close()
 */
     __pyx_t_3 = NULL;
-    __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_frame_of); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 215, __pyx_L1_error)
+    __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_frame_of); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 217, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_8);
     __pyx_t_6 = NULL;
-    __Pyx_GetModuleGlobalName(__pyx_t_9, __pyx_mstate_global->__pyx_n_u_last_question); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 215, __pyx_L1_error)
+    __Pyx_GetModuleGlobalName(__pyx_t_9, __pyx_mstate_global->__pyx_n_u_last_question); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 217, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_9);
     __pyx_t_7 = 1;
     #if CYTHON_UNPACK_METHODS
@@ -8039,7 +8053,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_29_say_goodbye_to_broker(stru
       __pyx_t_4 = __Pyx_PyObject_FastCall(__pyx_t_9, __pyx_callargs+__pyx_t_7, (1-__pyx_t_7) | (__pyx_t_7*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_6); __pyx_t_6 = 0;
       __Pyx_DECREF(__pyx_t_9); __pyx_t_9 = 0;
-      if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 215, __pyx_L1_error)
+      if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 217, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_4);
     }
     __pyx_t_7 = 1;
@@ -8060,15 +8074,15 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_29_say_goodbye_to_broker(stru
       __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
       __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
       __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
-      if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 215, __pyx_L1_error)
+      if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 217, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_5);
     }
-    __pyx_t_8 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->broker->__pyx_vtab)->write(__pyx_v_self->broker, __pyx_t_5, 0); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 215, __pyx_L1_error)
+    __pyx_t_8 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->broker->__pyx_vtab)->write(__pyx_v_self->broker, __pyx_t_5, 0); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 217, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_8);
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
     __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
 
-    /* "proxy/session.py":213
+    /* "proxy/session.py":215
  *         if self.broker.can_half_close:
  *             self.broker.write_eof()
  *         elif self._requests.may_ask:             # <<<<<<<<<<<<<<
@@ -8078,7 +8092,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_29_say_goodbye_to_broker(stru
     goto __pyx_L8;
   }
 
-  /* "proxy/session.py":217
+  /* "proxy/session.py":219
  *             self.broker.write(frame_of(last_question()))
  *         else:
  *             self.broker.close()             # <<<<<<<<<<<<<<
@@ -8093,14 +8107,14 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_29_say_goodbye_to_broker(stru
       PyObject *__pyx_callargs[2] = {__pyx_t_5, NULL};
       __pyx_t_8 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_close, __pyx_callargs+__pyx_t_7, (1-__pyx_t_7) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
-      if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 217, __pyx_L1_error)
+      if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 219, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_8);
     }
     __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
   }
   __pyx_L8:;
 
-  /* "proxy/session.py":202
+  /* "proxy/session.py":204
  *         self.context.ended(self)
  * 
  *     def _say_goodbye_to_broker(self) -> None:             # <<<<<<<<<<<<<<
@@ -8126,7 +8140,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_29_say_goodbye_to_broker(stru
   return __pyx_r;
 }
 
-/* "proxy/session.py":219
+/* "proxy/session.py":221
  *             self.broker.close()
  * 
  *     def _last_answered(self, _answer: bytearray) -> None:             # <<<<<<<<<<<<<<
@@ -8174,32 +8188,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_answer,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 219, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 221, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 219, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 221, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "_last_answered", 0) < (0)) __PYX_ERR(0, 219, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "_last_answered", 0) < (0)) __PYX_ERR(0, 221, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("_last_answered", 1, 1, 1, i); __PYX_ERR(0, 219, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("_last_answered", 1, 1, 1, i); __PYX_ERR(0, 221, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 219, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 221, __pyx_L3_error)
     }
     __pyx_v__answer = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("_last_answered", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 219, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("_last_answered", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 221, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -8231,7 +8245,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_31_last_answered(struct __pyx
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("_last_answered", 0);
 
-  /* "proxy/session.py":221
+  /* "proxy/session.py":223
  *     def _last_answered(self, _answer: bytearray) -> None:
  *         """Brokers take a connection's requests in turn: all that came before has been dealt with."""
  *         self.broker.close()             # <<<<<<<<<<<<<<
@@ -8245,12 +8259,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_31_last_answered(struct __pyx
     PyObject *__pyx_callargs[2] = {__pyx_t_2, NULL};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_close, __pyx_callargs+__pyx_t_3, (1-__pyx_t_3) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 221, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 223, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-  /* "proxy/session.py":219
+  /* "proxy/session.py":221
  *             self.broker.close()
  * 
  *     def _last_answered(self, _answer: bytearray) -> None:             # <<<<<<<<<<<<<<
@@ -8272,7 +8286,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_31_last_answered(struct __pyx
   return __pyx_r;
 }
 
-/* "proxy/session.py":223
+/* "proxy/session.py":225
  *         self.broker.close()
  * 
  *     def _abort(self) -> None:             # <<<<<<<<<<<<<<
@@ -8333,7 +8347,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_33_abort(struct __pyx_obj_5pr
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("_abort", 0);
 
-  /* "proxy/session.py":224
+  /* "proxy/session.py":226
  * 
  *     def _abort(self) -> None:
  *         self.client.abort()             # <<<<<<<<<<<<<<
@@ -8347,12 +8361,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_33_abort(struct __pyx_obj_5pr
     PyObject *__pyx_callargs[2] = {__pyx_t_2, NULL};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_abort, __pyx_callargs+__pyx_t_3, (1-__pyx_t_3) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 224, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 226, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-  /* "proxy/session.py":225
+  /* "proxy/session.py":227
  *     def _abort(self) -> None:
  *         self.client.abort()
  *         self.broker.abort()             # <<<<<<<<<<<<<<
@@ -8366,12 +8380,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_33_abort(struct __pyx_obj_5pr
     PyObject *__pyx_callargs[2] = {__pyx_t_2, NULL};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_abort, __pyx_callargs+__pyx_t_3, (1-__pyx_t_3) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 225, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 227, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-  /* "proxy/session.py":223
+  /* "proxy/session.py":225
  *         self.broker.close()
  * 
  *     def _abort(self) -> None:             # <<<<<<<<<<<<<<
@@ -8393,7 +8407,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_33_abort(struct __pyx_obj_5pr
   return __pyx_r;
 }
 
-/* "proxy/session.py":229
+/* "proxy/session.py":231
  *     # -- a frame that never ends ---------------------------------------------------------------------------------
  * 
  *     def _watch_frame(self) -> None:             # <<<<<<<<<<<<<<
@@ -8459,7 +8473,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_35_watch_frame(struct __pyx_o
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("_watch_frame", 0);
 
-  /* "proxy/session.py":234
+  /* "proxy/session.py":236
  *         One timer watches all frames of the connection: it is only set again when it has run out.
  *         """
  *         if self._frame_deadline == _NO_FRAME:             # <<<<<<<<<<<<<<
@@ -8469,7 +8483,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_35_watch_frame(struct __pyx_o
   __pyx_t_1 = (__pyx_v_self->_frame_deadline == __pyx_v_5proxy_7session__NO_FRAME);
   if (__pyx_t_1) {
 
-    /* "proxy/session.py":235
+    /* "proxy/session.py":237
  *         """
  *         if self._frame_deadline == _NO_FRAME:
  *             self._frame_deadline = self._loop.time() + self.context.limits.frame_seconds             # <<<<<<<<<<<<<<
@@ -8483,23 +8497,23 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_35_watch_frame(struct __pyx_o
       PyObject *__pyx_callargs[2] = {__pyx_t_3, NULL};
       __pyx_t_2 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_time, __pyx_callargs+__pyx_t_4, (1-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 235, __pyx_L1_error)
+      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 237, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
     }
-    __pyx_t_3 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->context, __pyx_mstate_global->__pyx_n_u_limits); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 235, __pyx_L1_error)
+    __pyx_t_3 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->context, __pyx_mstate_global->__pyx_n_u_limits); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 237, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
-    __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_frame_seconds); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 235, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_frame_seconds); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 237, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-    __pyx_t_3 = PyNumber_Add(__pyx_t_2, __pyx_t_5); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 235, __pyx_L1_error)
+    __pyx_t_3 = PyNumber_Add(__pyx_t_2, __pyx_t_5); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 237, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-    __pyx_t_6 = __Pyx_PyFloat_AsDouble(__pyx_t_3); if (unlikely((__pyx_t_6 == (double)-1) && PyErr_Occurred())) __PYX_ERR(0, 235, __pyx_L1_error)
+    __pyx_t_6 = __Pyx_PyFloat_AsDouble(__pyx_t_3); if (unlikely((__pyx_t_6 == (double)-1) && PyErr_Occurred())) __PYX_ERR(0, 237, __pyx_L1_error)
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
     __pyx_v_self->_frame_deadline = __pyx_t_6;
 
-    /* "proxy/session.py":236
+    /* "proxy/session.py":238
  *         if self._frame_deadline == _NO_FRAME:
  *             self._frame_deadline = self._loop.time() + self.context.limits.frame_seconds
  *             if self._frame_timer is None:             # <<<<<<<<<<<<<<
@@ -8509,7 +8523,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_35_watch_frame(struct __pyx_o
     __pyx_t_1 = (__pyx_v_self->_frame_timer == Py_None);
     if (__pyx_t_1) {
 
-      /* "proxy/session.py":237
+      /* "proxy/session.py":239
  *             self._frame_deadline = self._loop.time() + self.context.limits.frame_seconds
  *             if self._frame_timer is None:
  *                 self._frame_timer = self._loop.call_at(self._frame_deadline, self._frame_time_is_up)             # <<<<<<<<<<<<<<
@@ -8518,9 +8532,9 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_35_watch_frame(struct __pyx_o
 */
       __pyx_t_5 = __pyx_v_self->_loop;
       __Pyx_INCREF(__pyx_t_5);
-      __pyx_t_2 = PyFloat_FromDouble(__pyx_v_self->_frame_deadline); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 237, __pyx_L1_error)
+      __pyx_t_2 = PyFloat_FromDouble(__pyx_v_self->_frame_deadline); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 239, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
-      __pyx_t_7 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self), __pyx_mstate_global->__pyx_n_u_frame_time_is_up); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 237, __pyx_L1_error)
+      __pyx_t_7 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self), __pyx_mstate_global->__pyx_n_u_frame_time_is_up); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 239, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_7);
       __pyx_t_4 = 0;
       {
@@ -8529,7 +8543,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_35_watch_frame(struct __pyx_o
         __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
         __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
         __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
-        if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 237, __pyx_L1_error)
+        if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 239, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_3);
       }
       __Pyx_GIVEREF(__pyx_t_3);
@@ -8538,7 +8552,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_35_watch_frame(struct __pyx_o
       __pyx_v_self->_frame_timer = __pyx_t_3;
       __pyx_t_3 = 0;
 
-      /* "proxy/session.py":236
+      /* "proxy/session.py":238
  *         if self._frame_deadline == _NO_FRAME:
  *             self._frame_deadline = self._loop.time() + self.context.limits.frame_seconds
  *             if self._frame_timer is None:             # <<<<<<<<<<<<<<
@@ -8547,7 +8561,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_35_watch_frame(struct __pyx_o
 */
     }
 
-    /* "proxy/session.py":234
+    /* "proxy/session.py":236
  *         One timer watches all frames of the connection: it is only set again when it has run out.
  *         """
  *         if self._frame_deadline == _NO_FRAME:             # <<<<<<<<<<<<<<
@@ -8556,7 +8570,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_35_watch_frame(struct __pyx_o
 */
   }
 
-  /* "proxy/session.py":229
+  /* "proxy/session.py":231
  *     # -- a frame that never ends ---------------------------------------------------------------------------------
  * 
  *     def _watch_frame(self) -> None:             # <<<<<<<<<<<<<<
@@ -8580,7 +8594,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_35_watch_frame(struct __pyx_o
   return __pyx_r;
 }
 
-/* "proxy/session.py":239
+/* "proxy/session.py":241
  *                 self._frame_timer = self._loop.call_at(self._frame_deadline, self._frame_time_is_up)
  * 
  *     def _stop_frame_timer(self) -> None:             # <<<<<<<<<<<<<<
@@ -8642,7 +8656,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_37_stop_frame_timer(struct __
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("_stop_frame_timer", 0);
 
-  /* "proxy/session.py":240
+  /* "proxy/session.py":242
  * 
  *     def _stop_frame_timer(self) -> None:
  *         if self._frame_timer is not None:             # <<<<<<<<<<<<<<
@@ -8652,7 +8666,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_37_stop_frame_timer(struct __
   __pyx_t_1 = (__pyx_v_self->_frame_timer != Py_None);
   if (__pyx_t_1) {
 
-    /* "proxy/session.py":241
+    /* "proxy/session.py":243
  *     def _stop_frame_timer(self) -> None:
  *         if self._frame_timer is not None:
  *             self._frame_timer.cancel()             # <<<<<<<<<<<<<<
@@ -8666,12 +8680,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_37_stop_frame_timer(struct __
       PyObject *__pyx_callargs[2] = {__pyx_t_3, NULL};
       __pyx_t_2 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_cancel, __pyx_callargs+__pyx_t_4, (1-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 241, __pyx_L1_error)
+      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 243, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
     }
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-    /* "proxy/session.py":242
+    /* "proxy/session.py":244
  *         if self._frame_timer is not None:
  *             self._frame_timer.cancel()
  *             self._frame_timer = None             # <<<<<<<<<<<<<<
@@ -8684,7 +8698,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_37_stop_frame_timer(struct __
     __Pyx_DECREF(__pyx_v_self->_frame_timer);
     __pyx_v_self->_frame_timer = Py_None;
 
-    /* "proxy/session.py":240
+    /* "proxy/session.py":242
  * 
  *     def _stop_frame_timer(self) -> None:
  *         if self._frame_timer is not None:             # <<<<<<<<<<<<<<
@@ -8693,7 +8707,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_37_stop_frame_timer(struct __
 */
   }
 
-  /* "proxy/session.py":239
+  /* "proxy/session.py":241
  *                 self._frame_timer = self._loop.call_at(self._frame_deadline, self._frame_time_is_up)
  * 
  *     def _stop_frame_timer(self) -> None:             # <<<<<<<<<<<<<<
@@ -8715,7 +8729,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_37_stop_frame_timer(struct __
   return __pyx_r;
 }
 
-/* "proxy/session.py":244
+/* "proxy/session.py":246
  *             self._frame_timer = None
  * 
  *     def _frame_time_is_up(self) -> None:             # <<<<<<<<<<<<<<
@@ -8782,7 +8796,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_39_frame_time_is_up(struct __
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("_frame_time_is_up", 0);
 
-  /* "proxy/session.py":245
+  /* "proxy/session.py":247
  * 
  *     def _frame_time_is_up(self) -> None:
  *         self._frame_timer = None             # <<<<<<<<<<<<<<
@@ -8795,7 +8809,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_39_frame_time_is_up(struct __
   __Pyx_DECREF(__pyx_v_self->_frame_timer);
   __pyx_v_self->_frame_timer = Py_None;
 
-  /* "proxy/session.py":246
+  /* "proxy/session.py":248
  *     def _frame_time_is_up(self) -> None:
  *         self._frame_timer = None
  *         if self._frame_deadline == _NO_FRAME:             # <<<<<<<<<<<<<<
@@ -8805,7 +8819,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_39_frame_time_is_up(struct __
   __pyx_t_1 = (__pyx_v_self->_frame_deadline == __pyx_v_5proxy_7session__NO_FRAME);
   if (__pyx_t_1) {
 
-    /* "proxy/session.py":247
+    /* "proxy/session.py":249
  *         self._frame_timer = None
  *         if self._frame_deadline == _NO_FRAME:
  *             return             # <<<<<<<<<<<<<<
@@ -8816,7 +8830,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_39_frame_time_is_up(struct __
     __pyx_r = Py_None; __Pyx_INCREF(Py_None);
     goto __pyx_L0;
 
-    /* "proxy/session.py":246
+    /* "proxy/session.py":248
  *     def _frame_time_is_up(self) -> None:
  *         self._frame_timer = None
  *         if self._frame_deadline == _NO_FRAME:             # <<<<<<<<<<<<<<
@@ -8825,20 +8839,20 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_39_frame_time_is_up(struct __
 */
   }
 
-  /* "proxy/session.py":248
+  /* "proxy/session.py":250
  *         if self._frame_deadline == _NO_FRAME:
  *             return
  *         if self.client.is_held:  # the wait is ours, not the client's             # <<<<<<<<<<<<<<
  *             self._frame_deadline = _NO_FRAME
  *             self._watch_frame()
 */
-  __pyx_t_2 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self->client), __pyx_mstate_global->__pyx_n_u_is_held); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 248, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self->client), __pyx_mstate_global->__pyx_n_u_is_held); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 250, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
-  __pyx_t_1 = __Pyx_PyObject_IsTrue(__pyx_t_2); if (unlikely((__pyx_t_1 < 0))) __PYX_ERR(0, 248, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyObject_IsTrue(__pyx_t_2); if (unlikely((__pyx_t_1 < 0))) __PYX_ERR(0, 250, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
   if (__pyx_t_1) {
 
-    /* "proxy/session.py":249
+    /* "proxy/session.py":251
  *             return
  *         if self.client.is_held:  # the wait is ours, not the client's
  *             self._frame_deadline = _NO_FRAME             # <<<<<<<<<<<<<<
@@ -8847,7 +8861,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_39_frame_time_is_up(struct __
 */
     __pyx_v_self->_frame_deadline = __pyx_v_5proxy_7session__NO_FRAME;
 
-    /* "proxy/session.py":250
+    /* "proxy/session.py":252
  *         if self.client.is_held:  # the wait is ours, not the client's
  *             self._frame_deadline = _NO_FRAME
  *             self._watch_frame()             # <<<<<<<<<<<<<<
@@ -8861,12 +8875,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_39_frame_time_is_up(struct __
       PyObject *__pyx_callargs[2] = {__pyx_t_3, NULL};
       __pyx_t_2 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_watch_frame, __pyx_callargs+__pyx_t_4, (1-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 250, __pyx_L1_error)
+      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 252, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
     }
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-    /* "proxy/session.py":248
+    /* "proxy/session.py":250
  *         if self._frame_deadline == _NO_FRAME:
  *             return
  *         if self.client.is_held:  # the wait is ours, not the client's             # <<<<<<<<<<<<<<
@@ -8876,14 +8890,14 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_39_frame_time_is_up(struct __
     goto __pyx_L4;
   }
 
-  /* "proxy/session.py":251
+  /* "proxy/session.py":253
  *             self._frame_deadline = _NO_FRAME
  *             self._watch_frame()
  *         elif self._frame_deadline > self._loop.time():             # <<<<<<<<<<<<<<
  *             self._frame_timer = self._loop.call_at(self._frame_deadline, self._frame_time_is_up)
  *         else:
 */
-  __pyx_t_2 = PyFloat_FromDouble(__pyx_v_self->_frame_deadline); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 251, __pyx_L1_error)
+  __pyx_t_2 = PyFloat_FromDouble(__pyx_v_self->_frame_deadline); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 253, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __pyx_t_5 = __pyx_v_self->_loop;
   __Pyx_INCREF(__pyx_t_5);
@@ -8892,17 +8906,17 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_39_frame_time_is_up(struct __
     PyObject *__pyx_callargs[2] = {__pyx_t_5, NULL};
     __pyx_t_3 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_time, __pyx_callargs+__pyx_t_4, (1-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
-    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 251, __pyx_L1_error)
+    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 253, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
   }
-  __pyx_t_5 = PyObject_RichCompare(__pyx_t_2, __pyx_t_3, Py_GT); __Pyx_XGOTREF(__pyx_t_5); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 251, __pyx_L1_error)
+  __pyx_t_5 = PyObject_RichCompare(__pyx_t_2, __pyx_t_3, Py_GT); __Pyx_XGOTREF(__pyx_t_5); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 253, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  __pyx_t_1 = __Pyx_PyObject_IsTrue(__pyx_t_5); if (unlikely((__pyx_t_1 < 0))) __PYX_ERR(0, 251, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyObject_IsTrue(__pyx_t_5); if (unlikely((__pyx_t_1 < 0))) __PYX_ERR(0, 253, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
   if (__pyx_t_1) {
 
-    /* "proxy/session.py":252
+    /* "proxy/session.py":254
  *             self._watch_frame()
  *         elif self._frame_deadline > self._loop.time():
  *             self._frame_timer = self._loop.call_at(self._frame_deadline, self._frame_time_is_up)             # <<<<<<<<<<<<<<
@@ -8911,9 +8925,9 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_39_frame_time_is_up(struct __
 */
     __pyx_t_3 = __pyx_v_self->_loop;
     __Pyx_INCREF(__pyx_t_3);
-    __pyx_t_2 = PyFloat_FromDouble(__pyx_v_self->_frame_deadline); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 252, __pyx_L1_error)
+    __pyx_t_2 = PyFloat_FromDouble(__pyx_v_self->_frame_deadline); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 254, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
-    __pyx_t_6 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self), __pyx_mstate_global->__pyx_n_u_frame_time_is_up); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 252, __pyx_L1_error)
+    __pyx_t_6 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self), __pyx_mstate_global->__pyx_n_u_frame_time_is_up); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 254, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_6);
     __pyx_t_4 = 0;
     {
@@ -8922,7 +8936,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_39_frame_time_is_up(struct __
       __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
       __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
       __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
-      if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 252, __pyx_L1_error)
+      if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 254, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_5);
     }
     __Pyx_GIVEREF(__pyx_t_5);
@@ -8931,7 +8945,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_39_frame_time_is_up(struct __
     __pyx_v_self->_frame_timer = __pyx_t_5;
     __pyx_t_5 = 0;
 
-    /* "proxy/session.py":251
+    /* "proxy/session.py":253
  *             self._frame_deadline = _NO_FRAME
  *             self._watch_frame()
  *         elif self._frame_deadline > self._loop.time():             # <<<<<<<<<<<<<<
@@ -8941,7 +8955,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_39_frame_time_is_up(struct __
     goto __pyx_L4;
   }
 
-  /* "proxy/session.py":254
+  /* "proxy/session.py":256
  *             self._frame_timer = self._loop.call_at(self._frame_deadline, self._frame_time_is_up)
  *         else:
  *             error = SenderError(f"a request has not arrived whole within {self.context.limits.frame_seconds} s")             # <<<<<<<<<<<<<<
@@ -8950,21 +8964,21 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_39_frame_time_is_up(struct __
 */
   /*else*/ {
     __pyx_t_6 = NULL;
-    __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_SenderError); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 254, __pyx_L1_error)
+    __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_SenderError); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 256, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
-    __pyx_t_3 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->context, __pyx_mstate_global->__pyx_n_u_limits); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 254, __pyx_L1_error)
+    __pyx_t_3 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->context, __pyx_mstate_global->__pyx_n_u_limits); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 256, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
-    __pyx_t_7 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_frame_seconds); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 254, __pyx_L1_error)
+    __pyx_t_7 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_frame_seconds); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 256, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_7);
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-    __pyx_t_3 = __Pyx_PyObject_FormatSimple(__pyx_t_7, __pyx_mstate_global->__pyx_empty_unicode); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 254, __pyx_L1_error)
+    __pyx_t_3 = __Pyx_PyObject_FormatSimple(__pyx_t_7, __pyx_mstate_global->__pyx_empty_unicode); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 256, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
     __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
     __pyx_t_8[0] = __pyx_mstate_global->__pyx_kp_u_a_request_has_not_arrived_whole;
     __pyx_t_8[1] = __pyx_t_3;
     __pyx_t_8[2] = __pyx_mstate_global->__pyx_kp_u_s;
     __pyx_t_7 = __Pyx_PyUnicode_Join(__pyx_t_8, 3, 39 + __Pyx_PyUnicode_GET_LENGTH(__pyx_t_3) + 2, 127 | __Pyx_PyUnicode_MAX_CHAR_VALUE(__pyx_t_3));
-    if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 254, __pyx_L1_error)
+    if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 256, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_7);
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
     __pyx_t_4 = 1;
@@ -8985,13 +8999,13 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_39_frame_time_is_up(struct __
       __Pyx_XDECREF(__pyx_t_6); __pyx_t_6 = 0;
       __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
       __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-      if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 254, __pyx_L1_error)
+      if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 256, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_5);
     }
     __pyx_v_error = __pyx_t_5;
     __pyx_t_5 = 0;
 
-    /* "proxy/session.py":255
+    /* "proxy/session.py":257
  *         else:
  *             error = SenderError(f"a request has not arrived whole within {self.context.limits.frame_seconds} s")
  *             self.on_sender_error(self.client, error)             # <<<<<<<<<<<<<<
@@ -9005,14 +9019,14 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_39_frame_time_is_up(struct __
       PyObject *__pyx_callargs[3] = {__pyx_t_2, ((PyObject *)__pyx_v_self->client), __pyx_v_error};
       __pyx_t_5 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_on_sender_error, __pyx_callargs+__pyx_t_4, (3-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-      if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 255, __pyx_L1_error)
+      if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 257, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_5);
     }
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
   }
   __pyx_L4:;
 
-  /* "proxy/session.py":244
+  /* "proxy/session.py":246
  *             self._frame_timer = None
  * 
  *     def _frame_time_is_up(self) -> None:             # <<<<<<<<<<<<<<
@@ -9038,7 +9052,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_39_frame_time_is_up(struct __
   return __pyx_r;
 }
 
-/* "proxy/session.py":259
+/* "proxy/session.py":261
  *     # -- draining ------------------------------------------------------------------------------------------------
  * 
  *     def drain(self) -> None:             # <<<<<<<<<<<<<<
@@ -9102,7 +9116,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_41drain(struct __pyx_obj_5pro
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("drain", 0);
 
-  /* "proxy/session.py":261
+  /* "proxy/session.py":263
  *     def drain(self) -> None:
  *         """Take no more requests, let what is in flight be answered, then close."""
  *         self._draining = True             # <<<<<<<<<<<<<<
@@ -9111,7 +9125,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_41drain(struct __pyx_obj_5pro
 */
   __pyx_v_self->_draining = 1;
 
-  /* "proxy/session.py":262
+  /* "proxy/session.py":264
  *         """Take no more requests, let what is in flight be answered, then close."""
  *         self._draining = True
  *         self.client.hold(Hold.DRAINING)             # <<<<<<<<<<<<<<
@@ -9120,9 +9134,9 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_41drain(struct __pyx_obj_5pro
 */
   __pyx_t_2 = ((PyObject *)__pyx_v_self->client);
   __Pyx_INCREF(__pyx_t_2);
-  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_Hold); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 262, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_Hold); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 264, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_DRAINING); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 262, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_DRAINING); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 264, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   __pyx_t_5 = 0;
@@ -9131,12 +9145,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_41drain(struct __pyx_obj_5pro
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_hold, __pyx_callargs+__pyx_t_5, (2-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 262, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 264, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-  /* "proxy/session.py":263
+  /* "proxy/session.py":265
  *         self._draining = True
  *         self.client.hold(Hold.DRAINING)
  *         self._close_if_idle()             # <<<<<<<<<<<<<<
@@ -9150,12 +9164,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_41drain(struct __pyx_obj_5pro
     PyObject *__pyx_callargs[2] = {__pyx_t_4, NULL};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_close_if_idle, __pyx_callargs+__pyx_t_5, (1-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 263, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 265, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-  /* "proxy/session.py":259
+  /* "proxy/session.py":261
  *     # -- draining ------------------------------------------------------------------------------------------------
  * 
  *     def drain(self) -> None:             # <<<<<<<<<<<<<<
@@ -9179,7 +9193,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_41drain(struct __pyx_obj_5pro
   return __pyx_r;
 }
 
-/* "proxy/session.py":265
+/* "proxy/session.py":267
  *         self._close_if_idle()
  * 
  *     def close_now(self) -> None:             # <<<<<<<<<<<<<<
@@ -9241,7 +9255,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_43close_now(struct __pyx_obj_
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("close_now", 0);
 
-  /* "proxy/session.py":267
+  /* "proxy/session.py":269
  *     def close_now(self) -> None:
  *         """The time for draining is over."""
  *         self._abort()             # <<<<<<<<<<<<<<
@@ -9255,12 +9269,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_43close_now(struct __pyx_obj_
     PyObject *__pyx_callargs[2] = {__pyx_t_2, NULL};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_abort_2, __pyx_callargs+__pyx_t_3, (1-__pyx_t_3) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 267, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 269, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-  /* "proxy/session.py":265
+  /* "proxy/session.py":267
  *         self._close_if_idle()
  * 
  *     def close_now(self) -> None:             # <<<<<<<<<<<<<<
@@ -9282,7 +9296,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_43close_now(struct __pyx_obj_
   return __pyx_r;
 }
 
-/* "proxy/session.py":269
+/* "proxy/session.py":271
  *         self._abort()
  * 
  *     def _close_if_idle(self) -> None:             # <<<<<<<<<<<<<<
@@ -9347,7 +9361,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_45_close_if_idle(struct __pyx
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("_close_if_idle", 0);
 
-  /* "proxy/session.py":270
+  /* "proxy/session.py":272
  * 
  *     def _close_if_idle(self) -> None:
  *         if len(self.queue) == 0 and not self.broker.mid_frame and not self._requests.is_busy:             # <<<<<<<<<<<<<<
@@ -9356,7 +9370,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_45_close_if_idle(struct __pyx
 */
   __pyx_t_2 = ((PyObject *)__pyx_v_self->queue);
   __Pyx_INCREF(__pyx_t_2);
-  __pyx_t_3 = PyObject_Length(__pyx_t_2); if (unlikely(__pyx_t_3 == ((Py_ssize_t)-1))) __PYX_ERR(0, 270, __pyx_L1_error)
+  __pyx_t_3 = PyObject_Length(__pyx_t_2); if (unlikely(__pyx_t_3 == ((Py_ssize_t)-1))) __PYX_ERR(0, 272, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
   __pyx_t_4 = (__pyx_t_3 == 0);
   if (__pyx_t_4) {
@@ -9364,9 +9378,9 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_45_close_if_idle(struct __pyx
     __pyx_t_1 = __pyx_t_4;
     goto __pyx_L4_bool_binop_done;
   }
-  __pyx_t_2 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self->broker), __pyx_mstate_global->__pyx_n_u_mid_frame); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 270, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self->broker), __pyx_mstate_global->__pyx_n_u_mid_frame); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 272, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
-  __pyx_t_4 = __Pyx_PyObject_IsTrue(__pyx_t_2); if (unlikely((__pyx_t_4 < 0))) __PYX_ERR(0, 270, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyObject_IsTrue(__pyx_t_2); if (unlikely((__pyx_t_4 < 0))) __PYX_ERR(0, 272, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
   __pyx_t_5 = (!__pyx_t_4);
   if (__pyx_t_5) {
@@ -9374,16 +9388,16 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_45_close_if_idle(struct __pyx
     __pyx_t_1 = __pyx_t_5;
     goto __pyx_L4_bool_binop_done;
   }
-  __pyx_t_2 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->_requests, __pyx_mstate_global->__pyx_n_u_is_busy); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 270, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyObject_GetAttrStr(__pyx_v_self->_requests, __pyx_mstate_global->__pyx_n_u_is_busy); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 272, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
-  __pyx_t_5 = __Pyx_PyObject_IsTrue(__pyx_t_2); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 270, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyObject_IsTrue(__pyx_t_2); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 272, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
   __pyx_t_4 = (!__pyx_t_5);
   __pyx_t_1 = __pyx_t_4;
   __pyx_L4_bool_binop_done:;
   if (__pyx_t_1) {
 
-    /* "proxy/session.py":271
+    /* "proxy/session.py":273
  *     def _close_if_idle(self) -> None:
  *         if len(self.queue) == 0 and not self.broker.mid_frame and not self._requests.is_busy:
  *             self.finish()             # <<<<<<<<<<<<<<
@@ -9397,12 +9411,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_45_close_if_idle(struct __pyx
       PyObject *__pyx_callargs[2] = {__pyx_t_6, NULL};
       __pyx_t_2 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_finish, __pyx_callargs+__pyx_t_7, (1-__pyx_t_7) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_6); __pyx_t_6 = 0;
-      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 271, __pyx_L1_error)
+      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 273, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
     }
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-    /* "proxy/session.py":270
+    /* "proxy/session.py":272
  * 
  *     def _close_if_idle(self) -> None:
  *         if len(self.queue) == 0 and not self.broker.mid_frame and not self._requests.is_busy:             # <<<<<<<<<<<<<<
@@ -9411,7 +9425,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_45_close_if_idle(struct __pyx
 */
   }
 
-  /* "proxy/session.py":269
+  /* "proxy/session.py":271
  *         self._abort()
  * 
  *     def _close_if_idle(self) -> None:             # <<<<<<<<<<<<<<
@@ -9433,7 +9447,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_45_close_if_idle(struct __pyx
   return __pyx_r;
 }
 
-/* "proxy/session.py":273
+/* "proxy/session.py":275
  *             self.finish()
  * 
  *     def request_settled(self) -> None:             # <<<<<<<<<<<<<<
@@ -9495,7 +9509,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_47request_settled(struct __py
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("request_settled", 0);
 
-  /* "proxy/session.py":275
+  /* "proxy/session.py":277
  *     def request_settled(self) -> None:
  *         """A judgement that was waited for is done."""
  *         self._requests.give_back_memory()             # <<<<<<<<<<<<<<
@@ -9509,12 +9523,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_47request_settled(struct __py
     PyObject *__pyx_callargs[2] = {__pyx_t_2, NULL};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_give_back_memory, __pyx_callargs+__pyx_t_3, (1-__pyx_t_3) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 275, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 277, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-  /* "proxy/session.py":276
+  /* "proxy/session.py":278
  *         """A judgement that was waited for is done."""
  *         self._requests.give_back_memory()
  *         if self._goodbye_due:             # <<<<<<<<<<<<<<
@@ -9523,7 +9537,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_47request_settled(struct __py
 */
   if (__pyx_v_self->_goodbye_due) {
 
-    /* "proxy/session.py":277
+    /* "proxy/session.py":279
  *         self._requests.give_back_memory()
  *         if self._goodbye_due:
  *             self._say_goodbye_to_broker()             # <<<<<<<<<<<<<<
@@ -9537,12 +9551,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_47request_settled(struct __py
       PyObject *__pyx_callargs[2] = {__pyx_t_2, NULL};
       __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_say_goodbye_to_broker, __pyx_callargs+__pyx_t_3, (1-__pyx_t_3) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 277, __pyx_L1_error)
+      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 279, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
     }
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-    /* "proxy/session.py":276
+    /* "proxy/session.py":278
  *         """A judgement that was waited for is done."""
  *         self._requests.give_back_memory()
  *         if self._goodbye_due:             # <<<<<<<<<<<<<<
@@ -9551,7 +9565,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_47request_settled(struct __py
 */
   }
 
-  /* "proxy/session.py":278
+  /* "proxy/session.py":280
  *         if self._goodbye_due:
  *             self._say_goodbye_to_broker()
  *         if self._draining:             # <<<<<<<<<<<<<<
@@ -9559,7 +9573,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_47request_settled(struct __py
 */
   if (__pyx_v_self->_draining) {
 
-    /* "proxy/session.py":279
+    /* "proxy/session.py":281
  *             self._say_goodbye_to_broker()
  *         if self._draining:
  *             self._close_if_idle()             # <<<<<<<<<<<<<<
@@ -9571,12 +9585,12 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_47request_settled(struct __py
       PyObject *__pyx_callargs[2] = {__pyx_t_2, NULL};
       __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_close_if_idle, __pyx_callargs+__pyx_t_3, (1-__pyx_t_3) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 279, __pyx_L1_error)
+      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 281, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
     }
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-    /* "proxy/session.py":278
+    /* "proxy/session.py":280
  *         if self._goodbye_due:
  *             self._say_goodbye_to_broker()
  *         if self._draining:             # <<<<<<<<<<<<<<
@@ -9584,7 +9598,7 @@ static PyObject *__pyx_pf_5proxy_7session_7Session_47request_settled(struct __py
 */
   }
 
-  /* "proxy/session.py":273
+  /* "proxy/session.py":275
  *             self.finish()
  * 
  *     def request_settled(self) -> None:             # <<<<<<<<<<<<<<
@@ -12531,302 +12545,302 @@ __Pyx_RefNannySetupContext("PyInit_session", 0);
   if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_connect, __pyx_t_7) < (0)) __PYX_ERR(0, 124, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
 
-  /* "proxy/session.py":136
+  /* "proxy/session.py":138
  *             self.broker.abort()
  * 
  *     def on_bytes_taken(self, connection: Connection) -> None:             # <<<<<<<<<<<<<<
  *         if connection is self.client:
  *             if connection.mid_frame:
 */
-  __pyx_t_7 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 136, __pyx_L1_error)
+  __pyx_t_7 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 138, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_7);
-  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_connection, __pyx_mstate_global->__pyx_n_u_Connection) < (0)) __PYX_ERR(0, 136, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 136, __pyx_L1_error)
-  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_16on_bytes_taken, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session_on_bytes_taken, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[6])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 136, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_connection, __pyx_mstate_global->__pyx_n_u_Connection) < (0)) __PYX_ERR(0, 138, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 138, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_16on_bytes_taken, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session_on_bytes_taken, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[6])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 138, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_2, __pyx_t_7);
   __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_on_bytes_taken, __pyx_t_2) < (0)) __PYX_ERR(0, 136, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_on_bytes_taken, __pyx_t_2) < (0)) __PYX_ERR(0, 138, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-  /* "proxy/session.py":153
+  /* "proxy/session.py":155
  *             self._close_if_idle()
  * 
  *     def _give_back_frames(self) -> None:             # <<<<<<<<<<<<<<
  *         """The system has taken all that was forwarded: others may have the buffers it lay in."""
  *         for frame in self.frames_sent:
 */
-  __pyx_t_2 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 153, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 155, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
-  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 153, __pyx_L1_error)
-  __pyx_t_7 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_18_give_back_frames, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session__give_back_frames, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[7])); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 153, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 155, __pyx_L1_error)
+  __pyx_t_7 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_18_give_back_frames, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session__give_back_frames, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[7])); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 155, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_7);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_7, __pyx_t_2);
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_give_back_frames, __pyx_t_7) < (0)) __PYX_ERR(0, 153, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_give_back_frames, __pyx_t_7) < (0)) __PYX_ERR(0, 155, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
 
-  /* "proxy/session.py":159
+  /* "proxy/session.py":161
  *         self.frames_sent.clear()
  * 
  *     def on_full(self, connection: Connection, full: bool) -> None:             # <<<<<<<<<<<<<<
  *         other = self.client if connection is self.broker else self.broker
  *         if full:
 */
-  __pyx_t_7 = __Pyx_PyDict_NewPresized(3); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 159, __pyx_L1_error)
+  __pyx_t_7 = __Pyx_PyDict_NewPresized(3); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 161, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_7);
-  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_connection, __pyx_mstate_global->__pyx_n_u_Connection) < (0)) __PYX_ERR(0, 159, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_full, __pyx_mstate_global->__pyx_n_u_bool) < (0)) __PYX_ERR(0, 159, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 159, __pyx_L1_error)
-  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_20on_full, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session_on_full, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[8])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 159, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_connection, __pyx_mstate_global->__pyx_n_u_Connection) < (0)) __PYX_ERR(0, 161, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_full, __pyx_mstate_global->__pyx_n_u_bool) < (0)) __PYX_ERR(0, 161, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 161, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_20on_full, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session_on_full, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[8])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 161, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_2, __pyx_t_7);
   __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_on_full, __pyx_t_2) < (0)) __PYX_ERR(0, 159, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_on_full, __pyx_t_2) < (0)) __PYX_ERR(0, 161, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-  /* "proxy/session.py":167
+  /* "proxy/session.py":169
  *             other.release(Hold.OTHER_SIDE_FULL)
  * 
  *     def on_sender_error(self, connection: Connection, error: SenderError) -> None:             # <<<<<<<<<<<<<<
  *         if connection is self.client:
  *             self.context.log.bad_client(self.identity, self.route.label, error)
 */
-  __pyx_t_2 = __Pyx_PyDict_NewPresized(3); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 167, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyDict_NewPresized(3); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 169, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
-  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_connection, __pyx_mstate_global->__pyx_n_u_Connection) < (0)) __PYX_ERR(0, 167, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_error, __pyx_mstate_global->__pyx_n_u_SenderError) < (0)) __PYX_ERR(0, 167, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 167, __pyx_L1_error)
-  __pyx_t_7 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_22on_sender_error, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session_on_sender_error, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[9])); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 167, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_connection, __pyx_mstate_global->__pyx_n_u_Connection) < (0)) __PYX_ERR(0, 169, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_error, __pyx_mstate_global->__pyx_n_u_SenderError) < (0)) __PYX_ERR(0, 169, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 169, __pyx_L1_error)
+  __pyx_t_7 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_22on_sender_error, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session_on_sender_error, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[9])); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 169, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_7);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_7, __pyx_t_2);
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_on_sender_error, __pyx_t_7) < (0)) __PYX_ERR(0, 167, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_on_sender_error, __pyx_t_7) < (0)) __PYX_ERR(0, 169, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
 
-  /* "proxy/session.py":176
+  /* "proxy/session.py":178
  *         self.broker.abort()
  * 
  *     def on_eof(self, connection: Connection) -> None:             # <<<<<<<<<<<<<<
  *         if connection is self.client:
  *             self._say_goodbye_to_broker()
 */
-  __pyx_t_7 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 176, __pyx_L1_error)
+  __pyx_t_7 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 178, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_7);
-  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_connection, __pyx_mstate_global->__pyx_n_u_Connection) < (0)) __PYX_ERR(0, 176, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 176, __pyx_L1_error)
-  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_24on_eof, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session_on_eof, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[10])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 176, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_connection, __pyx_mstate_global->__pyx_n_u_Connection) < (0)) __PYX_ERR(0, 178, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 178, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_24on_eof, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session_on_eof, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[10])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 178, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_2, __pyx_t_7);
   __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_on_eof, __pyx_t_2) < (0)) __PYX_ERR(0, 176, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_on_eof, __pyx_t_2) < (0)) __PYX_ERR(0, 178, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-  /* "proxy/session.py":183
+  /* "proxy/session.py":185
  *             self.broker.close()
  * 
  *     def on_lost(self, connection: Connection, error: Exception | None) -> None:             # <<<<<<<<<<<<<<
  *         if connection is self.client:
  *             self._requests.give_up()
 */
-  __pyx_t_2 = __Pyx_PyDict_NewPresized(3); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 183, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyDict_NewPresized(3); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 185, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
-  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_connection, __pyx_mstate_global->__pyx_n_u_Connection) < (0)) __PYX_ERR(0, 183, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_error, __pyx_mstate_global->__pyx_kp_u_Exception_None) < (0)) __PYX_ERR(0, 183, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 183, __pyx_L1_error)
-  __pyx_t_7 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_26on_lost, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session_on_lost, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[11])); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 183, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_connection, __pyx_mstate_global->__pyx_n_u_Connection) < (0)) __PYX_ERR(0, 185, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_error, __pyx_mstate_global->__pyx_kp_u_Exception_None) < (0)) __PYX_ERR(0, 185, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 185, __pyx_L1_error)
+  __pyx_t_7 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_26on_lost, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session_on_lost, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[11])); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 185, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_7);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_7, __pyx_t_2);
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_on_lost, __pyx_t_7) < (0)) __PYX_ERR(0, 183, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_on_lost, __pyx_t_7) < (0)) __PYX_ERR(0, 185, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
 
-  /* "proxy/session.py":195
+  /* "proxy/session.py":197
  *             self._end()
  * 
  *     def _end(self) -> None:             # <<<<<<<<<<<<<<
  *         if self._connecting is not None and not self._broker_open:
  *             self._connecting.cancel()
 */
-  __pyx_t_7 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 195, __pyx_L1_error)
+  __pyx_t_7 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 197, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_7);
-  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 195, __pyx_L1_error)
-  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_28_end, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session__end, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[12])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 195, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 197, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_28_end, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session__end, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[12])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 197, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_2, __pyx_t_7);
   __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_end, __pyx_t_2) < (0)) __PYX_ERR(0, 195, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_end, __pyx_t_2) < (0)) __PYX_ERR(0, 197, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-  /* "proxy/session.py":202
+  /* "proxy/session.py":204
  *         self.context.ended(self)
  * 
  *     def _say_goodbye_to_broker(self) -> None:             # <<<<<<<<<<<<<<
  *         """No more requests will come; answers under way may still arrive, for a bounded time."""
  *         if self._said_goodbye or not self._broker_open or self.broker.closed:
 */
-  __pyx_t_2 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 202, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 204, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
-  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 202, __pyx_L1_error)
-  __pyx_t_7 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_30_say_goodbye_to_broker, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session__say_goodbye_to_broker, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[13])); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 202, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 204, __pyx_L1_error)
+  __pyx_t_7 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_30_say_goodbye_to_broker, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session__say_goodbye_to_broker, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[13])); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 204, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_7);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_7, __pyx_t_2);
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_say_goodbye_to_broker, __pyx_t_7) < (0)) __PYX_ERR(0, 202, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_say_goodbye_to_broker, __pyx_t_7) < (0)) __PYX_ERR(0, 204, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
 
-  /* "proxy/session.py":219
+  /* "proxy/session.py":221
  *             self.broker.close()
  * 
  *     def _last_answered(self, _answer: bytearray) -> None:             # <<<<<<<<<<<<<<
  *         """Brokers take a connection's requests in turn: all that came before has been dealt with."""
  *         self.broker.close()
 */
-  __pyx_t_7 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 219, __pyx_L1_error)
+  __pyx_t_7 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 221, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_7);
-  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_answer, __pyx_mstate_global->__pyx_n_u_bytearray) < (0)) __PYX_ERR(0, 219, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 219, __pyx_L1_error)
-  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_32_last_answered, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session__last_answered, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[14])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 219, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_answer, __pyx_mstate_global->__pyx_n_u_bytearray) < (0)) __PYX_ERR(0, 221, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 221, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_32_last_answered, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session__last_answered, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[14])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 221, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_2, __pyx_t_7);
   __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_last_answered, __pyx_t_2) < (0)) __PYX_ERR(0, 219, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_last_answered, __pyx_t_2) < (0)) __PYX_ERR(0, 221, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-  /* "proxy/session.py":223
+  /* "proxy/session.py":225
  *         self.broker.close()
  * 
  *     def _abort(self) -> None:             # <<<<<<<<<<<<<<
  *         self.client.abort()
  *         self.broker.abort()
 */
-  __pyx_t_2 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 223, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 225, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
-  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 223, __pyx_L1_error)
-  __pyx_t_7 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_34_abort, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session__abort, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[15])); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 223, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 225, __pyx_L1_error)
+  __pyx_t_7 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_34_abort, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session__abort, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[15])); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 225, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_7);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_7, __pyx_t_2);
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_abort_2, __pyx_t_7) < (0)) __PYX_ERR(0, 223, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_abort_2, __pyx_t_7) < (0)) __PYX_ERR(0, 225, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
 
-  /* "proxy/session.py":229
+  /* "proxy/session.py":231
  *     # -- a frame that never ends ---------------------------------------------------------------------------------
  * 
  *     def _watch_frame(self) -> None:             # <<<<<<<<<<<<<<
  *         """A request that was begun has to arrive whole within a time, so that nobody can hold memory for ever.
  * 
 */
-  __pyx_t_7 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 229, __pyx_L1_error)
+  __pyx_t_7 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 231, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_7);
-  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 229, __pyx_L1_error)
-  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_36_watch_frame, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session__watch_frame, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[16])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 229, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 231, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_36_watch_frame, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session__watch_frame, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[16])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 231, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_2, __pyx_t_7);
   __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_watch_frame, __pyx_t_2) < (0)) __PYX_ERR(0, 229, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_watch_frame, __pyx_t_2) < (0)) __PYX_ERR(0, 231, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-  /* "proxy/session.py":239
+  /* "proxy/session.py":241
  *                 self._frame_timer = self._loop.call_at(self._frame_deadline, self._frame_time_is_up)
  * 
  *     def _stop_frame_timer(self) -> None:             # <<<<<<<<<<<<<<
  *         if self._frame_timer is not None:
  *             self._frame_timer.cancel()
 */
-  __pyx_t_2 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 239, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 241, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
-  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 239, __pyx_L1_error)
-  __pyx_t_7 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_38_stop_frame_timer, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session__stop_frame_timer, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[17])); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 239, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 241, __pyx_L1_error)
+  __pyx_t_7 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_38_stop_frame_timer, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session__stop_frame_timer, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[17])); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 241, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_7);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_7, __pyx_t_2);
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_stop_frame_timer, __pyx_t_7) < (0)) __PYX_ERR(0, 239, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_stop_frame_timer, __pyx_t_7) < (0)) __PYX_ERR(0, 241, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
 
-  /* "proxy/session.py":244
+  /* "proxy/session.py":246
  *             self._frame_timer = None
  * 
  *     def _frame_time_is_up(self) -> None:             # <<<<<<<<<<<<<<
  *         self._frame_timer = None
  *         if self._frame_deadline == _NO_FRAME:
 */
-  __pyx_t_7 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 244, __pyx_L1_error)
+  __pyx_t_7 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 246, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_7);
-  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 244, __pyx_L1_error)
-  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_40_frame_time_is_up, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session__frame_time_is_up, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[18])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 244, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 246, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_40_frame_time_is_up, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session__frame_time_is_up, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[18])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 246, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_2, __pyx_t_7);
   __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_frame_time_is_up, __pyx_t_2) < (0)) __PYX_ERR(0, 244, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_frame_time_is_up, __pyx_t_2) < (0)) __PYX_ERR(0, 246, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-  /* "proxy/session.py":259
+  /* "proxy/session.py":261
  *     # -- draining ------------------------------------------------------------------------------------------------
  * 
  *     def drain(self) -> None:             # <<<<<<<<<<<<<<
  *         """Take no more requests, let what is in flight be answered, then close."""
  *         self._draining = True
 */
-  __pyx_t_2 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 259, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 261, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
-  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 259, __pyx_L1_error)
-  __pyx_t_7 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_42drain, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session_drain, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[19])); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 259, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 261, __pyx_L1_error)
+  __pyx_t_7 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_42drain, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session_drain, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[19])); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 261, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_7);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_7, __pyx_t_2);
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_drain, __pyx_t_7) < (0)) __PYX_ERR(0, 259, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_drain, __pyx_t_7) < (0)) __PYX_ERR(0, 261, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
 
-  /* "proxy/session.py":265
+  /* "proxy/session.py":267
  *         self._close_if_idle()
  * 
  *     def close_now(self) -> None:             # <<<<<<<<<<<<<<
  *         """The time for draining is over."""
  *         self._abort()
 */
-  __pyx_t_7 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 265, __pyx_L1_error)
+  __pyx_t_7 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 267, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_7);
-  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 265, __pyx_L1_error)
-  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_44close_now, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session_close_now, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[20])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 265, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 267, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_44close_now, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session_close_now, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[20])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 267, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_2, __pyx_t_7);
   __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_close_now, __pyx_t_2) < (0)) __PYX_ERR(0, 265, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_close_now, __pyx_t_2) < (0)) __PYX_ERR(0, 267, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-  /* "proxy/session.py":269
+  /* "proxy/session.py":271
  *         self._abort()
  * 
  *     def _close_if_idle(self) -> None:             # <<<<<<<<<<<<<<
  *         if len(self.queue) == 0 and not self.broker.mid_frame and not self._requests.is_busy:
  *             self.finish()
 */
-  __pyx_t_2 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 269, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 271, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
-  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 269, __pyx_L1_error)
-  __pyx_t_7 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_46_close_if_idle, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session__close_if_idle, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[21])); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 269, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 271, __pyx_L1_error)
+  __pyx_t_7 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_46_close_if_idle, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session__close_if_idle, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[21])); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 271, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_7);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_7, __pyx_t_2);
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_close_if_idle, __pyx_t_7) < (0)) __PYX_ERR(0, 269, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_close_if_idle, __pyx_t_7) < (0)) __PYX_ERR(0, 271, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
 
-  /* "proxy/session.py":273
+  /* "proxy/session.py":275
  *             self.finish()
  * 
  *     def request_settled(self) -> None:             # <<<<<<<<<<<<<<
  *         """A judgement that was waited for is done."""
  *         self._requests.give_back_memory()
 */
-  __pyx_t_7 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 273, __pyx_L1_error)
+  __pyx_t_7 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 275, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_7);
-  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 273, __pyx_L1_error)
-  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_48request_settled, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session_request_settled, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[22])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 273, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_7, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 275, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_7session_7Session_48request_settled, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Session_request_settled, NULL, __pyx_mstate_global->__pyx_n_u_proxy_session, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[22])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 275, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_2, __pyx_t_7);
   __Pyx_DECREF(__pyx_t_7); __pyx_t_7 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_request_settled, __pyx_t_2) < (0)) __PYX_ERR(0, 273, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_7session_Session, __pyx_mstate_global->__pyx_n_u_request_settled, __pyx_t_2) < (0)) __PYX_ERR(0, 275, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
   /* "(tree fragment)":1
@@ -13098,6 +13112,7 @@ static const __Pyx_StringTabEntry __pyx_string_tab[] = {
   {__pyx_k_prepare, sizeof(__pyx_k_prepare), 0, 1, 1}, /* PyObject cname: __pyx_n_u_prepare */
   {__pyx_k_principal, sizeof(__pyx_k_principal), 0, 1, 1}, /* PyObject cname: __pyx_n_u_principal */
   {__pyx_k_principal_of, sizeof(__pyx_k_principal_of), 0, 1, 1}, /* PyObject cname: __pyx_n_u_principal_of */
+  {__pyx_k_protocol, sizeof(__pyx_k_protocol), 0, 1, 1}, /* PyObject cname: __pyx_n_u_protocol */
   {__pyx_k_protocol_errors, sizeof(__pyx_k_protocol_errors), 0, 1, 1}, /* PyObject cname: __pyx_n_u_protocol_errors */
   {__pyx_k_protocol_framing, sizeof(__pyx_k_protocol_framing), 0, 1, 1}, /* PyObject cname: __pyx_n_u_protocol_framing */
   {__pyx_k_protocol_headers, sizeof(__pyx_k_protocol_headers), 0, 1, 1}, /* PyObject cname: __pyx_n_u_protocol_headers */
@@ -13275,87 +13290,87 @@ static int __Pyx_CreateCodeObjects(__pyx_mstatetype *__pyx_mstate) {
     __pyx_mstate_global->__pyx_codeobj_tab[5] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_session_py, __pyx_mstate->__pyx_n_u_learn_who_it_is, __pyx_k_IXT_D_q_WA_l_1_IT_AT_S_zY_jjk, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[5])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 136, 143};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 138, 143};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_connection};
     __pyx_mstate_global->__pyx_codeobj_tab[6] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_session_py, __pyx_mstate->__pyx_n_u_on_bytes_taken, __pyx_k_c_Q_z_M_q_s_4xs_a_q_A_4_D_L_3at, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[6])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 153, 36};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 155, 36};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_frame};
     __pyx_mstate_global->__pyx_codeobj_tab[7] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_session_py, __pyx_mstate->__pyx_n_u_give_back_frames, __pyx_k_1_IT_z_L_a, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[7])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {3, 0, 0, 4, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 159, 66};
+    const __Pyx_PyCode_New_function_description descr = {3, 0, 0, 4, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 161, 66};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_connection, __pyx_mstate->__pyx_n_u_full, __pyx_mstate->__pyx_n_u_other};
     __pyx_mstate_global->__pyx_codeobj_tab[8] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_session_py, __pyx_mstate->__pyx_n_u_on_full, __pyx_k_4IQ_K_T_d_1_at1_1_a, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[8])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {3, 0, 0, 3, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 167, 94};
+    const __Pyx_PyCode_New_function_description descr = {3, 0, 0, 3, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 169, 94};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_connection, __pyx_mstate->__pyx_n_u_error};
     __pyx_mstate_global->__pyx_codeobj_tab[9] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_session_py, __pyx_mstate->__pyx_n_u_on_sender_error, __pyx_k_MQ_c_Q_Kq_Kt6_a_Kq_F_G6_G6, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[9])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 176, 44};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 178, 44};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_connection};
     __pyx_mstate_global->__pyx_codeobj_tab[10] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_session_py, __pyx_mstate->__pyx_n_u_on_eof, __pyx_k_c_Q_q_vQ_vQ, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[10])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {3, 0, 0, 3, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 183, 127};
+    const __Pyx_PyCode_New_function_description descr = {3, 0, 0, 3, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 185, 127};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_connection, __pyx_mstate->__pyx_n_u_error};
     __pyx_mstate_global->__pyx_codeobj_tab[11] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_session_py, __pyx_mstate->__pyx_n_u_on_lost, __pyx_k_55J_c_Q_q_z_A_HD_5Qd_PQQR_vQ_4w, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[11])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 195, 64};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 197, 64};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self};
     __pyx_mstate_global->__pyx_codeobj_tab[12] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_session_py, __pyx_mstate->__pyx_n_u_end, __pyx_k_a_4_G5_D_A_G1_4y_q_q_HF_1, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[12])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 202, 150};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 204, 150};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self};
     __pyx_mstate_global->__pyx_codeobj_tab[13] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_session_py, __pyx_mstate->__pyx_n_u_say_goodbye_to_broker, __pyx_k_4_c_T_s_gQ_4z_Q_Kt6_A_d_4wa_z_1, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[13])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 219, 16};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 221, 16};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_answer};
     __pyx_mstate_global->__pyx_codeobj_tab[14] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_session_py, __pyx_mstate->__pyx_n_u_last_answered, __pyx_k_nA_G6, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[14])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 223, 23};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 225, 23};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self};
     __pyx_mstate_global->__pyx_codeobj_tab[15] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_session_py, __pyx_mstate->__pyx_n_u_abort_2, __pyx_k_G6_G6, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[15])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 229, 78};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 231, 78};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self};
     __pyx_mstate_global->__pyx_codeobj_tab[16] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_session_py, __pyx_mstate->__pyx_n_u_watch_frame, __pyx_k_a_4_1_4vU_Rt87_t_A_D_hat_MTQR, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[16])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 239, 33};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 241, 33};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self};
     __pyx_mstate_global->__pyx_codeobj_tab[17] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_session_py, __pyx_mstate->__pyx_n_u_stop_frame_timer, __pyx_k_1_4_WA_WA, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[17])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 244, 128};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 246, 128};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_error};
     __pyx_mstate_global->__pyx_codeobj_tab[18] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_session_py, __pyx_mstate->__pyx_n_u_frame_time_is_up, __pyx_k_1_A_4_1_4wa_1_Q_D_e1_F_47I_Q_Kq, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[18])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 259, 32};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 261, 32};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self};
     __pyx_mstate_global->__pyx_codeobj_tab[19] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_session_py, __pyx_mstate->__pyx_n_u_drain, __pyx_k_q_M_G5_Q_O1, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[19])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 265, 12};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 267, 12};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self};
     __pyx_mstate_global->__pyx_codeobj_tab[20] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_session_py, __pyx_mstate->__pyx_n_u_close_now, __pyx_k_1_G1, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[20])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 269, 48};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 271, 48};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self};
     __pyx_mstate_global->__pyx_codeobj_tab[21] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_session_py, __pyx_mstate->__pyx_n_u_close_if_idle, __pyx_k_3at83b_D_G_d_d_TU_q, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[21])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 273, 44};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 275, 44};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self};
     __pyx_mstate_global->__pyx_codeobj_tab[22] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_session_py, __pyx_mstate->__pyx_n_u_request_settled, __pyx_k_J_q_4q_q_4q_q, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[22])) goto bad;
   }

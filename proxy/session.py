@@ -124,7 +124,9 @@ class Session:
     async def _connect(self) -> None:
         context = self.context
         try:
-            await connect(self.route.addresses, self.broker, context.upstream_tls, context.connect_timeout_seconds)
+            await connect(
+                self.route.addresses, self.broker.protocol, context.upstream_tls, context.connect_timeout_seconds
+            )
         except UpstreamUnreachable as error:
             self.context.log.upstream_unreachable(self.route.label, str(error))
             self.context.tally.upstream_failures += 1

@@ -9,6 +9,7 @@ import os
 import queue
 import threading
 from datetime import UTC, datetime
+from io import FileIO
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -84,7 +85,7 @@ class ViolationFile:
         self._tally = tally
         self._queue: queue.Queue[dict[str, Any] | None] = queue.Queue(queue_size)
         self._log = structlog.get_logger("sluicegate.violations")
-        self._file = path.open("a", encoding="utf-8")
+        self._file = _opened(path)
         self._thread = threading.Thread(target=self._run, name="violations", daemon=True)
         self._thread.start()
 
@@ -106,9 +107,7 @@ class ViolationFile:
         while (event := self._queue.get()) is not None:
             try:
                 self._reopen_if_moved()
-                self._file.write(json.dumps(event, ensure_ascii=False) + "\n")
-                if self._queue.empty():
-                    self._file.flush()
+                self._file.write(json.dumps(event, ensure_ascii=False).encode() + b"\n")
                 failing = False
             except OSError as error:
                 self._tally.violations_dropped += 1
@@ -122,6 +121,11 @@ class ViolationFile:
         except FileNotFoundError:
             same = False
         if not same:
-            new = self._path.open("a", encoding="utf-8")
+            new = _opened(self._path)
             self._file.close()
             self._file = new
+
+
+def _opened(path: Path) -> FileIO:
+    """Unbuffered, so that each line is one write and the lines of several workers never mix."""
+    return path.open("ab", buffering=0)

@@ -59,6 +59,10 @@ class _Damaged(Exception):
     pass
 
 
+class _CutMember(Exception):
+    pass
+
+
 class Decompressor:
     """Keeps buffers and codec contexts from batch to batch; every thread that judges needs one of its own."""
 
@@ -90,7 +94,7 @@ class Decompressor:
     def _gzip(self, data: memoryview, limit: int) -> None:
         try:
             self._gzip_members(data, limit)
-        except isal_zlib.error as error:  # type: ignore[misc]  # its stub calls it an object
+        except (isal_zlib.error, _CutMember) as error:  # type: ignore[misc]  # its stub calls it an object
             self._plain.begin(limit)
             self._plain.add(gzip_before_damage(data, limit))
             raise _Damaged from error
@@ -103,14 +107,14 @@ class Decompressor:
                 piece = member.decompress(rest, self._plain.step(limit + 1))
                 rest = member.unconsumed_tail
                 if not piece and not member.eof and not rest:
-                    raise isal_zlib.error("the member is cut")
+                    raise _CutMember
                 self._plain.add(piece)
             rest = member.unused_data
             if not rest.startswith(b"\x1f\x8b"):  # what is no further member is ignored, as Java's GZIPInputStream does
                 return
 
     def _snappy(self, data: memoryview, _limit: int) -> None:
-        """Raw, or xerial's chunks as its SnappyInputStream reads them: less than a chunk's size at the end is no error."""
+        """Raw, or xerial's chunks as SnappyInputStream reads them; less than a chunk's size at the end is no error."""
         if len(data) < _XERIAL_HEADER_BYTES or not _is_xerial(data):
             self._snappy_block(data)
             return

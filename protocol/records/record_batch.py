@@ -146,7 +146,8 @@ def _int16(data: memoryview, at: int) -> int:
 
 
 def _int32(data: memoryview, at: int) -> int:
-    value = data[at] << 24 | data[at + 1] << 16 | data[at + 2] << 8 | data[at + 3]
+    value = data[at]  # first into a wide variable: a C int would overflow
+    value = value << 24 | data[at + 1] << 16 | data[at + 2] << 8 | data[at + 3]
     return (value ^ _SIGN_32) - _SIGN_32
 
 

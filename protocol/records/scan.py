@@ -182,8 +182,7 @@ def _ordinary_run(data, position, end, most, framed, needs_keys, earliest_delta,
         ahead = (delta - earliest_delta) & _U64
         if ahead > window or delta == exempt_delta:
             break
-        if ahead > latest:
-            latest = ahead
+        latest = max(latest, ahead)
         position = at
         taken += 1
     return position, taken, latest

@@ -16,10 +16,10 @@ from protocol.records.record_batch import (
     TRANSACTIONAL,
     UP_TO_PRODUCER_ID_BYTES,
     CorruptBatch,
+    RecordBatch,
     attributes_low_byte,
     magic_at,
     next_batch_end,
-    RecordBatch,
 )
 
 _LENGTH = HEADER_BYTES - LOG_OVERHEAD_BYTES

@@ -10,7 +10,7 @@ import pytest
 from config.address import HostPort
 from proxy.admin import AdminServer, Health
 from proxy.listeners import CannotListen
-from proxy.metrics import Tally, registry_of
+from proxy.metrics import Snapshot, Tally, registry_of
 
 
 def loopbacks() -> list[str]:
@@ -25,7 +25,7 @@ def loopbacks() -> list[str]:
 @pytest.fixture(params=loopbacks())
 def admin(request: pytest.FixtureRequest) -> Iterator[tuple[str, AdminServer, Health]]:
     health = Health()
-    server = AdminServer(HostPort(request.param, 0), registry_of(Tally(), lambda: 3), health)
+    server = AdminServer(HostPort(request.param, 0), registry_of(lambda: Snapshot(Tally(), 3)), health)
     yield f"http://{HostPort(request.param, server.port)}", server, health
     server.close()
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from protocol.records.compression import Decompressor
 from tests.oracle import kafka_java
 from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
 from tests.wire.batches import CODECS, GZIP, NONE, Rec, batch, compress, record
-from protocol.records.compression import Decompressor
 from validation.judge import Submission, judge_partition
 from validation.policy import LONG_MAX, JudgementLimits, TimestampType, TopicPolicy
 from validation.verdict import Accepted

@@ -1,0 +1,124 @@
+"""Several workers as one proxy: shared ports, summed metrics, a worker that dies, one drain for all."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.broker.eventually import eventually
+from tests.broker.ports import free_ports
+from tests.broker.proxy_process import COMMAND, ProxyProcess
+from tests.integration.test_produce import bad, good, leader_of
+from tests.integration.topics import DEFAULTS, UNJUDGED, create_topic
+from tests.wire.raw_client import RawClient, topic_data
+
+WORKERS = 3
+CONNECTIONS = 40
+
+
+@pytest.fixture
+def proxy(kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
+    process = ProxyProcess(tmp_path, kafka_bootstrap, {"workers": WORKERS, "defaults": DEFAULTS}).start()
+    yield process
+    process.stop()
+
+
+def workers_of(proxy: ProxyProcess) -> list[int]:
+    """The process ids of its workers."""
+    assert proxy.process is not None
+    task = Path(f"/proc/{proxy.process.pid}/task/{proxy.process.pid}/children")
+    children = [int(pid) for pid in task.read_text().split()]
+    return [pid for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def connections_of(pid: int) -> int:
+    """How many sockets a process holds."""
+    folder = Path(f"/proc/{pid}/fd")
+    return sum(os.readlink(link).startswith("socket:") for link in folder.iterdir() if link.exists())
+
+
+def test_workers_share_the_connections_and_their_counters_are_summed(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    pids = workers_of(proxy)
+    idle = [connections_of(pid) for pid in pids]
+    leader = leader_of(proxy, topic)
+    before = proxy.metric("sluicegate_connections_total")
+
+    clients = [RawClient(leader) for _ in range(CONNECTIONS)]
+    codes = [
+        client.produce(9, [topic_data(topic, (0, batch))])["responses"][0]["partition_responses"][0]["error_code"]  # type: ignore[index]
+        for client in clients
+        for batch in (good(), bad())
+    ]
+    busy = [connections_of(pid) for pid in pids]
+
+    assert codes == [0, 32] * CONNECTIONS
+    assert len(pids) == WORKERS
+    assert all(now > then for now, then in zip(busy, idle, strict=True)), "a worker got no connection"
+    assert proxy.metric("sluicegate_workers") == WORKERS
+    assert proxy.metric("sluicegate_connections_total") - before == CONNECTIONS
+    assert proxy.metric("sluicegate_produce_requests_total") == 2 * CONNECTIONS
+    assert proxy.metric("sluicegate_refused_batches_total") == CONNECTIONS
+    eventually(lambda: len(proxy.violations_of(topic)) == CONNECTIONS, what="an event for each refusal, none torn")
+    for client in clients:
+        client.socket.close()
+
+
+def test_a_worker_that_dies_is_started_again_and_counted(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    leader = leader_of(proxy, topic)
+    with RawClient(leader) as client:
+        client.produce(9, [topic_data(topic, (0, good()))])
+    assert proxy.metric("sluicegate_produce_requests_total") == 1
+    victim, *others = workers_of(proxy)
+
+    os.kill(victim, signal.SIGKILL)
+
+    eventually(lambda: proxy.metric("sluicegate_worker_restarts_total") == 1, what="the restart counted")
+    eventually(lambda: proxy.metric("sluicegate_workers") == WORKERS, what="all workers there again")
+    assert set(others) < set(workers_of(proxy))
+    assert proxy.get("/readyz")[0] == 200
+    assert proxy.metric("sluicegate_produce_requests_total") == 1, "what the dead one had counted stays"
+    assert '"exit_code": -9' in proxy.log()
+    for _ in range(CONNECTIONS):
+        with RawClient(leader) as client:
+            assert isinstance(client.api_versions(), dict)
+
+
+def test_one_signal_drains_all_workers(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    clients = [RawClient(leader_of(proxy, topic)) for _ in range(10)]
+    for client in clients:
+        client.produce(9, [topic_data(topic, (0, good()))])
+    pids = workers_of(proxy)
+
+    proxy.terminate()
+
+    assert proxy.process is not None
+    assert proxy.process.wait(20) == 0
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    assert all(client.socket.recv(1) == b"" for client in clients)
+    assert proxy.log().count('"event": "stopped"') == WORKERS + 1
+    for client in clients:
+        client.socket.close()
+
+
+def test_workers_end_with_a_supervisor_that_is_killed(proxy: ProxyProcess) -> None:
+    pids = workers_of(proxy)
+
+    proxy.kill()
+
+    eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), what="no worker left behind")
+
+
+def test_a_port_that_is_taken_is_said_once_and_nothing_is_left(proxy: ProxyProcess, tmp_path: Path) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text((tmp_path / "sluicegate.yaml").read_text().replace(proxy.admin[7:], f"127.0.0.1:{free_ports(1)}"))
+
+    refused = subprocess.run([COMMAND, "run", "--config", str(other)], capture_output=True, text=True, timeout=30)
+
+    assert refused.returncode == 1
+    assert f"cannot listen on {proxy.bootstrap}: Address already in use" in refused.stderr
