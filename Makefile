@@ -8,7 +8,7 @@ SOURCES := protocol validation config proxy bench tests setup.py
 KAFKA_VERSIONS := 4.3.1 3.9.1
 UV_VERSION := 0.13.8
 
-.PHONY: setup run test check unit conformance clients kafka format clean
+.PHONY: setup run test check unit conformance clients bench bench-scan bench-check kafka format clean
 
 setup: $(STAMP)
 
@@ -53,6 +53,23 @@ clients: setup kafka
 	if command -v npm >/dev/null; then mkdir -p .clients/js && cp tests/clients/js/* .clients/js/ && cd .clients/js && npm ci --no-audit --no-fund; fi
 	SLUICEGATE_WRITE_CLIENTS=1 $(BIN)/python -m pytest tests/clients $(PYTEST_ARGS)
 
+# Against the broker itself, a bare relay and Kroxylicious, in one run of some 20 minutes; writes bench/results.
+bench: setup kafka .bench/kroxylicious/.complete
+	$(BIN)/uv sync --quiet --frozen --inexact --all-extras --group bench --python $(BIN)/python
+	$(BIN)/python -m bench
+
+# The judgement of a batch against Kafka's own validator on the same bytes; writes bench/results/scan.json.
+bench-scan: setup kafka
+	$(BIN)/python -m bench.scan
+
+# Instructions that judging takes, against bench/baseline.json: more than 10 % above it fails. Needs valgrind.
+bench-check: setup
+	$(BIN)/python -m bench.instructions
+
+.bench/kroxylicious/.complete: bench/kroxylicious/pom.xml
+	mvn -q -B -f bench/kroxylicious/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.bench/kroxylicious
+	@touch $@
+
 # The brokers that tests run against, from Maven; nothing is downloaded twice.
 kafka: $(KAFKA_VERSIONS:%=.kafka/%/.complete)
 
@@ -65,5 +82,5 @@ format: setup
 	$(BIN)/ruff format $(SOURCES)
 
 clean:
-	rm -rf $(VENV) .kafka .clients build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	find protocol -name '*.so' -delete -o -name '*.c' -delete
+	rm -rf $(VENV) .kafka .clients .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find protocol validation proxy \( -name '*.so' -o -name '*.c' \) -delete

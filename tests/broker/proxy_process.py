@@ -28,6 +28,8 @@ class ProxyProcess:
     def __init__(self, folder: Path, upstream: str, settings: dict[str, Any] | None = None) -> None:
         self.folder = folder
         self.command = [COMMAND]
+        # A call from a wrong thread, or into a closed loop, is an error.
+        self.environment = {"PYTHONASYNCIODEBUG": "1"}
         first = free_ports(16)
         self.config: dict[str, Any] = {
             "upstream": {"bootstrap": upstream.split(","), "refresh_seconds": 1},
@@ -50,9 +52,11 @@ class ProxyProcess:
         file.write_text(yaml.safe_dump(self.config, sort_keys=False))
         with (self.folder / "proxy.log").open("ab") as log:
             environment = {k: v for k, v in os.environ.items() if not k.startswith("SLUICEGATE__")}
-            environment["PYTHONASYNCIODEBUG"] = "1"  # a call from a wrong thread, or into a closed loop, is an error
             self.process = subprocess.Popen(
-                [*self.command, "run", "--config", str(file)], stderr=log, stdout=log, env=environment
+                [*self.command, "run", "--config", str(file)],
+                stderr=log,
+                stdout=log,
+                env=environment | self.environment,
             )
         self._wait_for("/readyz" if ready else "/livez")
         return self

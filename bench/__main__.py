@@ -1,0 +1,170 @@
+"""`make bench`: everything through everything, in interleaved rounds of one run; writes bench/results.
+
+Run: python -m bench [--short]. Needs the brokers (make kafka) and, but for --short, Kroxylicious (.bench/kroxylicious).
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient
+
+from bench import idle_connections, machine, small_requests, streams, summary
+from bench.figures import RESULTS
+from bench.streams import Run, Stream
+from bench.targets import BOUNDS, Target, broker, kroxylicious, relay, sluicegate
+
+STREAMS = (
+    Stream("1 KiB lz4", 1024, "lz4", 65_536, 300),
+    Stream("100 B none", 100, "none", 16_384, 100),
+    Stream("100 B zstd", 100, "zstd", 16_384, 100),
+)
+_CONNECTIONS = (1, 50, 200)
+_UNCHECKED = {"defaults": {"checks": "none"}}
+_WARM_UP_MB = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much of everything: the whole measurement, or enough to see that it works."""
+
+    rounds: int
+    share: float
+    with_peers: bool
+    connections: tuple[int, int]
+
+
+_WHOLE = Extent(rounds=3, share=1.0, with_peers=True, connections=(1000, 5000))
+_SHORT = Extent(rounds=1, share=0.05, with_peers=False, connections=(50, 250))
+
+
+class Bench:
+    """One run of everything against one broker."""
+
+    def __init__(self, extent: Extent, targets: list[Target], broker_address: str) -> None:
+        self._extent = extent
+        self._targets = targets
+        self._admin = AdminClient({"bootstrap.servers": broker_address})
+        self._broker = broker_address
+        self.runs: list[dict[str, object]] = []
+
+    def streams(self) -> None:
+        """Producers as fast as they can."""
+        for stream in STREAMS:
+            sized = replace(stream, megabytes=max(5, int(stream.megabytes * self._extent.share)))
+            self._rounds(stream.name, lambda t, topic, s=sized: streams.java_producer(t, topic, s))
+        sized = replace(STREAMS[0], megabytes=max(5, int(STREAMS[0].megabytes * self._extent.share)))
+        self._rounds("1 KiB lz4, librdkafka", lambda t, topic: streams.librdkafka_producer(t, topic, sized))
+
+    def requests(self) -> None:
+        """One record a request."""
+        for connections in _CONNECTIONS:
+            count = max(1000, int((10_000 if connections == 1 else 30_000) * self._extent.share))
+            name = f"one record a request, {connections} connection{'s' * (connections > 1)}"
+            self._rounds(name, lambda t, topic, c=connections, n=count: small_requests.closed_loop(t, topic, c, n))
+
+    def fixed_rates(self) -> None:
+        """Open loops, for latency."""
+        seconds = max(1.0, 8 * self._extent.share)
+        self._rounds("20 MB/s", lambda t, topic: streams.at_fixed_rate(t, topic, STREAMS[0], 20, seconds))
+        self._rounds("2,000 requests/s", lambda t, topic: small_requests.at_fixed_rate(t, topic, 20, 2000, seconds))
+
+    def consumers(self) -> None:
+        """One topic of 1 GB, read through everything."""
+        megabytes = max(20, int(1000 * self._extent.share))
+        topic = self._topic({"retention.bytes": "-1"})
+        streams.java_producer(self._targets[0], topic, replace(STREAMS[0], megabytes=megabytes + 20))
+        self._rounds("consumers", lambda t, _topic: streams.consume(t, topic, megabytes))
+
+    def connections(self) -> dict[str, float]:
+        """Bytes for one more idle connection, by target."""
+        few, many = self._extent.connections
+        wanted = ("bare relay", "sluicegate")
+        return {t.name: idle_connections.bytes_for_one(t, few, many) for t in self._targets if t.name in wanted}
+
+    def warm_up(self) -> None:
+        """A JVM is cold for its first 2 GB; ours gets some too."""
+        for target in self._targets[1:]:
+            is_peer = target.name.startswith("kroxylicious")
+            megabytes = int((_WARM_UP_MB if is_peer else 50) * self._extent.share) + 5
+            streams.java_producer(target, self._topic(), replace(STREAMS[0], megabytes=megabytes))
+
+    def _rounds(self, load: str, run: Callable[[Target, str], Run]) -> None:
+        for number in range(self._extent.rounds):
+            shift = number % len(self._targets)  # who goes first changes from round to round
+            for target in self._targets[shift:] + self._targets[:shift]:
+                topic = self._topic()
+                if self._extent.rounds > 1:
+                    machine.wait_until_quiet()
+                before = target.usage().cpu_seconds
+                measured = run(target, topic)
+                usage = target.usage()
+                if not measured.resident_bytes:
+                    measured.cpu_seconds = usage.cpu_seconds - before
+                    measured.resident_bytes = usage.resident_bytes
+                self.runs.append({"load": load, "round": number, "target": target.name, **asdict(measured)})
+                self._drop(topic)
+                print(f"{load}, round {number + 1}: {target.name}: {summary.line_of(measured)}", file=sys.stderr)
+
+    def _topic(self, settings: dict[str, str] | None = None) -> str:
+        return streams.new_topic(self._broker, settings or {})
+
+    def _drop(self, topic: str) -> None:
+        for future in self._admin.delete_topics([topic]).values():
+            future.result(30)
+
+
+def main() -> None:
+    """Measure, write and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--short", action="store_true", help="only see that it works; results go to --out")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    extent = _SHORT if arguments.short else _WHOLE
+    started = time.time()
+    with tempfile.TemporaryDirectory(prefix="sluicegate-bench-") as name, ExitStack() as running:
+        folder = Path(name)
+        address, behind_relay, relay_port = running.enter_context(broker(folder))
+        targets = [Target("direct", address, address, None)]
+        targets.append(running.enter_context(relay(folder, relay_port, behind_relay)))
+        checked = {"defaults": BOUNDS}
+        for label, settings in (
+            ("sluicegate unchecked", _UNCHECKED),
+            ("sluicegate", checked),
+            ("sluicegate, 4 workers", {**checked, "workers": 4}),
+        ):
+            targets.append(running.enter_context(sluicegate(folder, label, address, settings)))
+        if extent.with_peers:
+            for label in ("kroxylicious", "kroxylicious validating"):
+                targets.append(running.enter_context(kroxylicious(folder, label, address)))
+        idle = {target.name: target.usage().resident_bytes for target in targets}
+        bench = Bench(extent, targets, address)
+        bench.warm_up()
+        bench.streams()
+        bench.requests()
+        bench.fixed_rates()
+        bench.consumers()
+        each_connection = bench.connections()
+    raw = {
+        "machine": machine.describe(),
+        "kafka": "4.3.1",
+        "kroxylicious": "0.12.0" if extent.with_peers else None,
+        "rounds": extent.rounds,
+        "seconds": round(time.time() - started),
+        "idle_resident_bytes": idle,
+        "bytes_for_one_connection": each_connection,
+        "runs": bench.runs,
+    }
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / "raw.json").write_text(json.dumps(raw, indent=1) + "\n")
+    print(summary.write_all(arguments.out))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""A measured figure beside its goal: what bench.json and scan.json hold."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+RESULTS = Path(__file__).with_name("results")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """`goal` is the most `value` may be (the least, where `at_least`), None where there is none."""
+
+    figure: str
+    load: str
+    value: float
+    unit: str
+    goal: float | None = None
+    at_least: bool = False
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the goal is reached; None where there is none."""
+        if self.goal is None:
+            return None
+        return self.value >= self.goal if self.at_least else self.value <= self.goal
+
+
+def write_json(file: Path, figures: Iterable[Figure]) -> None:
+    """The list that other programs read: figure, load, value, unit, goal, met."""
+    rows = [asdict(figure) | {"value": round(figure.value, 4), "met": figure.met} for figure in figures]
+    for row in rows:
+        del row["at_least"]
+    file.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def goals_table(figures: Iterable[Figure]) -> str:
+    """Every figure that has a goal, as a Markdown table."""
+    lines = ["| figure | load | value | goal | met |", "| --- | --- | --- | --- | --- |"]
+    for f in figures:
+        if f.goal is not None:
+            bound = "at least" if f.at_least else "at most"
+            met = "yes" if f.met else "**no**"
+            lines.append(f"| {f.figure} | {f.load} | {f.value:.2f} {f.unit} | {bound} {f.goal:g} | {met} |")
+    return "\n".join(lines)

@@ -1,0 +1,65 @@
+"""What the machine says: CPU and memory of processes (Linux's /proc), how busy it is, what it is."""
+
+import os
+import platform
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICK = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """CPU seconds so far and bytes resident now."""
+
+    cpu_seconds: float
+    resident_bytes: int
+
+
+def usage_of(pids: Sequence[int]) -> Usage:
+    """All threads of some processes together."""
+    cpu, resident = 0.0, 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        cpu += (int(fields[11]) + int(fields[12])) / _TICK
+        resident += int(fields[21]) * _PAGE
+    return Usage(cpu, resident)
+
+
+def with_children(pid: int) -> list[int]:
+    """A process and the processes it has started."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *map(int, children)]
+
+
+def busy_seconds() -> float:
+    """CPU seconds that the whole machine has spent, all cores together."""
+    user, nice, system, _idle, _iowait, irq, softirq, _steal = (
+        int(field) / _TICK for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+    )
+    return user + nice + system + irq + softirq
+
+
+def wait_until_quiet(cores: float = 0.3, at_most_seconds: float = 20) -> None:
+    """Return when the machine used fewer than `cores` over a while, or the time is up."""
+    end = time.monotonic() + at_most_seconds
+    while time.monotonic() < end:
+        before, since = busy_seconds(), time.monotonic()
+        time.sleep(0.5)  # what is measured is this very while
+        if (busy_seconds() - before) / (time.monotonic() - since) < cores:
+            return
+
+
+def describe() -> dict[str, object]:
+    """The machine, for the record."""
+    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    return {
+        "cores": os.cpu_count(),
+        "cpu": model[1] if model else "?",
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+    }

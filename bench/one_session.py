@@ -1,0 +1,131 @@
+"""A session without sockets: what one Produce request and its answer cost between two read calls.
+
+Run under callgrind by `bench.instructions`: python -m bench.one_session REQUESTS.
+"""
+
+import asyncio
+import struct
+import sys
+import time
+
+import construct
+
+import proxy.session
+from config.loading import load
+from config.yaml_source import Source
+from protocol.framing import frame_of
+from protocol.headers import build_request_header
+from protocol.messages import produce
+from proxy.connection import Connection
+from proxy.server import Server
+from proxy.session import Route, Session
+from tests.wire.batches import Rec, batch
+
+_VERSION = 13
+_TOPIC_ID = b"sixteen bytes id"
+_CONFIG = {
+    "SLUICEGATE__UPSTREAM__BOOTSTRAP": "['127.0.0.1:9']",
+    "SLUICEGATE__LISTEN__BOOTSTRAP": "127.0.0.1:9",
+    "SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": "86400000",
+}
+
+
+class _Transport(asyncio.Transport):
+    """Takes everything at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken = 0
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.taken += len(data)
+
+    def writelines(self, list_of_data) -> None:  # type: ignore[no-untyped-def]
+        self.taken += sum(map(len, list_of_data))
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def is_closing(self) -> bool:
+        return False
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+
+class OneSession:
+    """Feeds one request and its answer again and again."""
+
+    def __init__(self) -> None:
+        proxy.session.connect = _connected  # type: ignore[assignment]
+        server = Server(load(Source("bench"), _CONFIG).config)
+        context = server._new_context()
+        context.names.learn([(_TOPIC_ID, "bench")])
+        self._session = Session(context, lambda _name: Route("bench", ()))
+        self._to_client, self._to_broker = _Transport(), _Transport()
+        self._session.client.connection_made(self._to_client)
+        self._session.broker.connection_made(self._to_broker)
+        self._request, self._answer = _request(), _answer()
+
+    def run(self, requests: int) -> None:
+        """Raises AssertionError unless every request and every answer went on whole."""
+        before = self._to_broker.taken, self._to_client.taken
+        for _ in range(requests):
+            _arrive(self._session.client, self._request)
+            _arrive(self._session.broker, self._answer)
+        assert self._to_broker.taken - before[0] == requests * len(self._request)
+        assert self._to_client.taken - before[1] == requests * len(self._answer)
+
+
+async def constructs_used(requests: int) -> int:
+    """How often construct parses or builds anything while `requests` Produce requests and their answers pass."""
+    session = OneSession()
+    used = 0
+    kinds = (construct.Construct.parse_stream, construct.Construct.build_stream)
+
+    def counted(original):  # type: ignore[no-untyped-def]
+        def call(*args, **kwargs):  # type: ignore[no-untyped-def]
+            nonlocal used
+            used += 1
+            return original(*args, **kwargs)
+
+        return call
+
+    construct.Construct.parse_stream, construct.Construct.build_stream = map(counted, kinds)
+    try:
+        session.run(requests)
+    finally:
+        construct.Construct.parse_stream, construct.Construct.build_stream = kinds
+    return used
+
+
+async def _connected(*_args: object) -> None:
+    """In place of a connection to a broker."""
+
+
+def _arrive(connection: Connection, data: bytes) -> None:
+    view = connection.get_buffer(-1)
+    view[: len(data)] = data
+    connection.buffer_updated(len(data))
+
+
+def _request() -> bytes:
+    records = batch([Rec(int(time.time() * 1000), b"key", b"v" * 100)])
+    topic = {"topic_id": _TOPIC_ID, "partition_data": [{"index": 0, "records": records}]}
+    body = {"transactional_id": None, "acks": -1, "timeout_ms": 30_000, "topic_data": [topic]}
+    return frame_of(build_request_header(0, _VERSION, 7, "bench", 2), produce.REQUEST.build(body, _VERSION))
+
+
+def _answer() -> bytes:
+    entry = {"index": 0, "error_code": 0, "base_offset": 5, "log_append_time_ms": -1, "log_start_offset": 0}
+    body = {"responses": [{"topic_id": _TOPIC_ID, "partition_responses": [entry]}], "throttle_time_ms": 0}
+    return frame_of(struct.pack(">i", 7), b"\0", produce.RESPONSE.build(body, _VERSION))
+
+
+async def _main(requests: int) -> None:
+    OneSession().run(requests)
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(int(sys.argv[1])))

@@ -1,0 +1,103 @@
+"""`make bench-scan`: the judgement of a batch against Kafka's own LogValidator, on the same bytes in the same run.
+
+Run: python -m bench.scan [--seconds S] [--out FOLDER]. Both are the best of many, warm, with their buffers reused.
+"""
+
+import argparse
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.figures import RESULTS, Figure, goals_table, write_json
+from bench.targets import KAFKA_CLASS_PATH
+from protocol.records.codec import Codec
+from protocol.records.compression import Decompressor
+from protocol.records.record_batch import HEADER_BYTES, RecordBatch
+from validation.judge import Submission, judge_partition
+from validation.policy import JudgementLimits, TopicPolicy
+from validation.verdict import Accepted
+
+_SOURCE = Path(__file__).with_name("LogValidatorBench.java")
+_UNCOMPRESSED_GOAL, _COMPRESSED_GOAL = 0.5, 0.7
+_ORDER = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+def best_ns(run: Callable[[], object], seconds: float) -> float:
+    """The shortest of many calls (ns)."""
+    best, end = float("inf"), time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        started = time.perf_counter_ns()
+        run()
+        best = min(best, time.perf_counter_ns() - started)
+    return best
+
+
+def figures_of(batch: Path, validator_ns: float, seconds: float) -> list[Figure]:
+    """The judgement of one batch, and what of it is the codec's own library."""
+    codec_name, count, size = batch.stem.split("-")
+    load, records = f"{codec_name}, {size} B records", int(count)
+    data = memoryview(batch.read_bytes())
+    header = RecordBatch(data, 0, len(data))
+    decompressor, limits = Decompressor(), JudgementLimits()
+    submission = Submission("bench", 0, data, 13)
+    policy = TopicPolicy(before_max_ms=86_400_000, after_max_ms=3_600_000)
+
+    def judge() -> object:
+        return judge_partition(submission, policy, limits, header.base_timestamp, decompressor)
+
+    verdict = judge()
+    if not isinstance(verdict, Accepted) or verdict.records != records:
+        raise RuntimeError(f"{batch.name} was not accepted: {verdict}")
+    ours = best_ns(judge, seconds)
+    goal = _UNCOMPRESSED_GOAL if header.codec_id == Codec.NONE else _COMPRESSED_GOAL
+    made = [
+        Figure("judgement : LogValidator, time per record", load, ours / validator_ns, "", goal),
+        Figure("judgement", load, ours / records, "ns per record"),
+        Figure("LogValidator", load, validator_ns / records, "ns per record"),
+    ]
+    if header.codec_id != Codec.NONE:
+        codec, payload = Codec(header.codec_id), data[HEADER_BYTES:]
+        limit = limits.decompressed_limit(len(payload))
+        alone = best_ns(lambda: decompressor.decompress(codec, payload, limit), seconds)
+        made += [
+            Figure("decompression alone", load, alone / records, "ns per record"),
+            Figure("decompression alone : LogValidator", load, alone / validator_ns, ""),
+        ]
+    return made
+
+
+def main() -> None:
+    """Measure, write scan.json and scan.md, print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=2.5, help="for each batch and side")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="sluicegate-scan-") as folder:
+        command = ["java", "-cp", KAFKA_CLASS_PATH, str(_SOURCE), folder, str(arguments.seconds)]
+        told = subprocess.run(command, capture_output=True, text=True, check=False)
+        if told.returncode != 0:
+            raise SystemExit(f"Kafka's validator could not be timed:\n{told.stderr[-2000:]}")
+        times = dict(line.split() for line in told.stdout.splitlines() if ".batch " in line)
+        names = sorted(times, key=lambda name: (_ORDER.index(name.split("-")[0]), name))
+        figures = [f for n in names for f in figures_of(Path(folder, n), float(times[n]), arguments.seconds)]
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    write_json(arguments.out / "scan.json", figures)
+    table = f"{goals_table(figures)}\n\n{_parts_table(figures)}\n"
+    (arguments.out / "scan.md").write_text(table)
+    print(table)
+
+
+def _parts_table(figures: list[Figure]) -> str:
+    """Time per record, by batch."""
+    columns = ("judgement", "decompression alone", "LogValidator")
+    lines = ["| batch | " + " | ".join(f"{c}, ns per record" for c in columns) + " |", "| --- | --- | --- | --- |"]
+    for load in dict.fromkeys(figure.load for figure in figures):
+        found = {figure.figure: figure.value for figure in figures if figure.load == load}
+        lines.append(f"| {load} | " + " | ".join(f"{found[c]:.1f}" if c in found else "-" for c in columns) + " |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""Loads of requests with one record each: raw sockets, so that the client costs little and every request is alike."""
+
+import selectors
+import socket
+import struct
+import time
+from collections import deque
+
+from bench.streams import Run, percentiles
+from bench.targets import Target
+from protocol.headers import build_request_header
+from protocol.messages import produce
+from tests.wire.batches import Rec, batch
+
+_VERSION = 9  # names topics by name, so one request serves all targets
+_VALUE_BYTES = 100
+
+
+def closed_loop(target: Target, topic: str, connections: int, requests: int) -> Run:
+    """Each connection sends its next request when it has the answer to the last (acks=all)."""
+    sockets = connect(target, connections)
+    request = _request(topic)
+    _exchange(sockets, request, max(200, requests // 10))
+    cpu, started = target.usage().cpu_seconds, time.perf_counter()
+    _exchange(sockets, request, requests)
+    seconds = time.perf_counter() - started
+    usage = target.usage()
+    for each in sockets:
+        each.close()
+    return Run(requests * _VALUE_BYTES / 2**20, seconds, requests, usage.cpu_seconds - cpu, usage.resident_bytes)
+
+
+def at_fixed_rate(target: Target, topic: str, connections: int, per_second: int, seconds: float) -> Run:
+    """Open loop: requests leave on schedule, over connections in turn; latency is from schedule to answer (ms)."""
+    sockets = connect(target, connections)
+    request = _request(topic)
+    _exchange(sockets, request, 500)
+    selector = selectors.DefaultSelector()
+    waiting: dict[socket.socket, deque[float]] = {each: deque() for each in sockets}
+    unread = dict.fromkeys(sockets, b"")
+    for each in sockets:
+        each.setblocking(False)
+        selector.register(each, selectors.EVENT_READ)
+    latencies: list[float] = []
+    total, sent = int(per_second * seconds), 0
+    started = time.perf_counter()
+    while len(latencies) < total:
+        now = time.perf_counter()
+        while sent < total and (due := started + sent / per_second) <= now:
+            each = sockets[sent % connections]
+            waiting[each].append(due)
+            each.sendall(request)
+            sent += 1
+        pause = max(0.0, started + sent / per_second - time.perf_counter()) if sent < total else 1.0
+        for key, _ in selector.select(pause):
+            each = key.fileobj
+            assert isinstance(each, socket.socket)
+            answers, unread[each] = _answers_in(unread[each] + each.recv(65536))
+            now = time.perf_counter()
+            latencies += [(now - waiting[each].popleft()) * 1000 for _ in range(answers)]
+    elapsed = time.perf_counter() - started
+    selector.close()
+    for each in sockets:
+        each.close()
+    return Run(total * _VALUE_BYTES / 2**20, elapsed, total, latencies=percentiles(latencies[total // 5 :]))
+
+
+def connect(target: Target, count: int) -> list[socket.socket]:
+    host, _, port = target.leader.rpartition(":")
+    sockets = []
+    for _ in range(count):
+        made = socket.create_connection((host, int(port)), 10)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sockets.append(made)
+    return sockets
+
+
+def _exchange(sockets: list[socket.socket], request: bytes, count: int) -> None:
+    selector = selectors.DefaultSelector()
+    unread = dict.fromkeys(sockets, b"")
+    sent = done = 0
+    for each in sockets:
+        selector.register(each, selectors.EVENT_READ)
+        if sent < count:
+            each.sendall(request)
+            sent += 1
+    while done < count:
+        for key, _ in selector.select(10):
+            each = key.fileobj
+            assert isinstance(each, socket.socket)
+            answers, unread[each] = _answers_in(unread[each] + each.recv(65536))
+            for _ in range(answers):
+                done += 1
+                if sent < count:
+                    each.sendall(request)
+                    sent += 1
+    selector.close()
+
+
+def _answers_in(data: bytes) -> tuple[int, bytes]:
+    """How many whole answers there are, none of them an error, and what is left behind them."""
+    count = 0
+    while len(data) >= 4 and len(data) >= 4 + (size := struct.unpack_from(">i", data)[0]):
+        answer, data = data[4 : 4 + size], data[4 + size :]
+        value = _error_code(answer)
+        if value != 0:
+            raise RuntimeError(f"a good record was answered with {value}")
+        count += 1
+    return count, data
+
+
+def _error_code(answer: bytes) -> int:
+    """Of the one partition in an answer to `_request`: behind the header, one topic's name, one index."""
+    name_at = 6
+    code: int = struct.unpack_from(">h", answer, name_at + answer[name_at] + 5)[0]
+    return code
+
+
+def _request(topic: str) -> bytes:
+    records = batch([Rec(int(time.time() * 1000), b"key", b"v" * _VALUE_BYTES)])
+    body = {
+        "transactional_id": None,
+        "acks": -1,
+        "timeout_ms": 30_000,
+        "topic_data": [{"name": topic, "partition_data": [{"index": 0, "records": records}]}],
+    }
+    frame = build_request_header(0, _VERSION, 7, "bench", 2) + produce.REQUEST.build(body, _VERSION)
+    return struct.pack(">i", len(frame)) + frame

@@ -1,0 +1,211 @@
+"""From raw runs to figures, a table and plots. Run again over what is there: python -m bench.summary."""
+
+import asyncio
+import json
+import statistics
+from pathlib import Path
+from typing import Any
+
+from bench.figures import RESULTS, Figure, goals_table, write_json
+from bench.one_session import constructs_used
+from bench.streams import Run
+
+_OURS = "sluicegate"
+_RELAY = "bare relay"
+_PEER = "kroxylicious"
+_LZ4, _PLAIN, _ZSTD = "1 KiB lz4", "100 B none", "100 B zstd"
+_STREAMS = (_LZ4, _PLAIN, _ZSTD, "1 KiB lz4, librdkafka")
+_REQUESTS = ("one record a request, 1 connection", "one record a request, 50 connections")
+
+
+def line_of(run: Run) -> str:
+    """One run for people who watch."""
+    parts = [f"{run.megabytes / run.seconds:.1f} MB/s"]
+    if run.requests:
+        parts = [
+            f"{run.requests / run.seconds:.0f} requests/s",
+            f"{run.cpu_seconds / run.requests * 1e6:.1f} us CPU each",
+        ]
+    else:
+        parts.append(f"{run.cpu_seconds / run.megabytes * 1000:.2f} ms CPU per MB")
+    parts += [f"{name} {value:.2f} ms" for name, value in run.latencies.items()]
+    return ", ".join(parts)
+
+
+class _Runs:
+    """The runs of one measurement, asked by load and target; medians over rounds, ratios within each round."""
+
+    def __init__(self, raw: dict[str, Any]) -> None:
+        self.raw = raw
+        self._runs: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        for run in raw["runs"]:
+            self._runs.setdefault((run["load"], run["target"]), []).append(run)
+
+    @property
+    def loads(self) -> list[str]:
+        return list(dict.fromkeys(load for load, _ in self._runs))
+
+    @property
+    def targets(self) -> list[str]:
+        return list(dict.fromkeys(target for _, target in self._runs))
+
+    def has(self, load: str, target: str) -> bool:
+        return (load, target) in self._runs
+
+    def values(self, load: str, target: str, what: str) -> list[float]:
+        return [_value(run, what) for run in sorted(self._runs[load, target], key=lambda run: run["round"])]
+
+    def median(self, load: str, target: str, what: str) -> float:
+        return statistics.median(self.values(load, target, what))
+
+    def ratio(self, load: str, what: str, target: str, to: str) -> float:
+        pairs = zip(self.values(load, target, what), self.values(load, to, what), strict=True)
+        return statistics.median(a / b if b else float("nan") for a, b in pairs)
+
+    def added(self, load: str, what: str, target: str, to: str) -> float:
+        return statistics.median(
+            a - b for a, b in zip(self.values(load, target, what), self.values(load, to, what), strict=True)
+        )
+
+
+def _value(run: dict[str, Any], what: str) -> float:
+    match what:
+        case "MB/s":
+            value = run["megabytes"] / run["seconds"]
+        case "requests/s":
+            value = run["requests"] / run["seconds"]
+        case "ms CPU per MB":
+            value = run["cpu_seconds"] * 1000 / run["megabytes"]
+        case "us CPU per request":
+            value = run["cpu_seconds"] * 1e6 / run["requests"]
+        case "resident MB":
+            value = run["resident_bytes"] / 2**20
+        case _:
+            value = run["latencies"][what]
+    return float(value)
+
+
+def figures_of(raw: dict[str, Any]) -> list[Figure]:
+    """Every figure that has a goal, then every median."""
+    runs = _Runs(raw)
+    constructs = asyncio.run(constructs_used(1000))
+    made = [*_goals(runs), Figure("construct calls, 1,000 Produce requests and answers", "v13", constructs, "", 0)]
+    for load in runs.loads:
+        for target in runs.targets:
+            if runs.has(load, target):
+                made += [
+                    Figure(f"{what} through {target}", load, runs.median(load, target, what), _unit(what))
+                    for what in _shown(load)
+                    if target != "direct" or ("CPU" not in what and "resident" not in what)
+                ]
+    made += [
+        Figure(f"resident idle, {target}", "idle", size / 2**20, "MB")
+        for target, size in raw["idle_resident_bytes"].items()
+        if size
+    ]
+    return made
+
+
+def _goals(runs: _Runs) -> list[Figure]:
+    made = []
+    cpu = "ms CPU per MB"
+    for load, of_peer, of_relay in ((_LZ4, 0.9, 1.35), (_PLAIN, 0.7, 1.5), (_ZSTD, None, None)):
+        if runs.has(load, _PEER):
+            made.append(
+                Figure(
+                    "CPU per MB, all checks : Kroxylicious unchecked",
+                    load,
+                    runs.ratio(load, cpu, _OURS, _PEER),
+                    "",
+                    of_peer,
+                )
+            )
+        made.append(
+            Figure("CPU per MB, all checks : bare relay", load, runs.ratio(load, cpu, _OURS, _RELAY), "", of_relay)
+        )
+        unchecked = runs.ratio(load, cpu, _OURS, "sluicegate unchecked")
+        made.append(Figure("CPU per MB, all checks : sluicegate with no topic checked", load, unchecked, "", of_relay))
+    made += [
+        Figure(
+            "CPU per one-record request : bare relay",
+            load,
+            runs.ratio(load, "us CPU per request", _OURS, _RELAY),
+            "",
+            2.0,
+        )
+        for load in _REQUESTS
+    ]
+    made += [
+        Figure(
+            "throughput, all checks : direct", load, runs.ratio(load, "MB/s", _OURS, "direct"), "", 0.95, at_least=True
+        )
+        for load in _STREAMS
+    ]
+    made += [
+        Figure("added p99 : direct", load, runs.added(load, "p99", _OURS, "direct"), "ms", 1.0)
+        for load in ("20 MB/s", "2,000 requests/s")
+    ]
+    if runs.has(_LZ4, _PEER):
+        resident = runs.ratio(_LZ4, "resident MB", _OURS, _PEER)
+        made.append(Figure("resident under load : Kroxylicious", _LZ4, resident, "", 0.2))
+    made.append(
+        Figure("CPU per MB, consumers : bare relay", "consumers", runs.ratio("consumers", cpu, _OURS, _RELAY), "", 1.2)
+    )
+    one = runs.raw["bytes_for_one_connection"][_OURS] / 1024
+    made.append(Figure("memory for one more idle connection", "idle connections", one, "KiB", 24))
+    return made
+
+
+def _shown(load: str) -> tuple[str, ...]:
+    if load.startswith("one record"):
+        return ("requests/s", "us CPU per request", "resident MB")
+    if load in ("20 MB/s", "2,000 requests/s"):
+        return ("p50", "p99", "p99.9", "ms CPU per MB")
+    return ("MB/s", "ms CPU per MB", "resident MB")
+
+
+def _unit(what: str) -> str:
+    return {"p50": "ms", "p99": "ms", "p99.9": "ms", "resident MB": "MB"}.get(what, what)
+
+
+def medians_table(raw: dict[str, Any]) -> str:
+    """Every load through every target."""
+    runs = _Runs(raw)
+    lines = []
+    for load in runs.loads:
+        shown = _shown(load)
+        lines += ["", f"**{load}**", "", f"| target | {' | '.join(shown)} |", "| --- |" + " --- |" * len(shown)]
+        for target in runs.targets:
+            if runs.has(load, target):
+                cells = [_cell(runs, load, target, what) for what in shown]
+                lines.append(f"| {target} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _cell(runs: _Runs, load: str, target: str, what: str) -> str:
+    if target == "direct" and ("CPU" in what or "resident" in what):
+        return "-"
+    values = runs.values(load, target, what)
+    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+
+
+def write_all(folder: Path) -> str:
+    """bench.json, table.md and the plots, from raw.json; returns the table."""
+    from bench.plots import draw  # noqa: PLC0415  # matplotlib is slow to import
+
+    raw = json.loads((folder / "raw.json").read_text())
+    figures = figures_of(raw)
+    write_json(folder / "bench.json", figures)
+    of = raw["machine"]
+    what = f"{of['cores']} cores ({of['cpu']}), Kafka {raw['kafka']}, Python {of['python']}"
+    text = (
+        f"Medians of {raw['rounds']} interleaved rounds (lowest to highest), {what}; one run of {raw['seconds']} s.\n\n"
+        f"{goals_table(figures)}\n{medians_table(raw)}\n"
+    )
+    (folder / "table.md").write_text(text)
+    draw(folder, raw)
+    return text
+
+
+if __name__ == "__main__":
+    print(write_all(RESULTS))
