@@ -1609,8 +1609,8 @@ static struct __pyx_vtabstruct_8protocol_7framing_FrameReader *__pyx_vtabptr_8pr
  * 
  * 
  * class Connection:             # <<<<<<<<<<<<<<
- *     """See the module. It is what asyncio calls a BufferedProtocol, without being a subclass, so that it can be compiled.
- * 
+ *     """See the module. What asyncio calls a BufferedProtocol, but no subclass, so that it can be compiled: uvloop goes
+ *     by the methods.
 */
 
 struct __pyx_vtabstruct_5proxy_10connection_Connection {
@@ -3810,7 +3810,7 @@ static PyObject *__pyx_pf_5proxy_10connection_15ConnectionOwner_10on_full(CYTHON
   return __pyx_r;
 }
 
-/* "proxy/connection.py":64
+/* "proxy/connection.py":63
  *     """
  * 
  *     def __init__(self, owner: ConnectionOwner, reader: FrameReader, shared_buffer: memoryview) -> None:             # <<<<<<<<<<<<<<
@@ -3846,38 +3846,38 @@ static int __pyx_pw_5proxy_10connection_10Connection_1__init__(PyObject *__pyx_v
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_owner,&__pyx_mstate_global->__pyx_n_u_reader,&__pyx_mstate_global->__pyx_n_u_shared_buffer,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_VARARGS(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 64, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 63, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  3:
         values[2] = __Pyx_ArgRef_VARARGS(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 64, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 63, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  2:
         values[1] = __Pyx_ArgRef_VARARGS(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 64, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 63, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_VARARGS(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 64, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 63, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "__init__", 0) < (0)) __PYX_ERR(0, 64, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "__init__", 0) < (0)) __PYX_ERR(0, 63, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 3; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("__init__", 1, 3, 3, i); __PYX_ERR(0, 64, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("__init__", 1, 3, 3, i); __PYX_ERR(0, 63, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 3)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_VARARGS(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 64, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 63, __pyx_L3_error)
       values[1] = __Pyx_ArgRef_VARARGS(__pyx_args, 1);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 64, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 63, __pyx_L3_error)
       values[2] = __Pyx_ArgRef_VARARGS(__pyx_args, 2);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 64, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 63, __pyx_L3_error)
     }
     __pyx_v_owner = values[0];
     __pyx_v_reader = values[1];
@@ -3885,7 +3885,7 @@ static int __pyx_pw_5proxy_10connection_10Connection_1__init__(PyObject *__pyx_v
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("__init__", 1, 3, 3, __pyx_nargs); __PYX_ERR(0, 64, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("__init__", 1, 3, 3, __pyx_nargs); __PYX_ERR(0, 63, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -3915,7 +3915,7 @@ static int __pyx_pf_5proxy_10connection_10Connection___init__(struct __pyx_obj_5
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("__init__", 0);
 
-  /* "proxy/connection.py":66
+  /* "proxy/connection.py":65
  *     def __init__(self, owner: ConnectionOwner, reader: FrameReader, shared_buffer: memoryview) -> None:
  *         """`shared_buffer` is what is read into while no frame is being gathered."""
  *         self._owner = owner             # <<<<<<<<<<<<<<
@@ -3928,7 +3928,7 @@ static int __pyx_pf_5proxy_10connection_10Connection___init__(struct __pyx_obj_5
   __Pyx_DECREF(__pyx_v_self->_owner);
   __pyx_v_self->_owner = __pyx_v_owner;
 
-  /* "proxy/connection.py":67
+  /* "proxy/connection.py":66
  *         """`shared_buffer` is what is read into while no frame is being gathered."""
  *         self._owner = owner
  *         self._reader = reader             # <<<<<<<<<<<<<<
@@ -3937,14 +3937,14 @@ static int __pyx_pf_5proxy_10connection_10Connection___init__(struct __pyx_obj_5
 */
   __pyx_t_1 = __pyx_v_reader;
   __Pyx_INCREF(__pyx_t_1);
-  if (!(likely(((__pyx_t_1) == Py_None) || likely(__Pyx_TypeTest(__pyx_t_1, __pyx_mstate_global->__pyx_ptype_8protocol_7framing_FrameReader))))) __PYX_ERR(0, 67, __pyx_L1_error)
+  if (!(likely(((__pyx_t_1) == Py_None) || likely(__Pyx_TypeTest(__pyx_t_1, __pyx_mstate_global->__pyx_ptype_8protocol_7framing_FrameReader))))) __PYX_ERR(0, 66, __pyx_L1_error)
   __Pyx_GIVEREF(__pyx_t_1);
   __Pyx_GOTREF((PyObject *)__pyx_v_self->_reader);
   __Pyx_DECREF((PyObject *)__pyx_v_self->_reader);
   __pyx_v_self->_reader = ((struct __pyx_obj_8protocol_7framing_FrameReader *)__pyx_t_1);
   __pyx_t_1 = 0;
 
-  /* "proxy/connection.py":68
+  /* "proxy/connection.py":67
  *         self._owner = owner
  *         self._reader = reader
  *         self._shared = shared_buffer             # <<<<<<<<<<<<<<
@@ -3957,7 +3957,7 @@ static int __pyx_pf_5proxy_10connection_10Connection___init__(struct __pyx_obj_5
   __Pyx_DECREF(__pyx_v_self->_shared);
   __pyx_v_self->_shared = __pyx_v_shared_buffer;
 
-  /* "proxy/connection.py":69
+  /* "proxy/connection.py":68
  *         self._reader = reader
  *         self._shared = shared_buffer
  *         self._transport: asyncio.Transport | None = None             # <<<<<<<<<<<<<<
@@ -3970,7 +3970,7 @@ static int __pyx_pf_5proxy_10connection_10Connection___init__(struct __pyx_obj_5
   __Pyx_DECREF(__pyx_v_self->_transport);
   __pyx_v_self->_transport = Py_None;
 
-  /* "proxy/connection.py":70
+  /* "proxy/connection.py":69
  *         self._shared = shared_buffer
  *         self._transport: asyncio.Transport | None = None
  *         self._holds: set[Hold] | None = None             # <<<<<<<<<<<<<<
@@ -3983,7 +3983,7 @@ static int __pyx_pf_5proxy_10connection_10Connection___init__(struct __pyx_obj_5
   __Pyx_DECREF(__pyx_v_self->_holds);
   __pyx_v_self->_holds = ((PyObject*)Py_None);
 
-  /* "proxy/connection.py":71
+  /* "proxy/connection.py":70
  *         self._transport: asyncio.Transport | None = None
  *         self._holds: set[Hold] | None = None
  *         self._backlog = b""             # <<<<<<<<<<<<<<
@@ -3996,7 +3996,7 @@ static int __pyx_pf_5proxy_10connection_10Connection___init__(struct __pyx_obj_5
   __Pyx_DECREF(__pyx_v_self->_backlog);
   __pyx_v_self->_backlog = __pyx_mstate_global->__pyx_kp_b_;
 
-  /* "proxy/connection.py":72
+  /* "proxy/connection.py":71
  *         self._holds: set[Hold] | None = None
  *         self._backlog = b""
  *         self._eof = False             # <<<<<<<<<<<<<<
@@ -4005,7 +4005,7 @@ static int __pyx_pf_5proxy_10connection_10Connection___init__(struct __pyx_obj_5
 */
   __pyx_v_self->_eof = 0;
 
-  /* "proxy/connection.py":73
+  /* "proxy/connection.py":72
  *         self._backlog = b""
  *         self._eof = False
  *         self._eof_told = False             # <<<<<<<<<<<<<<
@@ -4014,7 +4014,7 @@ static int __pyx_pf_5proxy_10connection_10Connection___init__(struct __pyx_obj_5
 */
   __pyx_v_self->_eof_told = 0;
 
-  /* "proxy/connection.py":74
+  /* "proxy/connection.py":73
  *         self._eof = False
  *         self._eof_told = False
  *         self._into_frame = False             # <<<<<<<<<<<<<<
@@ -4023,7 +4023,7 @@ static int __pyx_pf_5proxy_10connection_10Connection___init__(struct __pyx_obj_5
 */
   __pyx_v_self->_into_frame = 0;
 
-  /* "proxy/connection.py":75
+  /* "proxy/connection.py":74
  *         self._eof_told = False
  *         self._into_frame = False
  *         self._taking = False             # <<<<<<<<<<<<<<
@@ -4032,7 +4032,7 @@ static int __pyx_pf_5proxy_10connection_10Connection___init__(struct __pyx_obj_5
 */
   __pyx_v_self->_taking = 0;
 
-  /* "proxy/connection.py":76
+  /* "proxy/connection.py":75
  *         self._into_frame = False
  *         self._taking = False
  *         self._paused = False             # <<<<<<<<<<<<<<
@@ -4041,7 +4041,7 @@ static int __pyx_pf_5proxy_10connection_10Connection___init__(struct __pyx_obj_5
 */
   __pyx_v_self->_paused = 0;
 
-  /* "proxy/connection.py":77
+  /* "proxy/connection.py":76
  *         self._taking = False
  *         self._paused = False
  *         self.closed = False             # <<<<<<<<<<<<<<
@@ -4050,7 +4050,7 @@ static int __pyx_pf_5proxy_10connection_10Connection___init__(struct __pyx_obj_5
 */
   __pyx_v_self->closed = 0;
 
-  /* "proxy/connection.py":78
+  /* "proxy/connection.py":77
  *         self._paused = False
  *         self.closed = False
  *         self.is_full = False             # <<<<<<<<<<<<<<
@@ -4059,7 +4059,7 @@ static int __pyx_pf_5proxy_10connection_10Connection___init__(struct __pyx_obj_5
 */
   __pyx_v_self->is_full = 0;
 
-  /* "proxy/connection.py":79
+  /* "proxy/connection.py":78
  *         self.closed = False
  *         self.is_full = False
  *         self.peer = "?"             # <<<<<<<<<<<<<<
@@ -4072,7 +4072,7 @@ static int __pyx_pf_5proxy_10connection_10Connection___init__(struct __pyx_obj_5
   __Pyx_DECREF(__pyx_v_self->peer);
   __pyx_v_self->peer = __pyx_mstate_global->__pyx_kp_u__2;
 
-  /* "proxy/connection.py":80
+  /* "proxy/connection.py":79
  *         self.is_full = False
  *         self.peer = "?"
  *         self.tls: ssl.SSLObject | None = None             # <<<<<<<<<<<<<<
@@ -4085,7 +4085,7 @@ static int __pyx_pf_5proxy_10connection_10Connection___init__(struct __pyx_obj_5
   __Pyx_DECREF(__pyx_v_self->tls);
   __pyx_v_self->tls = Py_None;
 
-  /* "proxy/connection.py":64
+  /* "proxy/connection.py":63
  *     """
  * 
  *     def __init__(self, owner: ConnectionOwner, reader: FrameReader, shared_buffer: memoryview) -> None:             # <<<<<<<<<<<<<<
@@ -4105,7 +4105,7 @@ static int __pyx_pf_5proxy_10connection_10Connection___init__(struct __pyx_obj_5
   return __pyx_r;
 }
 
-/* "proxy/connection.py":82
+/* "proxy/connection.py":81
  *         self.tls: ssl.SSLObject | None = None
  * 
  *     @property             # <<<<<<<<<<<<<<
@@ -4142,7 +4142,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_8protocol___get__(str
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("__get__", 0);
 
-  /* "proxy/connection.py":85
+  /* "proxy/connection.py":84
  *     def protocol(self) -> asyncio.BaseProtocol:
  *         """What an event loop takes it for."""
  *         return cast(asyncio.BaseProtocol, self)             # <<<<<<<<<<<<<<
@@ -4151,11 +4151,11 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_8protocol___get__(str
 */
   __Pyx_XDECREF(__pyx_r);
   __pyx_t_2 = NULL;
-  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_cast); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 85, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_cast); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 84, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  __Pyx_GetModuleGlobalName(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_asyncio); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 85, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_asyncio); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 84, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
-  __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_BaseProtocol); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 85, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_BaseProtocol); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 84, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
   __pyx_t_6 = 1;
@@ -4176,14 +4176,14 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_8protocol___get__(str
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 85, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 84, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __pyx_r = __pyx_t_1;
   __pyx_t_1 = 0;
   goto __pyx_L0;
 
-  /* "proxy/connection.py":82
+  /* "proxy/connection.py":81
  *         self.tls: ssl.SSLObject | None = None
  * 
  *     @property             # <<<<<<<<<<<<<<
@@ -4206,7 +4206,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_8protocol___get__(str
   return __pyx_r;
 }
 
-/* "proxy/connection.py":87
+/* "proxy/connection.py":86
  *         return cast(asyncio.BaseProtocol, self)
  * 
  *     @property             # <<<<<<<<<<<<<<
@@ -4238,7 +4238,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_9mid_frame___get__(st
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("__get__", 0);
 
-  /* "proxy/connection.py":90
+  /* "proxy/connection.py":89
  *     def mid_frame(self) -> bool:
  *         """Whether a frame has begun to arrive and not ended."""
  *         return self._reader.mid_frame             # <<<<<<<<<<<<<<
@@ -4246,13 +4246,13 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_9mid_frame___get__(st
  *     @property
 */
   __Pyx_XDECREF(__pyx_r);
-  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self->_reader), __pyx_mstate_global->__pyx_n_u_mid_frame); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 90, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self->_reader), __pyx_mstate_global->__pyx_n_u_mid_frame); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 89, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
   __pyx_r = __pyx_t_1;
   __pyx_t_1 = 0;
   goto __pyx_L0;
 
-  /* "proxy/connection.py":87
+  /* "proxy/connection.py":86
  *         return cast(asyncio.BaseProtocol, self)
  * 
  *     @property             # <<<<<<<<<<<<<<
@@ -4271,7 +4271,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_9mid_frame___get__(st
   return __pyx_r;
 }
 
-/* "proxy/connection.py":92
+/* "proxy/connection.py":91
  *         return self._reader.mid_frame
  * 
  *     @property             # <<<<<<<<<<<<<<
@@ -4303,7 +4303,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_8mid_pass___get__(str
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("__get__", 0);
 
-  /* "proxy/connection.py":95
+  /* "proxy/connection.py":94
  *     def mid_pass(self) -> bool:
  *         """Whether a frame was passed on in part and not ended."""
  *         return self._reader.mid_pass             # <<<<<<<<<<<<<<
@@ -4311,13 +4311,13 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_8mid_pass___get__(str
  *     @property
 */
   __Pyx_XDECREF(__pyx_r);
-  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self->_reader), __pyx_mstate_global->__pyx_n_u_mid_pass); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 95, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self->_reader), __pyx_mstate_global->__pyx_n_u_mid_pass); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 94, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
   __pyx_r = __pyx_t_1;
   __pyx_t_1 = 0;
   goto __pyx_L0;
 
-  /* "proxy/connection.py":92
+  /* "proxy/connection.py":91
  *         return self._reader.mid_frame
  * 
  *     @property             # <<<<<<<<<<<<<<
@@ -4336,7 +4336,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_8mid_pass___get__(str
   return __pyx_r;
 }
 
-/* "proxy/connection.py":97
+/* "proxy/connection.py":96
  *         return self._reader.mid_pass
  * 
  *     @property             # <<<<<<<<<<<<<<
@@ -4369,7 +4369,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_7is_held___get__(stru
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("__get__", 0);
 
-  /* "proxy/connection.py":100
+  /* "proxy/connection.py":99
  *     def is_held(self) -> bool:
  *         """Whether reading is stopped for any reason of ours."""
  *         return bool(self._holds)             # <<<<<<<<<<<<<<
@@ -4381,17 +4381,17 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_7is_held___get__(stru
   else
   {
     Py_ssize_t __pyx_temp = __Pyx_PySet_GET_SIZE(__pyx_v_self->_holds);
-    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 100, __pyx_L1_error)
+    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 99, __pyx_L1_error)
     __pyx_t_1 = (__pyx_temp != 0);
   }
 
-  __pyx_t_2 = __Pyx_PyBool_FromLong((!(!__pyx_t_1))); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 100, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyBool_FromLong((!(!__pyx_t_1))); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 99, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __pyx_r = __pyx_t_2;
   __pyx_t_2 = 0;
   goto __pyx_L0;
 
-  /* "proxy/connection.py":97
+  /* "proxy/connection.py":96
  *         return self._reader.mid_pass
  * 
  *     @property             # <<<<<<<<<<<<<<
@@ -4410,7 +4410,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_7is_held___get__(stru
   return __pyx_r;
 }
 
-/* "proxy/connection.py":102
+/* "proxy/connection.py":101
  *         return bool(self._holds)
  * 
  *     def write(self, data: bytes | bytearray | memoryview) -> None:             # <<<<<<<<<<<<<<
@@ -4456,7 +4456,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection_write(struct __pyx_obj
     if (unlikely(!__Pyx_object_dict_version_matches(((PyObject *)__pyx_v_self), __pyx_tp_dict_version, __pyx_obj_dict_version))) {
       PY_UINT64_T __pyx_typedict_guard = __Pyx_get_tp_dict_version(((PyObject *)__pyx_v_self));
       #endif
-      __pyx_t_1 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self), __pyx_mstate_global->__pyx_n_u_write); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 102, __pyx_L1_error)
+      __pyx_t_1 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self), __pyx_mstate_global->__pyx_n_u_write); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 101, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
       if (!__Pyx_IsSameCFunction(__pyx_t_1, (void(*)(void)) __pyx_pw_5proxy_10connection_10Connection_3write)) {
         __Pyx_XDECREF(__pyx_r);
@@ -4480,7 +4480,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection_write(struct __pyx_obj
           __pyx_t_2 = __Pyx_PyObject_FastCall(__pyx_t_4, __pyx_callargs+__pyx_t_5, (2-__pyx_t_5) | (__pyx_t_5*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
           __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
           __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-          if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 102, __pyx_L1_error)
+          if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 101, __pyx_L1_error)
           __Pyx_GOTREF(__pyx_t_2);
         }
         __pyx_r = __pyx_t_2;
@@ -4501,7 +4501,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection_write(struct __pyx_obj
     #endif
   }
 
-  /* "proxy/connection.py":104
+  /* "proxy/connection.py":103
  *     def write(self, data: bytes | bytearray | memoryview) -> None:
  *         """Send bytes; a buffer handed over must not change until `has_sent_all`."""
  *         if self._transport is not None and not self._transport.is_closing():             # <<<<<<<<<<<<<<
@@ -4521,17 +4521,17 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection_write(struct __pyx_obj
     PyObject *__pyx_callargs[2] = {__pyx_t_2, NULL};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_is_closing, __pyx_callargs+__pyx_t_5, (1-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 104, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 103, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
-  __pyx_t_7 = __Pyx_PyObject_IsTrue(__pyx_t_1); if (unlikely((__pyx_t_7 < 0))) __PYX_ERR(0, 104, __pyx_L1_error)
+  __pyx_t_7 = __Pyx_PyObject_IsTrue(__pyx_t_1); if (unlikely((__pyx_t_7 < 0))) __PYX_ERR(0, 103, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
   __pyx_t_8 = (!__pyx_t_7);
   __pyx_t_6 = __pyx_t_8;
   __pyx_L4_bool_binop_done:;
   if (__pyx_t_6) {
 
-    /* "proxy/connection.py":105
+    /* "proxy/connection.py":104
  *         """Send bytes; a buffer handed over must not change until `has_sent_all`."""
  *         if self._transport is not None and not self._transport.is_closing():
  *             self._transport.write(data)             # <<<<<<<<<<<<<<
@@ -4545,12 +4545,12 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection_write(struct __pyx_obj
       PyObject *__pyx_callargs[2] = {__pyx_t_2, __pyx_v_data};
       __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_write, __pyx_callargs+__pyx_t_5, (2-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 105, __pyx_L1_error)
+      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 104, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
     }
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-    /* "proxy/connection.py":104
+    /* "proxy/connection.py":103
  *     def write(self, data: bytes | bytearray | memoryview) -> None:
  *         """Send bytes; a buffer handed over must not change until `has_sent_all`."""
  *         if self._transport is not None and not self._transport.is_closing():             # <<<<<<<<<<<<<<
@@ -4559,7 +4559,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection_write(struct __pyx_obj
 */
   }
 
-  /* "proxy/connection.py":102
+  /* "proxy/connection.py":101
  *         return bool(self._holds)
  * 
  *     def write(self, data: bytes | bytearray | memoryview) -> None:             # <<<<<<<<<<<<<<
@@ -4623,32 +4623,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_data,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 102, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 101, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 102, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 101, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "write", 0) < (0)) __PYX_ERR(0, 102, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "write", 0) < (0)) __PYX_ERR(0, 101, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("write", 1, 1, 1, i); __PYX_ERR(0, 102, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("write", 1, 1, 1, i); __PYX_ERR(0, 101, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 102, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 101, __pyx_L3_error)
     }
     __pyx_v_data = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("write", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 102, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("write", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 101, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -4678,7 +4678,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_2write(struct __pyx_o
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("write", 0);
   __Pyx_XDECREF(__pyx_r);
-  __pyx_t_1 = __pyx_f_5proxy_10connection_10Connection_write(__pyx_v_self, __pyx_v_data, 1); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 102, __pyx_L1_error)
+  __pyx_t_1 = __pyx_f_5proxy_10connection_10Connection_write(__pyx_v_self, __pyx_v_data, 1); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 101, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
   __pyx_r = __pyx_t_1;
   __pyx_t_1 = 0;
@@ -4695,7 +4695,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_2write(struct __pyx_o
   return __pyx_r;
 }
 
-/* "proxy/connection.py":107
+/* "proxy/connection.py":106
  *             self._transport.write(data)
  * 
  *     def write_parts(self, parts: Sequence[bytes | bytearray | memoryview]) -> None:             # <<<<<<<<<<<<<<
@@ -4743,32 +4743,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_parts,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 107, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 106, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 107, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 106, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "write_parts", 0) < (0)) __PYX_ERR(0, 107, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "write_parts", 0) < (0)) __PYX_ERR(0, 106, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("write_parts", 1, 1, 1, i); __PYX_ERR(0, 107, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("write_parts", 1, 1, 1, i); __PYX_ERR(0, 106, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 107, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 106, __pyx_L3_error)
     }
     __pyx_v_parts = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("write_parts", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 107, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("write_parts", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 106, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -4803,7 +4803,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_4write_parts(struct _
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("write_parts", 0);
 
-  /* "proxy/connection.py":109
+  /* "proxy/connection.py":108
  *     def write_parts(self, parts: Sequence[bytes | bytearray | memoryview]) -> None:
  *         """Send several buffers as they are, in their order."""
  *         if self._transport is not None and not self._transport.is_closing():             # <<<<<<<<<<<<<<
@@ -4823,17 +4823,17 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_4write_parts(struct _
     PyObject *__pyx_callargs[2] = {__pyx_t_4, NULL};
     __pyx_t_3 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_is_closing, __pyx_callargs+__pyx_t_5, (1-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
-    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 109, __pyx_L1_error)
+    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 108, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
   }
-  __pyx_t_2 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_2 < 0))) __PYX_ERR(0, 109, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_2 < 0))) __PYX_ERR(0, 108, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   __pyx_t_6 = (!__pyx_t_2);
   __pyx_t_1 = __pyx_t_6;
   __pyx_L4_bool_binop_done:;
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":110
+    /* "proxy/connection.py":109
  *         """Send several buffers as they are, in their order."""
  *         if self._transport is not None and not self._transport.is_closing():
  *             self._transport.writelines(parts)             # <<<<<<<<<<<<<<
@@ -4847,12 +4847,12 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_4write_parts(struct _
       PyObject *__pyx_callargs[2] = {__pyx_t_4, __pyx_v_parts};
       __pyx_t_3 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_writelines, __pyx_callargs+__pyx_t_5, (2-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
-      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 110, __pyx_L1_error)
+      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 109, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_3);
     }
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-    /* "proxy/connection.py":109
+    /* "proxy/connection.py":108
  *     def write_parts(self, parts: Sequence[bytes | bytearray | memoryview]) -> None:
  *         """Send several buffers as they are, in their order."""
  *         if self._transport is not None and not self._transport.is_closing():             # <<<<<<<<<<<<<<
@@ -4861,7 +4861,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_4write_parts(struct _
 */
   }
 
-  /* "proxy/connection.py":107
+  /* "proxy/connection.py":106
  *             self._transport.write(data)
  * 
  *     def write_parts(self, parts: Sequence[bytes | bytearray | memoryview]) -> None:             # <<<<<<<<<<<<<<
@@ -4883,7 +4883,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_4write_parts(struct _
   return __pyx_r;
 }
 
-/* "proxy/connection.py":112
+/* "proxy/connection.py":111
  *             self._transport.writelines(parts)
  * 
  *     @property             # <<<<<<<<<<<<<<
@@ -4919,7 +4919,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12has_sent_all___get_
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("__get__", 0);
 
-  /* "proxy/connection.py":115
+  /* "proxy/connection.py":114
  *     def has_sent_all(self) -> bool:
  *         """Whether the system has taken everything that was written."""
  *         return self._transport is None or self._transport.get_write_buffer_size() == 0             # <<<<<<<<<<<<<<
@@ -4930,7 +4930,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12has_sent_all___get_
   __pyx_t_2 = (__pyx_v_self->_transport == Py_None);
   if (!__pyx_t_2) {
   } else {
-    __pyx_t_3 = __Pyx_PyBool_FromLong(__pyx_t_2); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 115, __pyx_L1_error)
+    __pyx_t_3 = __Pyx_PyBool_FromLong(__pyx_t_2); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 114, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
     __pyx_t_1 = __pyx_t_3;
     __pyx_t_3 = 0;
@@ -4943,10 +4943,10 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12has_sent_all___get_
     PyObject *__pyx_callargs[2] = {__pyx_t_4, NULL};
     __pyx_t_3 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_get_write_buffer_size, __pyx_callargs+__pyx_t_5, (1-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
-    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 115, __pyx_L1_error)
+    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 114, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
   }
-  __pyx_t_4 = __Pyx_PyLong_EqObjC(__pyx_t_3, __pyx_mstate_global->__pyx_int_0, 0, 0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 115, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyLong_EqObjC(__pyx_t_3, __pyx_mstate_global->__pyx_int_0, 0, 0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 114, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   __Pyx_INCREF(__pyx_t_4);
@@ -4957,7 +4957,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12has_sent_all___get_
   __pyx_t_1 = 0;
   goto __pyx_L0;
 
-  /* "proxy/connection.py":112
+  /* "proxy/connection.py":111
  *             self._transport.writelines(parts)
  * 
  *     @property             # <<<<<<<<<<<<<<
@@ -4978,7 +4978,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12has_sent_all___get_
   return __pyx_r;
 }
 
-/* "proxy/connection.py":117
+/* "proxy/connection.py":116
  *         return self._transport is None or self._transport.get_write_buffer_size() == 0
  * 
  *     def close(self) -> None:             # <<<<<<<<<<<<<<
@@ -5041,7 +5041,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_6close(struct __pyx_o
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("close", 0);
 
-  /* "proxy/connection.py":119
+  /* "proxy/connection.py":118
  *     def close(self) -> None:
  *         """Send what is buffered, then close."""
  *         if self._transport is not None:             # <<<<<<<<<<<<<<
@@ -5051,7 +5051,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_6close(struct __pyx_o
   __pyx_t_1 = (__pyx_v_self->_transport != Py_None);
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":120
+    /* "proxy/connection.py":119
  *         """Send what is buffered, then close."""
  *         if self._transport is not None:
  *             self._transport.close()             # <<<<<<<<<<<<<<
@@ -5065,12 +5065,12 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_6close(struct __pyx_o
       PyObject *__pyx_callargs[2] = {__pyx_t_3, NULL};
       __pyx_t_2 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_close, __pyx_callargs+__pyx_t_4, (1-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 120, __pyx_L1_error)
+      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 119, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
     }
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-    /* "proxy/connection.py":119
+    /* "proxy/connection.py":118
  *     def close(self) -> None:
  *         """Send what is buffered, then close."""
  *         if self._transport is not None:             # <<<<<<<<<<<<<<
@@ -5079,7 +5079,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_6close(struct __pyx_o
 */
   }
 
-  /* "proxy/connection.py":117
+  /* "proxy/connection.py":116
  *         return self._transport is None or self._transport.get_write_buffer_size() == 0
  * 
  *     def close(self) -> None:             # <<<<<<<<<<<<<<
@@ -5101,7 +5101,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_6close(struct __pyx_o
   return __pyx_r;
 }
 
-/* "proxy/connection.py":122
+/* "proxy/connection.py":121
  *             self._transport.close()
  * 
  *     def abort(self) -> None:             # <<<<<<<<<<<<<<
@@ -5164,7 +5164,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_8abort(struct __pyx_o
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("abort", 0);
 
-  /* "proxy/connection.py":124
+  /* "proxy/connection.py":123
  *     def abort(self) -> None:
  *         """Close at once."""
  *         if self._transport is not None:             # <<<<<<<<<<<<<<
@@ -5174,7 +5174,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_8abort(struct __pyx_o
   __pyx_t_1 = (__pyx_v_self->_transport != Py_None);
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":125
+    /* "proxy/connection.py":124
  *         """Close at once."""
  *         if self._transport is not None:
  *             self._transport.abort()             # <<<<<<<<<<<<<<
@@ -5188,12 +5188,12 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_8abort(struct __pyx_o
       PyObject *__pyx_callargs[2] = {__pyx_t_3, NULL};
       __pyx_t_2 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_abort, __pyx_callargs+__pyx_t_4, (1-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 125, __pyx_L1_error)
+      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 124, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
     }
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-    /* "proxy/connection.py":124
+    /* "proxy/connection.py":123
  *     def abort(self) -> None:
  *         """Close at once."""
  *         if self._transport is not None:             # <<<<<<<<<<<<<<
@@ -5202,7 +5202,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_8abort(struct __pyx_o
 */
   }
 
-  /* "proxy/connection.py":122
+  /* "proxy/connection.py":121
  *             self._transport.close()
  * 
  *     def abort(self) -> None:             # <<<<<<<<<<<<<<
@@ -5224,7 +5224,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_8abort(struct __pyx_o
   return __pyx_r;
 }
 
-/* "proxy/connection.py":127
+/* "proxy/connection.py":126
  *             self._transport.abort()
  * 
  *     @property             # <<<<<<<<<<<<<<
@@ -5257,7 +5257,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14can_half_close___ge
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("__get__", 0);
 
-  /* "proxy/connection.py":130
+  /* "proxy/connection.py":129
  *     def can_half_close(self) -> bool:
  *         """Whether `write_eof` leaves the other direction open; TLS has no such thing."""
  *         return self.tls is None             # <<<<<<<<<<<<<<
@@ -5266,13 +5266,13 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14can_half_close___ge
 */
   __Pyx_XDECREF(__pyx_r);
   __pyx_t_1 = (__pyx_v_self->tls == Py_None);
-  __pyx_t_2 = __Pyx_PyBool_FromLong(__pyx_t_1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 130, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyBool_FromLong(__pyx_t_1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 129, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __pyx_r = __pyx_t_2;
   __pyx_t_2 = 0;
   goto __pyx_L0;
 
-  /* "proxy/connection.py":127
+  /* "proxy/connection.py":126
  *             self._transport.abort()
  * 
  *     @property             # <<<<<<<<<<<<<<
@@ -5291,7 +5291,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14can_half_close___ge
   return __pyx_r;
 }
 
-/* "proxy/connection.py":132
+/* "proxy/connection.py":131
  *         return self.tls is None
  * 
  *     def write_eof(self) -> None:             # <<<<<<<<<<<<<<
@@ -5356,7 +5356,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_10write_eof(struct __
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("write_eof", 0);
 
-  /* "proxy/connection.py":134
+  /* "proxy/connection.py":133
  *     def write_eof(self) -> None:
  *         """Send what is buffered, then tell the peer that no more will come; reading goes on."""
  *         if self._transport is not None and not self._transport.is_closing():             # <<<<<<<<<<<<<<
@@ -5376,17 +5376,17 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_10write_eof(struct __
     PyObject *__pyx_callargs[2] = {__pyx_t_4, NULL};
     __pyx_t_3 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_is_closing, __pyx_callargs+__pyx_t_5, (1-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
-    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 134, __pyx_L1_error)
+    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 133, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
   }
-  __pyx_t_2 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_2 < 0))) __PYX_ERR(0, 134, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_2 < 0))) __PYX_ERR(0, 133, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   __pyx_t_6 = (!__pyx_t_2);
   __pyx_t_1 = __pyx_t_6;
   __pyx_L4_bool_binop_done:;
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":135
+    /* "proxy/connection.py":134
  *         """Send what is buffered, then tell the peer that no more will come; reading goes on."""
  *         if self._transport is not None and not self._transport.is_closing():
  *             self._transport.write_eof()             # <<<<<<<<<<<<<<
@@ -5400,12 +5400,12 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_10write_eof(struct __
       PyObject *__pyx_callargs[2] = {__pyx_t_4, NULL};
       __pyx_t_3 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_write_eof, __pyx_callargs+__pyx_t_5, (1-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
-      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 135, __pyx_L1_error)
+      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 134, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_3);
     }
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-    /* "proxy/connection.py":134
+    /* "proxy/connection.py":133
  *     def write_eof(self) -> None:
  *         """Send what is buffered, then tell the peer that no more will come; reading goes on."""
  *         if self._transport is not None and not self._transport.is_closing():             # <<<<<<<<<<<<<<
@@ -5414,7 +5414,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_10write_eof(struct __
 */
   }
 
-  /* "proxy/connection.py":132
+  /* "proxy/connection.py":131
  *         return self.tls is None
  * 
  *     def write_eof(self) -> None:             # <<<<<<<<<<<<<<
@@ -5436,7 +5436,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_10write_eof(struct __
   return __pyx_r;
 }
 
-/* "proxy/connection.py":137
+/* "proxy/connection.py":136
  *             self._transport.write_eof()
  * 
  *     def hold(self, reason: Hold) -> None:             # <<<<<<<<<<<<<<
@@ -5484,32 +5484,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_reason,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 137, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 136, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 137, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 136, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "hold", 0) < (0)) __PYX_ERR(0, 137, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "hold", 0) < (0)) __PYX_ERR(0, 136, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("hold", 1, 1, 1, i); __PYX_ERR(0, 137, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("hold", 1, 1, 1, i); __PYX_ERR(0, 136, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 137, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 136, __pyx_L3_error)
     }
     __pyx_v_reason = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("hold", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 137, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("hold", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 136, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -5541,7 +5541,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12hold(struct __pyx_o
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("hold", 0);
 
-  /* "proxy/connection.py":139
+  /* "proxy/connection.py":138
  *     def hold(self, reason: Hold) -> None:
  *         """Stop reading until `release(reason)`."""
  *         if self._holds is None:             # <<<<<<<<<<<<<<
@@ -5551,14 +5551,14 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12hold(struct __pyx_o
   __pyx_t_1 = (__pyx_v_self->_holds == ((PyObject*)Py_None));
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":140
+    /* "proxy/connection.py":139
  *         """Stop reading until `release(reason)`."""
  *         if self._holds is None:
  *             self._holds = set()             # <<<<<<<<<<<<<<
  *         self._holds.add(reason)
  *         self._reader.suspended = True
 */
-    __pyx_t_2 = PySet_New(0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 140, __pyx_L1_error)
+    __pyx_t_2 = PySet_New(0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 139, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
     __Pyx_GIVEREF(__pyx_t_2);
     __Pyx_GOTREF(__pyx_v_self->_holds);
@@ -5566,7 +5566,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12hold(struct __pyx_o
     __pyx_v_self->_holds = ((PyObject*)__pyx_t_2);
     __pyx_t_2 = 0;
 
-    /* "proxy/connection.py":139
+    /* "proxy/connection.py":138
  *     def hold(self, reason: Hold) -> None:
  *         """Stop reading until `release(reason)`."""
  *         if self._holds is None:             # <<<<<<<<<<<<<<
@@ -5575,7 +5575,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12hold(struct __pyx_o
 */
   }
 
-  /* "proxy/connection.py":141
+  /* "proxy/connection.py":140
  *         if self._holds is None:
  *             self._holds = set()
  *         self._holds.add(reason)             # <<<<<<<<<<<<<<
@@ -5584,11 +5584,11 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12hold(struct __pyx_o
 */
   if (unlikely(__pyx_v_self->_holds == Py_None)) {
     PyErr_Format(PyExc_AttributeError, "'NoneType' object has no attribute '%.30s'", "add");
-    __PYX_ERR(0, 141, __pyx_L1_error)
+    __PYX_ERR(0, 140, __pyx_L1_error)
   }
-  __pyx_t_3 = PySet_Add(__pyx_v_self->_holds, __pyx_v_reason); if (unlikely(__pyx_t_3 == ((int)-1))) __PYX_ERR(0, 141, __pyx_L1_error)
+  __pyx_t_3 = PySet_Add(__pyx_v_self->_holds, __pyx_v_reason); if (unlikely(__pyx_t_3 == ((int)-1))) __PYX_ERR(0, 140, __pyx_L1_error)
 
-  /* "proxy/connection.py":142
+  /* "proxy/connection.py":141
  *             self._holds = set()
  *         self._holds.add(reason)
  *         self._reader.suspended = True             # <<<<<<<<<<<<<<
@@ -5597,18 +5597,18 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12hold(struct __pyx_o
 */
   __pyx_v_self->_reader->suspended = 1;
 
-  /* "proxy/connection.py":143
+  /* "proxy/connection.py":142
  *         self._holds.add(reason)
  *         self._reader.suspended = True
  *         self._pause()             # <<<<<<<<<<<<<<
  * 
  *     def release(self, reason: Hold) -> None:
 */
-  __pyx_t_2 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_pause(__pyx_v_self); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 143, __pyx_L1_error)
+  __pyx_t_2 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_pause(__pyx_v_self); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 142, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-  /* "proxy/connection.py":137
+  /* "proxy/connection.py":136
  *             self._transport.write_eof()
  * 
  *     def hold(self, reason: Hold) -> None:             # <<<<<<<<<<<<<<
@@ -5629,7 +5629,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_12hold(struct __pyx_o
   return __pyx_r;
 }
 
-/* "proxy/connection.py":145
+/* "proxy/connection.py":144
  *         self._pause()
  * 
  *     def release(self, reason: Hold) -> None:             # <<<<<<<<<<<<<<
@@ -5677,32 +5677,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_reason,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 145, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 144, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 145, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 144, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "release", 0) < (0)) __PYX_ERR(0, 145, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "release", 0) < (0)) __PYX_ERR(0, 144, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("release", 1, 1, 1, i); __PYX_ERR(0, 145, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("release", 1, 1, 1, i); __PYX_ERR(0, 144, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 145, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 144, __pyx_L3_error)
     }
     __pyx_v_reason = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("release", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 145, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("release", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 144, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -5736,7 +5736,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("release", 0);
 
-  /* "proxy/connection.py":147
+  /* "proxy/connection.py":146
  *     def release(self, reason: Hold) -> None:
  *         """Undo `hold(reason)`; when nothing holds any more, the backlog is taken and reading goes on."""
  *         if not self._holds or reason not in self._holds:             # <<<<<<<<<<<<<<
@@ -5747,7 +5747,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
   else
   {
     Py_ssize_t __pyx_temp = __Pyx_PySet_GET_SIZE(__pyx_v_self->_holds);
-    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 147, __pyx_L1_error)
+    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 146, __pyx_L1_error)
     __pyx_t_2 = (__pyx_temp != 0);
   }
 
@@ -5759,14 +5759,14 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
   }
   if (unlikely(__pyx_v_self->_holds == Py_None)) {
     PyErr_SetString(PyExc_TypeError, "'NoneType' object is not iterable");
-    __PYX_ERR(0, 147, __pyx_L1_error)
+    __PYX_ERR(0, 146, __pyx_L1_error)
   }
-  __pyx_t_3 = (__Pyx_PySet_ContainsTF(__pyx_v_reason, __pyx_v_self->_holds, Py_NE)); if (unlikely((__pyx_t_3 < 0))) __PYX_ERR(0, 147, __pyx_L1_error)
+  __pyx_t_3 = (__Pyx_PySet_ContainsTF(__pyx_v_reason, __pyx_v_self->_holds, Py_NE)); if (unlikely((__pyx_t_3 < 0))) __PYX_ERR(0, 146, __pyx_L1_error)
   __pyx_t_1 = __pyx_t_3;
   __pyx_L4_bool_binop_done:;
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":148
+    /* "proxy/connection.py":147
  *         """Undo `hold(reason)`; when nothing holds any more, the backlog is taken and reading goes on."""
  *         if not self._holds or reason not in self._holds:
  *             return             # <<<<<<<<<<<<<<
@@ -5777,7 +5777,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
     __pyx_r = Py_None; __Pyx_INCREF(Py_None);
     goto __pyx_L0;
 
-    /* "proxy/connection.py":147
+    /* "proxy/connection.py":146
  *     def release(self, reason: Hold) -> None:
  *         """Undo `hold(reason)`; when nothing holds any more, the backlog is taken and reading goes on."""
  *         if not self._holds or reason not in self._holds:             # <<<<<<<<<<<<<<
@@ -5786,7 +5786,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
 */
   }
 
-  /* "proxy/connection.py":149
+  /* "proxy/connection.py":148
  *         if not self._holds or reason not in self._holds:
  *             return
  *         self._holds.discard(reason)             # <<<<<<<<<<<<<<
@@ -5795,11 +5795,11 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
 */
   if (unlikely(__pyx_v_self->_holds == Py_None)) {
     PyErr_Format(PyExc_AttributeError, "'NoneType' object has no attribute '%.30s'", "discard");
-    __PYX_ERR(0, 149, __pyx_L1_error)
+    __PYX_ERR(0, 148, __pyx_L1_error)
   }
-  __pyx_t_4 = __Pyx_PySet_Discard(__pyx_v_self->_holds, __pyx_v_reason); if (unlikely(__pyx_t_4 == ((int)-1))) __PYX_ERR(0, 149, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PySet_Discard(__pyx_v_self->_holds, __pyx_v_reason); if (unlikely(__pyx_t_4 == ((int)-1))) __PYX_ERR(0, 148, __pyx_L1_error)
 
-  /* "proxy/connection.py":150
+  /* "proxy/connection.py":149
  *             return
  *         self._holds.discard(reason)
  *         if self._holds or self.closed:             # <<<<<<<<<<<<<<
@@ -5810,7 +5810,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
   else
   {
     Py_ssize_t __pyx_temp = __Pyx_PySet_GET_SIZE(__pyx_v_self->_holds);
-    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 150, __pyx_L1_error)
+    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 149, __pyx_L1_error)
     __pyx_t_3 = (__pyx_temp != 0);
   }
 
@@ -5823,7 +5823,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
   __pyx_L7_bool_binop_done:;
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":151
+    /* "proxy/connection.py":150
  *         self._holds.discard(reason)
  *         if self._holds or self.closed:
  *             return             # <<<<<<<<<<<<<<
@@ -5834,7 +5834,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
     __pyx_r = Py_None; __Pyx_INCREF(Py_None);
     goto __pyx_L0;
 
-    /* "proxy/connection.py":150
+    /* "proxy/connection.py":149
  *             return
  *         self._holds.discard(reason)
  *         if self._holds or self.closed:             # <<<<<<<<<<<<<<
@@ -5843,7 +5843,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
 */
   }
 
-  /* "proxy/connection.py":152
+  /* "proxy/connection.py":151
  *         if self._holds or self.closed:
  *             return
  *         self._reader.suspended = False             # <<<<<<<<<<<<<<
@@ -5852,7 +5852,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
 */
   __pyx_v_self->_reader->suspended = 0;
 
-  /* "proxy/connection.py":153
+  /* "proxy/connection.py":152
  *             return
  *         self._reader.suspended = False
  *         if not self._taking:             # <<<<<<<<<<<<<<
@@ -5862,18 +5862,18 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
   __pyx_t_1 = (!__pyx_v_self->_taking);
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":154
+    /* "proxy/connection.py":153
  *         self._reader.suspended = False
  *         if not self._taking:
  *             self._go_on()             # <<<<<<<<<<<<<<
  * 
  *     def _pause(self) -> None:
 */
-    __pyx_t_5 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_go_on(__pyx_v_self); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 154, __pyx_L1_error)
+    __pyx_t_5 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_go_on(__pyx_v_self); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 153, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
-    /* "proxy/connection.py":153
+    /* "proxy/connection.py":152
  *             return
  *         self._reader.suspended = False
  *         if not self._taking:             # <<<<<<<<<<<<<<
@@ -5882,7 +5882,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
 */
   }
 
-  /* "proxy/connection.py":145
+  /* "proxy/connection.py":144
  *         self._pause()
  * 
  *     def release(self, reason: Hold) -> None:             # <<<<<<<<<<<<<<
@@ -5903,7 +5903,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_14release(struct __py
   return __pyx_r;
 }
 
-/* "proxy/connection.py":156
+/* "proxy/connection.py":155
  *             self._go_on()
  * 
  *     def _pause(self) -> None:             # <<<<<<<<<<<<<<
@@ -5925,7 +5925,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__pause(struct __pyx_ob
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("_pause", 0);
 
-  /* "proxy/connection.py":157
+  /* "proxy/connection.py":156
  * 
  *     def _pause(self) -> None:
  *         if self._transport is not None and not self._paused and not self._eof and not self._transport.is_closing():             # <<<<<<<<<<<<<<
@@ -5957,17 +5957,17 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__pause(struct __pyx_ob
     PyObject *__pyx_callargs[2] = {__pyx_t_4, NULL};
     __pyx_t_3 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_is_closing, __pyx_callargs+__pyx_t_5, (1-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
-    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 157, __pyx_L1_error)
+    if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 156, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
   }
-  __pyx_t_2 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_2 < 0))) __PYX_ERR(0, 157, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_2 < 0))) __PYX_ERR(0, 156, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   __pyx_t_6 = (!__pyx_t_2);
   __pyx_t_1 = __pyx_t_6;
   __pyx_L4_bool_binop_done:;
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":158
+    /* "proxy/connection.py":157
  *     def _pause(self) -> None:
  *         if self._transport is not None and not self._paused and not self._eof and not self._transport.is_closing():
  *             self._paused = True             # <<<<<<<<<<<<<<
@@ -5976,7 +5976,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__pause(struct __pyx_ob
 */
     __pyx_v_self->_paused = 1;
 
-    /* "proxy/connection.py":159
+    /* "proxy/connection.py":158
  *         if self._transport is not None and not self._paused and not self._eof and not self._transport.is_closing():
  *             self._paused = True
  *             self._transport.pause_reading()             # <<<<<<<<<<<<<<
@@ -5990,12 +5990,12 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__pause(struct __pyx_ob
       PyObject *__pyx_callargs[2] = {__pyx_t_4, NULL};
       __pyx_t_3 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_pause_reading, __pyx_callargs+__pyx_t_5, (1-__pyx_t_5) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
-      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 159, __pyx_L1_error)
+      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 158, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_3);
     }
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-    /* "proxy/connection.py":157
+    /* "proxy/connection.py":156
  * 
  *     def _pause(self) -> None:
  *         if self._transport is not None and not self._paused and not self._eof and not self._transport.is_closing():             # <<<<<<<<<<<<<<
@@ -6004,7 +6004,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__pause(struct __pyx_ob
 */
   }
 
-  /* "proxy/connection.py":156
+  /* "proxy/connection.py":155
  *             self._go_on()
  * 
  *     def _pause(self) -> None:             # <<<<<<<<<<<<<<
@@ -6026,7 +6026,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__pause(struct __pyx_ob
   return __pyx_r;
 }
 
-/* "proxy/connection.py":161
+/* "proxy/connection.py":160
  *             self._transport.pause_reading()
  * 
  *     def _go_on(self) -> None:             # <<<<<<<<<<<<<<
@@ -6048,7 +6048,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("_go_on", 0);
 
-  /* "proxy/connection.py":162
+  /* "proxy/connection.py":161
  * 
  *     def _go_on(self) -> None:
  *         while self._backlog and not self._holds and not self.closed:             # <<<<<<<<<<<<<<
@@ -6060,7 +6060,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
     else
     {
       Py_ssize_t __pyx_temp = __Pyx_PyBytes_GET_SIZE(__pyx_v_self->_backlog);
-      if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 162, __pyx_L1_error)
+      if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 161, __pyx_L1_error)
       __pyx_t_2 = (__pyx_temp != 0);
     }
 
@@ -6073,7 +6073,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
     else
     {
       Py_ssize_t __pyx_temp = __Pyx_PySet_GET_SIZE(__pyx_v_self->_holds);
-      if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 162, __pyx_L1_error)
+      if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 161, __pyx_L1_error)
       __pyx_t_2 = (__pyx_temp != 0);
     }
 
@@ -6088,19 +6088,19 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
     __pyx_L5_bool_binop_done:;
     if (!__pyx_t_1) break;
 
-    /* "proxy/connection.py":163
+    /* "proxy/connection.py":162
  *     def _go_on(self) -> None:
  *         while self._backlog and not self._holds and not self.closed:
  *             self._take_backlog()             # <<<<<<<<<<<<<<
  *         if self._holds or self.closed:
  *             return
 */
-    __pyx_t_4 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_take_backlog(__pyx_v_self); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 163, __pyx_L1_error)
+    __pyx_t_4 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_take_backlog(__pyx_v_self); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 162, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
   }
 
-  /* "proxy/connection.py":164
+  /* "proxy/connection.py":163
  *         while self._backlog and not self._holds and not self.closed:
  *             self._take_backlog()
  *         if self._holds or self.closed:             # <<<<<<<<<<<<<<
@@ -6111,7 +6111,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
   else
   {
     Py_ssize_t __pyx_temp = __Pyx_PySet_GET_SIZE(__pyx_v_self->_holds);
-    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 164, __pyx_L1_error)
+    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 163, __pyx_L1_error)
     __pyx_t_3 = (__pyx_temp != 0);
   }
 
@@ -6124,7 +6124,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
   __pyx_L9_bool_binop_done:;
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":165
+    /* "proxy/connection.py":164
  *             self._take_backlog()
  *         if self._holds or self.closed:
  *             return             # <<<<<<<<<<<<<<
@@ -6135,7 +6135,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
     __pyx_r = Py_None; __Pyx_INCREF(Py_None);
     goto __pyx_L0;
 
-    /* "proxy/connection.py":164
+    /* "proxy/connection.py":163
  *         while self._backlog and not self._holds and not self.closed:
  *             self._take_backlog()
  *         if self._holds or self.closed:             # <<<<<<<<<<<<<<
@@ -6144,7 +6144,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
 */
   }
 
-  /* "proxy/connection.py":166
+  /* "proxy/connection.py":165
  *         if self._holds or self.closed:
  *             return
  *         if self._eof:             # <<<<<<<<<<<<<<
@@ -6153,18 +6153,18 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
 */
   if (__pyx_v_self->_eof) {
 
-    /* "proxy/connection.py":167
+    /* "proxy/connection.py":166
  *             return
  *         if self._eof:
  *             self._tell_eof()             # <<<<<<<<<<<<<<
  *         elif self._paused and self._transport is not None and not self._transport.is_closing():
  *             self._paused = False
 */
-    __pyx_t_4 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_tell_eof(__pyx_v_self); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 167, __pyx_L1_error)
+    __pyx_t_4 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_tell_eof(__pyx_v_self); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 166, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
 
-    /* "proxy/connection.py":166
+    /* "proxy/connection.py":165
  *         if self._holds or self.closed:
  *             return
  *         if self._eof:             # <<<<<<<<<<<<<<
@@ -6174,7 +6174,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
     goto __pyx_L11;
   }
 
-  /* "proxy/connection.py":168
+  /* "proxy/connection.py":167
  *         if self._eof:
  *             self._tell_eof()
  *         elif self._paused and self._transport is not None and not self._transport.is_closing():             # <<<<<<<<<<<<<<
@@ -6199,17 +6199,17 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
     PyObject *__pyx_callargs[2] = {__pyx_t_5, NULL};
     __pyx_t_4 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_is_closing, __pyx_callargs+__pyx_t_6, (1-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
-    if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 168, __pyx_L1_error)
+    if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 167, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
   }
-  __pyx_t_3 = __Pyx_PyObject_IsTrue(__pyx_t_4); if (unlikely((__pyx_t_3 < 0))) __PYX_ERR(0, 168, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyObject_IsTrue(__pyx_t_4); if (unlikely((__pyx_t_3 < 0))) __PYX_ERR(0, 167, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
   __pyx_t_2 = (!__pyx_t_3);
   __pyx_t_1 = __pyx_t_2;
   __pyx_L12_bool_binop_done:;
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":169
+    /* "proxy/connection.py":168
  *             self._tell_eof()
  *         elif self._paused and self._transport is not None and not self._transport.is_closing():
  *             self._paused = False             # <<<<<<<<<<<<<<
@@ -6218,7 +6218,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
 */
     __pyx_v_self->_paused = 0;
 
-    /* "proxy/connection.py":170
+    /* "proxy/connection.py":169
  *         elif self._paused and self._transport is not None and not self._transport.is_closing():
  *             self._paused = False
  *             self._transport.resume_reading()             # <<<<<<<<<<<<<<
@@ -6232,12 +6232,12 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
       PyObject *__pyx_callargs[2] = {__pyx_t_5, NULL};
       __pyx_t_4 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_resume_reading, __pyx_callargs+__pyx_t_6, (1-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
-      if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 170, __pyx_L1_error)
+      if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 169, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_4);
     }
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
 
-    /* "proxy/connection.py":168
+    /* "proxy/connection.py":167
  *         if self._eof:
  *             self._tell_eof()
  *         elif self._paused and self._transport is not None and not self._transport.is_closing():             # <<<<<<<<<<<<<<
@@ -6247,7 +6247,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
   }
   __pyx_L11:;
 
-  /* "proxy/connection.py":161
+  /* "proxy/connection.py":160
  *             self._transport.pause_reading()
  * 
  *     def _go_on(self) -> None:             # <<<<<<<<<<<<<<
@@ -6269,7 +6269,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__go_on(struct __pyx_ob
   return __pyx_r;
 }
 
-/* "proxy/connection.py":172
+/* "proxy/connection.py":171
  *             self._transport.resume_reading()
  * 
  *     def connection_made(self, transport: asyncio.BaseTransport) -> None:             # <<<<<<<<<<<<<<
@@ -6316,32 +6316,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_transport,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 172, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 171, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 172, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 171, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "connection_made", 0) < (0)) __PYX_ERR(0, 172, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "connection_made", 0) < (0)) __PYX_ERR(0, 171, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("connection_made", 1, 1, 1, i); __PYX_ERR(0, 172, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("connection_made", 1, 1, 1, i); __PYX_ERR(0, 171, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 172, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 171, __pyx_L3_error)
     }
     __pyx_v_transport = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("connection_made", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 172, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("connection_made", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 171, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -6380,7 +6380,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("connection_made", 0);
 
-  /* "proxy/connection.py":173
+  /* "proxy/connection.py":172
  * 
  *     def connection_made(self, transport: asyncio.BaseTransport) -> None:
  *         self._transport = cast(asyncio.Transport, transport)             # <<<<<<<<<<<<<<
@@ -6388,11 +6388,11 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
  *         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
 */
   __pyx_t_2 = NULL;
-  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_cast); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 173, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_cast); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 172, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  __Pyx_GetModuleGlobalName(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_asyncio); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 173, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_asyncio); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 172, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
-  __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_Transport); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 173, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_Transport); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 172, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
   __pyx_t_6 = 1;
@@ -6413,7 +6413,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 173, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 172, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __Pyx_GIVEREF(__pyx_t_1);
@@ -6422,7 +6422,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
   __pyx_v_self->_transport = __pyx_t_1;
   __pyx_t_1 = 0;
 
-  /* "proxy/connection.py":174
+  /* "proxy/connection.py":173
  *     def connection_made(self, transport: asyncio.BaseTransport) -> None:
  *         self._transport = cast(asyncio.Transport, transport)
  *         raw: socket.socket = transport.get_extra_info("socket")             # <<<<<<<<<<<<<<
@@ -6436,13 +6436,13 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
     PyObject *__pyx_callargs[2] = {__pyx_t_3, __pyx_mstate_global->__pyx_n_u_socket};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_get_extra_info, __pyx_callargs+__pyx_t_6, (2-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 174, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 173, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __pyx_v_raw = __pyx_t_1;
   __pyx_t_1 = 0;
 
-  /* "proxy/connection.py":175
+  /* "proxy/connection.py":174
  *         self._transport = cast(asyncio.Transport, transport)
  *         raw: socket.socket = transport.get_extra_info("socket")
  *         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):             # <<<<<<<<<<<<<<
@@ -6455,30 +6455,30 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
     __pyx_t_7 = __pyx_t_8;
     goto __pyx_L4_bool_binop_done;
   }
-  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(__pyx_v_raw, __pyx_mstate_global->__pyx_n_u_family); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 175, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyObject_GetAttrStr(__pyx_v_raw, __pyx_mstate_global->__pyx_n_u_family); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 174, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
-  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 175, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 174, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_AF_INET); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 175, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_AF_INET); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 174, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  __pyx_t_3 = PyObject_RichCompare(__pyx_t_1, __pyx_t_5, Py_EQ); __Pyx_XGOTREF(__pyx_t_3); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 175, __pyx_L1_error)
+  __pyx_t_3 = PyObject_RichCompare(__pyx_t_1, __pyx_t_5, Py_EQ); __Pyx_XGOTREF(__pyx_t_3); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 174, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  __pyx_t_9 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_9 < 0))) __PYX_ERR(0, 175, __pyx_L1_error)
+  __pyx_t_9 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_9 < 0))) __PYX_ERR(0, 174, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   if (!__pyx_t_9) {
   } else {
     __pyx_t_8 = __pyx_t_9;
     goto __pyx_L6_bool_binop_done;
   }
-  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 175, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 174, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_AF_INET6); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 175, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_AF_INET6); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 174, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  __pyx_t_3 = PyObject_RichCompare(__pyx_t_1, __pyx_t_5, Py_EQ); __Pyx_XGOTREF(__pyx_t_3); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 175, __pyx_L1_error)
+  __pyx_t_3 = PyObject_RichCompare(__pyx_t_1, __pyx_t_5, Py_EQ); __Pyx_XGOTREF(__pyx_t_3); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 174, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  __pyx_t_9 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_9 < 0))) __PYX_ERR(0, 175, __pyx_L1_error)
+  __pyx_t_9 = __Pyx_PyObject_IsTrue(__pyx_t_3); if (unlikely((__pyx_t_9 < 0))) __PYX_ERR(0, 174, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   __pyx_t_8 = __pyx_t_9;
   __pyx_L6_bool_binop_done:;
@@ -6488,7 +6488,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
   __pyx_L4_bool_binop_done:;
   if (__pyx_t_7) {
 
-    /* "proxy/connection.py":176
+    /* "proxy/connection.py":175
  *         raw: socket.socket = transport.get_extra_info("socket")
  *         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
  *             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)             # <<<<<<<<<<<<<<
@@ -6497,14 +6497,14 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
 */
     __pyx_t_3 = __pyx_v_raw;
     __Pyx_INCREF(__pyx_t_3);
-    __Pyx_GetModuleGlobalName(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 176, __pyx_L1_error)
+    __Pyx_GetModuleGlobalName(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 175, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
-    __pyx_t_2 = __Pyx_PyObject_GetAttrStr(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_IPPROTO_TCP); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 176, __pyx_L1_error)
+    __pyx_t_2 = __Pyx_PyObject_GetAttrStr(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_IPPROTO_TCP); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 175, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-    __Pyx_GetModuleGlobalName(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 176, __pyx_L1_error)
+    __Pyx_GetModuleGlobalName(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 175, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
-    __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_TCP_NODELAY); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 176, __pyx_L1_error)
+    __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_TCP_NODELAY); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 175, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
     __pyx_t_6 = 0;
@@ -6514,12 +6514,12 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
       __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
       __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
       __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 176, __pyx_L1_error)
+      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 175, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
     }
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-    /* "proxy/connection.py":177
+    /* "proxy/connection.py":176
  *         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
  *             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
  *             raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)             # <<<<<<<<<<<<<<
@@ -6528,14 +6528,14 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
 */
     __pyx_t_4 = __pyx_v_raw;
     __Pyx_INCREF(__pyx_t_4);
-    __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 177, __pyx_L1_error)
+    __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 176, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
-    __pyx_t_3 = __Pyx_PyObject_GetAttrStr(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_SOL_SOCKET); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 177, __pyx_L1_error)
+    __pyx_t_3 = __Pyx_PyObject_GetAttrStr(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_SOL_SOCKET); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 176, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-    __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 177, __pyx_L1_error)
+    __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_socket); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 176, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
-    __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_SO_KEEPALIVE); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 177, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyObject_GetAttrStr(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_SO_KEEPALIVE); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 176, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
     __pyx_t_6 = 0;
@@ -6545,12 +6545,12 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
       __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
       __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
       __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 177, __pyx_L1_error)
+      if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 176, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
     }
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-    /* "proxy/connection.py":175
+    /* "proxy/connection.py":174
  *         self._transport = cast(asyncio.Transport, transport)
  *         raw: socket.socket = transport.get_extra_info("socket")
  *         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):             # <<<<<<<<<<<<<<
@@ -6559,7 +6559,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
 */
   }
 
-  /* "proxy/connection.py":178
+  /* "proxy/connection.py":177
  *             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
  *             raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
  *         self.peer = peer_name(transport)             # <<<<<<<<<<<<<<
@@ -6567,7 +6567,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
  *         if self._holds:
 */
   __pyx_t_5 = NULL;
-  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_peer_name); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 178, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_peer_name); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 177, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __pyx_t_6 = 1;
   #if CYTHON_UNPACK_METHODS
@@ -6586,17 +6586,17 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
     __pyx_t_1 = __Pyx_PyObject_FastCall(__pyx_t_3, __pyx_callargs+__pyx_t_6, (2-__pyx_t_6) | (__pyx_t_6*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 178, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 177, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
-  if (!(likely(PyUnicode_CheckExact(__pyx_t_1))||((__pyx_t_1) == Py_None) || __Pyx_RaiseUnexpectedTypeError("str", __pyx_t_1))) __PYX_ERR(0, 178, __pyx_L1_error)
+  if (!(likely(PyUnicode_CheckExact(__pyx_t_1))||((__pyx_t_1) == Py_None) || __Pyx_RaiseUnexpectedTypeError("str", __pyx_t_1))) __PYX_ERR(0, 177, __pyx_L1_error)
   __Pyx_GIVEREF(__pyx_t_1);
   __Pyx_GOTREF(__pyx_v_self->peer);
   __Pyx_DECREF(__pyx_v_self->peer);
   __pyx_v_self->peer = ((PyObject*)__pyx_t_1);
   __pyx_t_1 = 0;
 
-  /* "proxy/connection.py":179
+  /* "proxy/connection.py":178
  *             raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
  *         self.peer = peer_name(transport)
  *         self.tls = transport.get_extra_info("ssl_object")             # <<<<<<<<<<<<<<
@@ -6610,7 +6610,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
     PyObject *__pyx_callargs[2] = {__pyx_t_3, __pyx_mstate_global->__pyx_n_u_ssl_object};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_get_extra_info, __pyx_callargs+__pyx_t_6, (2-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 179, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 178, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __Pyx_GIVEREF(__pyx_t_1);
@@ -6619,7 +6619,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
   __pyx_v_self->tls = __pyx_t_1;
   __pyx_t_1 = 0;
 
-  /* "proxy/connection.py":180
+  /* "proxy/connection.py":179
  *         self.peer = peer_name(transport)
  *         self.tls = transport.get_extra_info("ssl_object")
  *         if self._holds:             # <<<<<<<<<<<<<<
@@ -6630,24 +6630,24 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
   else
   {
     Py_ssize_t __pyx_temp = __Pyx_PySet_GET_SIZE(__pyx_v_self->_holds);
-    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 180, __pyx_L1_error)
+    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 179, __pyx_L1_error)
     __pyx_t_7 = (__pyx_temp != 0);
   }
 
   if (__pyx_t_7) {
 
-    /* "proxy/connection.py":181
+    /* "proxy/connection.py":180
  *         self.tls = transport.get_extra_info("ssl_object")
  *         if self._holds:
  *             self._pause()             # <<<<<<<<<<<<<<
  *         self._owner.on_open(self)
  * 
 */
-    __pyx_t_1 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_pause(__pyx_v_self); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 181, __pyx_L1_error)
+    __pyx_t_1 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_pause(__pyx_v_self); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 180, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-    /* "proxy/connection.py":180
+    /* "proxy/connection.py":179
  *         self.peer = peer_name(transport)
  *         self.tls = transport.get_extra_info("ssl_object")
  *         if self._holds:             # <<<<<<<<<<<<<<
@@ -6656,7 +6656,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
 */
   }
 
-  /* "proxy/connection.py":182
+  /* "proxy/connection.py":181
  *         if self._holds:
  *             self._pause()
  *         self._owner.on_open(self)             # <<<<<<<<<<<<<<
@@ -6670,12 +6670,12 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
     PyObject *__pyx_callargs[2] = {__pyx_t_3, ((PyObject *)__pyx_v_self)};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_on_open, __pyx_callargs+__pyx_t_6, (2-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 182, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 181, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-  /* "proxy/connection.py":172
+  /* "proxy/connection.py":171
  *             self._transport.resume_reading()
  * 
  *     def connection_made(self, transport: asyncio.BaseTransport) -> None:             # <<<<<<<<<<<<<<
@@ -6701,7 +6701,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_16connection_made(str
   return __pyx_r;
 }
 
-/* "proxy/connection.py":184
+/* "proxy/connection.py":183
  *         self._owner.on_open(self)
  * 
  *     def get_buffer(self, sizehint: int) -> memoryview:             # <<<<<<<<<<<<<<
@@ -6748,32 +6748,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_sizehint,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 184, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 183, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 184, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 183, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "get_buffer", 0) < (0)) __PYX_ERR(0, 184, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "get_buffer", 0) < (0)) __PYX_ERR(0, 183, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("get_buffer", 1, 1, 1, i); __PYX_ERR(0, 184, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("get_buffer", 1, 1, 1, i); __PYX_ERR(0, 183, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 184, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 183, __pyx_L3_error)
     }
     __pyx_v_sizehint = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("get_buffer", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 184, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("get_buffer", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 183, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -6807,7 +6807,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_18get_buffer(struct _
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("get_buffer", 0);
 
-  /* "proxy/connection.py":186
+  /* "proxy/connection.py":185
  *     def get_buffer(self, sizehint: int) -> memoryview:
  *         # Straight into a frame only when nothing waits before it.
  *         view = None if self._holds or self._backlog else self._reader.gathering_view()             # <<<<<<<<<<<<<<
@@ -6818,7 +6818,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_18get_buffer(struct _
   else
   {
     Py_ssize_t __pyx_temp = __Pyx_PySet_GET_SIZE(__pyx_v_self->_holds);
-    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 186, __pyx_L1_error)
+    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 185, __pyx_L1_error)
     __pyx_t_3 = (__pyx_temp != 0);
   }
 
@@ -6831,7 +6831,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_18get_buffer(struct _
   else
   {
     Py_ssize_t __pyx_temp = __Pyx_PyBytes_GET_SIZE(__pyx_v_self->_backlog);
-    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 186, __pyx_L1_error)
+    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 185, __pyx_L1_error)
     __pyx_t_3 = (__pyx_temp != 0);
   }
 
@@ -6841,7 +6841,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_18get_buffer(struct _
     __Pyx_INCREF(Py_None);
     __pyx_t_1 = Py_None;
   } else {
-    __pyx_t_4 = ((struct __pyx_vtabstruct_8protocol_7framing_FrameReader *)__pyx_v_self->_reader->__pyx_vtab)->gathering_view(__pyx_v_self->_reader, 0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 186, __pyx_L1_error)
+    __pyx_t_4 = ((struct __pyx_vtabstruct_8protocol_7framing_FrameReader *)__pyx_v_self->_reader->__pyx_vtab)->gathering_view(__pyx_v_self->_reader, 0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 185, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
     __pyx_t_1 = __pyx_t_4;
     __pyx_t_4 = 0;
@@ -6849,7 +6849,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_18get_buffer(struct _
   __pyx_v_view = __pyx_t_1;
   __pyx_t_1 = 0;
 
-  /* "proxy/connection.py":187
+  /* "proxy/connection.py":186
  *         # Straight into a frame only when nothing waits before it.
  *         view = None if self._holds or self._backlog else self._reader.gathering_view()
  *         if view is None:             # <<<<<<<<<<<<<<
@@ -6859,7 +6859,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_18get_buffer(struct _
   __pyx_t_2 = (__pyx_v_view == Py_None);
   if (__pyx_t_2) {
 
-    /* "proxy/connection.py":188
+    /* "proxy/connection.py":187
  *         view = None if self._holds or self._backlog else self._reader.gathering_view()
  *         if view is None:
  *             return self._shared             # <<<<<<<<<<<<<<
@@ -6871,7 +6871,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_18get_buffer(struct _
     __pyx_r = __pyx_v_self->_shared;
     goto __pyx_L0;
 
-    /* "proxy/connection.py":187
+    /* "proxy/connection.py":186
  *         # Straight into a frame only when nothing waits before it.
  *         view = None if self._holds or self._backlog else self._reader.gathering_view()
  *         if view is None:             # <<<<<<<<<<<<<<
@@ -6880,7 +6880,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_18get_buffer(struct _
 */
   }
 
-  /* "proxy/connection.py":189
+  /* "proxy/connection.py":188
  *         if view is None:
  *             return self._shared
  *         self._into_frame = True             # <<<<<<<<<<<<<<
@@ -6889,7 +6889,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_18get_buffer(struct _
 */
   __pyx_v_self->_into_frame = 1;
 
-  /* "proxy/connection.py":190
+  /* "proxy/connection.py":189
  *             return self._shared
  *         self._into_frame = True
  *         return view             # <<<<<<<<<<<<<<
@@ -6901,7 +6901,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_18get_buffer(struct _
   __pyx_r = __pyx_v_view;
   goto __pyx_L0;
 
-  /* "proxy/connection.py":184
+  /* "proxy/connection.py":183
  *         self._owner.on_open(self)
  * 
  *     def get_buffer(self, sizehint: int) -> memoryview:             # <<<<<<<<<<<<<<
@@ -6922,7 +6922,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_18get_buffer(struct _
   return __pyx_r;
 }
 
-/* "proxy/connection.py":192
+/* "proxy/connection.py":191
  *         return view
  * 
  *     def buffer_updated(self, nbytes: int) -> None:             # <<<<<<<<<<<<<<
@@ -6969,32 +6969,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_nbytes,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 192, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 191, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 192, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 191, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "buffer_updated", 0) < (0)) __PYX_ERR(0, 192, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "buffer_updated", 0) < (0)) __PYX_ERR(0, 191, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("buffer_updated", 1, 1, 1, i); __PYX_ERR(0, 192, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("buffer_updated", 1, 1, 1, i); __PYX_ERR(0, 191, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 192, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 191, __pyx_L3_error)
     }
     __pyx_v_nbytes = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("buffer_updated", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 192, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("buffer_updated", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 191, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -7046,7 +7046,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("buffer_updated", 0);
 
-  /* "proxy/connection.py":193
+  /* "proxy/connection.py":192
  * 
  *     def buffer_updated(self, nbytes: int) -> None:
  *         self._taking = True             # <<<<<<<<<<<<<<
@@ -7055,7 +7055,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
 */
   __pyx_v_self->_taking = 1;
 
-  /* "proxy/connection.py":194
+  /* "proxy/connection.py":193
  *     def buffer_updated(self, nbytes: int) -> None:
  *         self._taking = True
  *         try:             # <<<<<<<<<<<<<<
@@ -7072,7 +7072,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
       __Pyx_XGOTREF(__pyx_t_3);
       /*try:*/ {
 
-        /* "proxy/connection.py":195
+        /* "proxy/connection.py":194
  *         self._taking = True
  *         try:
  *             if self._into_frame:             # <<<<<<<<<<<<<<
@@ -7081,7 +7081,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
 */
         if (__pyx_v_self->_into_frame) {
 
-          /* "proxy/connection.py":196
+          /* "proxy/connection.py":195
  *         try:
  *             if self._into_frame:
  *                 self._into_frame = False             # <<<<<<<<<<<<<<
@@ -7090,19 +7090,19 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
 */
           __pyx_v_self->_into_frame = 0;
 
-          /* "proxy/connection.py":197
+          /* "proxy/connection.py":196
  *             if self._into_frame:
  *                 self._into_frame = False
  *                 self._reader.gathered(nbytes)             # <<<<<<<<<<<<<<
  *             else:
  *                 self._receive(self._shared[:nbytes])
 */
-          __pyx_t_4 = __Pyx_PyIndex_AsSsize_t(__pyx_v_nbytes); if (unlikely((__pyx_t_4 == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 197, __pyx_L6_error)
-          __pyx_t_5 = ((struct __pyx_vtabstruct_8protocol_7framing_FrameReader *)__pyx_v_self->_reader->__pyx_vtab)->gathered(__pyx_v_self->_reader, __pyx_t_4, 0); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 197, __pyx_L6_error)
+          __pyx_t_4 = __Pyx_PyIndex_AsSsize_t(__pyx_v_nbytes); if (unlikely((__pyx_t_4 == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 196, __pyx_L6_error)
+          __pyx_t_5 = ((struct __pyx_vtabstruct_8protocol_7framing_FrameReader *)__pyx_v_self->_reader->__pyx_vtab)->gathered(__pyx_v_self->_reader, __pyx_t_4, 0); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 196, __pyx_L6_error)
           __Pyx_GOTREF(__pyx_t_5);
           __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
-          /* "proxy/connection.py":195
+          /* "proxy/connection.py":194
  *         self._taking = True
  *         try:
  *             if self._into_frame:             # <<<<<<<<<<<<<<
@@ -7112,7 +7112,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
           goto __pyx_L12;
         }
 
-        /* "proxy/connection.py":199
+        /* "proxy/connection.py":198
  *                 self._reader.gathered(nbytes)
  *             else:
  *                 self._receive(self._shared[:nbytes])             # <<<<<<<<<<<<<<
@@ -7120,16 +7120,16 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
  *             self._owner.on_sender_error(self, error)
 */
         /*else*/ {
-          __pyx_t_5 = __Pyx_PyObject_GetSlice(__pyx_v_self->_shared, 0, 0, NULL, &__pyx_v_nbytes, NULL, 0, 0, 0); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 199, __pyx_L6_error)
+          __pyx_t_5 = __Pyx_PyObject_GetSlice(__pyx_v_self->_shared, 0, 0, NULL, &__pyx_v_nbytes, NULL, 0, 0, 0); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 198, __pyx_L6_error)
           __Pyx_GOTREF(__pyx_t_5);
-          __pyx_t_6 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_receive(__pyx_v_self, __pyx_t_5); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 199, __pyx_L6_error)
+          __pyx_t_6 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_receive(__pyx_v_self, __pyx_t_5); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 198, __pyx_L6_error)
           __Pyx_GOTREF(__pyx_t_6);
           __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
           __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
         }
         __pyx_L12:;
 
-        /* "proxy/connection.py":194
+        /* "proxy/connection.py":193
  *     def buffer_updated(self, nbytes: int) -> None:
  *         self._taking = True
  *         try:             # <<<<<<<<<<<<<<
@@ -7138,7 +7138,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
 */
       }
 
-      /* "proxy/connection.py":203
+      /* "proxy/connection.py":202
  *             self._owner.on_sender_error(self, error)
  *         else:
  *             self._owner.on_bytes_taken(self)             # <<<<<<<<<<<<<<
@@ -7153,7 +7153,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
           PyObject *__pyx_callargs[2] = {__pyx_t_5, ((PyObject *)__pyx_v_self)};
           __pyx_t_6 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_on_bytes_taken, __pyx_callargs+__pyx_t_7, (2-__pyx_t_7) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
           __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
-          if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 203, __pyx_L8_except_error)
+          if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 202, __pyx_L8_except_error)
           __Pyx_GOTREF(__pyx_t_6);
         }
         __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
@@ -7166,7 +7166,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
       __Pyx_XDECREF(__pyx_t_5); __pyx_t_5 = 0;
       __Pyx_XDECREF(__pyx_t_6); __pyx_t_6 = 0;
 
-      /* "proxy/connection.py":200
+      /* "proxy/connection.py":199
  *             else:
  *                 self._receive(self._shared[:nbytes])
  *         except SenderError as error:             # <<<<<<<<<<<<<<
@@ -7174,7 +7174,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
  *         else:
 */
       __Pyx_ErrFetch(&__pyx_t_6, &__pyx_t_5, &__pyx_t_8);
-      __Pyx_GetModuleGlobalName(__pyx_t_9, __pyx_mstate_global->__pyx_n_u_SenderError); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 200, __pyx_L8_except_error)
+      __Pyx_GetModuleGlobalName(__pyx_t_9, __pyx_mstate_global->__pyx_n_u_SenderError); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 199, __pyx_L8_except_error)
       __Pyx_GOTREF(__pyx_t_9);
       __pyx_t_10 = __Pyx_PyErr_GivenExceptionMatches(__pyx_t_6, __pyx_t_9);
       __Pyx_DECREF(__pyx_t_9); __pyx_t_9 = 0;
@@ -7182,7 +7182,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
       __pyx_t_6 = 0; __pyx_t_5 = 0; __pyx_t_8 = 0;
       if (__pyx_t_10) {
         __Pyx_AddTraceback("proxy.connection.Connection.buffer_updated", __pyx_clineno, __pyx_lineno, __pyx_filename);
-        if (__Pyx_GetException(&__pyx_t_8, &__pyx_t_5, &__pyx_t_6) < 0) __PYX_ERR(0, 200, __pyx_L8_except_error)
+        if (__Pyx_GetException(&__pyx_t_8, &__pyx_t_5, &__pyx_t_6) < 0) __PYX_ERR(0, 199, __pyx_L8_except_error)
         __Pyx_XGOTREF(__pyx_t_8);
         __Pyx_XGOTREF(__pyx_t_5);
         __Pyx_XGOTREF(__pyx_t_6);
@@ -7190,7 +7190,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
         __pyx_v_error = __pyx_t_5;
         /*try:*/ {
 
-          /* "proxy/connection.py":201
+          /* "proxy/connection.py":200
  *                 self._receive(self._shared[:nbytes])
  *         except SenderError as error:
  *             self._owner.on_sender_error(self, error)             # <<<<<<<<<<<<<<
@@ -7204,13 +7204,13 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
             PyObject *__pyx_callargs[3] = {__pyx_t_11, ((PyObject *)__pyx_v_self), __pyx_v_error};
             __pyx_t_9 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_on_sender_error, __pyx_callargs+__pyx_t_7, (3-__pyx_t_7) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
             __Pyx_XDECREF(__pyx_t_11); __pyx_t_11 = 0;
-            if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 201, __pyx_L18_error)
+            if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 200, __pyx_L18_error)
             __Pyx_GOTREF(__pyx_t_9);
           }
           __Pyx_DECREF(__pyx_t_9); __pyx_t_9 = 0;
         }
 
-        /* "proxy/connection.py":200
+        /* "proxy/connection.py":199
  *             else:
  *                 self._receive(self._shared[:nbytes])
  *         except SenderError as error:             # <<<<<<<<<<<<<<
@@ -7262,7 +7262,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
       }
       goto __pyx_L8_except_error;
 
-      /* "proxy/connection.py":194
+      /* "proxy/connection.py":193
  *     def buffer_updated(self, nbytes: int) -> None:
  *         self._taking = True
  *         try:             # <<<<<<<<<<<<<<
@@ -7284,7 +7284,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
     }
   }
 
-  /* "proxy/connection.py":205
+  /* "proxy/connection.py":204
  *             self._owner.on_bytes_taken(self)
  *         finally:
  *             self._taking = False             # <<<<<<<<<<<<<<
@@ -7333,7 +7333,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
     __pyx_L5:;
   }
 
-  /* "proxy/connection.py":206
+  /* "proxy/connection.py":205
  *         finally:
  *             self._taking = False
  *         if self._paused or self._backlog or self._eof:             # <<<<<<<<<<<<<<
@@ -7349,7 +7349,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
   else
   {
     Py_ssize_t __pyx_temp = __Pyx_PyBytes_GET_SIZE(__pyx_v_self->_backlog);
-    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 206, __pyx_L1_error)
+    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 205, __pyx_L1_error)
     __pyx_t_22 = (__pyx_temp != 0);
   }
 
@@ -7362,18 +7362,18 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
   __pyx_L27_bool_binop_done:;
   if (__pyx_t_21) {
 
-    /* "proxy/connection.py":207
+    /* "proxy/connection.py":206
  *             self._taking = False
  *         if self._paused or self._backlog or self._eof:
  *             self._go_on()             # <<<<<<<<<<<<<<
  * 
  *     def eof_received(self) -> bool:
 */
-    __pyx_t_6 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_go_on(__pyx_v_self); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 207, __pyx_L1_error)
+    __pyx_t_6 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_go_on(__pyx_v_self); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 206, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_6);
     __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
 
-    /* "proxy/connection.py":206
+    /* "proxy/connection.py":205
  *         finally:
  *             self._taking = False
  *         if self._paused or self._backlog or self._eof:             # <<<<<<<<<<<<<<
@@ -7382,7 +7382,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
 */
   }
 
-  /* "proxy/connection.py":192
+  /* "proxy/connection.py":191
  *         return view
  * 
  *     def buffer_updated(self, nbytes: int) -> None:             # <<<<<<<<<<<<<<
@@ -7408,7 +7408,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_20buffer_updated(stru
   return __pyx_r;
 }
 
-/* "proxy/connection.py":209
+/* "proxy/connection.py":208
  *             self._go_on()
  * 
  *     def eof_received(self) -> bool:             # <<<<<<<<<<<<<<
@@ -7469,7 +7469,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_22eof_received(struct
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("eof_received", 0);
 
-  /* "proxy/connection.py":210
+  /* "proxy/connection.py":209
  * 
  *     def eof_received(self) -> bool:
  *         self._eof = True             # <<<<<<<<<<<<<<
@@ -7478,7 +7478,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_22eof_received(struct
 */
   __pyx_v_self->_eof = 1;
 
-  /* "proxy/connection.py":211
+  /* "proxy/connection.py":210
  *     def eof_received(self) -> bool:
  *         self._eof = True
  *         if not self._holds:             # <<<<<<<<<<<<<<
@@ -7489,25 +7489,25 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_22eof_received(struct
   else
   {
     Py_ssize_t __pyx_temp = __Pyx_PySet_GET_SIZE(__pyx_v_self->_holds);
-    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 211, __pyx_L1_error)
+    if (unlikely(((!CYTHON_ASSUME_SAFE_SIZE) && __pyx_temp < 0))) __PYX_ERR(0, 210, __pyx_L1_error)
     __pyx_t_1 = (__pyx_temp != 0);
   }
 
   __pyx_t_2 = (!__pyx_t_1);
   if (__pyx_t_2) {
 
-    /* "proxy/connection.py":212
+    /* "proxy/connection.py":211
  *         self._eof = True
  *         if not self._holds:
  *             self._tell_eof()             # <<<<<<<<<<<<<<
  *         return self.can_half_close  # kept open where that is possible: what is in flight has to be answered
  * 
 */
-    __pyx_t_3 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_tell_eof(__pyx_v_self); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 212, __pyx_L1_error)
+    __pyx_t_3 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_tell_eof(__pyx_v_self); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 211, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-    /* "proxy/connection.py":211
+    /* "proxy/connection.py":210
  *     def eof_received(self) -> bool:
  *         self._eof = True
  *         if not self._holds:             # <<<<<<<<<<<<<<
@@ -7516,7 +7516,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_22eof_received(struct
 */
   }
 
-  /* "proxy/connection.py":213
+  /* "proxy/connection.py":212
  *         if not self._holds:
  *             self._tell_eof()
  *         return self.can_half_close  # kept open where that is possible: what is in flight has to be answered             # <<<<<<<<<<<<<<
@@ -7524,13 +7524,13 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_22eof_received(struct
  *     def connection_lost(self, exc: Exception | None) -> None:
 */
   __Pyx_XDECREF(__pyx_r);
-  __pyx_t_3 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self), __pyx_mstate_global->__pyx_n_u_can_half_close); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 213, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyObject_GetAttrStr(((PyObject *)__pyx_v_self), __pyx_mstate_global->__pyx_n_u_can_half_close); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 212, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __pyx_r = __pyx_t_3;
   __pyx_t_3 = 0;
   goto __pyx_L0;
 
-  /* "proxy/connection.py":209
+  /* "proxy/connection.py":208
  *             self._go_on()
  * 
  *     def eof_received(self) -> bool:             # <<<<<<<<<<<<<<
@@ -7549,7 +7549,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_22eof_received(struct
   return __pyx_r;
 }
 
-/* "proxy/connection.py":215
+/* "proxy/connection.py":214
  *         return self.can_half_close  # kept open where that is possible: what is in flight has to be answered
  * 
  *     def connection_lost(self, exc: Exception | None) -> None:             # <<<<<<<<<<<<<<
@@ -7596,32 +7596,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_exc,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 215, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 214, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 215, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 214, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "connection_lost", 0) < (0)) __PYX_ERR(0, 215, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "connection_lost", 0) < (0)) __PYX_ERR(0, 214, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("connection_lost", 1, 1, 1, i); __PYX_ERR(0, 215, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("connection_lost", 1, 1, 1, i); __PYX_ERR(0, 214, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 215, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 214, __pyx_L3_error)
     }
     __pyx_v_exc = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("connection_lost", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 215, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("connection_lost", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 214, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -7653,7 +7653,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_24connection_lost(str
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("connection_lost", 0);
 
-  /* "proxy/connection.py":216
+  /* "proxy/connection.py":215
  * 
  *     def connection_lost(self, exc: Exception | None) -> None:
  *         self.closed = True             # <<<<<<<<<<<<<<
@@ -7662,7 +7662,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_24connection_lost(str
 */
   __pyx_v_self->closed = 1;
 
-  /* "proxy/connection.py":217
+  /* "proxy/connection.py":216
  *     def connection_lost(self, exc: Exception | None) -> None:
  *         self.closed = True
  *         self._backlog = b""             # <<<<<<<<<<<<<<
@@ -7675,7 +7675,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_24connection_lost(str
   __Pyx_DECREF(__pyx_v_self->_backlog);
   __pyx_v_self->_backlog = __pyx_mstate_global->__pyx_kp_b_;
 
-  /* "proxy/connection.py":218
+  /* "proxy/connection.py":217
  *         self.closed = True
  *         self._backlog = b""
  *         self._owner.on_lost(self, exc)             # <<<<<<<<<<<<<<
@@ -7689,12 +7689,12 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_24connection_lost(str
     PyObject *__pyx_callargs[3] = {__pyx_t_2, ((PyObject *)__pyx_v_self), __pyx_v_exc};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_on_lost, __pyx_callargs+__pyx_t_3, (3-__pyx_t_3) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 218, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 217, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-  /* "proxy/connection.py":215
+  /* "proxy/connection.py":214
  *         return self.can_half_close  # kept open where that is possible: what is in flight has to be answered
  * 
  *     def connection_lost(self, exc: Exception | None) -> None:             # <<<<<<<<<<<<<<
@@ -7716,7 +7716,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_24connection_lost(str
   return __pyx_r;
 }
 
-/* "proxy/connection.py":220
+/* "proxy/connection.py":219
  *         self._owner.on_lost(self, exc)
  * 
  *     def pause_writing(self) -> None:             # <<<<<<<<<<<<<<
@@ -7777,7 +7777,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_26pause_writing(struc
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("pause_writing", 0);
 
-  /* "proxy/connection.py":221
+  /* "proxy/connection.py":220
  * 
  *     def pause_writing(self) -> None:
  *         self.is_full = True             # <<<<<<<<<<<<<<
@@ -7786,7 +7786,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_26pause_writing(struc
 */
   __pyx_v_self->is_full = 1;
 
-  /* "proxy/connection.py":222
+  /* "proxy/connection.py":221
  *     def pause_writing(self) -> None:
  *         self.is_full = True
  *         self._owner.on_full(self, True)             # <<<<<<<<<<<<<<
@@ -7800,12 +7800,12 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_26pause_writing(struc
     PyObject *__pyx_callargs[3] = {__pyx_t_2, ((PyObject *)__pyx_v_self), Py_True};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_on_full, __pyx_callargs+__pyx_t_3, (3-__pyx_t_3) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 222, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 221, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-  /* "proxy/connection.py":220
+  /* "proxy/connection.py":219
  *         self._owner.on_lost(self, exc)
  * 
  *     def pause_writing(self) -> None:             # <<<<<<<<<<<<<<
@@ -7827,7 +7827,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_26pause_writing(struc
   return __pyx_r;
 }
 
-/* "proxy/connection.py":224
+/* "proxy/connection.py":223
  *         self._owner.on_full(self, True)
  * 
  *     def resume_writing(self) -> None:             # <<<<<<<<<<<<<<
@@ -7888,7 +7888,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_28resume_writing(stru
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("resume_writing", 0);
 
-  /* "proxy/connection.py":225
+  /* "proxy/connection.py":224
  * 
  *     def resume_writing(self) -> None:
  *         self.is_full = False             # <<<<<<<<<<<<<<
@@ -7897,7 +7897,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_28resume_writing(stru
 */
   __pyx_v_self->is_full = 0;
 
-  /* "proxy/connection.py":226
+  /* "proxy/connection.py":225
  *     def resume_writing(self) -> None:
  *         self.is_full = False
  *         self._owner.on_full(self, False)             # <<<<<<<<<<<<<<
@@ -7911,12 +7911,12 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_28resume_writing(stru
     PyObject *__pyx_callargs[3] = {__pyx_t_2, ((PyObject *)__pyx_v_self), Py_False};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_on_full, __pyx_callargs+__pyx_t_3, (3-__pyx_t_3) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 226, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 225, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-  /* "proxy/connection.py":224
+  /* "proxy/connection.py":223
  *         self._owner.on_full(self, True)
  * 
  *     def resume_writing(self) -> None:             # <<<<<<<<<<<<<<
@@ -7938,7 +7938,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_28resume_writing(stru
   return __pyx_r;
 }
 
-/* "proxy/connection.py":228
+/* "proxy/connection.py":227
  *         self._owner.on_full(self, False)
  * 
  *     def _receive(self, data: memoryview) -> None:             # <<<<<<<<<<<<<<
@@ -7962,28 +7962,28 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__receive(struct __pyx_
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("_receive", 0);
 
-  /* "proxy/connection.py":230
+  /* "proxy/connection.py":229
  *     def _receive(self, data: memoryview) -> None:
  *         """Hand bytes to the reader; what a hold keeps it from taking waits in the backlog."""
  *         used = self._reader.receive(data)             # <<<<<<<<<<<<<<
  *         if used < len(data):
  *             self._backlog += bytes(data[used:])  # a transport may still deliver after it was paused
 */
-  __pyx_t_1 = ((struct __pyx_vtabstruct_8protocol_7framing_FrameReader *)__pyx_v_self->_reader->__pyx_vtab)->receive(__pyx_v_self->_reader, __pyx_v_data, 0); if (unlikely(__pyx_t_1 == ((Py_ssize_t)-1))) __PYX_ERR(0, 230, __pyx_L1_error)
+  __pyx_t_1 = ((struct __pyx_vtabstruct_8protocol_7framing_FrameReader *)__pyx_v_self->_reader->__pyx_vtab)->receive(__pyx_v_self->_reader, __pyx_v_data, 0); if (unlikely(__pyx_t_1 == ((Py_ssize_t)-1))) __PYX_ERR(0, 229, __pyx_L1_error)
   __pyx_v_used = __pyx_t_1;
 
-  /* "proxy/connection.py":231
+  /* "proxy/connection.py":230
  *         """Hand bytes to the reader; what a hold keeps it from taking waits in the backlog."""
  *         used = self._reader.receive(data)
  *         if used < len(data):             # <<<<<<<<<<<<<<
  *             self._backlog += bytes(data[used:])  # a transport may still deliver after it was paused
  * 
 */
-  __pyx_t_1 = PyObject_Length(__pyx_v_data); if (unlikely(__pyx_t_1 == ((Py_ssize_t)-1))) __PYX_ERR(0, 231, __pyx_L1_error)
+  __pyx_t_1 = PyObject_Length(__pyx_v_data); if (unlikely(__pyx_t_1 == ((Py_ssize_t)-1))) __PYX_ERR(0, 230, __pyx_L1_error)
   __pyx_t_2 = (__pyx_v_used < __pyx_t_1);
   if (__pyx_t_2) {
 
-    /* "proxy/connection.py":232
+    /* "proxy/connection.py":231
  *         used = self._reader.receive(data)
  *         if used < len(data):
  *             self._backlog += bytes(data[used:])  # a transport may still deliver after it was paused             # <<<<<<<<<<<<<<
@@ -7993,7 +7993,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__receive(struct __pyx_
     __pyx_t_4 = NULL;
     __Pyx_INCREF((PyObject *)(&PyBytes_Type));
     __pyx_t_5 = ((PyObject *)(&PyBytes_Type)); 
-    __pyx_t_6 = __Pyx_PyObject_GetSlice(__pyx_v_data, __pyx_v_used, 0, NULL, NULL, NULL, 1, 0, 0); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 232, __pyx_L1_error)
+    __pyx_t_6 = __Pyx_PyObject_GetSlice(__pyx_v_data, __pyx_v_used, 0, NULL, NULL, NULL, 1, 0, 0); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 231, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_6);
     __pyx_t_7 = 1;
     {
@@ -8002,10 +8002,10 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__receive(struct __pyx_
       __Pyx_XDECREF(__pyx_t_4); __pyx_t_4 = 0;
       __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
       __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 232, __pyx_L1_error)
+      if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 231, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_3);
     }
-    __pyx_t_5 = PyNumber_InPlaceAdd(__pyx_v_self->_backlog, __pyx_t_3); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 232, __pyx_L1_error)
+    __pyx_t_5 = PyNumber_InPlaceAdd(__pyx_v_self->_backlog, __pyx_t_3); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 231, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
     __Pyx_GIVEREF(__pyx_t_5);
@@ -8014,7 +8014,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__receive(struct __pyx_
     __pyx_v_self->_backlog = ((PyObject*)__pyx_t_5);
     __pyx_t_5 = 0;
 
-    /* "proxy/connection.py":231
+    /* "proxy/connection.py":230
  *         """Hand bytes to the reader; what a hold keeps it from taking waits in the backlog."""
  *         used = self._reader.receive(data)
  *         if used < len(data):             # <<<<<<<<<<<<<<
@@ -8023,7 +8023,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__receive(struct __pyx_
 */
   }
 
-  /* "proxy/connection.py":228
+  /* "proxy/connection.py":227
  *         self._owner.on_full(self, False)
  * 
  *     def _receive(self, data: memoryview) -> None:             # <<<<<<<<<<<<<<
@@ -8047,7 +8047,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__receive(struct __pyx_
   return __pyx_r;
 }
 
-/* "proxy/connection.py":234
+/* "proxy/connection.py":233
  *             self._backlog += bytes(data[used:])  # a transport may still deliver after it was paused
  * 
  *     def _take_backlog(self) -> None:             # <<<<<<<<<<<<<<
@@ -8084,7 +8084,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("_take_backlog", 0);
 
-  /* "proxy/connection.py":235
+  /* "proxy/connection.py":234
  * 
  *     def _take_backlog(self) -> None:
  *         backlog, self._backlog = self._backlog, b""             # <<<<<<<<<<<<<<
@@ -8103,7 +8103,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
   __pyx_v_self->_backlog = ((PyObject*)__pyx_t_2);
   __pyx_t_2 = 0;
 
-  /* "proxy/connection.py":236
+  /* "proxy/connection.py":235
  *     def _take_backlog(self) -> None:
  *         backlog, self._backlog = self._backlog, b""
  *         self._taking = True             # <<<<<<<<<<<<<<
@@ -8112,7 +8112,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
 */
   __pyx_v_self->_taking = 1;
 
-  /* "proxy/connection.py":237
+  /* "proxy/connection.py":236
  *         backlog, self._backlog = self._backlog, b""
  *         self._taking = True
  *         try:             # <<<<<<<<<<<<<<
@@ -8129,21 +8129,21 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
       __Pyx_XGOTREF(__pyx_t_5);
       /*try:*/ {
 
-        /* "proxy/connection.py":238
+        /* "proxy/connection.py":237
  *         self._taking = True
  *         try:
  *             self._receive(memoryview(backlog))             # <<<<<<<<<<<<<<
  *         except SenderError as error:
  *             self._owner.on_sender_error(self, error)
 */
-        __pyx_t_2 = PyMemoryView_FromObject(__pyx_v_backlog); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 238, __pyx_L6_error)
+        __pyx_t_2 = PyMemoryView_FromObject(__pyx_v_backlog); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 237, __pyx_L6_error)
         __Pyx_GOTREF(__pyx_t_2);
-        __pyx_t_1 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_receive(__pyx_v_self, __pyx_t_2); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 238, __pyx_L6_error)
+        __pyx_t_1 = ((struct __pyx_vtabstruct_5proxy_10connection_Connection *)__pyx_v_self->__pyx_vtab)->_receive(__pyx_v_self, __pyx_t_2); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 237, __pyx_L6_error)
         __Pyx_GOTREF(__pyx_t_1);
         __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
         __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
 
-        /* "proxy/connection.py":237
+        /* "proxy/connection.py":236
  *         backlog, self._backlog = self._backlog, b""
  *         self._taking = True
  *         try:             # <<<<<<<<<<<<<<
@@ -8152,7 +8152,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
 */
       }
 
-      /* "proxy/connection.py":242
+      /* "proxy/connection.py":241
  *             self._owner.on_sender_error(self, error)
  *         else:
  *             self._owner.on_bytes_taken(self)             # <<<<<<<<<<<<<<
@@ -8167,7 +8167,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
           PyObject *__pyx_callargs[2] = {__pyx_t_2, ((PyObject *)__pyx_v_self)};
           __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_on_bytes_taken, __pyx_callargs+__pyx_t_6, (2-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
           __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-          if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 242, __pyx_L8_except_error)
+          if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 241, __pyx_L8_except_error)
           __Pyx_GOTREF(__pyx_t_1);
         }
         __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
@@ -8180,7 +8180,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
       __Pyx_XDECREF(__pyx_t_1); __pyx_t_1 = 0;
       __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-      /* "proxy/connection.py":239
+      /* "proxy/connection.py":238
  *         try:
  *             self._receive(memoryview(backlog))
  *         except SenderError as error:             # <<<<<<<<<<<<<<
@@ -8188,7 +8188,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
  *         else:
 */
       __Pyx_ErrFetch(&__pyx_t_1, &__pyx_t_2, &__pyx_t_7);
-      __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_SenderError); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 239, __pyx_L8_except_error)
+      __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_SenderError); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 238, __pyx_L8_except_error)
       __Pyx_GOTREF(__pyx_t_8);
       __pyx_t_9 = __Pyx_PyErr_GivenExceptionMatches(__pyx_t_1, __pyx_t_8);
       __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
@@ -8196,7 +8196,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
       __pyx_t_1 = 0; __pyx_t_2 = 0; __pyx_t_7 = 0;
       if (__pyx_t_9) {
         __Pyx_AddTraceback("proxy.connection.Connection._take_backlog", __pyx_clineno, __pyx_lineno, __pyx_filename);
-        if (__Pyx_GetException(&__pyx_t_7, &__pyx_t_2, &__pyx_t_1) < 0) __PYX_ERR(0, 239, __pyx_L8_except_error)
+        if (__Pyx_GetException(&__pyx_t_7, &__pyx_t_2, &__pyx_t_1) < 0) __PYX_ERR(0, 238, __pyx_L8_except_error)
         __Pyx_XGOTREF(__pyx_t_7);
         __Pyx_XGOTREF(__pyx_t_2);
         __Pyx_XGOTREF(__pyx_t_1);
@@ -8204,7 +8204,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
         __pyx_v_error = __pyx_t_2;
         /*try:*/ {
 
-          /* "proxy/connection.py":240
+          /* "proxy/connection.py":239
  *             self._receive(memoryview(backlog))
  *         except SenderError as error:
  *             self._owner.on_sender_error(self, error)             # <<<<<<<<<<<<<<
@@ -8218,13 +8218,13 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
             PyObject *__pyx_callargs[3] = {__pyx_t_10, ((PyObject *)__pyx_v_self), __pyx_v_error};
             __pyx_t_8 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_on_sender_error, __pyx_callargs+__pyx_t_6, (3-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
             __Pyx_XDECREF(__pyx_t_10); __pyx_t_10 = 0;
-            if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 240, __pyx_L17_error)
+            if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 239, __pyx_L17_error)
             __Pyx_GOTREF(__pyx_t_8);
           }
           __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
         }
 
-        /* "proxy/connection.py":239
+        /* "proxy/connection.py":238
  *         try:
  *             self._receive(memoryview(backlog))
  *         except SenderError as error:             # <<<<<<<<<<<<<<
@@ -8276,7 +8276,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
       }
       goto __pyx_L8_except_error;
 
-      /* "proxy/connection.py":237
+      /* "proxy/connection.py":236
  *         backlog, self._backlog = self._backlog, b""
  *         self._taking = True
  *         try:             # <<<<<<<<<<<<<<
@@ -8298,7 +8298,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
     }
   }
 
-  /* "proxy/connection.py":244
+  /* "proxy/connection.py":243
  *             self._owner.on_bytes_taken(self)
  *         finally:
  *             self._taking = False             # <<<<<<<<<<<<<<
@@ -8347,7 +8347,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
     __pyx_L5:;
   }
 
-  /* "proxy/connection.py":234
+  /* "proxy/connection.py":233
  *             self._backlog += bytes(data[used:])  # a transport may still deliver after it was paused
  * 
  *     def _take_backlog(self) -> None:             # <<<<<<<<<<<<<<
@@ -8374,7 +8374,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__take_backlog(struct _
   return __pyx_r;
 }
 
-/* "proxy/connection.py":246
+/* "proxy/connection.py":245
  *             self._taking = False
  * 
  *     def _tell_eof(self) -> None:             # <<<<<<<<<<<<<<
@@ -8394,7 +8394,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__tell_eof(struct __pyx
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("_tell_eof", 0);
 
-  /* "proxy/connection.py":247
+  /* "proxy/connection.py":246
  * 
  *     def _tell_eof(self) -> None:
  *         if not self._eof_told:             # <<<<<<<<<<<<<<
@@ -8404,7 +8404,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__tell_eof(struct __pyx
   __pyx_t_1 = (!__pyx_v_self->_eof_told);
   if (__pyx_t_1) {
 
-    /* "proxy/connection.py":248
+    /* "proxy/connection.py":247
  *     def _tell_eof(self) -> None:
  *         if not self._eof_told:
  *             self._eof_told = True             # <<<<<<<<<<<<<<
@@ -8413,7 +8413,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__tell_eof(struct __pyx
 */
     __pyx_v_self->_eof_told = 1;
 
-    /* "proxy/connection.py":249
+    /* "proxy/connection.py":248
  *         if not self._eof_told:
  *             self._eof_told = True
  *             self._owner.on_eof(self)             # <<<<<<<<<<<<<<
@@ -8427,12 +8427,12 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__tell_eof(struct __pyx
       PyObject *__pyx_callargs[2] = {__pyx_t_3, ((PyObject *)__pyx_v_self)};
       __pyx_t_2 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_on_eof, __pyx_callargs+__pyx_t_4, (2-__pyx_t_4) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_3); __pyx_t_3 = 0;
-      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 249, __pyx_L1_error)
+      if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 248, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
     }
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
-    /* "proxy/connection.py":247
+    /* "proxy/connection.py":246
  * 
  *     def _tell_eof(self) -> None:
  *         if not self._eof_told:             # <<<<<<<<<<<<<<
@@ -8441,7 +8441,7 @@ static PyObject *__pyx_f_5proxy_10connection_10Connection__tell_eof(struct __pyx
 */
   }
 
-  /* "proxy/connection.py":246
+  /* "proxy/connection.py":245
  *             self._taking = False
  * 
  *     def _tell_eof(self) -> None:             # <<<<<<<<<<<<<<
@@ -9141,7 +9141,7 @@ static PyObject *__pyx_pf_5proxy_10connection_10Connection_32__setstate_cython__
   return __pyx_r;
 }
 
-/* "proxy/connection.py":252
+/* "proxy/connection.py":251
  * 
  * 
  * def peer_name(transport: asyncio.BaseTransport) -> str:             # <<<<<<<<<<<<<<
@@ -9189,32 +9189,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_transport,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 252, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 251, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 252, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 251, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "peer_name", 0) < (0)) __PYX_ERR(0, 252, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "peer_name", 0) < (0)) __PYX_ERR(0, 251, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("peer_name", 1, 1, 1, i); __PYX_ERR(0, 252, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("peer_name", 1, 1, 1, i); __PYX_ERR(0, 251, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 252, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 251, __pyx_L3_error)
     }
     __pyx_v_transport = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("peer_name", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 252, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("peer_name", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 251, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -9251,7 +9251,7 @@ static PyObject *__pyx_pf_5proxy_10connection_peer_name(CYTHON_UNUSED PyObject *
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("peer_name", 0);
 
-  /* "proxy/connection.py":254
+  /* "proxy/connection.py":253
  * def peer_name(transport: asyncio.BaseTransport) -> str:
  *     """Who is at the other end, as host:port."""
  *     name = transport.get_extra_info("peername")             # <<<<<<<<<<<<<<
@@ -9265,13 +9265,13 @@ static PyObject *__pyx_pf_5proxy_10connection_peer_name(CYTHON_UNUSED PyObject *
     PyObject *__pyx_callargs[2] = {__pyx_t_2, __pyx_mstate_global->__pyx_n_u_peername};
     __pyx_t_1 = __Pyx_PyObject_FastCallMethod(__pyx_mstate_global->__pyx_n_u_get_extra_info, __pyx_callargs+__pyx_t_3, (2-__pyx_t_3) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 254, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 253, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __pyx_v_name = __pyx_t_1;
   __pyx_t_1 = 0;
 
-  /* "proxy/connection.py":255
+  /* "proxy/connection.py":254
  *     """Who is at the other end, as host:port."""
  *     name = transport.get_extra_info("peername")
  *     return f"{name[0]}:{name[1]}" if name else "?"             # <<<<<<<<<<<<<<
@@ -9279,23 +9279,23 @@ static PyObject *__pyx_pf_5proxy_10connection_peer_name(CYTHON_UNUSED PyObject *
  * 
 */
   __Pyx_XDECREF(__pyx_r);
-  __pyx_t_4 = __Pyx_PyObject_IsTrue(__pyx_v_name); if (unlikely((__pyx_t_4 < 0))) __PYX_ERR(0, 255, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyObject_IsTrue(__pyx_v_name); if (unlikely((__pyx_t_4 < 0))) __PYX_ERR(0, 254, __pyx_L1_error)
   if (__pyx_t_4) {
-    __pyx_t_2 = __Pyx_GetItemInt(__pyx_v_name, 0, long, 1, __Pyx_PyLong_From_long, 0, 0, 0, 1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 255, __pyx_L1_error)
+    __pyx_t_2 = __Pyx_GetItemInt(__pyx_v_name, 0, long, 1, __Pyx_PyLong_From_long, 0, 0, 0, 1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 254, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
-    __pyx_t_5 = __Pyx_PyObject_FormatSimple(__pyx_t_2, __pyx_mstate_global->__pyx_empty_unicode); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 255, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyObject_FormatSimple(__pyx_t_2, __pyx_mstate_global->__pyx_empty_unicode); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 254, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-    __pyx_t_2 = __Pyx_GetItemInt(__pyx_v_name, 1, long, 1, __Pyx_PyLong_From_long, 0, 0, 0, 1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 255, __pyx_L1_error)
+    __pyx_t_2 = __Pyx_GetItemInt(__pyx_v_name, 1, long, 1, __Pyx_PyLong_From_long, 0, 0, 0, 1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 254, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
-    __pyx_t_6 = __Pyx_PyObject_FormatSimple(__pyx_t_2, __pyx_mstate_global->__pyx_empty_unicode); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 255, __pyx_L1_error)
+    __pyx_t_6 = __Pyx_PyObject_FormatSimple(__pyx_t_2, __pyx_mstate_global->__pyx_empty_unicode); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 254, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_6);
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
     __pyx_t_7[0] = __pyx_t_5;
     __pyx_t_7[1] = __pyx_mstate_global->__pyx_kp_u__3;
     __pyx_t_7[2] = __pyx_t_6;
     __pyx_t_2 = __Pyx_PyUnicode_Join(__pyx_t_7, 3, __Pyx_PyUnicode_GET_LENGTH(__pyx_t_5) + 1 + __Pyx_PyUnicode_GET_LENGTH(__pyx_t_6), 127 | __Pyx_PyUnicode_MAX_CHAR_VALUE(__pyx_t_5) | __Pyx_PyUnicode_MAX_CHAR_VALUE(__pyx_t_6));
-    if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 255, __pyx_L1_error)
+    if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 254, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
     __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
@@ -9309,7 +9309,7 @@ static PyObject *__pyx_pf_5proxy_10connection_peer_name(CYTHON_UNUSED PyObject *
   __pyx_t_1 = 0;
   goto __pyx_L0;
 
-  /* "proxy/connection.py":252
+  /* "proxy/connection.py":251
  * 
  * 
  * def peer_name(transport: asyncio.BaseTransport) -> str:             # <<<<<<<<<<<<<<
@@ -9332,7 +9332,7 @@ static PyObject *__pyx_pf_5proxy_10connection_peer_name(CYTHON_UNUSED PyObject *
   return __pyx_r;
 }
 
-/* "proxy/connection.py":258
+/* "proxy/connection.py":257
  * 
  * 
  * def new_shared_buffer() -> memoryview:             # <<<<<<<<<<<<<<
@@ -9370,7 +9370,7 @@ static PyObject *__pyx_pf_5proxy_10connection_2new_shared_buffer(CYTHON_UNUSED P
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("new_shared_buffer", 0);
 
-  /* "proxy/connection.py":260
+  /* "proxy/connection.py":259
  * def new_shared_buffer() -> memoryview:
  *     """The read buffer that all connections of one event loop share."""
  *     return memoryview(bytearray(READ_BUFFER_BYTES))             # <<<<<<<<<<<<<<
@@ -9381,7 +9381,7 @@ static PyObject *__pyx_pf_5proxy_10connection_2new_shared_buffer(CYTHON_UNUSED P
   __pyx_t_2 = NULL;
   __Pyx_INCREF((PyObject *)(&PyByteArray_Type));
   __pyx_t_3 = ((PyObject *)(&PyByteArray_Type)); 
-  __Pyx_GetModuleGlobalName(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_READ_BUFFER_BYTES); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 260, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_READ_BUFFER_BYTES); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 259, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   __pyx_t_5 = 1;
   {
@@ -9390,17 +9390,17 @@ static PyObject *__pyx_pf_5proxy_10connection_2new_shared_buffer(CYTHON_UNUSED P
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 260, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 259, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
-  __pyx_t_3 = PyMemoryView_FromObject(__pyx_t_1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 260, __pyx_L1_error)
+  __pyx_t_3 = PyMemoryView_FromObject(__pyx_t_1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 259, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
   __pyx_r = __pyx_t_3;
   __pyx_t_3 = 0;
   goto __pyx_L0;
 
-  /* "proxy/connection.py":258
+  /* "proxy/connection.py":257
  * 
  * 
  * def new_shared_buffer() -> memoryview:             # <<<<<<<<<<<<<<
@@ -9422,7 +9422,7 @@ static PyObject *__pyx_pf_5proxy_10connection_2new_shared_buffer(CYTHON_UNUSED P
   return __pyx_r;
 }
 
-/* "proxy/connection.py":263
+/* "proxy/connection.py":262
  * 
  * 
  * def where_frames_start(shared_buffer: memoryview) -> memoryview:             # <<<<<<<<<<<<<<
@@ -9470,32 +9470,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_shared_buffer,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 263, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len) < 0) __PYX_ERR(0, 262, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 263, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 262, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "where_frames_start", 0) < (0)) __PYX_ERR(0, 263, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "where_frames_start", 0) < (0)) __PYX_ERR(0, 262, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("where_frames_start", 1, 1, 1, i); __PYX_ERR(0, 263, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("where_frames_start", 1, 1, 1, i); __PYX_ERR(0, 262, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 263, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 262, __pyx_L3_error)
     }
     __pyx_v_shared_buffer = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("where_frames_start", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 263, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("where_frames_start", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 262, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -9526,22 +9526,22 @@ static PyObject *__pyx_pf_5proxy_10connection_4where_frames_start(CYTHON_UNUSED 
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("where_frames_start", 0);
 
-  /* "proxy/connection.py":265
+  /* "proxy/connection.py":264
  * def where_frames_start(shared_buffer: memoryview) -> memoryview:
  *     """The part of it for connections that bring frames to gather: what is read beyond goes into their own buffers."""
  *     return shared_buffer[:_FRAME_START_BYTES]             # <<<<<<<<<<<<<<
 */
   __Pyx_XDECREF(__pyx_r);
-  __Pyx_GetModuleGlobalName(__pyx_t_1, __pyx_mstate_global->__pyx_n_u_FRAME_START_BYTES); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 265, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_1, __pyx_mstate_global->__pyx_n_u_FRAME_START_BYTES); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 264, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
-  __pyx_t_2 = __Pyx_PyObject_GetSlice(__pyx_v_shared_buffer, 0, 0, NULL, &__pyx_t_1, NULL, 0, 0, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 265, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyObject_GetSlice(__pyx_v_shared_buffer, 0, 0, NULL, &__pyx_t_1, NULL, 0, 0, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 264, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
   __pyx_r = __pyx_t_2;
   __pyx_t_2 = 0;
   goto __pyx_L0;
 
-  /* "proxy/connection.py":263
+  /* "proxy/connection.py":262
  * 
  * 
  * def where_frames_start(shared_buffer: memoryview) -> memoryview:             # <<<<<<<<<<<<<<
@@ -10251,7 +10251,7 @@ static struct PyGetSetDef __pyx_getsets_5proxy_10connection_Connection[] = {
 #if CYTHON_USE_TYPE_SPECS
 static PyType_Slot __pyx_type_5proxy_10connection_Connection_slots[] = {
   {Py_tp_dealloc, (void *)__pyx_tp_dealloc_5proxy_10connection_Connection},
-  {Py_tp_doc, (void *)PyDoc_STR("See the module. It is what asyncio calls a BufferedProtocol, without being a subclass, so that it can be compiled.\n\n    Uvloop goes by the methods.\n    ")},
+  {Py_tp_doc, (void *)PyDoc_STR("See the module. What asyncio calls a BufferedProtocol, but no subclass, so that it can be compiled: uvloop goes\n    by the methods.\n    ")},
   {Py_tp_traverse, (void *)__pyx_tp_traverse_5proxy_10connection_Connection},
   {Py_tp_clear, (void *)__pyx_tp_clear_5proxy_10connection_Connection},
   {Py_tp_methods, (void *)__pyx_methods_5proxy_10connection_Connection},
@@ -10295,7 +10295,7 @@ static PyTypeObject __pyx_type_5proxy_10connection_Connection = {
   0, /*tp_setattro*/
   0, /*tp_as_buffer*/
   Py_TPFLAGS_DEFAULT|Py_TPFLAGS_HAVE_VERSION_TAG|Py_TPFLAGS_CHECKTYPES|Py_TPFLAGS_HAVE_NEWBUFFER|Py_TPFLAGS_BASETYPE|Py_TPFLAGS_HAVE_GC, /*tp_flags*/
-  PyDoc_STR("See the module. It is what asyncio calls a BufferedProtocol, without being a subclass, so that it can be compiled.\n\n    Uvloop goes by the methods.\n    "), /*tp_doc*/
+  PyDoc_STR("See the module. What asyncio calls a BufferedProtocol, but no subclass, so that it can be compiled: uvloop goes\n    by the methods.\n    "), /*tp_doc*/
   __pyx_tp_traverse_5proxy_10connection_Connection, /*tp_traverse*/
   __pyx_tp_clear_5proxy_10connection_Connection, /*tp_clear*/
   0, /*tp_richcompare*/
@@ -11303,249 +11303,249 @@ __Pyx_RefNannySetupContext("PyInit_connection", 0);
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-  /* "proxy/connection.py":102
+  /* "proxy/connection.py":101
  *         return bool(self._holds)
  * 
  *     def write(self, data: bytes | bytearray | memoryview) -> None:             # <<<<<<<<<<<<<<
  *         """Send bytes; a buffer handed over must not change until `has_sent_all`."""
  *         if self._transport is not None and not self._transport.is_closing():
 */
-  __pyx_t_3 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 102, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 101, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_data, __pyx_mstate_global->__pyx_kp_u_bytes_bytearray_memoryview) < (0)) __PYX_ERR(0, 102, __pyx_L1_error)
-  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_3write, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_write, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[6])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 102, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_data, __pyx_mstate_global->__pyx_kp_u_bytes_bytearray_memoryview) < (0)) __PYX_ERR(0, 101, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_3write, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_write, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[6])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 101, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_5, __pyx_t_3);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_write, __pyx_t_5) < (0)) __PYX_ERR(0, 102, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_write, __pyx_t_5) < (0)) __PYX_ERR(0, 101, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
-  /* "proxy/connection.py":107
+  /* "proxy/connection.py":106
  *             self._transport.write(data)
  * 
  *     def write_parts(self, parts: Sequence[bytes | bytearray | memoryview]) -> None:             # <<<<<<<<<<<<<<
  *         """Send several buffers as they are, in their order."""
  *         if self._transport is not None and not self._transport.is_closing():
 */
-  __pyx_t_5 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 107, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 106, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_parts, __pyx_mstate_global->__pyx_kp_u_Sequence_bytes_bytearray_memoryv) < (0)) __PYX_ERR(0, 107, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 107, __pyx_L1_error)
-  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_5write_parts, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_write_parts, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[7])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 107, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_parts, __pyx_mstate_global->__pyx_kp_u_Sequence_bytes_bytearray_memoryv) < (0)) __PYX_ERR(0, 106, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 106, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_5write_parts, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_write_parts, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[7])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 106, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_3, __pyx_t_5);
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_write_parts, __pyx_t_3) < (0)) __PYX_ERR(0, 107, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_write_parts, __pyx_t_3) < (0)) __PYX_ERR(0, 106, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-  /* "proxy/connection.py":117
+  /* "proxy/connection.py":116
  *         return self._transport is None or self._transport.get_write_buffer_size() == 0
  * 
  *     def close(self) -> None:             # <<<<<<<<<<<<<<
  *         """Send what is buffered, then close."""
  *         if self._transport is not None:
 */
-  __pyx_t_3 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 117, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 116, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 117, __pyx_L1_error)
-  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_7close, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_close, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[8])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 117, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 116, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_7close, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_close, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[8])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 116, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_5, __pyx_t_3);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_close, __pyx_t_5) < (0)) __PYX_ERR(0, 117, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_close, __pyx_t_5) < (0)) __PYX_ERR(0, 116, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
-  /* "proxy/connection.py":122
+  /* "proxy/connection.py":121
  *             self._transport.close()
  * 
  *     def abort(self) -> None:             # <<<<<<<<<<<<<<
  *         """Close at once."""
  *         if self._transport is not None:
 */
-  __pyx_t_5 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 122, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 121, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 122, __pyx_L1_error)
-  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_9abort, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_abort, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[9])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 122, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 121, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_9abort, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_abort, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[9])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 121, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_3, __pyx_t_5);
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_abort, __pyx_t_3) < (0)) __PYX_ERR(0, 122, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_abort, __pyx_t_3) < (0)) __PYX_ERR(0, 121, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-  /* "proxy/connection.py":132
+  /* "proxy/connection.py":131
  *         return self.tls is None
  * 
  *     def write_eof(self) -> None:             # <<<<<<<<<<<<<<
  *         """Send what is buffered, then tell the peer that no more will come; reading goes on."""
  *         if self._transport is not None and not self._transport.is_closing():
 */
-  __pyx_t_3 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 132, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 131, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 132, __pyx_L1_error)
-  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_11write_eof, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_write_eof, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[10])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 132, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 131, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_11write_eof, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_write_eof, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[10])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 131, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_5, __pyx_t_3);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_write_eof, __pyx_t_5) < (0)) __PYX_ERR(0, 132, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_write_eof, __pyx_t_5) < (0)) __PYX_ERR(0, 131, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
-  /* "proxy/connection.py":137
+  /* "proxy/connection.py":136
  *             self._transport.write_eof()
  * 
  *     def hold(self, reason: Hold) -> None:             # <<<<<<<<<<<<<<
  *         """Stop reading until `release(reason)`."""
  *         if self._holds is None:
 */
-  __pyx_t_5 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 137, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 136, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_reason, __pyx_mstate_global->__pyx_n_u_Hold) < (0)) __PYX_ERR(0, 137, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 137, __pyx_L1_error)
-  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_13hold, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_hold, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[11])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 137, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_reason, __pyx_mstate_global->__pyx_n_u_Hold) < (0)) __PYX_ERR(0, 136, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 136, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_13hold, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_hold, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[11])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 136, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_3, __pyx_t_5);
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_hold, __pyx_t_3) < (0)) __PYX_ERR(0, 137, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_hold, __pyx_t_3) < (0)) __PYX_ERR(0, 136, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-  /* "proxy/connection.py":145
+  /* "proxy/connection.py":144
  *         self._pause()
  * 
  *     def release(self, reason: Hold) -> None:             # <<<<<<<<<<<<<<
  *         """Undo `hold(reason)`; when nothing holds any more, the backlog is taken and reading goes on."""
  *         if not self._holds or reason not in self._holds:
 */
-  __pyx_t_3 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 145, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 144, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_reason, __pyx_mstate_global->__pyx_n_u_Hold) < (0)) __PYX_ERR(0, 145, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 145, __pyx_L1_error)
-  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_15release, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_release, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[12])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 145, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_reason, __pyx_mstate_global->__pyx_n_u_Hold) < (0)) __PYX_ERR(0, 144, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 144, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_15release, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_release, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[12])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 144, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_5, __pyx_t_3);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_release, __pyx_t_5) < (0)) __PYX_ERR(0, 145, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_release, __pyx_t_5) < (0)) __PYX_ERR(0, 144, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
-  /* "proxy/connection.py":172
+  /* "proxy/connection.py":171
  *             self._transport.resume_reading()
  * 
  *     def connection_made(self, transport: asyncio.BaseTransport) -> None:             # <<<<<<<<<<<<<<
  *         self._transport = cast(asyncio.Transport, transport)
  *         raw: socket.socket = transport.get_extra_info("socket")
 */
-  __pyx_t_5 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 172, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 171, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_transport, __pyx_mstate_global->__pyx_kp_u_asyncio_BaseTransport) < (0)) __PYX_ERR(0, 172, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 172, __pyx_L1_error)
-  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_17connection_made, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_connection_made, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[13])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 172, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_transport, __pyx_mstate_global->__pyx_kp_u_asyncio_BaseTransport) < (0)) __PYX_ERR(0, 171, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 171, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_17connection_made, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_connection_made, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[13])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 171, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_3, __pyx_t_5);
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_connection_made, __pyx_t_3) < (0)) __PYX_ERR(0, 172, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_connection_made, __pyx_t_3) < (0)) __PYX_ERR(0, 171, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-  /* "proxy/connection.py":184
+  /* "proxy/connection.py":183
  *         self._owner.on_open(self)
  * 
  *     def get_buffer(self, sizehint: int) -> memoryview:             # <<<<<<<<<<<<<<
  *         # Straight into a frame only when nothing waits before it.
  *         view = None if self._holds or self._backlog else self._reader.gathering_view()
 */
-  __pyx_t_3 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 184, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 183, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_sizehint, __pyx_mstate_global->__pyx_n_u_int) < (0)) __PYX_ERR(0, 184, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_memoryview) < (0)) __PYX_ERR(0, 184, __pyx_L1_error)
-  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_19get_buffer, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_get_buffer, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[14])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 184, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_sizehint, __pyx_mstate_global->__pyx_n_u_int) < (0)) __PYX_ERR(0, 183, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_memoryview) < (0)) __PYX_ERR(0, 183, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_19get_buffer, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_get_buffer, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[14])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 183, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_5, __pyx_t_3);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_get_buffer, __pyx_t_5) < (0)) __PYX_ERR(0, 184, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_get_buffer, __pyx_t_5) < (0)) __PYX_ERR(0, 183, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
-  /* "proxy/connection.py":192
+  /* "proxy/connection.py":191
  *         return view
  * 
  *     def buffer_updated(self, nbytes: int) -> None:             # <<<<<<<<<<<<<<
  *         self._taking = True
  *         try:
 */
-  __pyx_t_5 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 192, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 191, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_nbytes, __pyx_mstate_global->__pyx_n_u_int) < (0)) __PYX_ERR(0, 192, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 192, __pyx_L1_error)
-  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_21buffer_updated, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_buffer_updated, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[15])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 192, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_nbytes, __pyx_mstate_global->__pyx_n_u_int) < (0)) __PYX_ERR(0, 191, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 191, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_21buffer_updated, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_buffer_updated, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[15])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 191, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_3, __pyx_t_5);
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_buffer_updated, __pyx_t_3) < (0)) __PYX_ERR(0, 192, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_buffer_updated, __pyx_t_3) < (0)) __PYX_ERR(0, 191, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-  /* "proxy/connection.py":209
+  /* "proxy/connection.py":208
  *             self._go_on()
  * 
  *     def eof_received(self) -> bool:             # <<<<<<<<<<<<<<
  *         self._eof = True
  *         if not self._holds:
 */
-  __pyx_t_3 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 209, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 208, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_bool) < (0)) __PYX_ERR(0, 209, __pyx_L1_error)
-  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_23eof_received, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_eof_received, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[16])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 209, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_bool) < (0)) __PYX_ERR(0, 208, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_23eof_received, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_eof_received, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[16])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 208, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_5, __pyx_t_3);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_eof_received, __pyx_t_5) < (0)) __PYX_ERR(0, 209, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_eof_received, __pyx_t_5) < (0)) __PYX_ERR(0, 208, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
-  /* "proxy/connection.py":215
+  /* "proxy/connection.py":214
  *         return self.can_half_close  # kept open where that is possible: what is in flight has to be answered
  * 
  *     def connection_lost(self, exc: Exception | None) -> None:             # <<<<<<<<<<<<<<
  *         self.closed = True
  *         self._backlog = b""
 */
-  __pyx_t_5 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 215, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 214, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_exc, __pyx_mstate_global->__pyx_kp_u_Exception_None) < (0)) __PYX_ERR(0, 215, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 215, __pyx_L1_error)
-  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_25connection_lost, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_connection_lost, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[17])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 215, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_exc, __pyx_mstate_global->__pyx_kp_u_Exception_None) < (0)) __PYX_ERR(0, 214, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 214, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_25connection_lost, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_connection_lost, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[17])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 214, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_3, __pyx_t_5);
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_connection_lost, __pyx_t_3) < (0)) __PYX_ERR(0, 215, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_connection_lost, __pyx_t_3) < (0)) __PYX_ERR(0, 214, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-  /* "proxy/connection.py":220
+  /* "proxy/connection.py":219
  *         self._owner.on_lost(self, exc)
  * 
  *     def pause_writing(self) -> None:             # <<<<<<<<<<<<<<
  *         self.is_full = True
  *         self._owner.on_full(self, True)
 */
-  __pyx_t_3 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 220, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 219, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 220, __pyx_L1_error)
-  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_27pause_writing, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_pause_writing, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[18])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 220, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 219, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_27pause_writing, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_pause_writing, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[18])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 219, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_5, __pyx_t_3);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_pause_writing, __pyx_t_5) < (0)) __PYX_ERR(0, 220, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_pause_writing, __pyx_t_5) < (0)) __PYX_ERR(0, 219, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
-  /* "proxy/connection.py":224
+  /* "proxy/connection.py":223
  *         self._owner.on_full(self, True)
  * 
  *     def resume_writing(self) -> None:             # <<<<<<<<<<<<<<
  *         self.is_full = False
  *         self._owner.on_full(self, False)
 */
-  __pyx_t_5 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 224, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 223, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 224, __pyx_L1_error)
-  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_29resume_writing, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_resume_writing, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[19])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 224, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_None) < (0)) __PYX_ERR(0, 223, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_10Connection_29resume_writing, __Pyx_CYFUNCTION_CCLASS, __pyx_mstate_global->__pyx_n_u_Connection_resume_writing, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[19])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 223, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_3, __pyx_t_5);
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_resume_writing, __pyx_t_3) < (0)) __PYX_ERR(0, 224, __pyx_L1_error)
+  if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_resume_writing, __pyx_t_3) < (0)) __PYX_ERR(0, 223, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
   /* "(tree fragment)":1
@@ -11569,57 +11569,57 @@ __Pyx_RefNannySetupContext("PyInit_connection", 0);
   if (__Pyx_SetItemOnTypeDict(__pyx_mstate_global->__pyx_ptype_5proxy_10connection_Connection, __pyx_mstate_global->__pyx_n_u_setstate_cython, __pyx_t_3) < (0)) __PYX_ERR(2, 16, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-  /* "proxy/connection.py":252
+  /* "proxy/connection.py":251
  * 
  * 
  * def peer_name(transport: asyncio.BaseTransport) -> str:             # <<<<<<<<<<<<<<
  *     """Who is at the other end, as host:port."""
  *     name = transport.get_extra_info("peername")
 */
-  __pyx_t_3 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 252, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 251, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_transport, __pyx_mstate_global->__pyx_kp_u_asyncio_BaseTransport) < (0)) __PYX_ERR(0, 252, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_str) < (0)) __PYX_ERR(0, 252, __pyx_L1_error)
-  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_1peer_name, 0, __pyx_mstate_global->__pyx_n_u_peer_name, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[22])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 252, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_transport, __pyx_mstate_global->__pyx_kp_u_asyncio_BaseTransport) < (0)) __PYX_ERR(0, 251, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_str) < (0)) __PYX_ERR(0, 251, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_1peer_name, 0, __pyx_mstate_global->__pyx_n_u_peer_name, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[22])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 251, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_5, __pyx_t_3);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_peer_name, __pyx_t_5) < (0)) __PYX_ERR(0, 252, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_peer_name, __pyx_t_5) < (0)) __PYX_ERR(0, 251, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
-  /* "proxy/connection.py":258
+  /* "proxy/connection.py":257
  * 
  * 
  * def new_shared_buffer() -> memoryview:             # <<<<<<<<<<<<<<
  *     """The read buffer that all connections of one event loop share."""
  *     return memoryview(bytearray(READ_BUFFER_BYTES))
 */
-  __pyx_t_5 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 258, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 257, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
-  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_memoryview) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
-  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_3new_shared_buffer, 0, __pyx_mstate_global->__pyx_n_u_new_shared_buffer, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[23])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 258, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_memoryview) < (0)) __PYX_ERR(0, 257, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_3new_shared_buffer, 0, __pyx_mstate_global->__pyx_n_u_new_shared_buffer, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[23])); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 257, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_3, __pyx_t_5);
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_new_shared_buffer, __pyx_t_3) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_new_shared_buffer, __pyx_t_3) < (0)) __PYX_ERR(0, 257, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
 
-  /* "proxy/connection.py":263
+  /* "proxy/connection.py":262
  * 
  * 
  * def where_frames_start(shared_buffer: memoryview) -> memoryview:             # <<<<<<<<<<<<<<
  *     """The part of it for connections that bring frames to gather: what is read beyond goes into their own buffers."""
  *     return shared_buffer[:_FRAME_START_BYTES]
 */
-  __pyx_t_3 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 263, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 262, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_shared_buffer, __pyx_mstate_global->__pyx_n_u_memoryview) < (0)) __PYX_ERR(0, 263, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_memoryview) < (0)) __PYX_ERR(0, 263, __pyx_L1_error)
-  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_5where_frames_start, 0, __pyx_mstate_global->__pyx_n_u_where_frames_start, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[24])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 263, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_shared_buffer, __pyx_mstate_global->__pyx_n_u_memoryview) < (0)) __PYX_ERR(0, 262, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_memoryview) < (0)) __PYX_ERR(0, 262, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_CyFunction_New(&__pyx_mdef_5proxy_10connection_5where_frames_start, 0, __pyx_mstate_global->__pyx_n_u_where_frames_start, NULL, __pyx_mstate_global->__pyx_n_u_proxy_connection, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[24])); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 262, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_5, __pyx_t_3);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_where_frames_start, __pyx_t_5) < (0)) __PYX_ERR(0, 263, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_where_frames_start, __pyx_t_5) < (0)) __PYX_ERR(0, 262, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
   /* "(tree fragment)":1
@@ -11987,72 +11987,72 @@ static int __Pyx_CreateCodeObjects(__pyx_mstatetype *__pyx_mstate) {
     __pyx_mstate_global->__pyx_codeobj_tab[5] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_on_full, __pyx_k_6iq, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[5])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 102, 39};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 101, 39};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_data};
     __pyx_mstate_global->__pyx_codeobj_tab[6] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_write, __pyx_k_4_7_t4t_k_6, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[6])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 107, 42};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 106, 42};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_parts};
     __pyx_mstate_global->__pyx_codeobj_tab[7] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_write_parts, __pyx_k_Na_4_7_t4t_k_aq, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[7])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 117, 25};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 116, 25};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self};
     __pyx_mstate_global->__pyx_codeobj_tab[8] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_close, __pyx_k_q_4_7_6, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[8])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 122, 25};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 121, 25};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self};
     __pyx_mstate_global->__pyx_codeobj_tab[9] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_abort, __pyx_k_q_4_7_6, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[9])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 132, 37};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 131, 37};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self};
     __pyx_mstate_global->__pyx_codeobj_tab[10] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_write_eof, __pyx_k_1_4_7_t4t_k_Q, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[10])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 137, 52};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 136, 52};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_reason};
     __pyx_mstate_global->__pyx_codeobj_tab[11] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_hold, __pyx_k_9A_4xs_Q_G4q_HM_G1, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[11])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 145, 81};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 144, 81};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_reason};
     __pyx_mstate_global->__pyx_codeobj_tab[12] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_release, __pyx_k_iq_4t83gWD_G81A_4xs_a_HM_4t1_q, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[12])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 3, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 172, 142};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 3, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 171, 142};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_transport, __pyx_mstate->__pyx_n_u_raw};
     __pyx_mstate_global->__pyx_codeobj_tab[13] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_connection_made, __pyx_k_C1_N_awl_YoQa_4we4s_fJfA_6_v_1, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[13])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 3, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 184, 59};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 3, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 183, 59};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_sizehint, __pyx_mstate->__pyx_n_u_view};
     __pyx_mstate_global->__pyx_codeobj_tab[14] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_get_buffer, __pyx_k_81_xt83d_X_TU_5_1_4q_O1_q, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[14])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 3, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 192, 122};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 3, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 191, 122};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_nbytes, __pyx_mstate->__pyx_n_u_error};
     __pyx_mstate_global->__pyx_codeobj_tab[15] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_buffer_updated, __pyx_k_XQ_Kq_t1_O1_HIQa_IQd_A_a_q_a_aq, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[15])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 209, 35};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 208, 35};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self};
     __pyx_mstate_global->__pyx_codeobj_tab[16] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_eof_received, __pyx_k_a_HA_4t1_t1, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[16])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 215, 35};
+    const __Pyx_PyCode_New_function_description descr = {2, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 214, 35};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self, __pyx_mstate->__pyx_n_u_exc};
     __pyx_mstate_global->__pyx_codeobj_tab[17] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_connection_lost, __pyx_k_8_Ja_L_G81F, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[17])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 220, 25};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 219, 25};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self};
     __pyx_mstate_global->__pyx_codeobj_tab[18] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_pause_writing, __pyx_k_q_Kq_G81F, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[18])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 224, 25};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 223, 25};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_self};
     __pyx_mstate_global->__pyx_codeobj_tab[19] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_resume_writing, __pyx_k_Kq_G81F, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[19])) goto bad;
   }
@@ -12067,17 +12067,17 @@ static int __Pyx_CreateCodeObjects(__pyx_mstatetype *__pyx_mstate) {
     __pyx_mstate_global->__pyx_codeobj_tab[21] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_stringsource, __pyx_mstate->__pyx_n_u_setstate_cython, __pyx_k_q, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[21])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 252, 42};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 251, 42};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_transport, __pyx_mstate->__pyx_n_u_name_2};
     __pyx_mstate_global->__pyx_codeobj_tab[22] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_peer_name, __pyx_k_31_9O1A_2T_Qe4q_Zq, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[22])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {0, 0, 0, 0, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 258, 18};
+    const __Pyx_PyCode_New_function_description descr = {0, 0, 0, 0, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 257, 18};
     PyObject* const varnames[] = {0};
     __pyx_mstate_global->__pyx_codeobj_tab[23] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_new_shared_buffer, __pyx_k_1_Qiq, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[23])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 263, 16};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 262, 16};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_shared_buffer};
     __pyx_mstate_global->__pyx_codeobj_tab[24] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_proxy_connection_py, __pyx_mstate->__pyx_n_u_where_frames_start, __pyx_k_oQ, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[24])) goto bad;
   }

@@ -17801,7 +17801,7 @@ static int __pyx_pf_5proxy_12produce_gate_11ProduceGate___init__(struct __pyx_ob
  *         self.is_busy = False
  * 
  *     def take(self, frame: bytearray, version: int, correlation_id: int, body_at: int) -> None:             # <<<<<<<<<<<<<<
- *         """A gathered Produce request whose body starts at `body_at`. Raises MalformedMessage when it cannot be walked."""
+ *         """A gathered Produce request, its body from `body_at` on. Raises MalformedMessage when it cannot be walked."""
  *         request = walk_produce_request(frame, version, body_at)
 */
 
@@ -17813,7 +17813,7 @@ PyObject *const *__pyx_args, Py_ssize_t __pyx_nargs, PyObject *__pyx_kwds
 PyObject *__pyx_args, PyObject *__pyx_kwds
 #endif
 ); /*proto*/
-PyDoc_STRVAR(__pyx_doc_5proxy_12produce_gate_11ProduceGate_2take, "A gathered Produce request whose body starts at `body_at`. Raises MalformedMessage when it cannot be walked.");
+PyDoc_STRVAR(__pyx_doc_5proxy_12produce_gate_11ProduceGate_2take, "A gathered Produce request, its body from `body_at` on. Raises MalformedMessage when it cannot be walked.");
 static PyMethodDef __pyx_mdef_5proxy_12produce_gate_11ProduceGate_3take = {"take", (PyCFunction)(void(*)(void))(__Pyx_PyCFunction_FastCallWithKeywords)__pyx_pw_5proxy_12produce_gate_11ProduceGate_3take, __Pyx_METH_FASTCALL|METH_KEYWORDS, __pyx_doc_5proxy_12produce_gate_11ProduceGate_2take};
 static PyObject *__pyx_pw_5proxy_12produce_gate_11ProduceGate_3take(PyObject *__pyx_v_self, 
 #if CYTHON_METH_FASTCALL
@@ -17937,7 +17937,7 @@ static PyObject *__pyx_pf_5proxy_12produce_gate_11ProduceGate_2take(struct __pyx
 
   /* "proxy/produce_gate.py":47
  *     def take(self, frame: bytearray, version: int, correlation_id: int, body_at: int) -> None:
- *         """A gathered Produce request whose body starts at `body_at`. Raises MalformedMessage when it cannot be walked."""
+ *         """A gathered Produce request, its body from `body_at` on. Raises MalformedMessage when it cannot be walked."""
  *         request = walk_produce_request(frame, version, body_at)             # <<<<<<<<<<<<<<
  *         if version >= TOPIC_ID_SINCE:
  *             ids = [topic.topic_id for topic in request.topics if topic.topic_id is not None]
@@ -17951,7 +17951,7 @@ static PyObject *__pyx_pf_5proxy_12produce_gate_11ProduceGate_2take(struct __pyx
   __pyx_t_3 = 0;
 
   /* "proxy/produce_gate.py":48
- *         """A gathered Produce request whose body starts at `body_at`. Raises MalformedMessage when it cannot be walked."""
+ *         """A gathered Produce request, its body from `body_at` on. Raises MalformedMessage when it cannot be walked."""
  *         request = walk_produce_request(frame, version, body_at)
  *         if version >= TOPIC_ID_SINCE:             # <<<<<<<<<<<<<<
  *             ids = [topic.topic_id for topic in request.topics if topic.topic_id is not None]
@@ -18086,7 +18086,7 @@ static PyObject *__pyx_pf_5proxy_12produce_gate_11ProduceGate_2take(struct __pyx
     }
 
     /* "proxy/produce_gate.py":48
- *         """A gathered Produce request whose body starts at `body_at`. Raises MalformedMessage when it cannot be walked."""
+ *         """A gathered Produce request, its body from `body_at` on. Raises MalformedMessage when it cannot be walked."""
  *         request = walk_produce_request(frame, version, body_at)
  *         if version >= TOPIC_ID_SINCE:             # <<<<<<<<<<<<<<
  *             ids = [topic.topic_id for topic in request.topics if topic.topic_id is not None]
@@ -18109,7 +18109,7 @@ static PyObject *__pyx_pf_5proxy_12produce_gate_11ProduceGate_2take(struct __pyx
  *         self.is_busy = False
  * 
  *     def take(self, frame: bytearray, version: int, correlation_id: int, body_at: int) -> None:             # <<<<<<<<<<<<<<
- *         """A gathered Produce request whose body starts at `body_at`. Raises MalformedMessage when it cannot be walked."""
+ *         """A gathered Produce request, its body from `body_at` on. Raises MalformedMessage when it cannot be walked."""
  *         request = walk_produce_request(frame, version, body_at)
 */
 
@@ -26940,7 +26940,7 @@ __Pyx_RefNannySetupContext("PyInit_produce_gate", 0);
  *         self.is_busy = False
  * 
  *     def take(self, frame: bytearray, version: int, correlation_id: int, body_at: int) -> None:             # <<<<<<<<<<<<<<
- *         """A gathered Produce request whose body starts at `body_at`. Raises MalformedMessage when it cannot be walked."""
+ *         """A gathered Produce request, its body from `body_at` on. Raises MalformedMessage when it cannot be walked."""
  *         request = walk_produce_request(frame, version, body_at)
 */
   __pyx_t_5 = __Pyx_PyDict_NewPresized(5); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 45, __pyx_L1_error)

@@ -60,4 +60,4 @@ def test_a_taken_port_is_said_with_its_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = HostPort("127.0.0.1", taken.getsockname()[1])
         with pytest.raises(CannotListen, match="Address already in use"):
-            AdminServer(address, registry_of(Tally(), lambda: 0), Health())
+            AdminServer(address, registry_of(lambda: Snapshot(Tally(), 0)), Health())

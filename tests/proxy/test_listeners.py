@@ -7,7 +7,7 @@ import pytest
 
 from config.address import HostPort
 from config.model import Listen
-from proxy.listeners import Acceptor, Listeners
+from proxy.listeners import Acceptor, Listeners, bind
 
 
 async def _accept(_node_id: int | None, listening: socket.socket) -> Acceptor:
@@ -16,7 +16,7 @@ async def _accept(_node_id: int | None, listening: socket.socket) -> Acceptor:
 
 def listeners(broker_host: str) -> Listeners:
     tls = {"certificate_file": "c", "key_file": "k"}
-    return Listeners(Listen(bootstrap="127.0.0.1:0", broker_host=broker_host, tls=tls), _accept)  # type: ignore[arg-type]
+    return Listeners(Listen(bootstrap="127.0.0.1:0", broker_host=broker_host, tls=tls), _accept, bind)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
