@@ -16,22 +16,35 @@ DIRECTIVES = {
     "annotation_typing": False,  # annotations are for people and mypy; C types stand in the .pxd files
 }
 COMPILED = [
+    "protocol/frame_pool.py",
     "protocol/framing.py",
+    "protocol/headers.py",
     "protocol/produce_request.py",
     "protocol/produce_response.py",
+    "protocol/records/compression.py",
+    "protocol/records/lz4_blocks.py",
+    "protocol/records/plain_buffer.py",
     "protocol/records/record_batch.py",
     "protocol/records/scan.py",
     "proxy/answer_side.py",
+    "proxy/clock.py",
     "proxy/connection.py",
     "proxy/in_flight.py",
+    "proxy/judging.py",
+    "proxy/memory.py",
+    "proxy/observer.py",
     "proxy/produce_gate.py",
     "proxy/request_side.py",
     "proxy/session.py",
+    "proxy/topic_names.py",
     "validation/judge.py",
+    "validation/policies.py",
+    "validation/policy.py",
     "validation/produce.py",
     "validation/record_errors.py",
     "validation/structure.py",
     "validation/timestamps.py",
+    "validation/verdict.py",
 ]
 
 extensions = cythonize(

@@ -39,7 +39,7 @@ class FramePool:
         if not _SMALLEST_POOLED <= size <= _LARGEST_POOLED or self._kept_bytes + size > _MOST_KEPT_BYTES:
             return
         try:
-            del buffer[-1:]  # cannot be done while somebody still has a view of it
+            del buffer[size - 1 :]  # cannot be done while somebody still has a view of it
         except BufferError:
             return
         self._kept.setdefault(size.bit_length(), []).append(buffer)

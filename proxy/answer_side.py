@@ -10,6 +10,8 @@ from proxy.in_flight import Finish
 if TYPE_CHECKING:
     from proxy.session import Session
 
+_STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
+
 
 class BrokerSide:
     """Answers that need nothing pass as they come; the others are gathered and finished."""
@@ -28,7 +30,7 @@ class BrokerSide:
         if asked is not None and (size < CORRELATION_ID_BYTES or read_correlation_id(head) != asked):
             raise MalformedMessage(f"the broker's answer is not to request {asked}")
         self._finish = exchange.finish
-        return Disposition.STREAM if exchange.finish is None else Disposition.GATHER
+        return _STREAM if exchange.finish is None else _GATHER
 
     def on_pass(self, data: memoryview) -> None:
         """Bytes of an answer that needs nothing."""

@@ -17,7 +17,7 @@ from protocol.framing import FrameReader
 
 READ_BUFFER_BYTES = 256 * 1024
 # What is read at once where frames begin: what lies beyond goes straight into a gathered frame's own buffer.
-_FRAME_START_BYTES = 16 * 1024
+_FRAME_START_BYTES = 32 * 1024
 
 
 class Hold(Enum):

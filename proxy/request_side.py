@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 _SOFTWARE_SINCE = 3
 _PRODUCE = APIS[ApiKey.PRODUCE]
+# Named here, because looking an enum's member up takes longer than the comparison.
+_STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
+_OPAQUE, _REWRITE, _JUDGE, _NEGOTIATE = Treatment.OPAQUE, Treatment.REWRITE, Treatment.JUDGE, Treatment.NEGOTIATE
+_RAW_TOKENS = SaslStage.RAW_TOKENS
 # Far above every API key and version there is, and below what SASL tokens begin with.
 _API_KEYS_END = 512
 _VERSIONS_END = 32
@@ -54,7 +58,7 @@ class ClientSide:
 
     def on_head(self, size: int, head: bytes) -> Disposition:
         """Decide by API and version. Raises SenderError for what no broker would take."""
-        if self._sasl.stage is SaslStage.RAW_TOKENS:
+        if self._sasl.stage is _RAW_TOKENS:
             if not _may_be_request(size, head):
                 self._on_gathered = self._raw_token
                 return self._gather(size)
@@ -99,18 +103,18 @@ class ClientSide:
     def _by_treatment(self, api: Api, version: int, correlation_id: int, size: int) -> Disposition:
         session = self._session
         treatment = api.treatment
-        if treatment is Treatment.OPAQUE:
+        if treatment is _OPAQUE:
             session.queue.add(Exchange(correlation_id))
-            return Disposition.STREAM
-        if treatment is Treatment.REWRITE:
+            return _STREAM
+        if treatment is _REWRITE:
             finish = partial(session.context.rewriter.rewrite, api.key, version)
             session.queue.add(Exchange(correlation_id, finish))
-            return Disposition.STREAM
-        if treatment is Treatment.JUDGE:
+            return _STREAM
+        if treatment is _JUDGE:
             self._version = version
             self._correlation_id = correlation_id
             self._on_gathered = self._produce
-        elif treatment is Treatment.NEGOTIATE:
+        elif treatment is _NEGOTIATE:
             self._on_gathered = partial(self._api_versions, api, version)
         else:
             self._on_gathered = partial(self._sasl_request, api, version)
@@ -124,7 +128,7 @@ class ClientSide:
         else:
             self._wanted = size
             self._session.client.hold(Hold.MEMORY)
-        return Disposition.GATHER
+        return _GATHER
 
     def _memory_came(self) -> None:
         self._granted += self._wanted

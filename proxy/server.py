@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import socket
-import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ from protocol.frame_pool import FramePool
 from proxy.addressing import AddressBook
 from proxy.admin import AdminServer, Health
 from proxy.build_info import SCAN_IS_COMPILED, VERSION
+from proxy.clock import now_ms
 from proxy.connection import new_shared_buffer
 from proxy.context import ProxyContext
 from proxy.discovery import Discovered, look_at_cluster
@@ -169,9 +169,9 @@ class Server:
             observer=observer,
             log=SessionLog(),
             tally=self.tally,
-            judges=Judges(names.by_id, policies.of, limits_of(config), _now_ms),
+            judges=Judges(names.by_id, policies.of, limits_of(config), now_ms),
             call_soon=asyncio.get_running_loop().call_soon_threadsafe,
-            now_ms=_now_ms,
+            now_ms=now_ms,
             read_buffer=new_shared_buffer(),
             frames=FramePool(),
         )
@@ -239,7 +239,3 @@ class Server:
             self._context.observer.sweep()
             self._context.log.sweep()
             await asyncio.sleep(_SWEEP_SECONDS)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -24,6 +24,7 @@ from validation.verdict import Accepted, Reason, Refused, Stage, Verdict
 _ONE_V2_BATCH_SINCE = 3
 _MAGIC_2 = 2
 _PLAIN = Codec.NONE.value
+_CODECS = tuple(Codec)
 
 
 class Submission:
@@ -93,7 +94,7 @@ def _judge_records(
     failure = None
     if not framed:
         limit = limits.decompressed_limit(end - start)
-        plain = decompressor.decompress(Codec(codec_id), records[start:end], limit)
+        plain = decompressor.decompress(_CODECS[codec_id], records[start:end], limit)
         if plain.failure is Failure.OVER_LIMIT:
             text = wording.decompression_limit(submission.topic, submission.partition, limit)
             return Refused(ErrorCode.INVALID_RECORD, Reason.DECOMPRESSION_LIMIT, text, records=batch.record_count)

@@ -59,7 +59,7 @@ def limits_of(config: Config) -> JudgementLimits:
 
 def _pattern(match: str) -> re.Pattern[str]:
     if len(match) > 1 and match.startswith("/") and match.endswith("/"):
-        return re.compile(match[1:-1])
+        return re.compile(match.removeprefix("/").removesuffix("/"))
     return re.compile(translate(match))
 
 

@@ -52,8 +52,6 @@ class BadRecord:
 class Accepted:
     """The records are good. `ahead_ms`: how far the latest is ahead of the broker's time (negative: behind)."""
 
-    __slots__ = ("ahead_ms", "records")
-
     def __init__(self, records: int, ahead_ms: int) -> None:
         self.records = records
         self.ahead_ms = ahead_ms

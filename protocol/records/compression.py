@@ -8,7 +8,6 @@ format, one frame, with a wrong header checksum in magic 0 message sets (KAFKA-3
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from struct import Struct
 
@@ -44,15 +43,15 @@ class Failure(Enum):
     OVER_LIMIT = "the payload is larger than allowed"
 
 
-@dataclass(frozen=True, slots=True)
 class Decompressed:
     """What came out; `failure` is None when it is the whole payload.
 
     `data` is valid until the Decompressor that made it is used again.
     """
 
-    data: memoryview
-    failure: Failure | None = None
+    def __init__(self, data: memoryview, failure: Failure | None = None) -> None:
+        self.data = data
+        self.failure = failure
 
 
 class _Damaged(Exception):

@@ -1,0 +1,13 @@
+# The types that Cython compiles frame_pool.py with; the file itself stays plain Python.
+cimport cython
+
+
+cdef class FramePool:
+    cdef dict _kept
+    cdef Py_ssize_t _kept_bytes
+
+    @cython.locals(buffer=bytearray)
+    cpdef bytearray take(self, Py_ssize_t size)
+
+    @cython.locals(size=Py_ssize_t)
+    cpdef give_back(self, bytearray buffer)

@@ -1,0 +1,22 @@
+# The types that Cython compiles observer.py with; the file itself stays plain Python.
+cimport cython
+
+from protocol.produce_request cimport ProduceRequest
+from validation.produce cimport JudgedRequest
+from validation.verdict cimport Accepted
+
+cdef object _FAR_AHEAD_MS
+
+
+cdef class Observer:
+    cdef object _tally
+    cdef object _policies
+    cdef object _names
+    cdef object _violations
+    cdef object _max_records
+    cdef object _log
+    cdef object _refusals
+    cdef object _far_ahead
+
+    @cython.locals(accepted=Accepted)
+    cpdef judged(self, identity, ProduceRequest request, JudgedRequest judged)
