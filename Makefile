@@ -8,7 +8,7 @@ SOURCES := protocol validation config proxy bench tests setup.py
 KAFKA_VERSIONS := 4.3.1 3.9.1
 UV_VERSION := 0.13.8
 
-.PHONY: setup run test check unit conformance clients bench bench-scan bench-check kafka format clean
+.PHONY: setup run test check unit interpreted conformance clients bench bench-scan bench-check kafka format clean
 
 setup: $(STAMP)
 
@@ -30,7 +30,7 @@ else
 	$(BIN)/sluicegate demo $(if $(SECONDS),--seconds $(SECONDS))
 endif
 
-test: check kafka
+test: check kafka interpreted
 	$(BIN)/python -m pytest tests $(PYTEST_ARGS)
 
 check: setup
@@ -41,6 +41,17 @@ check: setup
 
 unit: setup
 	$(BIN)/python -m pytest tests/protocol tests/validation tests/config tests/proxy $(PYTEST_ARGS)
+
+# The same source without its compiled parts, as it runs where no C compiler was at hand. INTERPRETED=tests: all tests.
+INTERPRETED ?= tests/protocol tests/validation tests/config tests/proxy
+
+interpreted: setup kafka
+	rm -rf build/interpreted && mkdir -p build/interpreted
+	cp -r Makefile README.md pyproject.toml setup.py sluicegate.yaml docs $(filter-out setup.py,$(SOURCES)) build/interpreted
+	find build/interpreted \( -name '*.so' -o -name '*.c' \) -delete
+	ln -s $(CURDIR)/.kafka build/interpreted/.kafka
+	cd build/interpreted && $(CURDIR)/$(BIN)/python -c 'from proxy import session; assert session.__file__.endswith(".py")'
+	cd build/interpreted && $(CURDIR)/$(BIN)/python -m pytest $(INTERPRETED) $(PYTEST_ARGS)
 
 # Every version of every case, and 10,000 random requests; prints a table.
 conformance: setup kafka
@@ -55,7 +66,6 @@ clients: setup kafka
 
 # Against the broker itself, a bare relay and Kroxylicious, in one run of some 20 minutes; writes bench/results.
 bench: setup kafka .bench/kroxylicious/.complete
-	$(BIN)/uv sync --quiet --frozen --inexact --all-extras --group bench --python $(BIN)/python
 	$(BIN)/python -m bench
 
 # The judgement of a batch against Kafka's own validator on the same bytes; writes bench/results/scan.json.

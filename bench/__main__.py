@@ -82,11 +82,11 @@ class Bench:
         streams.java_producer(self._targets[0], topic, replace(STREAMS[0], megabytes=megabytes + 20))
         self._rounds("consumers", lambda t, _topic: streams.consume(t, topic, megabytes))
 
-    def connections(self) -> dict[str, float]:
-        """Bytes for one more idle connection, by target."""
+    def connections(self) -> dict[str, dict[str, float]]:
+        """What idle connections cost, by target."""
         few, many = self._extent.connections
-        wanted = ("bare relay", "sluicegate")
-        return {t.name: idle_connections.bytes_for_one(t, few, many) for t in self._targets if t.name in wanted}
+        wanted = ("bare relay", "sluicegate", "kroxylicious")
+        return {t.name: asdict(idle_connections.measure(t, few, many)) for t in self._targets if t.name in wanted}
 
     def warm_up(self) -> None:
         """A JVM is cold for its first 2 GB; ours gets some too."""
@@ -150,7 +150,7 @@ def main() -> None:
         bench.requests()
         bench.fixed_rates()
         bench.consumers()
-        each_connection = bench.connections()
+        idle_ones = bench.connections()
     raw = {
         "machine": machine.describe(),
         "kafka": "4.3.1",
@@ -158,7 +158,7 @@ def main() -> None:
         "rounds": extent.rounds,
         "seconds": round(time.time() - started),
         "idle_resident_bytes": idle,
-        "bytes_for_one_connection": each_connection,
+        "idle_connections": idle_ones,
         "runs": bench.runs,
     }
     arguments.out.mkdir(parents=True, exist_ok=True)

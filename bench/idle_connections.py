@@ -2,22 +2,33 @@
 
 import socket
 import time
+from dataclasses import dataclass
 
 from bench.small_requests import connect
 from bench.targets import Target
 
 
-def bytes_for_one(target: Target, few: int, many: int) -> float:
-    """Both sides of a connection together, in bytes. Waits until the proxy has taken all of them."""
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """A proxy with `connections` that say nothing: its resident bytes, and what each cost, both sides together."""
+
+    connections: int
+    resident_bytes: int
+    bytes_for_one: float
+
+
+def measure(target: Target, few: int, many: int) -> Idle:
+    """Waits until the proxy has taken all of them."""
     sockets: list[socket.socket] = []
     try:
         sockets += connect(target, few)
         with_few = _settled(target)
         sockets += connect(target, many - few)
-        return (_settled(target) - with_few) / (many - few)
+        with_many = _settled(target)
     finally:
         for each in sockets:
             each.close()
+    return Idle(many, with_many, (with_many - with_few) / (many - few))
 
 
 def _settled(target: Target) -> int:

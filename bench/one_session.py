@@ -7,22 +7,28 @@ import asyncio
 import struct
 import sys
 import time
+from collections.abc import Sequence
 
 import construct
 
 import proxy.session
+from config.address import HostPort
 from config.loading import load
 from config.yaml_source import Source
 from protocol.framing import frame_of
 from protocol.headers import build_request_header
 from protocol.messages import produce
+from proxy.addressing import AddressBook
 from proxy.connection import Connection
+from proxy.rewriting import AnswerRewriter
 from proxy.server import Server
 from proxy.session import Route, Session
 from tests.wire.batches import Rec, batch
 
 _VERSION = 13
 _TOPIC_ID = b"sixteen bytes id"
+_ENDPOINTS = [{"node_id": 2, "host": "b2", "port": 9092, "rack": None}]
+_OURS = HostPort("127.0.0.1", 9)
 _CONFIG = {
     "SLUICEGATE__UPSTREAM__BOOTSTRAP": "['127.0.0.1:9']",
     "SLUICEGATE__LISTEN__BOOTSTRAP": "127.0.0.1:9",
@@ -62,25 +68,38 @@ class OneSession:
         server = Server(load(Source("bench"), _CONFIG).config)
         context = server._new_context()
         context.names.learn([(_TOPIC_ID, "bench")])
+        context.rewriter = AnswerRewriter(AddressBook({}, lambda _node_id: _OURS), context.names)  # opens no port
         self._session = Session(context, lambda _name: Route("bench", ()))
         self._to_client, self._to_broker = _Transport(), _Transport()
         self._session.client.connection_made(self._to_client)
         self._session.broker.connection_made(self._to_broker)
-        self._request, self._answer = _request(), _answer()
+        self._request, self._answer = produce_request(int(time.time() * 1000)), produce_answer()
+
+    def pass_one(self, request: bytes, answer: bytes) -> None:
+        """A request, and the broker's answer to what was made of it."""
+        _arrive(self._session.client, request)
+        _arrive(self._session.broker, answer)
 
     def run(self, requests: int) -> None:
         """Raises AssertionError unless every request and every answer went on whole."""
         before = self._to_broker.taken, self._to_client.taken
         for _ in range(requests):
-            _arrive(self._session.client, self._request)
-            _arrive(self._session.broker, self._answer)
+            self.pass_one(self._request, self._answer)
         assert self._to_broker.taken - before[0] == requests * len(self._request)
         assert self._to_client.taken - before[1] == requests * len(self._answer)
 
 
 async def constructs_used(requests: int) -> int:
-    """How often construct parses or builds anything while `requests` Produce requests and their answers pass."""
+    """How often construct parses or builds anything on the way of Produce requests and their answers.
+
+    Of `requests` each: good ones; refused ones; good ones whose answer says that the leader has moved (KIP-951).
+    """
     session = OneSession()
+    cases = (
+        (produce_request(int(time.time() * 1000)), produce_answer()),
+        (produce_request(timestamp_ms=1), produce_answer(code=2)),
+        (produce_request(int(time.time() * 1000)), produce_answer(code=6, endpoints=_ENDPOINTS)),
+    )
     used = 0
     kinds = (construct.Construct.parse_stream, construct.Construct.build_stream)
 
@@ -94,7 +113,9 @@ async def constructs_used(requests: int) -> int:
 
     construct.Construct.parse_stream, construct.Construct.build_stream = map(counted, kinds)
     try:
-        session.run(requests)
+        for request, answer in cases:
+            for _ in range(requests):
+                session.pass_one(request, answer)
     finally:
         construct.Construct.parse_stream, construct.Construct.build_stream = kinds
     return used
@@ -110,16 +131,19 @@ def _arrive(connection: Connection, data: bytes) -> None:
     connection.buffer_updated(len(data))
 
 
-def _request() -> bytes:
-    records = batch([Rec(int(time.time() * 1000), b"key", b"v" * 100)])
+def produce_request(timestamp_ms: int) -> bytes:
+    """One record at `timestamp_ms`, with its size prefix."""
+    records = batch([Rec(timestamp_ms, b"key", b"v" * 100)])
     topic = {"topic_id": _TOPIC_ID, "partition_data": [{"index": 0, "records": records}]}
     body = {"transactional_id": None, "acks": -1, "timeout_ms": 30_000, "topic_data": [topic]}
     return frame_of(build_request_header(0, _VERSION, 7, "bench", 2), produce.REQUEST.build(body, _VERSION))
 
 
-def _answer() -> bytes:
-    entry = {"index": 0, "error_code": 0, "base_offset": 5, "log_append_time_ms": -1, "log_start_offset": 0}
-    body = {"responses": [{"topic_id": _TOPIC_ID, "partition_responses": [entry]}], "throttle_time_ms": 0}
+def produce_answer(code: int = 0, endpoints: Sequence[dict[str, object]] = ()) -> bytes:
+    """A broker's answer, with its size prefix."""
+    entry = {"index": 0, "error_code": code, "base_offset": 5, "log_append_time_ms": -1, "log_start_offset": 0}
+    topic = {"topic_id": _TOPIC_ID, "partition_responses": [entry]}
+    body = {"responses": [topic], "throttle_time_ms": 0, "node_endpoints": list(endpoints)}
     return frame_of(struct.pack(">i", 7), b"\0", produce.RESPONSE.build(body, _VERSION))
 
 

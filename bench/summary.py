@@ -89,7 +89,10 @@ def figures_of(raw: dict[str, Any]) -> list[Figure]:
     """Every figure that has a goal, then every median."""
     runs = _Runs(raw)
     constructs = asyncio.run(constructs_used(1000))
-    made = [*_goals(runs), Figure("construct calls, 1,000 Produce requests and answers", "v13", constructs, "", 0)]
+    made = [
+        *_goals(runs),
+        Figure("construct calls on the way of a Produce request or its answer", "3,000 of v13", constructs, "", 0),
+    ]
     for load in runs.loads:
         for target in runs.targets:
             if runs.has(load, target):
@@ -98,6 +101,10 @@ def figures_of(raw: dict[str, Any]) -> list[Figure]:
                     for what in _shown(load)
                     if target != "direct" or ("CPU" not in what and "resident" not in what)
                 ]
+    made += [
+        Figure(f"resident, {target}", f"{idle['connections']:,} idle connections", idle["resident_bytes"] / 2**20, "MB")
+        for target, idle in raw["idle_connections"].items()
+    ]
     made += [
         Figure(f"resident idle, {target}", "idle", size / 2**20, "MB")
         for target, size in raw["idle_resident_bytes"].items()
@@ -151,7 +158,7 @@ def _goals(runs: _Runs) -> list[Figure]:
     made.append(
         Figure("CPU per MB, consumers : bare relay", "consumers", runs.ratio("consumers", cpu, _OURS, _RELAY), "", 1.2)
     )
-    one = runs.raw["bytes_for_one_connection"][_OURS] / 1024
+    one = runs.raw["idle_connections"][_OURS]["bytes_for_one"] / 1024
     made.append(Figure("memory for one more idle connection", "idle connections", one, "KiB", 24))
     return made
 

@@ -116,7 +116,7 @@ class PartlyRefused:
             replaced[position] = encode_refusal(said.index, _as_answered(entry.refused, start), self._version)
         tail = answer.tail
         if answer.has_node_endpoints:
-            tail = rewriter.produce_tail(tail, self._version)
+            tail = rewriter.produce_tail(tail)
         return answer.with_entries(replaced, tail)
 
 

@@ -169,7 +169,7 @@ class ProduceGate:
         if not names_endpoints(frame, version, body_at):
             return frame
         answer = walk_produce_answer(frame, version, body_at)
-        return answer.with_entries({}, self._session.context.rewriter.produce_tail(answer.tail, version))
+        return answer.with_entries({}, self._session.context.rewriter.produce_tail(answer.tail))
 
     def _finish_partly(self, partly: PartlyRefused, version: int, frame: bytearray) -> bytes:
         context = self._session.context

@@ -18,8 +18,8 @@ from protocol.messages import (
     share_acknowledge,
     share_fetch,
 )
-from protocol.messages.node_endpoints import NODE_ENDPOINTS
-from protocol.messages.schema import INT32, Field, MessageSchema
+from protocol.messages.schema import MessageSchema
+from protocol.produce_tail import with_addresses
 from protocol.topic_ids import SINCE as TOPIC_IDS_SINCE
 from protocol.topic_ids import topic_names_by_id
 from proxy.addressing import AddressBook
@@ -30,14 +30,6 @@ _UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
 _COORDINATOR_LIST_SINCE = 4
 # Above this, ids are not picked out of an answer in passing but asked for when they are needed.
 _MAX_BYTES_SEARCHED_FOR_IDS = 256 * 1024
-
-_PRODUCE_TAIL = MessageSchema(
-    "ProduceResponse tail",
-    range(10, 14),
-    9,
-    Field("throttle_time_ms", INT32),
-    Field("node_endpoints", NODE_ENDPOINTS, tag=0, default=[]),
-)
 
 
 class AnswerRewriter:
@@ -60,11 +52,9 @@ class AnswerRewriter:
         body_at = response_body_at(frame, header_version)
         return self._rewriters[api_key](frame, version, body_at)
 
-    def produce_tail(self, tail: bytes, version: int) -> bytes:
-        """The end of a Produce answer v10+ that names node endpoints (KIP-951)."""
-        value = _PRODUCE_TAIL.parse(tail, version)
-        value["node_endpoints"] = self._offered(value["node_endpoints"], "node_id")
-        return _PRODUCE_TAIL.build(value, version)
+    def produce_tail(self, tail: bytes) -> bytes:
+        """The end of a Produce answer v10+ that names node endpoints (KIP-951). Raises MalformedMessage."""
+        return with_addresses(tail, self._address_of)
 
     def _metadata(self, frame: bytearray, version: int, body_at: int) -> bytes:
         body = memoryview(frame)[body_at:]
@@ -107,6 +97,10 @@ class AnswerRewriter:
             return bytes(frame)
         value["node_endpoints"] = self._offered(value["node_endpoints"], "node_id")
         return bytes(frame[:body_at]) + schema.build(value, version)
+
+    def _address_of(self, node_id: int, host: str, port: int) -> tuple[str, int] | None:
+        ours = self._book.advertise(node_id, host, port)
+        return None if ours is None else (ours.host, ours.port)
 
     def _offered(self, brokers: list[dict[str, Any]], id_field: str) -> list[dict[str, Any]]:
         pairs = [(b, self._book.advertise(b[id_field], b["host"], b["port"])) for b in brokers]

@@ -75,26 +75,6 @@ class RecordBatch:
         return self.attributes & CODEC_MASK
 
     @property
-    def is_log_append_time(self) -> bool:
-        """Whether the batch claims that its timestamps are the broker's (KIP-32)."""
-        return bool(self.attributes & LOG_APPEND_TIME)
-
-    @property
-    def is_transactional(self) -> bool:
-        """Whether the batch is part of a transaction."""
-        return bool(self.attributes & TRANSACTIONAL)
-
-    @property
-    def is_control(self) -> bool:
-        """Whether the batch claims to hold control records, which only brokers write."""
-        return bool(self.attributes & CONTROL)
-
-    @property
-    def has_producer_id(self) -> bool:
-        """Whether an idempotent or transactional producer wrote it."""
-        return self.producer_id > NO_PRODUCER_ID
-
-    @property
     def size(self) -> int:
         """Bytes from the base offset to the last record."""
         return self.end - self.start

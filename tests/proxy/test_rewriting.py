@@ -117,7 +117,7 @@ def test_the_tail_of_a_produce_answer(version: int, rewriter: AnswerRewriter) ->
     walked = walk_produce_answer(body, version, 0)
     assert walked.has_node_endpoints
 
-    tail = rewriter.produce_tail(walked.tail, version)
+    tail = rewriter.produce_tail(walked.tail)
 
     found = produce.RESPONSE.parse(body[: len(body) - len(walked.tail)] + tail, version)
     assert (found["throttle_time_ms"], found["node_endpoints"]) == (5, REWRITTEN)

@@ -25,7 +25,7 @@ def test_it_holds_no_record_and_cannot_be_appended(make: object) -> None:
 def test_it_carries_what_comes_before_the_content() -> None:
     header = RecordBatch(memoryview(stand_in(memoryview(REFUSED))), 0, 61)
 
-    assert (header.codec_id, header.is_transactional, header.is_log_append_time) == (GZIP, True, False)
+    assert header.attributes == GZIP | TRANSACTIONAL
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 3, 11)
 
 

@@ -1,0 +1,46 @@
+"""What is measured can be measured: the short form of `make bench`, and figures that need no clock."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.figures import Figure
+from bench.one_session import constructs_used
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+async def test_construct_is_never_on_the_way_of_a_produce_request_or_its_answer() -> None:
+    assert await constructs_used(10) == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "at_least", "met"),
+    [(0.9, False, True), (1.0, False, True), (1.1, False, False), (0.9, True, False), (1.0, True, True)],
+)
+def test_a_goal_is_a_bound(value: float, at_least: bool, met: bool) -> None:
+    assert Figure("f", "l", value, "", 1.0, at_least).met is met
+
+
+@pytest.mark.timeout(600)
+def test_everything_is_measured_through_everything(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bench", "--short", "--out", str(tmp_path)]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert told.returncode == 0, told.stderr[-4000:]
+    raw = json.loads((tmp_path / "raw.json").read_text())
+    targets = {"direct", "bare relay", "sluicegate unchecked", "sluicegate", "sluicegate, 4 workers"}
+    loads = {run["load"] for run in raw["runs"]}
+    assert len(loads) == 10
+    assert {(run["load"], run["target"]) for run in raw["runs"]} == {(load, t) for load in loads for t in targets}
+    rows = json.loads((tmp_path / "bench.json").read_text())
+    assert all(set(row) == {"figure", "load", "value", "unit", "goal", "met"} for row in rows)
+    assert {row["figure"] for row in rows if row["goal"] is not None} >= {
+        "CPU per one-record request : bare relay",
+        "throughput, all checks : direct",
+        "memory for one more idle connection",
+    }
+    assert list(tmp_path.glob("*.svg"))

@@ -1,0 +1,54 @@
+"""Buffers for frames: used again when their size fits, never while somebody still looks at them, and bounded."""
+
+import pytest
+
+from protocol.frame_pool import FramePool
+
+KIB, MIB = 1 << 10, 1 << 20
+
+
+def test_a_buffer_comes_back_for_a_frame_of_its_class_and_has_its_size() -> None:
+    pool = FramePool()
+    first = pool.take(100 * KIB)
+    pool.give_back(first)
+
+    for size in (100 * KIB, 127 * KIB, 70 * KIB):
+        again = pool.take(size)
+        assert again is first
+        assert len(again) == size
+        pool.give_back(again)
+    assert pool.take(200 * KIB) is not first
+
+
+def test_a_claim_alone_gets_no_memory() -> None:
+    assert len(FramePool().take(100 * MIB)) == MIB
+
+
+def test_what_is_still_looked_at_is_not_used_again() -> None:
+    pool = FramePool()
+    frame = pool.take(100 * KIB)
+    view = memoryview(frame)
+    pool.give_back(frame)
+
+    assert pool.take(100 * KIB) is not frame
+    assert len(view) == 100 * KIB
+
+
+@pytest.mark.parametrize("size", [1, 10 * KIB, 5 * MIB])
+def test_small_and_very_large_ones_are_not_kept(size: int) -> None:
+    pool = FramePool()
+    frame = bytearray(size)
+    pool.give_back(frame)
+
+    assert pool.take(size) is not frame
+
+
+def test_what_is_kept_is_bounded() -> None:
+    pool = FramePool()
+    given = [bytearray(MIB - 1) for _ in range(20)]
+    for frame in given:
+        pool.give_back(frame)
+
+    taken = [pool.take(MIB - 1) for _ in range(20)]
+
+    assert sum(any(frame is one for one in given) for frame in taken) == 8

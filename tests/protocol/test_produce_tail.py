@@ -1,0 +1,70 @@
+"""The end of a Produce answer with other addresses, against the construct schema, which Kafka's own classes hold."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.errors import MalformedMessage
+from protocol.messages import produce
+from protocol.messages.schema import Value
+from protocol.produce_response import walk_produce_answer
+from protocol.produce_tail import with_addresses
+
+NAME = st.text("abc.é", max_size=200)
+ENDPOINT = st.fixed_dictionaries(
+    {
+        "node_id": st.integers(0, 2**31 - 1),
+        "host": NAME,
+        "port": st.integers(0, 65535),
+        "rack": st.none() | NAME,
+    }
+)
+
+
+def address_of(node_id: int, host: str, port: int) -> tuple[str, int] | None:
+    """Every third broker has no listener."""
+    return None if node_id % 3 == 0 else (f"proxy-of-{host}", port ^ 1)
+
+
+def answer(version: int, endpoints: list[Value]) -> tuple[bytes, bytes]:
+    """What stands before the tail, and the tail."""
+    body = produce.RESPONSE.build({"responses": [], "throttle_time_ms": 5, "node_endpoints": endpoints}, version)
+    tail = walk_produce_answer(body, version, 0).tail
+    return body[: len(body) - len(tail)], tail
+
+
+@given(st.integers(10, 13), st.lists(ENDPOINT, max_size=4))
+def test_only_hosts_and_ports_change(version: int, endpoints: list[Value]) -> None:
+    before, tail = answer(version, endpoints)
+
+    found = produce.RESPONSE.parse(before + with_addresses(tail, address_of), version)
+
+    told = [(e, address_of(e["node_id"], e["host"], e["port"])) for e in endpoints]
+    expected = [{**e, "host": ours[0], "port": ours[1]} for e, ours in told if ours is not None]
+    assert (found["throttle_time_ms"], found["node_endpoints"]) == (5, expected)
+
+
+def test_where_no_endpoint_is_left_the_field_is_left_out_as_brokers_do() -> None:
+    _, tail = answer(13, [{"node_id": 3, "host": "h", "port": 1, "rack": None}])
+    _, none = answer(13, [])
+
+    assert with_addresses(tail, address_of) == none
+
+
+def test_tags_nobody_knows_yet_go_on_as_they_came() -> None:
+    unknown = b"\x07\x03abc"
+    rack_and_tags = b"\x00\x01\x05\x02xy"  # no rack, then one tag
+    endpoint = b"\0\0\0\1" + b"\x02h" + b"\0\0\0\1" + rack_and_tags
+    endpoints = b"\x00" + bytes([1 + len(endpoint)]) + b"\x02" + endpoint
+
+    found = with_addresses(bytes(4) + b"\x02" + endpoints + unknown, lambda *_: ("hh", 2))
+
+    ours = b"\0\0\0\1" + b"\x03hh" + b"\0\0\0\2" + rack_and_tags
+    assert found == bytes(4) + b"\x02" + b"\x00" + bytes([1 + len(ours)]) + b"\x02" + ours + unknown
+
+
+@given(st.lists(ENDPOINT, min_size=1, max_size=3), st.data())
+def test_a_cut_tail_is_malformed(endpoints: list[Value], data: st.DataObject) -> None:
+    _, tail = answer(13, endpoints)
+    with pytest.raises(MalformedMessage):
+        with_addresses(tail[: data.draw(st.integers(4, len(tail) - 1))], address_of)
