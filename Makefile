@@ -50,8 +50,8 @@ interpreted: setup kafka
 	cp -r Makefile README.md pyproject.toml setup.py sluicegate.yaml docs $(filter-out setup.py,$(SOURCES)) build/interpreted
 	find build/interpreted \( -name '*.so' -o -name '*.c' \) -delete
 	ln -s $(CURDIR)/.kafka build/interpreted/.kafka
-	cd build/interpreted && $(CURDIR)/$(BIN)/python -c 'from proxy import session; assert session.__file__.endswith(".py")'
-	cd build/interpreted && $(CURDIR)/$(BIN)/python -m pytest $(INTERPRETED) $(PYTEST_ARGS)
+	PYTHONPATH=$(CURDIR)/build/interpreted $(BIN)/sluicegate version | grep 'NOT compiled'
+	cd build/interpreted && PYTHONPATH=$(CURDIR)/build/interpreted $(CURDIR)/$(BIN)/python -m pytest $(INTERPRETED) $(PYTEST_ARGS)
 
 # Every version of every case, and 10,000 random requests; prints a table.
 conformance: setup kafka

@@ -155,6 +155,7 @@ def main() -> None:
         "machine": machine.describe(),
         "kafka": "4.3.1",
         "kroxylicious": "0.12.0" if extent.with_peers else None,
+        "day": time.strftime("%Y-%m-%d", time.gmtime(started)),
         "rounds": extent.rounds,
         "seconds": round(time.time() - started),
         "idle_resident_bytes": idle,

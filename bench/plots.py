@@ -31,7 +31,7 @@ def draw(folder: Path, raw: dict[str, Any]) -> None:
     _bars(folder / "cpu.svg", raw, whole, "CPU of the proxy, ms per MB (less is better)", _cpu_per_mb)
     _bars(folder / "throughput.svg", raw, whole, "MB/s (more is better)", _mb_per_second)
     _bars(folder / "requests.svg", raw, requests, "CPU of the proxy, us per request (less is better)", _cpu_per_request)
-    for percentile in ("p50", "p99"):
+    for percentile in ("p50", "p99", "p99.9"):
         title = f"{percentile} of latency at a fixed rate, ms (less is better)"
         _bars(folder / f"latency-{percentile}.svg", raw, rates, title, lambda run, p=percentile: run["latencies"][p])
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.figures import RESULTS, Figure, goals_table, write_json
+from bench.page import PAGE, fill_in
 from bench.targets import KAFKA_CLASS_PATH
 from protocol.records.codec import Codec
 from protocol.records.compression import Decompressor
@@ -86,6 +87,8 @@ def main() -> None:
     write_json(arguments.out / "scan.json", figures)
     table = f"{goals_table(figures)}\n\n{_parts_table(figures)}\n"
     (arguments.out / "scan.md").write_text(table)
+    if arguments.out == RESULTS:
+        fill_in(PAGE, "scan", table)
     print(table)
 
 

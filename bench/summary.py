@@ -8,6 +8,7 @@ from typing import Any
 
 from bench.figures import RESULTS, Figure, goals_table, write_json
 from bench.one_session import constructs_used
+from bench.page import PAGE, fill_in
 from bench.streams import Run
 
 _OURS = "sluicegate"
@@ -204,13 +205,18 @@ def write_all(folder: Path) -> str:
     figures = figures_of(raw)
     write_json(folder / "bench.json", figures)
     of = raw["machine"]
-    what = f"{of['cores']} cores ({of['cpu']}), Kafka {raw['kafka']}, Python {of['python']}"
-    text = (
-        f"Medians of {raw['rounds']} interleaved rounds (lowest to highest), {what}; one run of {raw['seconds']} s.\n\n"
-        f"{goals_table(figures)}\n{medians_table(raw)}\n"
+    what = f"{of['cores']} cores ({of['cpu']}), Kafka {raw['kafka']}, Kroxylicious {raw['kroxylicious']}, "
+    intro = (
+        f"Medians of {raw['rounds']} interleaved rounds (lowest to highest), ratios within each round. {what}"
+        f"Python {of['python']}, {raw['day']}; one run of {raw['seconds']} s."
     )
+    goals, medians = goals_table(figures), medians_table(raw)
+    text = f"{intro}\n\n{goals}\n{medians}\n"
     (folder / "table.md").write_text(text)
     draw(folder, raw)
+    if folder == RESULTS:
+        fill_in(PAGE, "goals", f"{intro}\n\n{goals}")
+        fill_in(PAGE, "medians", medians)
     return text
 
 

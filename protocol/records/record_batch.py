@@ -10,7 +10,7 @@ client's claims; only the records count.
 
 from struct import Struct
 
-from crc32c import crc32c
+from fastcrc import crc32
 
 from protocol.errors import ErrorCode, SenderError
 
@@ -139,4 +139,4 @@ def _int64(data: memoryview, at: int) -> int:
 
 def has_valid_crc(data: memoryview, batch: RecordBatch) -> bool:
     """Whether the stored CRC32C is that of the bytes behind it."""
-    return bool(crc32c(data[batch.start + _CRC_COVERS_FROM : batch.end]) == batch.crc)
+    return crc32.iscsi(data[batch.start + _CRC_COVERS_FROM : batch.end]) == batch.crc

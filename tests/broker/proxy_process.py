@@ -16,7 +16,7 @@ import yaml
 from tests.broker.ports import free_ports
 
 _START_SECONDS = 30
-FROZEN_CLOCK = "import sys, proxy.server; proxy.server._now_ms = lambda: {at}; from proxy.cli import main; main()"
+FROZEN_CLOCK = "import sys, proxy.server; proxy.server.now_ms = lambda: {at}; from proxy.cli import main; main()"
 """A program that is sluicegate at one moment (ms) for ever."""
 
 COMMAND = str(Path(sys.executable).with_name("sluicegate"))
