@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from scramp import ScramClient, ScramException
 
 from config.address import HostPort
 from config.model import Sasl, Upstream
@@ -76,6 +75,8 @@ class BrokerClient:
         if sasl.mechanism == "PLAIN":
             await self._authenticate(f"\0{sasl.username}\0{password}".encode())
             return
+        from scramp import ScramClient, ScramException  # noqa: PLC0415  # 6 MB that few proxies need
+
         scram = ScramClient([sasl.mechanism], sasl.username, password)
         try:
             scram.set_server_first((await self._authenticate(scram.get_client_first().encode())).decode())
