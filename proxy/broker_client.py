@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-
 from config.address import HostPort
 from config.model import Sasl, Upstream
 from protocol.api import APIS, ApiKey
