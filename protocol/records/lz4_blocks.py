@@ -4,6 +4,7 @@ It looks neither at the content size nor at the content checksum (but wants its 
 mark whatever follows, and reads no linked blocks.
 """
 
+from functools import lru_cache
 from struct import Struct
 
 import cramjam
@@ -17,6 +18,7 @@ _KNOWN_FLAGS = 0b0010_0011
 _INDEPENDENT_BLOCKS = 0b0010_0000
 _BLOCK_SIZE = Struct("<I")
 _FLAGS_AT, _DESCRIPTOR_AT = 4, 5
+_HEAD_BYTES = 7  # magic, flags, descriptor and their checksum; a content size stands before the checksum
 _BLOCK_CHECKSUM, _CONTENT_SIZE, _CONTENT_CHECKSUM = 0x10, 0x08, 0x04
 _CONTENT_SIZE_BYTES = 8
 _CHECKSUM_BYTES = 4
@@ -65,15 +67,27 @@ def read_lz4_frame(data: memoryview, plain: PlainBuffer) -> None:
 
 def _is_for_brokers(data: memoryview) -> bool:
     """Whether a payload opens as a frame that brokers read."""
-    if len(data) <= _DESCRIPTOR_AT or data[: len(_MAGIC)] != _MAGIC:
+    if len(data) <= _HEAD_BYTES or data[: len(_MAGIC)] != _MAGIC:
         return False
-    if data[_FLAGS_AT] & _KNOWN_FLAGS != _INDEPENDENT_BLOCKS:
+    flags = data[_FLAGS_AT]
+    if flags & _KNOWN_FLAGS != _INDEPENDENT_BLOCKS:
         return False
+    if flags & _CONTENT_SIZE:
+        return _is_right_head(data[: _HEAD_BYTES + _CONTENT_SIZE_BYTES])
+    return _is_right_short_head(bytes(data[:_HEAD_BYTES]))
+
+
+def _is_right_head(head: bytes | memoryview) -> bool:
+    """Whether its block size exists and its checksum is right."""
     try:
-        lz4.frame.get_frame_info(data)  # the header's checksum and block size
+        lz4.frame.get_frame_info(head)
     except RuntimeError:
         return False
     return True
+
+
+# Producers write one and the same head before every batch.
+_is_right_short_head = lru_cache(maxsize=256)(_is_right_head)
 
 
 class _OneBlockFrames:
