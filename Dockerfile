@@ -9,6 +9,7 @@ COPY protocol ./protocol
 COPY validation ./validation
 COPY config ./config
 COPY proxy ./proxy
+COPY pipeline ./pipeline
 RUN python -m venv /opt/sluicegate && /opt/sluicegate/bin/pip install --no-cache-dir .
 
 FROM python:3.13-slim

@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-SOURCES := protocol validation config proxy bench tests setup.py
+SOURCES := protocol validation config proxy pipeline bench tests setup.py
 KAFKA_VERSIONS := 4.3.1 3.9.1
 UV_VERSION := 0.13.8
 
@@ -18,9 +18,18 @@ $(STAMP): pyproject.toml uv.lock setup.py $(COMPILED) $(COMPILED:.pxd=.py)
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "sluicegate needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Say which to use: make PYTHON=python3.12 ...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	$(BIN)/uv sync --quiet --frozen --inexact --all-extras --reinstall-package sluicegate --python $(BIN)/python
+	$(BIN)/uv sync --quiet --frozen --inexact --extra demo --reinstall-package sluicegate --python $(BIN)/python
 	@touch $@
 	@$(BIN)/sluicegate version
+
+# Spark is large, and only the pipeline needs it.
+$(VENV)/.spark: $(STAMP)
+	$(BIN)/uv sync --quiet --frozen --inexact --all-extras --python $(BIN)/python
+	@touch $@
+
+.spark/.complete: pipeline/jars/pom.xml
+	mvn -q -B -f pipeline/jars/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.spark
+	@touch $@
 
 # In front of a real cluster: make run UPSTREAM=host:port. For a while only: make run SECONDS=10.
 run: setup
@@ -30,10 +39,10 @@ else
 	$(BIN)/sluicegate demo $(if $(SECONDS),--seconds $(SECONDS))
 endif
 
-test: check kafka interpreted
+test: check kafka .spark/.complete interpreted
 	$(BIN)/python -m pytest tests $(PYTEST_ARGS)
 
-check: setup
+check: setup $(VENV)/.spark
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
@@ -92,5 +101,5 @@ format: setup
 	$(BIN)/ruff format $(SOURCES)
 
 clean:
-	rm -rf $(VENV) .kafka .clients .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .kafka .spark .clients .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find protocol validation proxy \( -name '*.so' -o -name '*.c' \) -delete

@@ -4,6 +4,8 @@ Everything else is in pyproject.toml. `optional=True`: without a compiler the in
 interpreted; `sluicegate version` says which.
 """
 
+import os
+
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
@@ -21,6 +23,7 @@ COMPILED = [
     "protocol/headers.py",
     "protocol/produce_request.py",
     "protocol/produce_response.py",
+    "protocol/records/columns.py",
     "protocol/records/compression.py",
     "protocol/records/lz4_blocks.py",
     "protocol/records/plain_buffer.py",
@@ -57,4 +60,4 @@ extensions = cythonize(
 for extension in extensions:
     extension.optional = True  # cythonize does not carry it over
 
-setup(ext_modules=extensions)
+setup(ext_modules=extensions, options={"build_ext": {"parallel": os.cpu_count()}})

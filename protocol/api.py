@@ -14,10 +14,11 @@ NOT_FLEXIBLE = 32767
 
 
 class ApiKey(IntEnum):
-    """API keys that sluicegate treats in a way of their own."""
+    """API keys that the proxy treats in a way of their own, or that the pipeline asks."""
 
     PRODUCE = 0
     FETCH = 1
+    LIST_OFFSETS = 2
     METADATA = 3
     FIND_COORDINATOR = 10
     SASL_HANDSHAKE = 17

@@ -15,6 +15,7 @@ APIS = {
     "describe_configs": "DescribeConfigs",
     "fetch": "Fetch",
     "find_coordinator": "FindCoordinator",
+    "list_offsets": "ListOffsets",
     "metadata": "Metadata",
     "produce": "Produce",
     "sasl_authenticate": "SaslAuthenticate",

@@ -1,0 +1,1 @@
+"""Topics read raw: record batches as they lie on the broker, by the project's own protocol code."""

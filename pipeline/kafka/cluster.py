@@ -1,0 +1,212 @@
+"""A cluster as a reader sees it: partitions, their leaders, the offsets they hold. Blocking; one user at a time."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pipeline.kafka.connection import Address, BrokerConnection, BrokerUnreachable
+from pipeline.kafka.settings import ClientSettings
+from protocol.api import ApiKey
+from protocol.messages import list_offsets, metadata
+from protocol.messages.list_offsets import EARLIEST, LATEST
+from protocol.messages.schema import Value
+
+T = TypeVar("T")
+_PATIENCE_SECONDS = 30.0
+_PAUSE_SECONDS = 0.2
+# What another look at the metadata, or some patience, may cure.
+_RETRIABLE = frozenset({3, 5, 6, 7, 9, 13, 56, 74, 75, 76, 78, 100, 103})
+_METADATA_AT_MOST, _OFFSETS_AT_MOST = 9, 7
+_TOPIC_UNKNOWN = 3
+
+
+class TopicTrouble(Exception):
+    """A broker answers with an error that waiting does not cure; the text names topic, partition and code."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TopicPartition:
+    """A partition's name."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """Offsets [start, end) of a partition."""
+
+    of: TopicPartition
+    start: int
+    end: int
+
+
+class Cluster:
+    """Connects when it is asked something; leaders that move and brokers that restart are waited for."""
+
+    def __init__(self, bootstrap: Iterable[Address], settings: ClientSettings) -> None:
+        self._bootstrap = list(bootstrap)
+        self._settings = settings
+        self._connections: dict[Address, BrokerConnection] = {}
+        self._leaders: dict[TopicPartition, Address] = {}
+
+    def close(self) -> None:
+        """Close all connections."""
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
+        """All partitions of some topics. Raises TopicTrouble for one that does not exist, BrokerUnreachable."""
+        wanted = sorted(set(topics))
+
+        def look() -> list[TopicPartition]:
+            self._learn(self._ask_any(wanted), wanted)
+            return sorted(partition for partition in self._leaders if partition.topic in wanted)
+
+        return self._patiently(look)
+
+    def offsets(
+        self, partitions: Iterable[TopicPartition], timestamp: int, committed: bool
+    ) -> dict[TopicPartition, int]:
+        """For each partition the offset of the first record at or after `timestamp` (ms), or for EARLIEST and LATEST.
+
+        -1 where there is none. `committed`: LATEST is where the first open transaction begins.
+        """
+        missing = set(partitions)
+        found: dict[TopicPartition, int] = {}
+
+        def look() -> dict[TopicPartition, int]:
+            for leader, its in self._by_leader(missing).items():
+                found.update(self._ask_offsets(leader, its, timestamp, committed))
+                missing.difference_update(found)
+            return found
+
+        return self._patiently(look)
+
+    def ranges(self, partitions: Iterable[TopicPartition], committed: bool) -> list[OffsetRange]:
+        """What each partition holds now."""
+        wanted = list(partitions)
+        starts = self.offsets(wanted, EARLIEST, committed)
+        ends = self.offsets(wanted, LATEST, committed)
+        return [OffsetRange(p, starts[p], ends[p]) for p in wanted]
+
+    def ask_leader(self, partition: TopicPartition, ask: Callable[[BrokerConnection], T]) -> T:
+        """Ask a partition's leader. What `ask` raises as `Retry` or BrokerUnreachable is tried again for a while."""
+
+        def at_its_leader() -> T:
+            if partition not in self._leaders:
+                self._learn(self._ask_any([partition.topic]), [partition.topic])
+            if partition not in self._leaders:
+                raise Retry(f"{partition} has no leader")
+            return self._at(self._leaders[partition], ask)
+
+        return self._patiently(at_its_leader)
+
+    def _patiently(self, act: Callable[[], T]) -> T:
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            try:
+                return act()
+            except (Retry, BrokerUnreachable) as error:
+                if time.monotonic() > end:
+                    raise BrokerUnreachable(f"given up after {_PATIENCE_SECONDS:.0f} s: {error}") from error
+                self._leaders.clear()
+                time.sleep(_PAUSE_SECONDS)  # nothing announces that a leader has been elected
+
+    def _at(self, address: Address, ask: Callable[[BrokerConnection], T]) -> T:
+        connection = self._connections.get(address)
+        if connection is None:
+            connection = self._connections[address] = BrokerConnection(address, self._settings)
+        try:
+            return ask(connection)
+        except BrokerUnreachable:
+            self._connections.pop(address).close()
+            raise
+
+    def _ask_any(self, topics: list[str]) -> Value:
+        body = {"topics": [{"name": name} for name in topics], "allow_auto_topic_creation": False}
+        reasons = []
+        for address in dict.fromkeys([*self._connections, *self._bootstrap]):
+            try:
+                return self._at(
+                    address,
+                    lambda broker: broker.call(
+                        ApiKey.METADATA, metadata.REQUEST, metadata.RESPONSE, body, _METADATA_AT_MOST
+                    ),
+                )
+            except BrokerUnreachable as error:
+                reasons.append(str(error))
+        raise BrokerUnreachable("; ".join(reasons) or "no bootstrap address is given")
+
+    def _learn(self, answer: Value, topics: list[str]) -> None:
+        brokers = {broker["node_id"]: (broker["host"], broker["port"]) for broker in answer["brokers"]}
+        for topic in answer["topics"]:
+            code = topic["error_code"]
+            if code == _TOPIC_UNKNOWN:
+                raise TopicTrouble(f"there is no topic {topic['name']!r} on this cluster")
+            if code in _RETRIABLE:
+                raise Retry(f"topic {topic['name']}: error {code}")
+            if code:
+                raise TopicTrouble(f"topic {topic['name']!r}: the broker answers error {code}")
+            for partition in topic["partitions"]:
+                name = TopicPartition(topic["name"], partition["partition_index"])
+                if partition["leader_id"] not in brokers:
+                    raise Retry(f"{name} has no leader")
+                self._leaders[name] = brokers[partition["leader_id"]]
+        lacking = set(topics) - {topic["name"] for topic in answer["topics"]}
+        if lacking:
+            raise TopicTrouble(f"the broker says nothing about {', '.join(sorted(lacking))}")
+
+    def _by_leader(self, partitions: Iterable[TopicPartition]) -> Mapping[Address, list[TopicPartition]]:
+        wanted = sorted(partitions)
+        topics = sorted({p.topic for p in wanted if p not in self._leaders})
+        if topics:
+            self._learn(self._ask_any(topics), topics)
+        found: dict[Address, list[TopicPartition]] = {}
+        for partition in wanted:
+            if partition not in self._leaders:
+                raise TopicTrouble(f"there is no partition {partition}")
+            found.setdefault(self._leaders[partition], []).append(partition)
+        return found
+
+    def _ask_offsets(
+        self, leader: Address, partitions: list[TopicPartition], timestamp: int, committed: bool
+    ) -> dict[TopicPartition, int]:
+        topics: dict[str, list[Value]] = {}
+        for partition in partitions:
+            entry = {"partition_index": partition.partition, "timestamp": timestamp}
+            topics.setdefault(partition.topic, []).append(entry)
+        body = {
+            "isolation_level": int(committed),
+            "topics": [{"name": name, "partitions": entries} for name, entries in topics.items()],
+        }
+        answer = self._at(
+            leader,
+            lambda broker: broker.call(
+                ApiKey.LIST_OFFSETS, list_offsets.REQUEST, list_offsets.RESPONSE, body, _OFFSETS_AT_MOST
+            ),
+        )
+        found = {}
+        for topic in answer["topics"]:
+            for entry in topic["partitions"]:
+                name = TopicPartition(topic["name"], entry["partition_index"])
+                check_code(name, entry["error_code"])
+                found[name] = entry["offset"]
+        return found
+
+
+class Retry(Exception):
+    """Not now: a leader is moving, or something is not loaded yet."""
+
+
+def check_code(partition: TopicPartition, code: int) -> None:
+    """Raises Retry where waiting may help, TopicTrouble where it does not."""
+    if code in _RETRIABLE:
+        raise Retry(f"{partition}: error {code}")
+    if code:
+        raise TopicTrouble(f"{partition}: the broker answers error {code}")

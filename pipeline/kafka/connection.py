@@ -1,0 +1,117 @@
+"""One blocking connection to a broker: a request, then its answer. Spark's tasks have no event loop."""
+
+import socket
+from typing import Any
+
+from pipeline.kafka.settings import ClientSettings, Login
+from protocol.api import APIS, ApiKey
+from protocol.framing import frame_of
+from protocol.headers import build_request_header, response_body_at
+from protocol.messages import api_versions, sasl_authenticate, sasl_handshake
+from protocol.messages.schema import MessageSchema, Value
+
+_CLIENT_ID = "sluicegate-spark"
+_SIZE_BYTES = 4
+_MAX_ANSWER_BYTES = 1 << 30
+_HANDSHAKE_VERSION = 1
+_AUTHENTICATE_VERSION = 0
+
+Address = tuple[str, int]
+
+
+class BrokerUnreachable(Exception):
+    """A broker cannot be reached, does not speak Kafka's protocol, or has closed the connection; retrying may help."""
+
+
+class LoginRefused(Exception):
+    """The broker does not let us in; the text is the broker's."""
+
+
+class BrokerConnection:
+    """Connected, and logged in where the settings say so. Every call may raise BrokerUnreachable."""
+
+    def __init__(self, address: Address, settings: ClientSettings) -> None:
+        """Raises LoginRefused too, and BadSetting when files for TLS cannot be used."""
+        self._address = address
+        context = settings.tls_context()
+        try:
+            connected = socket.create_connection(address, settings.timeout_seconds)
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket = connected if context is None else context.wrap_socket(connected, server_hostname=address[0])
+        except OSError as error:
+            raise BrokerUnreachable(f"{address[0]}:{address[1]}: {error}") from error
+        self._offered = self._versions()
+        if settings.login is not None:
+            self._log_in(settings.login)
+
+    def call(
+        self, key: ApiKey, request: MessageSchema, response: MessageSchema, body: Value, at_most: int | None = None
+    ) -> Value:
+        """Ask in the highest version that both sides know, `at_most` that one."""
+        known = [APIS[key].max_version, max(request.versions), *([at_most] if at_most is not None else [])]
+        version = min(self._offered.get(key, -1), *known)
+        if version < min(request.versions):
+            raise BrokerUnreachable(f"{self._name} offers no {APIS[key].name} that is known here")
+        return response.parse(self._ask(key, version, request.build(body, version)), version)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+    @property
+    def _name(self) -> str:
+        return f"{self._address[0]}:{self._address[1]}"
+
+    def _versions(self) -> dict[int, int]:
+        answer = api_versions.RESPONSE.parse(self._ask(ApiKey.API_VERSIONS, 0, b""), 0)
+        return {entry["api_key"]: entry["max_version"] for entry in answer["api_keys"]}
+
+    def _ask(self, key: ApiKey, version: int, body: bytes) -> memoryview:
+        api = APIS[key]
+        header = build_request_header(key, version, 1, _CLIENT_ID, api.request_header_version(version))
+        try:
+            self._socket.sendall(frame_of(header, body))
+            size = int.from_bytes(self._read(_SIZE_BYTES), "big")
+            if size > _MAX_ANSWER_BYTES:
+                raise BrokerUnreachable(f"{self._name} does not speak Kafka's protocol: an answer of {size} bytes")
+            answer = self._read(size)
+        except OSError as error:
+            raise BrokerUnreachable(f"{self._name}: {error}") from error
+        return memoryview(answer)[response_body_at(answer, api.response_header_version(version)) :]
+
+    def _read(self, size: int) -> bytearray:
+        data = bytearray(size)
+        view, filled = memoryview(data), 0
+        while filled < size:
+            count = self._socket.recv_into(view[filled:])
+            if count == 0:
+                raise BrokerUnreachable(f"{self._name} has closed the connection")
+            filled += count
+        return data
+
+    def _log_in(self, login: Login) -> None:
+        body = sasl_handshake.REQUEST.build({"mechanism": login.mechanism}, _HANDSHAKE_VERSION)
+        answer = self._ask(ApiKey.SASL_HANDSHAKE, _HANDSHAKE_VERSION, body)
+        handshake = sasl_handshake.RESPONSE.parse(answer, _HANDSHAKE_VERSION)
+        if handshake["error_code"]:
+            offered = ", ".join(handshake["mechanisms"]) or "nothing"
+            raise LoginRefused(f"{self._name} does not offer {login.mechanism}, but {offered}")
+        if login.mechanism == "PLAIN":
+            self._authenticate(f"\0{login.username}\0{login.password}".encode())
+            return
+        from scramp import ScramClient, ScramException  # noqa: PLC0415  # few topics need it, every task would load it
+
+        scram = ScramClient([login.mechanism], login.username, login.password)
+        try:
+            scram.set_server_first(self._authenticate(scram.get_client_first().encode()).decode())
+            scram.set_server_final(self._authenticate(scram.get_client_final().encode()).decode())
+        except ScramException as error:
+            raise LoginRefused(f"{self._name}: {error}") from error
+
+    def _authenticate(self, token: bytes) -> bytes:
+        body = sasl_authenticate.REQUEST.build({"auth_bytes": token}, _AUTHENTICATE_VERSION)
+        answer = self._ask(ApiKey.SASL_AUTHENTICATE, _AUTHENTICATE_VERSION, body)
+        value: dict[str, Any] = sasl_authenticate.RESPONSE.parse(answer, _AUTHENTICATE_VERSION)
+        if value["error_code"]:
+            raise LoginRefused(f"{self._name}: {value['error_message'] or 'the broker does not say why'}")
+        return bytes(value["auth_bytes"])

@@ -1,0 +1,154 @@
+"""Decoded batches to Arrow record batches of the columns that are wanted; what is not wanted is never built."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pipeline.kafka.cluster import TopicPartition
+from pipeline.source.columns import Column
+from pipeline.source.decoding import BatchFacts, BrokenRecords, DecodedBatch
+from protocol.records.columns import gather, read_headers
+
+_KEY, _VALUE, _HEADERS = 2, 4, 6
+_NO_HEADERS_BYTES = 1
+_HEADERS_TYPE = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+_OF_PARTITION = {"topic": pa.string(), "partition": pa.int32()}
+_BYTES = {"key": _KEY, "value": _VALUE}
+_NUMBERS = {  # which row of the columns, and how wide
+    "offset": (0, np.int64),
+    "timestamp": (1, np.int64),
+    "key_size": (_KEY + 1, np.int32),
+    "value_size": (_VALUE + 1, np.int32),
+}
+_OF_BATCH: dict[str, tuple[Callable[[BatchFacts], Any], pa.DataType]] = {
+    "timestamp_type": (lambda f: f.timestamp_type, pa.int32()),
+    "magic": (lambda f: f.magic, pa.int32()),
+    "codec": (lambda f: f.codec, pa.string()),
+    "producer_id": (lambda f: f.producer_id, pa.int64()),
+    "producer_epoch": (lambda f: f.producer_epoch, pa.int32()),
+    "base_sequence": (lambda f: f.base_sequence, pa.int32()),
+    "batch_base_offset": (lambda f: f.base_offset, pa.int64()),
+    "batch_size": (lambda f: f.size, pa.int32()),
+    "batch_records": (lambda f: f.records, pa.int32()),
+}
+
+
+@dataclass(slots=True)
+class _Bytes:
+    """One column's bytes of all batches so far, behind each other."""
+
+    values: NDArray[np.uint8]
+    filled: int
+    sizes: list[NDArray[np.int64]]
+
+    def add(self, batch: DecodedBatch, rows: slice, at: int) -> None:
+        places = np.ascontiguousarray(batch.columns[at, rows])
+        sizes = np.ascontiguousarray(batch.columns[at + 1, rows])
+        needed = self.filled + int(np.maximum(sizes, 0).sum())
+        if needed > len(self.values):
+            grown = np.empty(max(needed, 2 * len(self.values)), np.uint8)
+            grown[: self.filled] = self.values[: self.filled]
+            self.values = grown
+        ends = np.empty(len(sizes) + 1, np.int32)
+        self.filled = gather(batch.payload, places, sizes, 0, len(sizes), ends, self.values, self.filled)
+        self.sizes.append(sizes)
+
+    def take(self) -> pa.Array:
+        """Everything as one array, and begin anew."""
+        sizes = np.concatenate(self.sizes)
+        ends = np.zeros(len(sizes) + 1, np.int32)
+        np.cumsum(np.maximum(sizes, 0), out=ends[1:])
+        nulls = int((sizes < 0).sum())
+        validity = pa.py_buffer(np.packbits(sizes >= 0, bitorder="little")) if nulls else None
+        values = pa.py_buffer(self.values[: self.filled].tobytes())
+        self.filled, self.sizes = 0, []
+        return pa.Array.from_buffers(pa.binary(), len(sizes), [validity, pa.py_buffer(ends), values], nulls)
+
+
+class ArrowRows:
+    """Gathers rows of one partition until `take`."""
+
+    def __init__(self, of: TopicPartition, columns: Sequence[Column]) -> None:
+        self._of = of
+        self._names = [column.name for column in columns]
+        self._counts: list[int] = []
+        self._facts: list[BatchFacts] = []
+        self._numbers: list[NDArray[np.int64]] = []
+        self._positions: list[NDArray[np.int32]] = []
+        self._headers: list[pa.Array] = []
+        self._bytes = {
+            at: _Bytes(np.empty(1 << 20, np.uint8), 0, []) for name, at in _BYTES.items() if name in self._names
+        }
+        self.rows = 0
+
+    @property
+    def bytes(self) -> int:
+        """Of keys and values gathered so far."""
+        return sum(column.filled for column in self._bytes.values())
+
+    def add(self, batch: DecodedBatch, start: int, end: int) -> None:
+        """The records whose offsets are in [start, end)."""
+        offsets = batch.offset
+        first, last = (int(place) for place in np.searchsorted(offsets, (start, end)))
+        if first == last:
+            return
+        rows = slice(first, last)
+        self._counts.append(last - first)
+        self._facts.append(batch.facts)
+        self._numbers.append(batch.columns[:, rows])
+        if "batch_position" in self._names:
+            self._positions.append(np.arange(first, last, dtype=np.int32))
+        if "headers" in self._names:
+            self._headers.append(self._headers_of(batch, rows))
+        for at, column in self._bytes.items():
+            column.add(batch, rows, at)
+        self.rows += last - first
+
+    def take(self) -> pa.RecordBatch:
+        """All rows gathered, and begin anew. There must be some."""
+        arrays = [self._array(name) for name in self._names]
+        self._counts, self._facts, self._numbers, self._positions, self._headers = [], [], [], [], []
+        self.rows = 0
+        return pa.RecordBatch.from_arrays(arrays, self._names)
+
+    def _array(self, name: str) -> pa.Array:
+        if name in _OF_BATCH:
+            value_of, kind = _OF_BATCH[name]
+            return _repeated(pa.array([value_of(facts) for facts in self._facts], kind), self._counts)
+        if name in _NUMBERS:
+            row, width = _NUMBERS[name]
+            return pa.array(np.concatenate([columns[row] for columns in self._numbers]).astype(width, copy=False))
+        if name in _BYTES:
+            return self._bytes[_BYTES[name]].take()
+        if name == "headers":
+            return pa.concat_arrays(self._headers)
+        if name == "batch_position":
+            return pa.array(np.concatenate(self._positions))
+        of_partition = pa.array([self._of.topic] if name == "topic" else [self._of.partition], _OF_PARTITION[name])
+        return _repeated(of_partition, [self.rows])
+
+    def _headers_of(self, batch: DecodedBatch, rows: slice) -> pa.Array:
+        sizes = batch.columns[_HEADERS + 1, rows]
+        if (sizes <= _NO_HEADERS_BYTES).all():
+            return pa.nulls(len(sizes), _HEADERS_TYPE)
+        places = batch.columns[_HEADERS, rows]
+        found = [
+            self._headers_at(batch, int(place), int(size)) if size > _NO_HEADERS_BYTES else None
+            for place, size in zip(places, sizes, strict=True)
+        ]
+        return pa.array(found, _HEADERS_TYPE)
+
+    def _headers_at(self, batch: DecodedBatch, place: int, size: int) -> list[dict[str, object]]:
+        found = read_headers(batch.payload, place, place + size)
+        if found is None:
+            raise BrokenRecords(f"{self._of}: headers in the batch at offset {batch.facts.base_offset} are broken")
+        return [{"key": name.decode("utf-8", "replace"), "value": value} for name, value in found]
+
+
+def _repeated(values: pa.Array, counts: Sequence[int]) -> pa.Array:
+    """Each value as often as its count says."""
+    return values.take(pa.array(np.repeat(np.arange(len(counts)), counts)))

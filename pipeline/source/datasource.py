@@ -1,0 +1,154 @@
+"""The format `sluicegate`, for spark.read and spark.readStream.
+
+    spark.dataSource.register(TopicSource)
+    spark.read.format("sluicegate").option("kafka.bootstrap.servers", ...).option("subscribe", "orders").load()
+
+A Python data source is not told which columns a query uses; the option `columns` names them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+from pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
+from pipeline.source.columns import columns_named, ddl_of
+from pipeline.source.options import SourceOptions, source_options
+from pipeline.source.planning import offsets_at, planned_ranges, split
+from pipeline.source.reading import read_rows
+from protocol.messages.list_offsets import EARLIEST, LATEST
+
+_Offsets = dict[str, dict[str, int]]
+"""{topic: {partition: offset}}, as Spark's own source writes its checkpoints."""
+
+
+class TopicSource(DataSource):
+    """See the module; the options are those of `pipeline.source.options`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What `format` is given."""
+        return "sluicegate"
+
+    def schema(self) -> str:
+        """The columns asked for."""
+        return ddl_of(columns_named(self.options.get("columns")))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """For spark.read."""
+        return TopicReader(source_options(self.options))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's name
+        """For spark.readStream: by default what is written from now on."""
+        return TopicStreamReader(source_options(self.options, starts_at=LATEST))
+
+
+@dataclass
+class RangePartition(InputPartition):
+    """What one task reads."""
+
+    wanted: OffsetRange
+
+
+class TopicReader(DataSourceReader):
+    """Reads what the topics hold when the query begins."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> Sequence[RangePartition]:
+        """One for each partition, or as many as minPartitions says."""
+        cluster = Cluster(self._options.bootstrap, self._options.settings)
+        try:
+            ranges = planned_ranges(cluster, self._options)
+        finally:
+            cluster.close()
+        return [RangePartition(r) for r in split(ranges, self._options.min_partitions)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The records of one range."""
+        assert isinstance(partition, RangePartition)
+        return read_rows(self._options, partition.wanted)
+
+
+class TopicStreamReader(DataSourceStreamReader):
+    """Reads what comes, batch by batch; Spark keeps the offsets in its checkpoint."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._planned: dict[TopicPartition, int] | None = None
+
+    def initialOffset(self) -> _Offsets:  # noqa: N802  # Spark's name
+        """Where a query without a checkpoint begins."""
+        cluster = self._cluster()
+        try:
+            partitions = cluster.partitions(self._options.topics)
+            return _as_offsets(offsets_at(cluster, self._options.start, partitions, committed=self._options.committed))
+        finally:
+            cluster.close()
+
+    def latestOffset(self) -> _Offsets:  # noqa: N802  # Spark's name
+        """Where the next batch ends: at what is there, or maxOffsetsPerTrigger behind the batch before."""
+        cluster = self._cluster()
+        try:
+            partitions = cluster.partitions(self._options.topics)
+            ends = cluster.offsets(partitions, LATEST, self._options.committed)
+            if self._options.max_offsets is not None:
+                ends = self._limited(cluster, ends, self._options.max_offsets)
+        finally:
+            cluster.close()
+        self._planned = ends
+        return _as_offsets(ends)
+
+    def partitions(self, start: _Offsets, end: _Offsets) -> Sequence[RangePartition]:
+        """One for each partition with something new, or as many as minPartitions says.
+
+        After a restart Spark first plans the last batch of its checkpoint again, which is how its place becomes known.
+        """
+        starts, ends = _as_places(start), _as_places(end)
+        if self._planned is None:
+            self._planned = ends
+        new = [p for p in ends if p not in starts]
+        if new:
+            cluster = self._cluster()
+            try:
+                starts |= cluster.offsets(new, EARLIEST, self._options.committed)
+            finally:
+                cluster.close()
+        ranges = [OffsetRange(p, starts[p], ends[p]) for p in sorted(ends) if starts[p] < ends[p]]
+        return [RangePartition(r) for r in split(ranges, self._options.min_partitions)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The records of one range."""
+        assert isinstance(partition, RangePartition)
+        return read_rows(self._options, partition.wanted)
+
+    def commit(self, end: _Offsets) -> None:
+        """Nothing: the checkpoint is Spark's."""
+
+    def _cluster(self) -> Cluster:
+        return Cluster(self._options.bootstrap, self._options.settings)
+
+    def _limited(self, cluster: Cluster, ends: dict[TopicPartition, int], most: int) -> dict[TopicPartition, int]:
+        """As far as `most` offsets reach, dealt out by what each partition has left, as Spark's own source does."""
+        begun = self._planned if self._planned is not None else _as_places(self.initialOffset())
+        new = [p for p in ends if p not in begun]
+        begun = begun | (cluster.offsets(new, EARLIEST, self._options.committed) if new else {})
+        left = {p: max(ends[p] - begun[p], 0) for p in ends}
+        total = sum(left.values())
+        if total <= most:
+            return ends
+        return {p: min(ends[p], begun[p] + -(-left[p] * most // total)) for p in ends}
+
+
+def _as_offsets(places: dict[TopicPartition, int]) -> _Offsets:
+    found: _Offsets = {}
+    for partition, offset in sorted(places.items()):
+        found.setdefault(partition.topic, {})[str(partition.partition)] = offset
+    return found
+
+
+def _as_places(offsets: _Offsets) -> dict[TopicPartition, int]:
+    return {TopicPartition(t, int(p)): offset for t, its in offsets.items() for p, offset in its.items()}

@@ -1,0 +1,150 @@
+"""Stored batches to records in columns, whatever their magic and codec."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.kafka.fetching import StoredBatch
+from protocol.records.codec import Codec
+from protocol.records.columns import Columns, read_columns
+from protocol.records.compression import Decompressor
+from protocol.records.message_set import BrokenMessage, Message, inner_messages, read_message
+from protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, LOG_APPEND_TIME, RecordBatch
+
+_CODECS = tuple(Codec)
+_U64 = 2**64 - 1
+_MAX_DECOMPRESSED_BYTES = 2**31 - 1
+_NO_TIMESTAMP_TYPE, _CREATE_TIME, _LOG_APPEND_TIME = -1, 0, 1
+_NO_PRODUCER = -1
+
+
+class BrokenRecords(Exception):
+    """What lies on the broker does not follow the format; the text says where."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFacts:
+    """What is the same for all records of a batch; `records` is how many it has, sizes are in bytes."""
+
+    magic: int
+    codec: str
+    timestamp_type: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    base_offset: int
+    size: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedBatch:
+    """`payload` holds keys, values and headers at the places that `columns` names; valid until the next is decoded.
+
+    `columns` is one array of eight rows (offset, timestamp, key place and size, value place and size, headers place and
+    size), a column a record.
+    """
+
+    facts: BatchFacts
+    payload: memoryview
+    columns: NDArray[np.int64]
+
+    @property
+    def offset(self) -> NDArray[np.int64]:
+        """Ascending; compaction leaves gaps."""
+        return np.asarray(self.columns[0])
+
+
+class BatchDecoder:
+    """Keeps its buffers from batch to batch."""
+
+    def __init__(self) -> None:
+        self._decompressor = Decompressor()
+
+    def decode(self, batch: StoredBatch) -> DecodedBatch:
+        """Raises BrokenRecords."""
+        return self._decode_v2(batch, batch.header) if batch.header is not None else self._decode_legacy(batch)
+
+    def _decode_v2(self, batch: StoredBatch, header: RecordBatch) -> DecodedBatch:
+        codec = _codec_of(header.attributes, header.base_offset)
+        payload, start, end = batch.data, batch.start + HEADER_BYTES, batch.end
+        if codec is not Codec.NONE:
+            payload = self._plain(codec, payload[start:end], header.base_offset, header.magic)
+            start, end = 0, len(payload)
+        count = header.record_count
+        columns = np.empty((8, max(count, 0)), np.int64)
+        read = read_columns(
+            payload, start, end, count, header.base_offset, header.base_timestamp & _U64, Columns(*columns), 0
+        )
+        if read != count:
+            raise BrokenRecords(f"record {read} of {count} of the batch at offset {header.base_offset} is broken")
+        stamped = bool(header.attributes & LOG_APPEND_TIME)
+        if stamped:
+            columns[1] = header.max_timestamp
+        facts = BatchFacts(
+            header.magic,
+            codec.name.lower(),
+            _LOG_APPEND_TIME if stamped else _CREATE_TIME,
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+            header.base_offset,
+            header.size,
+            count,
+        )
+        return DecodedBatch(facts, payload, columns)
+
+    def _decode_legacy(self, batch: StoredBatch) -> DecodedBatch:
+        """A message of magic 0 or 1, which may hold others."""
+        try:
+            outer = read_message(batch.data, batch.start, batch.end)
+            codec = _codec_of(outer.attributes, outer.offset)
+            if codec is Codec.NONE:
+                payload, inner = batch.data, [(outer, batch.start, batch.end)]
+            elif outer.value is None:
+                raise BrokenRecords(f"the compressed message at offset {outer.offset} holds nothing")
+            else:
+                payload = self._plain(codec, outer.value, outer.offset, outer.magic)
+                inner = _places(payload)
+        except BrokenMessage as error:
+            raise BrokenRecords(f"the message at offset {batch.last_offset}: {error}") from error
+        columns = np.empty((8, len(inner)), np.int64)
+        # Inner offsets of magic 1 count from 0, the wrapper has that of the last; those of magic 0 are whole.
+        shift = outer.offset - inner[-1][0].offset if outer.magic > 0 and inner else 0
+        stamped = outer.is_log_append_time
+        for row, (message, start, _end) in enumerate(inner):
+            key_at = start + (26 if message.magic > 0 else 18) + 4
+            value_at = key_at + max(message.key_size, 0) + 4
+            value_size = -1 if message.value is None else len(message.value)
+            timestamp = outer.timestamp if stamped else message.timestamp
+            columns[:, row] = (message.offset + shift, timestamp, key_at, message.key_size, value_at, value_size, 0, 0)
+        kind = _NO_TIMESTAMP_TYPE if outer.magic == 0 else _LOG_APPEND_TIME if stamped else _CREATE_TIME
+        first = int(columns[0, 0]) if inner else outer.offset
+        facts = BatchFacts(
+            outer.magic, codec.name.lower(), kind, _NO_PRODUCER, -1, -1, first, batch.end - batch.start, len(inner)
+        )
+        return DecodedBatch(facts, payload, columns)
+
+    def _plain(self, codec: Codec, data: memoryview, offset: int, magic: int) -> memoryview:
+        plain = self._decompressor.decompress(codec, data, _MAX_DECOMPRESSED_BYTES, magic)
+        if plain.failure is not None:
+            raise BrokenRecords(f"the batch at offset {offset}: {plain.failure.value}")
+        return plain.data
+
+
+def _codec_of(attributes: int, offset: int) -> Codec:
+    codec_id = attributes & CODEC_MASK
+    if codec_id >= len(_CODECS):
+        raise BrokenRecords(f"the batch at offset {offset} has codec {codec_id}, which nobody knows")
+    return _CODECS[codec_id]
+
+
+def _places(payload: memoryview) -> list[tuple[Message, int, int]]:
+    """The messages of a decompressed wrapper, each with its place."""
+    found, start = [], 0
+    for message in inner_messages(payload):
+        end = start + 12 + message.size
+        found.append((message, start, end))
+        start = end
+    return found

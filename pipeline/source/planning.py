@@ -1,0 +1,51 @@
+"""Which offsets are read, and how they are dealt out to tasks."""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
+from pipeline.source.options import BadOption, Bound, SourceOptions
+from protocol.messages.list_offsets import EARLIEST, LATEST, NOT_FOUND
+
+
+def planned_ranges(cluster: Cluster, options: SourceOptions) -> list[OffsetRange]:
+    """Everything that a batch query reads, one range a partition. Raises BadOption, TopicTrouble, BrokerUnreachable."""
+    partitions = cluster.partitions(options.topics)
+    starts = offsets_at(cluster, options.start, partitions, committed=options.committed)
+    ends = offsets_at(cluster, options.end, partitions, committed=options.committed)
+    return [OffsetRange(p, starts[p], ends[p]) for p in partitions if starts[p] < ends[p]]
+
+
+def offsets_at(
+    cluster: Cluster, bound: Bound, partitions: Sequence[TopicPartition], *, committed: bool
+) -> dict[TopicPartition, int]:
+    """The bound's offset in each partition."""
+    if bound.timestamp is not None:
+        found = cluster.offsets(partitions, bound.timestamp, committed)
+        behind = [p for p in partitions if found[p] == NOT_FOUND]  # no record is that late
+        return found | (cluster.offsets(behind, LATEST, committed) if behind else {})
+    named = dict(bound.of)
+    for partition in named:
+        if partition not in partitions:
+            raise BadOption(f"offsets are given for {partition}, which is no partition of the topics subscribed")
+    wanted = {p: named.get(p, bound.offset) for p in partitions}
+    for special in (EARLIEST, LATEST):
+        asked = [p for p, offset in wanted.items() if offset == special]
+        if asked:
+            wanted |= cluster.offsets(asked, special, committed)
+    return wanted
+
+
+def split(ranges: Iterable[OffsetRange], at_least: int | None) -> list[OffsetRange]:
+    """The ranges, the larger ones cut into pieces of about the same size so that there are `at_least` so many."""
+    whole = list(ranges)
+    total = sum(r.end - r.start for r in whole)
+    if at_least is None or len(whole) >= at_least or total == 0:
+        return whole
+    pieces: list[OffsetRange] = []
+    for each in whole:
+        size = each.end - each.start
+        count = max(1, round(size / total * at_least))
+        cuts = [each.start + size * i // count for i in range(count + 1)]
+        pieces += [OffsetRange(each.of, a, b) for a, b in pairwise(cuts) if a < b]
+    return pieces

@@ -1,0 +1,49 @@
+"""What one task does: a range of offsets in, Arrow record batches out."""
+
+import warnings
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from pipeline.kafka.cluster import Cluster, OffsetRange
+from pipeline.kafka.fetching import DataLoss, stored_batches
+from pipeline.source.arrow import ArrowRows
+from pipeline.source.decoding import BatchDecoder, BrokenRecords
+from pipeline.source.options import SourceOptions
+
+_ROWS = 64 * 1024
+_BYTES = 16 << 20
+
+
+def read_rows(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
+    """The records of a range, in their order.
+
+    Raises DataLoss (unless it is allowed), BrokenRecords, TopicTrouble and BrokerUnreachable.
+    """
+    cluster = Cluster(options.bootstrap, options.settings)
+    try:
+        while True:
+            try:
+                yield from _rows(cluster, options, wanted)
+                return
+            except DataLoss as loss:
+                if options.fail_on_data_loss:
+                    raise
+                warnings.warn(f"{loss}; going on from there, because failOnDataLoss is false", stacklevel=2)
+                wanted = OffsetRange(wanted.of, loss.found, wanted.end)
+    finally:
+        cluster.close()
+
+
+def _rows(cluster: Cluster, options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
+    decoder, rows = BatchDecoder(), ArrowRows(wanted.of, options.columns)
+    for batch in stored_batches(cluster, wanted, options.committed):
+        try:
+            decoded = decoder.decode(batch)
+        except BrokenRecords as error:
+            raise BrokenRecords(f"{wanted.of}: {error}") from error
+        rows.add(decoded, wanted.start, wanted.end)
+        if rows.rows >= _ROWS or rows.bytes >= _BYTES:
+            yield rows.take()
+    if rows.rows:
+        yield rows.take()

@@ -1,0 +1,107 @@
+"""The records of a batch as columns: numbers and places of bytes, no object for a record.
+
+`read_columns` fills rows of int64 columns; keys and values stay where they are, until `gather` puts those of one
+column behind each other, which is how Arrow wants them. Compiled with the types in columns.pxd where a C compiler was
+at hand. The buffers are the caller's, so nothing here knows numpy or Arrow.
+"""
+
+from protocol.records.scan import Cursor
+
+_SIGN_64 = 0x8000_0000_0000_0000
+_U64 = 0xFFFF_FFFF_FFFF_FFFF
+
+
+class Columns:
+    """Writable int64 buffers of equal length; row i of each is about the same record.
+
+    `key_size` and `value_size` are -1 for null. `key_at`, `value_at` and `headers_at` are places in the payload that
+    was read; headers begin with their count.
+    """
+
+    def __init__(self, offset, timestamp, key_at, key_size, value_at, value_size, headers_at, headers_size):
+        self.offset = offset
+        self.timestamp = timestamp
+        self.key_at = key_at
+        self.key_size = key_size
+        self.value_at = value_at
+        self.value_size = value_size
+        self.headers_at = headers_at
+        self.headers_size = headers_size
+
+
+def read_columns(data, position, end, count, base_offset, base_timestamp, columns, row):
+    """Read `count` records of a plain payload, data[position:end], into the rows from `row` on.
+
+    Returns how many were read: fewer where the payload does not follow the format. `base_timestamp` is a pattern of 64
+    bits; times wrap as Java's do.
+    """
+    cursor = Cursor(data, position, end)
+    index = 0
+    while index < count:
+        length = cursor.varint()
+        body = cursor.position
+        if cursor.failed or length < 0 or length > end - body:
+            break
+        body_end = body + length
+        cursor.position = body + 1  # attributes, of which none is in use
+        delta = cursor.varlong()
+        columns.timestamp[row] = _signed((base_timestamp + delta) & _U64)
+        columns.offset[row] = base_offset + cursor.varint()
+        size = cursor.varint()
+        columns.key_at[row] = cursor.position
+        columns.key_size[row] = size if size >= 0 else -1
+        cursor.skip(size)
+        size = cursor.varint()
+        columns.value_at[row] = cursor.position
+        columns.value_size[row] = size if size >= 0 else -1
+        cursor.skip(size)
+        columns.headers_at[row] = cursor.position
+        columns.headers_size[row] = body_end - cursor.position
+        if cursor.failed or cursor.position >= body_end:
+            break
+        cursor.position = body_end
+        row += 1
+        index += 1
+    return index
+
+
+def gather(data, starts, sizes, first, count, ends, values, filled):
+    """Copy data[starts[i]:starts[i] + sizes[i]] for `count` rows from `first` on behind each other into `values`.
+
+    `filled` bytes are there already; ends[i + 1] becomes the end of row i. A negative size is null and takes none.
+    Returns the bytes filled then.
+    """
+    row = first
+    last = first + count
+    while row < last:
+        size = sizes[row]
+        if size > 0:
+            start = starts[row]
+            values[filled : filled + size] = data[start : start + size]
+            filled += size
+        row += 1
+        ends[row] = filled
+    return filled
+
+
+def read_headers(data, position, end):
+    """The headers at data[position:end] as (name, value), a value None for null; None when they are broken."""
+    cursor = Cursor(data, position, end)
+    left = cursor.varint()
+    found = []
+    while left > 0 and not cursor.failed:
+        size = cursor.varint()
+        start = cursor.position
+        cursor.skip(size)
+        name = bytes(data[start : cursor.position])
+        size = cursor.varint()
+        start = cursor.position
+        cursor.skip(size)
+        found.append((name, bytes(data[start : cursor.position]) if size >= 0 else None))
+        left -= 1
+    return None if cursor.failed or cursor.position != end else found
+
+
+def _signed(pattern):
+    """The int64 that a pattern of 64 bits stands for."""
+    return (pattern ^ _SIGN_64) - _SIGN_64

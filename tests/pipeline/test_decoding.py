@@ -1,0 +1,109 @@
+"""Batches as they lie on a broker, of every magic and codec, to columns."""
+
+import pytest
+
+from pipeline.kafka.aborted import AbortedTransactions
+from pipeline.kafka.fetching import StoredBatch
+from pipeline.source.decoding import BatchDecoder, BrokenRecords, DecodedBatch
+from protocol.records.record_batch import RecordBatch
+from tests.wire.batches import CODECS, Rec, batch, message, wrapper
+
+NOW = 1_800_000_000_000
+LOG_APPEND_TIME, TRANSACTIONAL, CONTROL = 0x08, 0x10, 0x20
+
+
+def stored(data: bytes, last_offset: int = 0) -> StoredBatch:
+    view = memoryview(data)
+    header = RecordBatch(view, 0, len(view)) if data[16] == 2 else None
+    return StoredBatch(view, 0, len(view), last_offset, header)
+
+
+def decoded(data: bytes) -> DecodedBatch:
+    return BatchDecoder().decode(stored(data))
+
+
+def rows(found: DecodedBatch) -> list[tuple[int, int, bytes | None, bytes | None]]:
+    def piece(at: int, row: int) -> bytes | None:
+        place, size = int(found.columns[at, row]), int(found.columns[at + 1, row])
+        return None if size < 0 else bytes(found.payload[place : place + size])
+
+    count = found.columns.shape[1]
+    return [(int(found.columns[0, i]), int(found.columns[1, i]), piece(2, i), piece(4, i)) for i in range(count)]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_magic_2(codec: str) -> None:
+    records = [Rec(NOW), Rec(NOW * 1_000_000, None, b""), Rec(-1, b"", None)]
+
+    found = decoded(batch(records, CODECS[codec], base_offset=100, producer_id=7, producer_epoch=1, base_sequence=9))
+
+    assert rows(found) == [(100, NOW, b"k", b"v"), (101, NOW * 1_000_000, None, b""), (102, -1, b"", None)]
+    facts = found.facts
+    assert (facts.codec, facts.timestamp_type, facts.records) == (codec.replace("xerial", "snappy"), 0, 3)
+    assert (facts.producer_id, facts.producer_epoch, facts.base_sequence) == (7, 1, 9)
+
+
+def test_a_brokers_time_is_every_records() -> None:
+    found = decoded(batch([Rec(5), Rec(6)], flags=LOG_APPEND_TIME, max_timestamp=NOW))
+
+    assert [time for _, time, _, _ in rows(found)] == [NOW, NOW]
+    assert found.facts.timestamp_type == 1
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_a_plain_message_of_magic_0_and_1(magic: int) -> None:
+    found = decoded(message(magic, None, key=b"old", timestamp=NOW, offset=17))
+
+    assert rows(found) == [(17, NOW if magic else -1, b"old", None)]
+    assert found.facts.timestamp_type == (0 if magic else -1)
+
+
+@pytest.mark.parametrize("codec", ["gzip", "xerial", "lz4"])
+def test_inner_offsets_of_magic_1_count_up_to_the_wrappers(codec: str) -> None:
+    inner = [message(1, b"v%d" % i, key=None, timestamp=NOW + i, offset=i) for i in range(3)]
+
+    found = decoded(wrapper(1, inner, CODECS[codec], offset=52, timestamp=NOW))
+
+    assert rows(found) == [(50 + i, NOW + i, None, b"v%d" % i) for i in range(3)]
+
+
+def test_inner_offsets_of_magic_0_are_whole() -> None:
+    inner = [message(0, b"v", offset=40 + i) for i in range(2)]
+
+    assert [offset for offset, *_ in rows(decoded(wrapper(0, inner, CODECS["gzip"], offset=41)))] == [40, 41]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (batch([Rec(NOW)] * 3, count=4, base_offset=8), "record 3 of 4 of the batch at offset 8"),
+        (batch([Rec(NOW)], attributes=7, base_offset=8), "offset 8 has codec 7"),
+        (batch([Rec(NOW)], CODECS["zstd"], compressed=b"nothing of the kind"), "payload is damaged"),
+    ],
+)
+def test_what_is_broken_is_said(data: bytes, said: str) -> None:
+    with pytest.raises(BrokenRecords, match=said):
+        decoded(data)
+
+
+def test_which_batches_a_transaction_aborted() -> None:
+    """Producer 1 aborts at offset 3 and commits what comes behind; producer 2 has nothing to do with it."""
+    abort, commit = b"\0\0\0\0", b"\0\0\0\1"
+
+    def of(producer: int, offset: int, marker: bytes | None = None) -> StoredBatch:
+        flags = TRANSACTIONAL | (CONTROL if marker else 0)
+        return stored(batch([Rec(NOW, marker or b"k")], flags=flags, base_offset=offset, producer_id=producer))
+
+    story = [
+        (of(2, 0), False),
+        (of(1, 1), True),
+        (of(2, 2), False),
+        (of(1, 3, abort), False),
+        (of(1, 4), False),
+        (of(1, 5, commit), False),
+    ]
+    aborted = AbortedTransactions([{"producer_id": 1, "first_offset": 1}])
+
+    for step, left_out in story:
+        assert step.header is not None
+        assert aborted.leaves_out(step.header, step.data) is left_out

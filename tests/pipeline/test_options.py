@@ -1,0 +1,86 @@
+"""Options as people write them, and what is said about those that cannot be."""
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.kafka.cluster import OffsetRange, TopicPartition
+from pipeline.kafka.settings import BadSetting, client_settings, read_client_settings
+from pipeline.source.columns import UnknownColumn, columns_named
+from pipeline.source.options import BadOption, source_options
+from pipeline.source.planning import split
+
+NEEDED = {"kafka.bootstrap.servers": "a:9092, [::1]:9093", "subscribe": "t, u"}
+
+
+def test_defaults() -> None:
+    options = source_options(NEEDED)
+
+    assert options.bootstrap == (("a", 9092), ("::1", 9093))
+    assert options.topics == ("t", "u")
+    assert (options.start.offset, options.end.offset) == (-2, -1)
+    assert options.committed
+    assert options.fail_on_data_loss
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"subscribe": " "}, "subscribe is needed"),
+        ({"kafka.bootstrap.servers": "a"}, "expected host:port, found 'a'"),
+        ({"startingOffsets": "first"}, "expected earliest, latest or"),
+        ({"endingOffsets": '{"t": 5}'}, "endingOffsets: expected"),
+        ({"startingTimestamp": "noon"}, "startingTimestamp: expected a time in ms"),
+        ({"minPartitions": "0"}, "minPartitions: expected a number above 0"),
+        ({"failOnDataLoss": "maybe"}, "expected true or false"),
+        ({"isolation.level": "serializable"}, "read_committed or read_uncommitted"),
+        ({"subscibe": "t"}, "did you mean subscribe"),
+    ],
+)
+def test_what_cannot_be_is_said(given: dict[str, str], said: str) -> None:
+    with pytest.raises(BadOption, match=said):
+        source_options(NEEDED | given)
+
+
+def test_an_unknown_column_is_said() -> None:
+    with pytest.raises(UnknownColumn, match="did you mean value_size"):
+        columns_named("offset,value_sise")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"security.protocol": "tls"}, "expected one of plaintext, ssl"),
+        ({"security.protocol": "sasl_ssl", "sasl.mechanism": "GSSAPI"}, "expected one of PLAIN"),
+        ({"security.protocol": "sasl_ssl", "sasl.mechanism": "PLAIN", "sasl.username": "u"}, "needs sasl.password"),
+        ({"ssl.ca.locaton": "ca.pem"}, "did you mean 'ssl.ca.location'"),
+        ({"socket.timeout.ms": "-1"}, "a number of milliseconds"),
+    ],
+)
+def test_client_settings_that_cannot_be(given: dict[str, str], said: str) -> None:
+    with pytest.raises(BadSetting, match=said):
+        client_settings(given)
+
+
+def test_client_settings_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("# ours\nsecurity.protocol=SASL_SSL\nsasl.mechanism = PLAIN\nsasl.username=u\nsasl.password=a=b\n")
+
+    settings = read_client_settings(file)
+
+    assert settings.tls
+    assert settings.login is not None
+    assert settings.login.password == "a=b"
+    file.write_text("security.protocol=ssl\nwhat\n")
+    with pytest.raises(BadSetting, match="line 2: expected name=value"):
+        read_client_settings(file)
+
+
+def test_large_partitions_are_cut_into_more_pieces() -> None:
+    small, large = (OffsetRange(TopicPartition("t", p), 10, 10 + size) for p, size in ((0, 100), (1, 900)))
+
+    pieces = split([small, large], 10)
+
+    assert pieces[0] == small
+    assert [(p.start, p.end) for p in pieces[1:]] == [(10 + 100 * i, 110 + 100 * i) for i in range(9)]
+    assert split([small, large], None) == [small, large]

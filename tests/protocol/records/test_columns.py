@@ -1,0 +1,88 @@
+"""Records as columns: what a writer put into a batch comes out, null or empty, whatever the sizes and times."""
+
+from array import array
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.records.columns import Columns, gather, read_columns, read_headers
+from tests.wire.batches import Rec, record
+
+INT64 = st.integers(-(2**63), 2**63 - 1)
+BYTES = st.none() | st.binary(max_size=200)
+HEADERS = st.lists(st.tuples(st.binary(max_size=9), st.none() | st.binary(max_size=9)), max_size=3)
+RECORDS = st.lists(st.builds(Rec, INT64, BYTES, BYTES, HEADERS.map(tuple)), min_size=1, max_size=6)
+
+
+class Read:
+    """A payload, read into columns with room for as many records as `room` says."""
+
+    def __init__(self, payload: bytes, count: int, base_timestamp: int, base_offset: int = 0) -> None:
+        self.payload = memoryview(payload)
+        self.rows = [memoryview(array("q", bytes(8 * count))) for _ in range(8)]
+        pattern = base_timestamp % 2**64
+        self.read = read_columns(self.payload, 0, len(payload), count, base_offset, pattern, Columns(*self.rows), 0)
+
+    def bytes_at(self, at: int, row: int) -> bytes | None:
+        place, size = self.rows[at][row], self.rows[at + 1][row]
+        return None if size < 0 else bytes(self.payload[place : place + size])
+
+
+def payload_of(records: list[Rec]) -> bytes:
+    return b"".join(record(rec, i, records[0].timestamp) for i, rec in enumerate(records))
+
+
+@given(RECORDS, st.integers(0, 2**62))
+def test_everything_comes_out_as_it_was_written(records: list[Rec], base_offset: int) -> None:
+    found = Read(payload_of(records), len(records), records[0].timestamp, base_offset)
+
+    assert found.read == len(records)
+    for row, rec in enumerate(records):
+        assert found.rows[0][row] == base_offset + row
+        assert found.rows[1][row] == rec.timestamp
+        assert found.bytes_at(2, row) == rec.key
+        assert found.bytes_at(4, row) == rec.value
+        start, size = found.rows[6][row], found.rows[7][row]
+        assert read_headers(found.payload, start, start + size) == list(rec.headers)
+
+
+@given(RECORDS, st.data())
+def test_a_cut_payload_is_noticed_where_it_is_cut(records: list[Rec], data: st.DataObject) -> None:
+    whole = payload_of(records)
+    size = data.draw(st.integers(0, len(whole) - 1))
+
+    found = Read(whole[:size], len(records), records[0].timestamp)
+
+    ends = [len(payload_of(records[: i + 1])) for i in range(len(records))]
+    assert found.read == sum(end <= size for end in ends)
+
+
+@given(st.lists(BYTES, min_size=1, max_size=8), st.integers(0, 5))
+def test_bytes_are_put_behind_each_other(pieces: list[bytes | None], filled: int) -> None:
+    data, starts, sizes = b"??", array("q"), array("q")
+    for piece in pieces:
+        starts.append(len(data))
+        sizes.append(-1 if piece is None else len(piece))
+        data += (piece or b"") + b"?"
+    values = bytearray(filled + sum(len(piece or b"") for piece in pieces))
+    ends = array("i", bytes(4 * (len(pieces) + 1)))
+
+    end = gather(memoryview(data), starts, sizes, 0, len(pieces), ends, values, filled)
+
+    assert end == len(values)
+    assert values[filled:] == b"".join(piece or b"" for piece in pieces)
+    found, begin = [], filled
+    for behind in ends[1:]:
+        found.append(bytes(values[begin:behind]))
+        begin = behind
+    assert found == [piece or b"" for piece in pieces]
+
+
+@given(HEADERS, st.data())
+def test_cut_headers_are_broken(headers: list[tuple[bytes, bytes | None]], data: st.DataObject) -> None:
+    rec = Rec(0, b"", b"", tuple(headers))
+    found = Read(payload_of([rec]), 1, 0)
+    start, size = found.rows[6][0], found.rows[7][0]
+    cut = data.draw(st.integers(0, size - 1))
+
+    assert read_headers(found.payload, start, start + cut) is None
