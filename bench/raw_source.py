@@ -1,0 +1,101 @@
+"""The raw Spark source against Spark's own Kafka source, on one topic in one session, in turns.
+
+Run: python -m bench.raw_source [--records N] [--rounds N]. Needs brokers and jars: make kafka .spark/.complete
+"""
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from bench import streams
+from bench.streams import MB, Stream
+from bench.targets import ROOT, Target, broker
+from pipeline.source.datasource import TopicSource
+from tests.integration.topics import create_topic
+
+_PARTITIONS = 4
+_SIZE = 100
+_NUMBERS = "min({0}) AS first, max({0}) AS last, count(*) AS records"
+_FULL = "sum(length(value)) AS bytes, count(key) AS keys, max(offset) AS offset, max({0}) AS last"
+
+
+def session() -> SparkSession:
+    """Spark on this machine's cores, with both sources."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    jars = ",".join(str(jar) for jar in sorted((ROOT / ".spark").glob("*.jar")))
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .appName("bench")
+        .config("spark.jars", jars)
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "3g")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    spark.dataSource.register(TopicSource)
+    return spark
+
+
+def queries(spark: SparkSession, bootstrap: str, topic: str) -> dict[str, Callable[[], DataFrame]]:
+    """The same questions to both sources."""
+
+    def source(name: str, **options: str) -> DataFrame:
+        reader = spark.read.format(name).option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
+        return reader.options(**options).load()
+
+    def aggregate(frame: DataFrame, expressions: str) -> DataFrame:
+        return frame.selectExpr(*expressions.split(", "))
+
+    sizes = "sum(length(value)) AS bytes, count_if(key IS NULL) AS null_keys"
+    raw_sizes = "sum(value_size) AS bytes, count_if(key_size < 0) AS null_keys"
+    raw_numbers = f"{_NUMBERS.format('timestamp')}, {raw_sizes}"
+    time_of = "unix_millis(timestamp)"
+    return {
+        "numbers, Spark's own": lambda: aggregate(source("kafka"), f"{_NUMBERS.format(time_of)}, {sizes}"),
+        "numbers, raw": lambda: aggregate(
+            source("sluicegate", columns="timestamp,key_size,value_size"),
+            f"{_NUMBERS.format('timestamp')}, {raw_sizes}",
+        ),
+        "full rows, Spark's own": lambda: aggregate(source("kafka"), _FULL.format(time_of)),
+        "full rows, raw": lambda: aggregate(
+            source("sluicegate", columns="key,value,topic,partition,offset,timestamp,timestamp_type"),
+            _FULL.format("timestamp"),
+        ),
+    }
+
+
+def main() -> None:
+    """Measure and print records a second, and the ratios."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=int, default=5_000_000)
+    parser.add_argument("--rounds", type=int, default=4, help="the first is for warming up")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="sluicegate-bench-") as name, broker(Path(name)) as (address, _, _):
+        topic = create_topic(address, {}, _PARTITIONS, prefix="bench")
+        stream = Stream("lz4", _SIZE, "lz4", 65_536, arguments.records * _SIZE // MB)
+        streams.java_producer(Target("direct", address, address, None), topic, stream)
+        spark = session()
+        rates: dict[str, list[float]] = {}
+        for _ in range(arguments.rounds):
+            for what, query in queries(spark, address, topic).items():
+                started = time.perf_counter()
+                found = query().collect()[0].asDict()
+                seconds = time.perf_counter() - started
+                rates.setdefault(what, []).append(stream.records / seconds)
+                print(f"{what}: {stream.records / seconds / 1e6:.2f} M records/s {found}", file=sys.stderr)
+        spark.stop()
+    middle = {what: statistics.median(values[1:]) for what, values in rates.items()}
+    for what in ("numbers", "full rows"):
+        ratio = middle[f"{what}, raw"] / middle[f"{what}, Spark's own"]
+        print(f"{what}: raw {middle[f'{what}, raw'] / 1e6:.2f} M records/s, {ratio:.2f} times Spark's own source")
+
+
+if __name__ == "__main__":
+    main()
