@@ -59,10 +59,7 @@ def queries(spark: SparkSession, bootstrap: str, topic: str) -> dict[str, Callab
     time_of = "unix_millis(timestamp)"
     return {
         "numbers, Spark's own": lambda: aggregate(source("kafka"), f"{_NUMBERS.format(time_of)}, {sizes}"),
-        "numbers, raw": lambda: aggregate(
-            source("sluicegate", columns="timestamp,key_size,value_size"),
-            f"{_NUMBERS.format('timestamp')}, {raw_sizes}",
-        ),
+        "numbers, raw": lambda: aggregate(source("sluicegate", columns="timestamp,key_size,value_size"), raw_numbers),
         "full rows, Spark's own": lambda: aggregate(source("kafka"), _FULL.format(time_of)),
         "full rows, raw": lambda: aggregate(
             source("sluicegate", columns="key,value,topic,partition,offset,timestamp,timestamp_type"),
