@@ -4,7 +4,6 @@ Run: python -m bench.raw_source [--records N] [--rounds N]. Needs brokers and ja
 """
 
 import argparse
-import os
 import statistics
 import sys
 import tempfile
@@ -16,31 +15,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bench import streams
 from bench.streams import MB, Stream
-from bench.targets import ROOT, Target, broker
-from pipeline.source.datasource import TopicSource
+from bench.targets import Target, broker
 from tests.integration.topics import create_topic
+from tests.pipeline.session import spark_session
 
 _PARTITIONS = 4
 _SIZE = 100
 _NUMBERS = "min({0}) AS first, max({0}) AS last, count(*) AS records"
 _FULL = "sum(length(value)) AS bytes, count(key) AS keys, max(offset) AS offset, max({0}) AS last"
-
-
-def session() -> SparkSession:
-    """Spark on this machine's cores, with both sources."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    jars = ",".join(str(jar) for jar in sorted((ROOT / ".spark").glob("*.jar")))
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .appName("bench")
-        .config("spark.jars", jars)
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.memory", "3g")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("ERROR")
-    spark.dataSource.register(TopicSource)
-    return spark
 
 
 def queries(spark: SparkSession, bootstrap: str, topic: str) -> dict[str, Callable[[], DataFrame]]:
@@ -78,7 +60,7 @@ def main() -> None:
         topic = create_topic(address, {}, _PARTITIONS, prefix="bench")
         stream = Stream("lz4", _SIZE, "lz4", 65_536, arguments.records * _SIZE // MB)
         streams.java_producer(Target("direct", address, address, None), topic, stream)
-        spark = session()
+        spark = spark_session(Path(name))
         rates: dict[str, list[float]] = {}
         for _ in range(arguments.rounds):
             for what, query in queries(spark, address, topic).items():

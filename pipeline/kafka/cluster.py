@@ -9,7 +9,6 @@ from pipeline.kafka.connection import Address, BrokerConnection, BrokerUnreachab
 from pipeline.kafka.settings import ClientSettings
 from protocol.api import ApiKey
 from protocol.messages import list_offsets, metadata
-from protocol.messages.list_offsets import EARLIEST, LATEST
 from protocol.messages.schema import Value
 
 T = TypeVar("T")
@@ -73,7 +72,8 @@ class Cluster:
     def offsets(
         self, partitions: Iterable[TopicPartition], timestamp: int, committed: bool
     ) -> dict[TopicPartition, int]:
-        """For each partition the offset of the first record at or after `timestamp` (ms), or for EARLIEST and LATEST.
+        """For each partition the offset of the first record at or after `timestamp` (ms), or for the
+        EARLIEST and LATEST of `protocol.messages.list_offsets`.
 
         -1 where there is none. `committed`: LATEST is where the first open transaction begins.
         """
@@ -87,13 +87,6 @@ class Cluster:
             return found
 
         return self._patiently(look)
-
-    def ranges(self, partitions: Iterable[TopicPartition], committed: bool) -> list[OffsetRange]:
-        """What each partition holds now."""
-        wanted = list(partitions)
-        starts = self.offsets(wanted, EARLIEST, committed)
-        ends = self.offsets(wanted, LATEST, committed)
-        return [OffsetRange(p, starts[p], ends[p]) for p in wanted]
 
     def ask_leader(self, partition: TopicPartition, ask: Callable[[BrokerConnection], T]) -> T:
         """Ask a partition's leader. What `ask` raises as `Retry` or BrokerUnreachable is tried again for a while."""

@@ -17,6 +17,9 @@ _U64 = 2**64 - 1
 _MAX_DECOMPRESSED_BYTES = 2**31 - 1
 _NO_TIMESTAMP_TYPE, _CREATE_TIME, _LOG_APPEND_TIME = -1, 0, 1
 _NO_PRODUCER = -1
+# In a message, from its offset on.
+_BODY_AT, _KEY_SIZE_AT_MAGIC_0, _KEY_SIZE_AT_MAGIC_1 = 12, 18, 26
+_SIZE_BYTES = 4
 
 
 class BrokenRecords(Exception):
@@ -101,7 +104,7 @@ class BatchDecoder:
             outer = read_message(batch.data, batch.start, batch.end)
             codec = _codec_of(outer.attributes, outer.offset)
             if codec is Codec.NONE:
-                payload, inner = batch.data, [(outer, batch.start, batch.end)]
+                payload, inner = batch.data, [(outer, batch.start)]
             elif outer.value is None:
                 raise BrokenRecords(f"the compressed message at offset {outer.offset} holds nothing")
             else:
@@ -113,9 +116,9 @@ class BatchDecoder:
         # Inner offsets of magic 1 count from 0, the wrapper has that of the last; those of magic 0 are whole.
         shift = outer.offset - inner[-1][0].offset if outer.magic > 0 and inner else 0
         stamped = outer.is_log_append_time
-        for row, (message, start, _end) in enumerate(inner):
-            key_at = start + (26 if message.magic > 0 else 18) + 4
-            value_at = key_at + max(message.key_size, 0) + 4
+        for row, (message, start) in enumerate(inner):
+            key_at = start + (_KEY_SIZE_AT_MAGIC_1 if message.magic > 0 else _KEY_SIZE_AT_MAGIC_0) + _SIZE_BYTES
+            value_at = key_at + max(message.key_size, 0) + _SIZE_BYTES
             value_size = -1 if message.value is None else len(message.value)
             timestamp = outer.timestamp if stamped else message.timestamp
             columns[:, row] = (message.offset + shift, timestamp, key_at, message.key_size, value_at, value_size, 0, 0)
@@ -140,11 +143,10 @@ def _codec_of(attributes: int, offset: int) -> Codec:
     return _CODECS[codec_id]
 
 
-def _places(payload: memoryview) -> list[tuple[Message, int, int]]:
-    """The messages of a decompressed wrapper, each with its place."""
+def _places(payload: memoryview) -> list[tuple[Message, int]]:
+    """The messages of a decompressed wrapper, each with where it starts."""
     found, start = [], 0
     for message in inner_messages(payload):
-        end = start + 12 + message.size
-        found.append((message, start, end))
-        start = end
+        found.append((message, start))
+        start += _BODY_AT + message.size
     return found

@@ -1,0 +1,29 @@
+"""A Spark session on two cores of this machine, with both Kafka sources: Spark's own, and ours."""
+
+import os
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from pipeline.source.datasource import TopicSource
+
+JARS = Path(__file__).parent.parent.parent / ".spark"
+
+
+def spark_session(folder: Path) -> SparkSession:
+    """`folder` is for what Spark keeps."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.jars", ",".join(str(jar) for jar in sorted(JARS.glob("*.jar"))))
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.warehouse.dir", str(folder))
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.driver.memory", "3g")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    session.dataSource.register(TopicSource)
+    return session
