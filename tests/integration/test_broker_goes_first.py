@@ -111,7 +111,8 @@ def knows_of_too_few(leader: Node, topic: str) -> bool:
 
     A corrupt batch is answered at once either way, where a good one would wait for the dead replica.
     """
-    corrupt = good()[:-1] + bytes([good()[-1] ^ 1])
+    whole = good()
+    corrupt = whole[:-1] + bytes([whole[-1] ^ 1])
     return bool(led_answer(leader, leader.address, topic, -1, corrupt)["error_code"] == NOT_ENOUGH_REPLICAS)
 
 
