@@ -27,6 +27,11 @@ $(VENV)/.spark: $(STAMP)
 	$(BIN)/uv sync --quiet --frozen --inexact --all-extras --python $(BIN)/python
 	@touch $@
 
+# Kafka Streams, whose extractors the pipeline's are held against.
+.streams/.complete: tests/pipeline/streams/pom.xml
+	mvn -q -B -f tests/pipeline/streams/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.streams
+	@touch $@
+
 .spark/.complete: pipeline/jars/pom.xml
 	mvn -q -B -f pipeline/jars/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.spark
 	@touch $@
@@ -39,7 +44,7 @@ else
 	$(BIN)/sluicegate demo $(if $(SECONDS),--seconds $(SECONDS))
 endif
 
-test: check kafka .spark/.complete interpreted
+test: check kafka .spark/.complete .streams/.complete interpreted
 	$(BIN)/python -m pytest tests $(PYTEST_ARGS)
 
 check: setup $(VENV)/.spark
@@ -101,5 +106,5 @@ format: setup
 	$(BIN)/ruff format $(SOURCES)
 
 clean:
-	rm -rf $(VENV) .kafka .spark .clients .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .kafka .spark .streams .clients .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find protocol validation proxy \( -name '*.so' -o -name '*.c' \) -delete

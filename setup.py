@@ -29,6 +29,7 @@ COMPILED = [
     "protocol/records/plain_buffer.py",
     "protocol/records/record_batch.py",
     "protocol/records/scan.py",
+    "protocol/records/totals.py",
     "proxy/answer_side.py",
     "proxy/clock.py",
     "proxy/connection.py",

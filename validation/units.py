@@ -1,24 +1,70 @@
-"""What a refused timestamp was probably meant to be, in words."""
+"""What a timestamp was probably meant to be: the rules for units, and their words.
 
-_UNITS = (("seconds", 1000, 1), ("microseconds", 1, 1_000), ("nanoseconds", 1, 1_000_000))
+Another unit is named when reading the number in it lands within ten years of now and in milliseconds it does not.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
 _PLAUSIBLE_MS = 10 * 365 * 86_400_000
 _STEPS = ((86_400_000 * 365, "years"), (86_400_000, "days"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
 
-def diagnose(timestamp: int, now_ms: int) -> str:
-    """A sentence fragment about `timestamp` (claimed ms) as seen at `now_ms`.
+class Unit(StrEnum):
+    """What someone took for milliseconds."""
 
-    Another unit is named when reading the number in it lands within ten years of now and in milliseconds it does not.
-    """
+    SECONDS = "seconds"
+    MICROSECONDS = "microseconds"
+    NANOSECONDS = "nanoseconds"
+
+
+_PER_MS = {Unit.MICROSECONDS: 1_000, Unit.NANOSECONDS: 1_000_000}
+_MS_PER_SECOND = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRange:
+    """The numbers from `low` to `high`, both included, are times in `unit`."""
+
+    unit: Unit
+    low: int
+    high: int
+
+
+def plausible_range(now_ms: int) -> tuple[int, int]:
+    """The times in ms, both included, that are within ten years of now."""
+    return now_ms - _PLAUSIBLE_MS, now_ms + _PLAUSIBLE_MS
+
+
+def unit_ranges(now_ms: int) -> tuple[UnitRange, ...]:
+    """Which numbers are read in another unit, beyond those that are plausible as they are."""
+    low, high = plausible_range(now_ms)
+    seconds = UnitRange(Unit.SECONDS, -(-low // _MS_PER_SECOND), high // _MS_PER_SECOND)
+    return (seconds, *(UnitRange(unit, low * per, high * per + per - 1) for unit, per in _PER_MS.items()))
+
+
+def unit_of(timestamp: int, now_ms: int) -> Unit | None:
+    """The unit that `timestamp` is in, where it is not plausible in milliseconds."""
+    low, high = plausible_range(now_ms)
+    if timestamp <= 0 or low <= timestamp <= high:
+        return None
+    return next((each.unit for each in unit_ranges(now_ms) if each.low <= timestamp <= each.high), None)
+
+
+def in_milliseconds(timestamp: int, unit: Unit) -> int:
+    """The time that a number in `unit` stands for, in ms."""
+    return timestamp * _MS_PER_SECOND if unit is Unit.SECONDS else timestamp // _PER_MS[unit]
+
+
+def diagnose(timestamp: int, now_ms: int) -> str:
+    """A sentence fragment about `timestamp` (claimed ms) as seen at `now_ms`."""
     if timestamp == 0:
         return "is 0, probably never set"
     if timestamp < 0:
         return "is negative, before 1970"
-    if abs(timestamp - now_ms) > _PLAUSIBLE_MS:
-        for unit, factor, divisor in _UNITS:
-            meant = timestamp * factor // divisor
-            if abs(meant - now_ms) <= _PLAUSIBLE_MS:
-                return f"looks like {unit}: as milliseconds it is {distance(meant, now_ms)}"
+    unit = unit_of(timestamp, now_ms)
+    if unit is not None:
+        return f"looks like {unit}: as milliseconds it is {distance(in_milliseconds(timestamp, unit), now_ms)}"
     return f"is {distance(timestamp, now_ms)}"
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from struct import Struct
 
-from protocol.messages.schema import Value
 from protocol.records.record_batch import CONTROL, HEADER_BYTES, TRANSACTIONAL, RecordBatch
 
 _TYPE_AT = 2  # in a control record's key: version int16, type int16
@@ -12,10 +11,10 @@ _ABORT = 0
 
 
 class AbortedTransactions:
-    """Of one answer: `aborted` names producer and first offset of each, and control records say where each ends."""
+    """Of one answer: `aborted` has producer id and first offset of each, and control records say where each ends."""
 
-    def __init__(self, aborted: Sequence[Value]) -> None:
-        self._coming = sorted(((a["first_offset"], a["producer_id"]) for a in aborted), reverse=True)
+    def __init__(self, aborted: Sequence[tuple[int, int]]) -> None:
+        self._coming = sorted(((offset, producer_id) for producer_id, offset in aborted), reverse=True)
         self._open: set[int] = set()
 
     def leaves_out(self, batch: RecordBatch, data: memoryview) -> bool:

@@ -5,13 +5,16 @@ from typing import Any
 
 from pipeline.kafka.settings import ClientSettings, Login
 from protocol.api import APIS, ApiKey
+from protocol.fetch_answer import VERSION as FETCH_VERSION
+from protocol.fetch_answer import FetchedPartition, fetched_partition
 from protocol.framing import frame_of
 from protocol.headers import build_request_header, response_body_at
-from protocol.messages import api_versions, sasl_authenticate, sasl_handshake
+from protocol.messages import api_versions, fetch, sasl_authenticate, sasl_handshake
 from protocol.messages.schema import MessageSchema, Value
 
 _CLIENT_ID = "sluicegate-spark"
 _SIZE_BYTES = 4
+_FIRST_BUFFER_BYTES = 64 * 1024
 _MAX_ANSWER_BYTES = 1 << 30
 _HANDSHAKE_VERSION = 1
 _AUTHENTICATE_VERSION = 0
@@ -33,6 +36,7 @@ class BrokerConnection:
     def __init__(self, address: Address, settings: ClientSettings) -> None:
         """Raises LoginRefused too, and BadSetting when files for TLS cannot be used."""
         self._address = address
+        self._buffer = bytearray(_FIRST_BUFFER_BYTES)
         context = settings.tls_context()
         try:
             connected = socket.create_connection(address, settings.timeout_seconds)
@@ -53,6 +57,15 @@ class BrokerConnection:
         if version < min(request.versions):
             raise BrokerUnreachable(f"{self._name} offers no {APIS[key].name} that is known here")
         return response.parse(self._ask(key, version, request.build(body, version)), version)
+
+    def fetch(self, body: Value) -> tuple[int, FetchedPartition | None]:
+        """Ask for one partition's records: the answer's error code, and the partition's part.
+
+        What it refers to is good until the next request on this connection.
+        """
+        if self._offered.get(ApiKey.FETCH, -1) < FETCH_VERSION:
+            raise BrokerUnreachable(f"{self._name} is older than Kafka 2.7, which is the oldest that can be read from")
+        return fetched_partition(self._ask(ApiKey.FETCH, FETCH_VERSION, fetch.REQUEST.build(body, FETCH_VERSION)))
 
     def close(self) -> None:
         """Close the connection."""
@@ -77,17 +90,19 @@ class BrokerConnection:
             answer = self._read(size)
         except OSError as error:
             raise BrokerUnreachable(f"{self._name}: {error}") from error
-        return memoryview(answer)[response_body_at(answer, api.response_header_version(version)) :]
+        return answer[response_body_at(answer, api.response_header_version(version)) :]
 
-    def _read(self, size: int) -> bytearray:
-        data = bytearray(size)
-        view, filled = memoryview(data), 0
+    def _read(self, size: int) -> memoryview:
+        """Into one buffer that is used again: a fresh one of some MB for each answer costs more than reading it."""
+        if size > len(self._buffer):
+            self._buffer = bytearray(size)
+        view, filled = memoryview(self._buffer)[:size], 0
         while filled < size:
             count = self._socket.recv_into(view[filled:])
             if count == 0:
                 raise BrokerUnreachable(f"{self._name} has closed the connection")
             filled += count
-        return data
+        return view
 
     def _log_in(self, login: Login) -> None:
         body = sasl_handshake.REQUEST.build({"mechanism": login.mechanism}, _HANDSHAKE_VERSION)

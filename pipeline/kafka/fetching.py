@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from struct import Struct
 
 from pipeline.kafka.aborted import AbortedTransactions
-from pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition, check_code
+from pipeline.kafka.cluster import Cluster, OffsetRange, Retry, TopicPartition, check_code
 from pipeline.kafka.connection import BrokerConnection
-from protocol.api import ApiKey
-from protocol.messages import fetch
-from protocol.messages.schema import Value
+from protocol.fetch_answer import FetchedPartition
+from protocol.messages.list_offsets import EARLIEST
 from protocol.records.record_batch import CONTROL, RecordBatch, magic_at, next_batch_end
 
-_AT_MOST = 12  # topics by name
 _WAIT_MS = 500
+_EMPTY_AT_MOST = 60  # half a minute: a new leader may lag, a log that was cut off has no more
 _CHUNK_BYTES = 8 << 20
 _LARGEST_CHUNK_BYTES = 1 << 30
 _OFFSET_OUT_OF_RANGE = 1
@@ -22,10 +21,12 @@ _INT64 = Struct(">q")
 
 
 class DataLoss(Exception):
-    """Offsets that were asked for are gone; `found` is where the log begins now."""
+    """Offsets that were asked for are gone: deleted at the log's start, or cut off at its end. `found` is the next that
+    is there, or the end of what was asked for.
+    """
 
     def __init__(self, of: TopicPartition, offset: int, found: int) -> None:
-        super().__init__(f"{of}: offset {offset} is gone, the log begins at {found}")
+        super().__init__(f"{of}: offsets {offset} to {found - 1} are gone")
         self.found = found
 
 
@@ -42,19 +43,25 @@ class StoredBatch:
     last_offset: int
     header: RecordBatch | None
 
+    @property
+    def first_offset(self) -> int:
+        """That of the batch as it was written; of a message, its last."""
+        return self.header.base_offset if self.header is not None else self.last_offset
+
 
 def stored_batches(cluster: Cluster, wanted: OffsetRange, committed: bool) -> Iterator[StoredBatch]:
     """Every batch with records in [start, end), control batches left out, and with `committed` aborted ones too.
 
     Raises DataLoss, TopicTrouble and BrokerUnreachable. What compaction has removed is passed over.
     """
-    offset, size = wanted.start, _CHUNK_BYTES
+    offset, size, empty_answers = wanted.start, _CHUNK_BYTES, 0
     while offset < wanted.end:
         answer = _fetch(cluster, wanted.of, offset, size, committed)
-        if answer["error_code"] == _OFFSET_OUT_OF_RANGE:
-            raise DataLoss(wanted.of, offset, answer["log_start_offset"])
-        records = memoryview(answer["records"] or b"")
-        aborted = AbortedTransactions(answer["aborted_transactions"] or () if committed else ())
+        if answer.error_code == _OFFSET_OUT_OF_RANGE:
+            begins = cluster.offsets([wanted.of], EARLIEST, committed)[wanted.of]
+            raise DataLoss(wanted.of, offset, begins if begins > offset else wanted.end)
+        records = answer.records
+        aborted = AbortedTransactions(answer.aborted if committed else ())
         behind = offset
         for batch in _batches(records):
             behind = batch.last_offset + 1
@@ -64,18 +71,22 @@ def stored_batches(cluster: Cluster, wanted: OffsetRange, committed: bool) -> It
                 continue
             if batch.header is not None and batch.header.attributes & CONTROL:
                 continue
-            if _first_offset(batch) >= wanted.end:
+            if batch.first_offset >= wanted.end:
                 return
             yield batch
         if behind > offset:
-            offset, size = behind, _CHUNK_BYTES
+            offset, size, empty_answers = behind, _CHUNK_BYTES, 0
         elif len(records) > 0:
             size = min(size * 4, _LARGEST_CHUNK_BYTES)  # one batch is larger than what was asked for
-        elif answer["high_watermark"] >= wanted.end:
+        elif answer.high_watermark >= wanted.end:
             return  # nothing is left of the rest: the end of a compacted log
+        else:
+            empty_answers += 1
+            if empty_answers > _EMPTY_AT_MOST:
+                raise DataLoss(wanted.of, offset, wanted.end)
 
 
-def _fetch(cluster: Cluster, of: TopicPartition, offset: int, size: int, committed: bool) -> Value:
+def _fetch(cluster: Cluster, of: TopicPartition, offset: int, size: int, committed: bool) -> FetchedPartition:
     partition = {"partition": of.partition, "fetch_offset": offset, "partition_max_bytes": size}
     body = {
         "max_wait_ms": _WAIT_MS,
@@ -85,12 +96,13 @@ def _fetch(cluster: Cluster, of: TopicPartition, offset: int, size: int, committ
         "topics": [{"topic": of.topic, "partitions": [partition]}],
     }
 
-    def ask(broker: BrokerConnection) -> Value:
-        answer = broker.call(ApiKey.FETCH, fetch.REQUEST, fetch.RESPONSE, body, _AT_MOST)
-        check_code(of, answer["error_code"])
-        found: Value = answer["responses"][0]["partitions"][0]
-        if found["error_code"] != _OFFSET_OUT_OF_RANGE:
-            check_code(of, found["error_code"])
+    def ask(broker: BrokerConnection) -> FetchedPartition:
+        code, found = broker.fetch(body)
+        check_code(of, code)
+        if found is None:
+            raise Retry(f"{of}: the broker's answer does not speak of it")
+        if found.error_code != _OFFSET_OUT_OF_RANGE:
+            check_code(of, found.error_code)
         return found
 
     return cluster.ask_leader(of, ask)
@@ -107,7 +119,3 @@ def _batches(records: memoryview) -> Iterator[StoredBatch]:
             (offset,) = _INT64.unpack_from(records, start)
             yield StoredBatch(records, start, end, offset, None)
         start = end
-
-
-def _first_offset(batch: StoredBatch) -> int:
-    return batch.header.base_offset if batch.header is not None else batch.last_offset

@@ -83,8 +83,8 @@ def client_settings(given: Mapping[str, str]) -> ClientSettings:
     )
 
 
-def read_client_settings(file: Path) -> ClientSettings:
-    """From a file of `name=value` lines, as Kafka's own tools take. Raises BadSetting."""
+def read_settings(file: Path) -> dict[str, str]:
+    """From a file of `name=value` lines, as Kafka's own tools take, checked. Raises BadSetting."""
     try:
         lines = file.read_text().splitlines()
     except OSError as error:
@@ -96,12 +96,13 @@ def read_client_settings(file: Path) -> ClientSettings:
             continue
         name, equals, value = text.partition("=")
         if not equals:
-            raise BadSetting(f"{file}, line {number}: expected name=value, found {text!r}")
+            raise BadSetting(f"{file}, line {number}: expected name=value")
         given[name.strip()] = value.strip()
     try:
-        return client_settings(given)
+        client_settings(given)
     except BadSetting as error:
         raise BadSetting(f"{file}: {error}") from error
+    return given
 
 
 def _login(given: Mapping[str, str]) -> Login:

@@ -67,10 +67,9 @@ class TopicReader(DataSourceReader):
             cluster.close()
         return [RangePartition(r) for r in split(ranges, self._options.min_partitions)]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The records of one range."""
-        assert isinstance(partition, RangePartition)
-        return read_rows(self._options, partition.wanted)
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+        """The records of one range; Spark asks for None where there are no ranges."""
+        return read_rows(self._options, partition.wanted) if isinstance(partition, RangePartition) else iter(())
 
 
 class TopicStreamReader(DataSourceStreamReader):
@@ -120,10 +119,9 @@ class TopicStreamReader(DataSourceStreamReader):
         ranges = [OffsetRange(p, starts[p], ends[p]) for p in sorted(ends) if starts[p] < ends[p]]
         return [RangePartition(r) for r in split(ranges, self._options.min_partitions)]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The records of one range."""
-        assert isinstance(partition, RangePartition)
-        return read_rows(self._options, partition.wanted)
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+        """The records of one range; Spark asks for None where there are no ranges."""
+        return read_rows(self._options, partition.wanted) if isinstance(partition, RangePartition) else iter(())
 
     def commit(self, end: _Offsets) -> None:
         """Nothing: the checkpoint is Spark's."""

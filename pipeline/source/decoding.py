@@ -10,7 +10,8 @@ from protocol.records.codec import Codec
 from protocol.records.columns import Columns, read_columns
 from protocol.records.compression import Decompressor
 from protocol.records.message_set import BrokenMessage, Message, inner_messages, read_message
-from protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, LOG_APPEND_TIME, RecordBatch
+from protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, LOG_APPEND_TIME, RecordBatch, has_valid_crc
+from protocol.records.totals import Totals, read_totals
 
 _CODECS = tuple(Codec)
 _U64 = 2**64 - 1
@@ -69,34 +70,41 @@ class BatchDecoder:
         """Raises BrokenRecords."""
         return self._decode_v2(batch, batch.header) if batch.header is not None else self._decode_legacy(batch)
 
+    def add_up(self, batch: StoredBatch) -> tuple[BatchFacts, Totals] | None:
+        """What the records add up to, several times faster than decoding them; None where only decoding can tell.
+
+        Raises BrokenRecords.
+        """
+        header = batch.header
+        if header is None or header.attributes & LOG_APPEND_TIME:
+            return None
+        payload, start, end = self._records_of(batch, header)
+        totals = read_totals(payload, start, end, header.record_count, header.base_timestamp & _U64)
+        _check_count(totals.records, header)
+        return _facts_of(header), totals
+
     def _decode_v2(self, batch: StoredBatch, header: RecordBatch) -> DecodedBatch:
-        codec = _codec_of(header.attributes, header.base_offset)
-        payload, start, end = batch.data, batch.start + HEADER_BYTES, batch.end
-        if codec is not Codec.NONE:
-            payload = self._plain(codec, payload[start:end], header.base_offset, header.magic)
-            start, end = 0, len(payload)
+        payload, start, end = self._records_of(batch, header)
         count = header.record_count
         columns = np.empty((8, max(count, 0)), np.int64)
         read = read_columns(
             payload, start, end, count, header.base_offset, header.base_timestamp & _U64, Columns(*columns), 0
         )
-        if read != count:
-            raise BrokenRecords(f"record {read} of {count} of the batch at offset {header.base_offset} is broken")
-        stamped = bool(header.attributes & LOG_APPEND_TIME)
-        if stamped:
+        _check_count(read, header)
+        if header.attributes & LOG_APPEND_TIME:
             columns[1] = header.max_timestamp
-        facts = BatchFacts(
-            header.magic,
-            codec.name.lower(),
-            _LOG_APPEND_TIME if stamped else _CREATE_TIME,
-            header.producer_id,
-            header.producer_epoch,
-            header.base_sequence,
-            header.base_offset,
-            header.size,
-            count,
-        )
-        return DecodedBatch(facts, payload, columns)
+        return DecodedBatch(_facts_of(header), payload, columns)
+
+    def _records_of(self, batch: StoredBatch, header: RecordBatch) -> tuple[memoryview, int, int]:
+        """The plain payload, and where in it the records begin and end."""
+        if not has_valid_crc(batch.data, header):
+            raise BrokenRecords(f"the CRC of the batch at offset {header.base_offset} does not match")
+        start, end = batch.start + HEADER_BYTES, batch.end
+        codec = _codec_of(header.attributes, header.base_offset)
+        if codec is Codec.NONE:
+            return batch.data, start, end
+        payload = self._plain(codec, batch.data[start:end], header.base_offset, header.magic)
+        return payload, 0, len(payload)
 
     def _decode_legacy(self, batch: StoredBatch) -> DecodedBatch:
         """A message of magic 0 or 1, which may hold others."""
@@ -134,6 +142,27 @@ class BatchDecoder:
         if plain.failure is not None:
             raise BrokenRecords(f"the batch at offset {offset}: {plain.failure.value}")
         return plain.data
+
+
+def _check_count(read: int, header: RecordBatch) -> None:
+    if read != header.record_count:
+        raise BrokenRecords(
+            f"record {read} of {header.record_count} of the batch at offset {header.base_offset} is broken"
+        )
+
+
+def _facts_of(header: RecordBatch) -> BatchFacts:
+    return BatchFacts(
+        header.magic,
+        _codec_of(header.attributes, header.base_offset).name.lower(),
+        _LOG_APPEND_TIME if header.attributes & LOG_APPEND_TIME else _CREATE_TIME,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        header.base_offset,
+        header.size,
+        header.record_count,
+    )
 
 
 def _codec_of(attributes: int, offset: int) -> Codec:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.broker.proxy_process import ProxyProcess
 from tests.pipeline.session import spark_session
 
 
@@ -13,3 +14,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = spark_session(tmp_path_factory.mktemp("spark"))
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="package")
+def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+    """In front of one broker, with an hour ahead."""
+    limits = {"message.timestamp.after.max.ms": 3_600_000}
+    process = ProxyProcess(tmp_path_factory.mktemp("proxy"), kafka_bootstrap, {"defaults": limits})
+    try:
+        yield process.start()
+    finally:
+        process.stop()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from pipeline.profile.datasource import TallySource
 from pipeline.source.datasource import TopicSource
 
 JARS = Path(__file__).parent.parent.parent / ".spark"
@@ -22,8 +23,13 @@ def spark_session(folder: Path) -> SparkSession:
         .config("spark.sql.warehouse.dir", str(folder))
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.driver.memory", "3g")
+        .config(
+            "spark.sql.streaming.stateStore.providerClass",
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+        )
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
-    session.dataSource.register(TopicSource)
+    for source in (TopicSource, TallySource):
+        session.dataSource.register(source)
     return session

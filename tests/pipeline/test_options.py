@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.kafka.cluster import OffsetRange, TopicPartition
-from pipeline.kafka.settings import BadSetting, client_settings, read_client_settings
+from pipeline.kafka.settings import BadSetting, client_settings, read_settings
 from pipeline.source.columns import UnknownColumn, columns_named
 from pipeline.source.options import BadOption, source_options
 from pipeline.source.planning import split
@@ -66,14 +66,14 @@ def test_client_settings_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text("# ours\nsecurity.protocol=SASL_SSL\nsasl.mechanism = PLAIN\nsasl.username=u\nsasl.password=a=b\n")
 
-    settings = read_client_settings(file)
+    settings = read_settings(file)
 
     assert settings.tls
     assert settings.login is not None
     assert settings.login.password == "a=b"
     file.write_text("security.protocol=ssl\nwhat\n")
     with pytest.raises(BadSetting, match="line 2: expected name=value"):
-        read_client_settings(file)
+        read_settings(file)
 
 
 def test_large_partitions_are_cut_into_more_pieces() -> None:

@@ -1,0 +1,1 @@
+"""Which limits a topic could have, by what it holds."""

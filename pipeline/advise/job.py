@@ -1,0 +1,68 @@
+"""`sluicegate-spark advise`: limits for topics, from their profile."""
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from pipeline.advise.advice import LONG_MAX, Advice, Beyond, Limit, advise, as_yaml
+from pipeline.profile.bounds import in_words
+from pipeline.profile.job import profile
+from pipeline.results import SUMMARY, Results
+from pipeline.topics import Topics
+
+YAML = "sluicegate.yaml"
+
+
+class NoProfile(Exception):
+    """The folder given holds no profile of these topics; the text says which."""
+
+
+def profiled(spark: SparkSession, topics: Topics, folder: str) -> Results:
+    """An earlier profile of the topics. Raises NoProfile."""
+    results = Results(spark, folder)
+    if not results.has(SUMMARY):
+        raise NoProfile(f"{folder} holds no profile: there is no {SUMMARY} in it")
+    missing = set(topics.names) - results.read_summary().get("topics", {}).keys()
+    if missing:
+        raise NoProfile(f"the profile in {folder} is not about {', '.join(sorted(missing))}")
+    return results
+
+
+def make_profile(spark: SparkSession, topics: Topics, out: Results, now_ms: int, after_max_ms: int) -> Results:
+    """A new one, within the job's own folder."""
+    results = Results(spark, out.path("profile"))
+    results.write_summary(profile(spark, topics, results, now_ms, after_max_ms, None))
+    return results
+
+
+def advice_of(topics: Topics, profile_results: Results, at_most: float) -> list[Advice]:
+    """For each topic that has records."""
+    bounds = [
+        Beyond(row.topic, row.side, row.bound_ms, row.beyond, row.records, row.sound_beyond, row.sound)
+        for row in profile_results.read_table("bounds").collect()
+        if row.topic in topics.names
+    ]
+    return advise(bounds, at_most)
+
+
+def summary_of(advice: list[Advice], topics: Topics, at_most: float) -> tuple[dict[str, Any], str]:
+    """The summary, and the configuration to paste."""
+    config = as_yaml(advice, topics.bootstrap.split(","))
+    found = {
+        each.topic: {
+            "records": each.records,
+            "before_max_ms": each.behind.bound_ms,
+            "after_max_ms": each.ahead.bound_ms,
+            "refused_behind": each.behind.refused,
+            "refused_ahead": each.ahead.refused,
+            "sound_refused": each.behind.sound_refused + each.ahead.sound_refused,
+            "kafka_4_refused": each.kafka_4.refused,
+        }
+        for each in advice
+    }
+    return {"job": "advise", "at_most": at_most, "topics": found, "yaml": config}, config
+
+
+def limit_in_words(limit: Limit) -> str:
+    """As a table shows it."""
+    return "no limit" if limit.bound_ms == LONG_MAX else in_words(limit.bound_ms)

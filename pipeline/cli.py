@@ -1,0 +1,286 @@
+"""The command `sluicegate-spark`: one job a subcommand, all with the same way to say which topics and where to."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from pipeline.advise.job import YAML, NoProfile, advice_of, make_profile, profiled, summary_of
+from pipeline.kafka.cluster import TopicTrouble
+from pipeline.kafka.connection import BrokerUnreachable, LoginRefused
+from pipeline.kafka.settings import BadSetting, read_settings
+from pipeline.repair.job import RepairBegun
+from pipeline.repair.writing import CannotWrite
+from pipeline.results import Results
+from pipeline.source.options import BadOption
+from pipeline.spark import session
+from pipeline.topics import Topics
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="Profile, audit and repair Kafka topics with Spark, by sluicegate's rules.",
+)
+
+_Bootstrap = Annotated[str, typer.Option("--bootstrap", metavar="HOST:PORT[,…]", help="Brokers to start from.")]
+_Topic = Annotated[list[str], typer.Option("--topic", metavar="NAME", help="A topic; may be repeated.")]
+_Out = Annotated[
+    str, typer.Option("--out", metavar="DIR", help="Where results go; on a cluster, a path all can reach.")
+]
+_ConfigFile = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="Client settings (TLS, SASL): name=value lines.")
+]
+_Master = Annotated[str | None, typer.Option("--master", help="Spark's master; without it, this machine's cores.")]
+_AFTER_MAX = 3_600_000
+_FILES_A_BATCH, _OFFSETS_A_BATCH = 100, 200_000
+
+_OURS = (BadOption, BadSetting, TopicTrouble, BrokerUnreachable, LoginRefused, NoProfile, RepairBegun, CannotWrite)
+
+
+@contextmanager
+def _job(name: str, topics: Topics | None, out: str, master: str | None) -> Iterator[tuple[SparkSession, Results]]:
+    """A session and the folder for results; what goes wrong becomes one line and exit status 1."""
+    try:
+        if topics is not None:
+            topics.partitions()
+        spark = session(name, master)
+        try:
+            yield spark, Results(spark, out)
+        finally:
+            spark.stop()
+    except _OURS as error:
+        _end(str(error))
+    except PySparkException as error:
+        _end(_reason(str(error)))
+
+
+def _end(reason: str) -> None:
+    typer.echo(f"sluicegate-spark: {reason}", err=True)
+    raise typer.Exit(1) from None
+
+
+def _reason(text: str) -> str:
+    """What our own code said on an executor, out of Spark's account of it; all of that where it did not."""
+    ours = [line for line in text.splitlines() if line.startswith("pipeline.") and ": " in line]
+    return ours[-1].split(": ", 1)[1] if ours else text
+
+
+def _topics(bootstrap: str, names: list[str], config: Path | None) -> Topics:
+    try:
+        topics = Topics(bootstrap, tuple(dict.fromkeys(names)), read_settings(config) if config else {})
+        topics.client  # noqa: B018  # checked before anything starts
+    except _OURS as error:
+        _end(str(error))
+    return topics
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@app.command()
+def profile(
+    bootstrap: _Bootstrap,
+    topic: _Topic,
+    out: _Out,
+    after_max_ms: Annotated[int, typer.Option(help="Further ahead of append than this is future.", min=0)] = _AFTER_MAX,
+    before_max_ms: Annotated[
+        int | None, typer.Option(help="Further behind append than this is past; without it nothing is.", min=0)
+    ] = None,
+    config: _ConfigFile = None,
+    master: _Master = None,
+) -> None:
+    """Count what topics hold, and what is wrong with their timestamps, by topic, partition, hour and producer."""
+    from pipeline.profile import job, report  # noqa: PLC0415
+
+    topics = _topics(bootstrap, topic, config)
+    with _job("profile", topics, out, master) as (spark, results):
+        summary = job.profile(spark, topics, results, _now_ms(), after_max_ms, before_max_ms)
+        report.write_report(results, summary)
+        results.write_summary(summary)
+        _show(report.console_table(summary), out)
+
+
+@app.command()
+def advise(
+    bootstrap: _Bootstrap,
+    topic: _Topic,
+    out: _Out,
+    from_profile: Annotated[
+        str | None, typer.Option("--profile", metavar="DIR", help="An earlier profile; without it one is made.")
+    ] = None,
+    at_most: Annotated[float, typer.Option(help="The share of sound records that may be refused.", min=0, max=1)] = 0,
+    config: _ConfigFile = None,
+    master: _Master = None,
+) -> None:
+    """Which before.max and after.max would refuse what, the tightest of them, and the configuration to paste."""
+    from pipeline.advise import report  # noqa: PLC0415
+
+    topics = _topics(bootstrap, topic, config)
+    with _job("advise", topics, out, master) as (spark, results):
+        results.forget_summary()
+        now_ms = _now_ms()
+        profile_results = (
+            profiled(spark, topics, from_profile)
+            if from_profile
+            else make_profile(spark, topics, results, now_ms, _AFTER_MAX)
+        )
+        advice = advice_of(topics, profile_results, at_most)
+        summary, yaml = summary_of(advice, topics, at_most)
+        results.write_text(YAML, yaml)
+        report.write_report(results, profile_results, advice, summary, now_ms)
+        results.write_summary(summary)
+        _show(report.console_table(advice), out)
+        typer.echo(yaml)
+
+
+@app.command()
+def violations(
+    out: _Out,
+    events: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="Files of events: a folder or a glob. Or --bootstrap and --topic."),
+    ] = None,
+    bootstrap: Annotated[str | None, typer.Option(metavar="HOST:PORT[,…]", help="Brokers to start from.")] = None,
+    topic: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A topic that events are shipped to.")] = None,
+    window: Annotated[str, typer.Option(help="How long windows are.")] = "5 minutes",
+    late_after_seconds: Annotated[int, typer.Option(help="Events this far behind the latest are late.", min=0)] = 600,
+    batch: Annotated[
+        int | None, typer.Option(help="At most so many files, or offsets of a topic, at once.", min=1)
+    ] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on with what comes, until stopped.")] = False,
+    config: _ConfigFile = None,
+    master: _Master = None,
+) -> None:
+    """Add up the proxy's violation events in windows, by client, topic and reason; go on where the last run ended."""
+    from pipeline.violations import job, report  # noqa: PLC0415
+    from pipeline.violations.events import from_files, from_topic  # noqa: PLC0415
+
+    if (events is None) == (bootstrap is None or not topic):
+        _end("say where events are: --events PATH, or --bootstrap and --topic")
+    topics = _topics(bootstrap, topic, config) if bootstrap is not None and topic else None
+    with _job("violations", topics, out, master) as (spark, results):
+        stream = (
+            from_files(spark, events, batch or _FILES_A_BATCH)
+            if events is not None
+            else from_topic(spark, cast(Topics, topics), batch or _OFFSETS_A_BATCH)
+        )
+
+        def tell() -> None:
+            summary = job.summary_of(results)
+            report.write_report(results, summary, _now_ms())
+            results.write_summary(summary)
+
+        job.run(stream, results, window, late_after_seconds, follow=follow, after_batch=tell)
+        tell()
+        _show(report.console_table(results.read_summary()), out)
+
+
+@app.command()
+def extract(
+    bootstrap: _Bootstrap,
+    topic: _Topic,
+    out: _Out,
+    extractor: Annotated[str, typer.Option(help="fail, skip, previous or wallclock (KIP-93).")] = "fail",
+    batch: Annotated[int, typer.Option(help="At most so many offsets at once.", min=1)] = 500_000,
+    config: _ConfigFile = None,
+    master: _Master = None,
+) -> None:
+    """Write records with their event time; go on where the last run ended."""
+    from pipeline.extract import job, report  # noqa: PLC0415
+    from pipeline.extract.extractors import BUILT_IN  # noqa: PLC0415
+
+    if extractor not in BUILT_IN:
+        _end(f"there is no extractor {extractor!r}; there are {', '.join(BUILT_IN)}")
+    topics = _topics(bootstrap, topic, config)
+    with _job("extract", topics, out, master) as (spark, results):
+        job.run(spark, topics, results, BUILT_IN[extractor](), batch)
+        summary = job.summary_of(topics, results)
+        report.write_report(results, summary, extractor, _now_ms())
+        results.write_summary(summary)
+        _show(report.console_table(summary), out)
+
+
+@app.command()
+def repair(
+    bootstrap: _Bootstrap,
+    topic: _Topic,
+    out: _Out,
+    to: Annotated[
+        str, typer.Option(metavar="NAME", help="The clean topic; {topic} is the polluted one.")
+    ] = "{topic}-clean",
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Write the clean topic; without it nothing is written.")
+    ] = False,
+    after_max_ms: Annotated[int, typer.Option(help="Further ahead of append than this is future.", min=0)] = _AFTER_MAX,
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="DAMAGE", help="Leave this damage; may be repeated.")
+    ] = None,
+    assume_ms: Annotated[
+        int | None,
+        typer.Option(metavar="MS", help="The time of append in partitions where nothing tells of one.", min=1),
+    ] = None,
+    config: _ConfigFile = None,
+    master: _Master = None,
+) -> None:
+    """Propose corrections of damaged timestamps, and write the corrected records to a clean topic, exactly once."""
+    from pipeline.repair import job, report  # noqa: PLC0415
+    from pipeline.repair.correction import NAMES, Rules  # noqa: PLC0415
+
+    unknown = set(keep or ()) - set(NAMES[1:])
+    if unknown:
+        _end(f"there is no damage {', '.join(sorted(unknown))}; there are {', '.join(NAMES[1:])}")
+    topics = _topics(bootstrap, topic, config)
+    with _job("repair", topics, out, master) as (spark, results):
+        now_ms = _now_ms()
+        targets = job.targets_of(topics, to)
+        plan = job.kept_plan(results, targets) if apply else None
+        if plan is None:
+            rules = Rules(now_ms, after_max_ms, frozenset(keep or ()))
+            plan = job.planned(spark, topics, results, targets, rules, assume_ms)
+        results.forget_summary()
+        changes = job.listed(spark, topics, results, plan)
+        written = job.apply(spark, topics, results, plan) if apply else None
+        summary = job.summary_of(plan, changes, written)
+        report.write_report(results, summary, now_ms)
+        results.write_summary(summary)
+        _show(report.console_table(changes, apply), out)
+
+
+@app.command()
+def verify(
+    bootstrap: _Bootstrap,
+    topic: Annotated[str, typer.Option(metavar="NAME", help="The topic that was there first.")],
+    against: Annotated[str, typer.Option(metavar="NAME", help="The topic that must hold the same.")],
+    out: _Out,
+    config: _ConfigFile = None,
+    master: _Master = None,
+) -> None:
+    """Compare two topics, declared repairs aside; exit status 1 when they differ."""
+    from pipeline.verify import job, report  # noqa: PLC0415
+
+    topics = _topics(bootstrap, [topic, against], config)
+    with _job("verify", topics, out, master) as (spark, results):
+        source = Topics(bootstrap, (topic,), topics.settings)
+        summary = job.verify(spark, source, against, results)
+        report.write_report(results, summary, _now_ms())
+        results.write_summary(summary)
+        _show(report.console_table(summary), out)
+    if not summary["same"]:
+        raise typer.Exit(1)
+
+
+def _show(table: Any, out: str) -> None:
+    Console(width=None).print(table)
+    typer.echo(f"Results are in {out}: summary.json, report.html", err=True)
+
+
+def main() -> None:
+    """The entry point."""
+    app()

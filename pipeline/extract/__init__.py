@@ -1,0 +1,24 @@
+"""Event time by timestamp extractors, as Kafka Streams has them (KIP-93)."""
+
+from pipeline.extract.event_time import extracted, with_event_time
+from pipeline.extract.extractors import (
+    FailOnInvalidTimestamp,
+    InvalidTimestamp,
+    LogAndSkipOnInvalidTimestamp,
+    Record,
+    TimestampExtractor,
+    UsePreviousTimeOnInvalidTimestamp,
+    WallclockTimestampExtractor,
+)
+
+__all__ = [
+    "FailOnInvalidTimestamp",
+    "InvalidTimestamp",
+    "LogAndSkipOnInvalidTimestamp",
+    "Record",
+    "TimestampExtractor",
+    "UsePreviousTimeOnInvalidTimestamp",
+    "WallclockTimestampExtractor",
+    "extracted",
+    "with_event_time",
+]

@@ -1,0 +1,89 @@
+"""Event time for frames of the raw source, batch or stream.
+
+    events = with_event_time(spark.readStream.format("sluicegate")....load(), LogAndSkipOnInvalidTimestamp())
+    events.withWatermark("event_time", "10 minutes").groupBy(window("event_time", "1 hour")).count()
+
+The partition's time is kept in Spark's state store from micro-batch to micro-batch and over restarts.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import LongType, StructField, StructType
+
+from pipeline.extract.extractors import NO_TIME, FailOnInvalidTimestamp, InvalidTimestamp, TimestampExtractor
+from validation.units import diagnose
+
+EVENT_TIME = "event_time"
+_MS = "event_time_ms"
+_PARTITION = ("topic", "partition")
+_NEEDED = (*_PARTITION, "offset", "timestamp")
+_LATEST_MS = (2**63 - 1) // 1000
+SKIPPED_METRIC = "skipped records"
+
+
+def with_event_time(frame: DataFrame, extractor: TimestampExtractor | None = None) -> DataFrame:
+    """The frame's rows with a column `event_time`, without those that the extractor skips.
+
+    How many those are stands in the query's progress, under observed metrics. `frame` needs the columns topic,
+    partition, offset and timestamp, as the raw source gives them. Default: FailOnInvalidTimestamp.
+    """
+    found = extracted(frame, extractor)
+    skipped = f.count_if(f.col(EVENT_TIME).isNull()).alias("skipped")
+    return found.observe(SKIPPED_METRIC, skipped, f.count("*").alias("read")).where(f.col(EVENT_TIME).isNotNull())
+
+
+def extracted(frame: DataFrame, extractor: TimestampExtractor | None = None) -> DataFrame:
+    """All rows, `event_time` null for those that are skipped."""
+    missing = [name for name in _NEEDED if name not in frame.columns]
+    if missing:
+        raise ValueError(f"the frame lacks {', '.join(missing)}: event time needs the columns {', '.join(_NEEDED)}")
+    schema = StructType([*frame.schema.fields, StructField(_MS, LongType())])
+    processor = _EventTimes(extractor if extractor is not None else FailOnInvalidTimestamp(), frame.columns)
+    rows = frame.groupBy(*_PARTITION).transformWithStateInPandas(processor, schema, "Append", "None")
+    moment = f.when(f.col(_MS) >= 0, f.timestamp_millis(_MS))
+    return rows.withColumn(EVENT_TIME, moment).drop(_MS)
+
+
+class _EventTimes(StatefulProcessor):
+    """A partition's records in the order of their offsets, each with its event time."""
+
+    def __init__(self, extractor: TimestampExtractor, columns: Sequence[str]) -> None:
+        self._extractor = extractor
+        self._columns = list(columns)
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Called in each task."""
+        self._time = handle.getValueState("partition_time", StructType([StructField("ms", LongType())]))
+
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803  # Spark's names
+        """One micro-batch of one partition."""
+        batch = pd.concat(rows).sort_values("offset", ignore_index=True)
+        held = self._time.get()
+        previous = NO_TIME if held is None else int(held[0])
+        times = []
+        for record in batch[self._columns].itertuples(index=False):
+            found = self._extractor.extract(record, previous)
+            if found > _LATEST_MS:
+                raise InvalidTimestamp(_beyond(record, found, previous))
+            times.append(found)
+            previous = max(previous, found)
+        self._time.update((previous,))
+        batch[_MS] = pd.array(times, dtype="int64")
+        yield batch
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def _beyond(record: Any, found: int, previous: int) -> str:
+    place = f"{record.topic}-{record.partition} offset {record.offset}"
+    return (
+        f"{place}: the event time {found} is later than Spark's timestamps reach"
+        + (f"; it {diagnose(found, previous)}" if previous >= 0 else "")
+        + ". An extractor of one's own can correct it, and sluicegate-spark repair mends the topic"
+    )

@@ -1,0 +1,34 @@
+"""An extraction as a table and as a page."""
+
+from typing import Any
+
+from rich.table import Table as ConsoleTable
+
+from pipeline.report.page import Section, Table, page
+from pipeline.results import REPORT, Results
+
+_HEADS = ("topic", "partition", "records", "skipped")
+
+
+def _rows(summary: dict[str, Any]) -> list[tuple[str, str, int, int]]:
+    return [
+        (name, partition, counts["records"], counts["skipped"])
+        for name, topic in summary["topics"].items()
+        for partition, counts in sorted(topic["partitions"].items(), key=lambda item: int(item[0]))
+    ]
+
+
+def console_table(summary: dict[str, Any]) -> ConsoleTable:
+    """What the command prints."""
+    table = ConsoleTable(title="Records with event time")
+    for head in _HEADS:
+        table.add_column(head, justify="right" if head in ("records", "skipped") else "left")
+    for name, partition, records, skipped in _rows(summary):
+        table.add_row(name, partition, f"{records:,}", f"{skipped:,}")
+    return table
+
+
+def write_report(results: Results, summary: dict[str, Any], extractor: str, now_ms: int) -> None:
+    """Counts by topic and partition."""
+    section = Section("Partitions", tables=[Table("", _HEADS, _rows(summary))])
+    results.write_text(REPORT, page("Event time", f"By the extractor {extractor}.", [section], now_ms))

@@ -1,0 +1,97 @@
+"""When records were appended, as their neighbours tell: a broker does not keep it, and a bad timestamp says nothing.
+
+In the order of a partition's offsets, healthy times go up; a time that is ahead, or late, stands out from those behind
+and before it. So the clock of a partition is the heaviest chain of times that never goes down, in milliseconds, not
+after the moment of reading; between its links it is interpolated. Good to about a minute, which is how fine a tally is.
+
+What it cannot tell: how late records are that lie at the very end or beginning with nothing to contradict them, and
+anything about a topic that was written by replaying old records, whose clock is then that of the records.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.profile.tally import MINUTE_MS
+
+_SKEW_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Offsets, ascending, and the time (ms) at each; at least one."""
+
+    offsets: NDArray[np.int64]
+    times: NDArray[np.int64]
+
+    @classmethod
+    def standing_at(cls, time_ms: int) -> "Clock":
+        """One that always tells the same."""
+        return cls(np.zeros(1, np.int64), np.full(1, time_ms, np.int64))
+
+    def at(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The estimated append time (ms) at each offset."""
+        base = self.times[0]  # floats hold the differences exactly
+        since = np.interp(offsets, self.offsets, (self.times - base).astype(np.float64))
+        return np.asarray(since.astype(np.int64) + base)
+
+
+def clock_of(
+    first_offsets: NDArray[np.int64],
+    last_offsets: NDArray[np.int64],
+    earliest: NDArray[np.int64],
+    latest: NDArray[np.int64],
+    weights: NDArray[np.int64],
+    now_ms: int,
+) -> Clock | None:
+    """From rows of plausible times, in any order; None where none is before now."""
+    usable = np.flatnonzero(latest <= now_ms + _SKEW_MS)
+    if not len(usable):
+        return None
+    order = usable[np.lexsort((earliest[usable], first_offsets[usable]))]
+    chain = order[_heaviest_chain(earliest[order] // MINUTE_MS, weights[order])]
+    offsets = np.concatenate((first_offsets[chain], last_offsets[chain]))
+    times = np.concatenate((earliest[chain], latest[chain]))
+    by_offset = np.lexsort((times, offsets))
+    # Rows of several producers overlap by up to a minute.
+    rising = np.maximum.accumulate(times[by_offset])
+    return Clock(offsets[by_offset], rising)
+
+
+def _heaviest_chain(values: NDArray[np.int64], weights: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The places of the subsequence that never goes down and weighs most."""
+    ranks = np.unique(values, return_inverse=True)[1] + 1
+    tree = _BestUpTo(int(ranks.max()))
+    before: list[int] = []
+    totals: list[int] = []
+    for place, (rank, weight) in enumerate(zip(ranks.tolist(), weights.tolist(), strict=True)):
+        total, previous = tree.best(rank)
+        before.append(previous)
+        totals.append(total + weight)
+        tree.put(rank, totals[-1], place)
+    chain = []
+    place = int(np.argmax(totals))
+    while place >= 0:
+        chain.append(place)
+        place = before[place]
+    return np.array(chain[::-1], np.int64)
+
+
+class _BestUpTo:
+    """The largest total among ranks 1 to r, and whose it is: a Fenwick tree of maxima."""
+
+    def __init__(self, ranks: int) -> None:
+        self._best: list[tuple[int, int]] = [(0, -1)] * (ranks + 1)
+
+    def best(self, rank: int) -> tuple[int, int]:
+        found = (0, -1)
+        while rank > 0:
+            found = max(found, self._best[rank])
+            rank &= rank - 1
+        return found
+
+    def put(self, rank: int, total: int, place: int) -> None:
+        while rank < len(self._best):
+            self._best[rank] = max(self._best[rank], (total, place))
+            rank += rank & -rank

@@ -1,0 +1,89 @@
+"""What is wrong with rows of a tally, once it is known when they were appended."""
+
+from enum import StrEnum
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pipeline.profile.clock import Clock, clock_of
+from pipeline.profile.kinds import Kind
+
+_HOUR_MS = 3_600_000
+
+
+class Damage(StrEnum):
+    """FUTURE is more than after.max ahead of the estimated append, PAST more than before.max behind it."""
+
+    SECONDS = "seconds"
+    MICROSECONDS = "microseconds"
+    NANOSECONDS = "nanoseconds"
+    ZERO = "zero"
+    NEGATIVE = "negative"
+    FUTURE = "future"
+    PAST = "past"
+
+
+NO_DAMAGE = "none"
+_OF_KIND = [NO_DAMAGE, *(Damage[kind.name].value for kind in Kind if kind is not Kind.MILLISECONDS)]
+DDL = (
+    "topic string, partition int, hour bigint, damage string, kind int, producer_id bigint, codec string, "
+    "timestamp_type int, records bigint, null_keys bigint, bytes bigint, batches bigint, stored_bytes bigint, "
+    "earliest bigint, latest bigint, first_offset bigint, last_offset bigint, appended bigint, ahead bigint, "
+    "behind bigint"
+)
+_NAMES = [column.split()[0] for column in DDL.split(", ")]
+
+
+def assess(rows: pa.Table, now_ms: int, after_max_ms: int, before_max_ms: int | None) -> pa.Table:
+    """A partition's tally with, for each row, `damage`, when it was `appended` (estimated; the `hour` of it, ms), and
+    by how much it is `ahead` of that and `behind` it (ms). Where nothing tells of a time, it is that of reading.
+    """
+    number = {name: rows[name].to_numpy() for name in ("kind", "earliest", "latest", "first_offset", "last_offset")}
+    clock = partition_clock(rows, now_ms)
+    if clock is None:
+        begun = ended = np.full(len(rows), now_ms, np.int64)
+    else:
+        begun, ended = clock.at(number["first_offset"]), clock.at(number["last_offset"])
+    appended = begun + (ended - begun) // 2
+    # A row spans a minute at most, so what lies across a bound goes by its middle.
+    middle = number["earliest"] // 2 + number["latest"] // 2
+    in_ms = number["kind"] == Kind.MILLISECONDS
+    damage = np.array(_OF_KIND, dtype="O")[number["kind"]]
+    damage[in_ms & (middle > saturated(appended, after_max_ms))] = Damage.FUTURE.value
+    if before_max_ms is not None:
+        damage[in_ms & (middle < saturated(appended, -before_max_ms))] = Damage.PAST.value
+    added = {
+        "hour": appended // _HOUR_MS * _HOUR_MS,
+        "damage": pa.array(damage, pa.string()),
+        "appended": appended,
+        "ahead": difference(number["latest"], begun),
+        "behind": difference(ended, number["earliest"]),
+    }
+    return pa.table({name: added[name] if name in added else rows[name] for name in _NAMES})
+
+
+def partition_clock(rows: pa.Table, now_ms: int) -> Clock | None:
+    """The clock that a partition's tally tells."""
+    healthy = rows.filter(pa.array(rows["kind"].to_numpy() == Kind.MILLISECONDS))
+    return clock_of(
+        healthy["first_offset"].to_numpy(),
+        healthy["last_offset"].to_numpy(),
+        healthy["earliest"].to_numpy(),
+        healthy["latest"].to_numpy(),
+        healthy["records"].to_numpy(),
+        now_ms,
+    )
+
+
+def difference(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Left - right, at int64's bounds where it lies beyond them."""
+    plain = left - right
+    overflown = ((left ^ right) & (left ^ plain)) < 0
+    bounds = np.where(left < 0, np.iinfo(np.int64).min, np.iinfo(np.int64).max)
+    return np.where(overflown, bounds, plain)
+
+
+def saturated(times: NDArray[np.int64], by: int) -> NDArray[np.int64]:
+    """Times + by, at int64's bounds where it lies beyond them."""
+    return difference(times, np.full(len(times), -by, np.int64))

@@ -1,0 +1,108 @@
+"""A profile as a page and as a table."""
+
+from collections import defaultdict
+from typing import Any
+
+from pyspark.sql import functions as f
+from rich.table import Table as ConsoleTable
+
+from pipeline.profile.bounds import in_words
+from pipeline.profile.damage import NO_DAMAGE, Damage
+from pipeline.report.page import Section, Table, page
+from pipeline.report.plots import bars, bars_over_time, share_beyond
+from pipeline.results import REPORT, Results
+
+_HOUR_MS = 3_600_000
+_MOST_BARS = 400
+_MOST_PRODUCERS = 12
+_DAMAGES = [damage.value for damage in Damage]
+
+
+def write_report(results: Results, summary: dict[str, Any]) -> None:
+    """From the tables that the profile has written."""
+    overview = Table(
+        "Timestamps are milliseconds as they stand on the wire.",
+        ("topic", "records", "null keys", "bytes", "stored bytes", "smallest timestamp", "largest timestamp"),
+        [
+            (name, t["records"], t["null_keys"], t["bytes"], t["stored_bytes"], t["timestamp_min"], t["timestamp_max"])
+            for name, t in summary["topics"].items()
+        ],
+    )
+    sections = [Section("Topics", tables=[overview])]
+    sections += [_section(results, name, topic) for name, topic in summary["topics"].items() if topic["records"]]
+    lead = f"{len(summary['topics'])} topics; future is more than {in_words(summary['after_max_ms'])} ahead of append."
+    results.write_text(REPORT, page("Profile", lead, sections, summary["read_at_ms"]))
+
+
+def console_table(summary: dict[str, Any]) -> ConsoleTable:
+    """What the command prints."""
+    table = ConsoleTable(title="Profile")
+    for head in ("topic", "records", "null keys", "bytes", *_DAMAGES):
+        table.add_column(head, justify="left" if head == "topic" else "right")
+    for name, topic in summary["topics"].items():
+        counts = [topic["records"], topic["null_keys"], topic["bytes"], *(topic["damage"][d] for d in _DAMAGES)]
+        table.add_row(name, *(f"{count:,}" for count in counts))
+    return table
+
+
+def producer_name(producer: dict[str, Any]) -> str:
+    """As far as what is stored tells: clients' names are not."""
+    who = f"producer id {producer['producer_id']}" if producer["producer_id"] >= 0 else "without a producer id"
+    return f"{who}, {producer['codec']}"
+
+
+def _section(results: Results, name: str, topic: dict[str, Any]) -> Section:
+    producers = topic["producers"]
+    rows = [
+        (
+            producer_name(p),
+            p["records"],
+            p["bytes"],
+            ", ".join(f"{kind} {count:,}" for kind, count in sorted(p["damage"].items())) or "none",
+            f"{100 * sum(p['damage'].values()) / p['records']:.3f} %",
+        )
+        for p in producers
+    ]
+    damage = Table(
+        "What is wrong with timestamps",
+        ("kind", "records", "share"),
+        [(kind, n, f"{100 * n / topic['records']:.4f} %") for kind, n in topic["damage"].items()],
+    )
+    who = Table("Producers", ("producer", "records", "bytes", "damage", "damaged"), rows)
+    return Section(
+        name,
+        plots=[_over_time(results, name), _distances(results, name), _by_producer(producers)],
+        tables=[damage, who],
+    )
+
+
+def _over_time(results: Results, topic: str) -> str:
+    rows = results.read_table("hours").where(f.col("topic") == topic)
+    found = rows.groupBy("hour", "damage").agg(f.sum("records").alias("records")).orderBy("hour").collect()
+    first, last = found[0]["hour"], found[-1]["hour"]
+    unit = max(1, -(-((last - first) // _HOUR_MS + 1) // _MOST_BARS)) * _HOUR_MS
+    counts: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    for row in found:
+        counts[row["damage"]][row["hour"] // unit * unit] += row["records"]
+    times = sorted({time for series in counts.values() for time in series})
+    series = {d: [counts[d][time] for time in times] for d in (NO_DAMAGE, *_DAMAGES) if d in counts}
+    return bars_over_time(times, series, "Records by when they were appended (estimated)", unit)
+
+
+def _distances(results: Results, topic: str) -> str:
+    rows = results.read_table("bounds").where(f.col("topic") == topic).orderBy("bound_ms").collect()
+    sides = {"ahead": "ahead of append", "behind": "behind append"}
+    series = {
+        label: [row["beyond"] / row["records"] for row in rows if row["side"] == side] for side, label in sides.items()
+    }
+    bounds = [in_words(row["bound_ms"]) for row in rows if row["side"] == "ahead"]
+    return share_beyond(bounds, series, "Share beyond each bound")
+
+
+def _by_producer(producers: list[dict[str, Any]]) -> str:
+    most = sorted(producers, key=lambda p: -sum(p["damage"].values()))[:_MOST_PRODUCERS]
+    kinds = [kind for kind in _DAMAGES if any(kind in p["damage"] for p in most)]
+    series = {kind: [p["damage"].get(kind, 0) for p in most] for kind in kinds}
+    series = series or {NO_DAMAGE: [p["records"] for p in most]}
+    title = "Damaged records by producer" if kinds else "Records by producer (none are damaged)"
+    return bars([producer_name(p) for p in most], series, title, "records")

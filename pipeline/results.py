@@ -1,0 +1,76 @@
+"""Where a job's results go: a folder on any file system that Spark can write to.
+
+A file appears whole or not at all; `summary.json` comes last, so that where it is, the rest is too.
+"""
+
+import json
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+SUMMARY = "summary.json"
+REPORT = "report.html"
+
+
+class Results:
+    """The folder `out`; a run replaces what an earlier one left."""
+
+    def __init__(self, spark: SparkSession, out: str) -> None:
+        self._spark = spark
+        self._out = out.rstrip("/")
+        jvm = spark.sparkContext._jvm
+        assert jvm is not None
+        self._path_of = jvm.org.apache.hadoop.fs.Path
+        folder = self._path_of(self._out)
+        self._files = folder.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+        self._files.mkdirs(folder)
+
+    def path(self, name: str) -> str:
+        """Of a file or folder within."""
+        return f"{self._out}/{name}"
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a file or folder."""
+        return bool(self._files.exists(self._path_of(self.path(name))))
+
+    def write_table(self, name: str, rows: DataFrame, partition_by: tuple[str, ...] = ()) -> DataFrame:
+        """As Parquet, in place of what was there; returned as read from there."""
+        rows.write.mode("overwrite").partitionBy(*partition_by).parquet(self.path(name))
+        return self.read_table(name)
+
+    def read_table(self, name: str) -> DataFrame:
+        """What `write_table` wrote."""
+        return self._spark.read.parquet(self.path(name))
+
+    def write_text(self, name: str, text: str) -> None:
+        """A file, in place of what was there."""
+        part = self._path_of(self.path(f".{name}.part"))
+        stream = self._files.create(part, True)
+        try:
+            stream.write(bytearray(text.encode()))
+        finally:
+            stream.close()
+        target = self._path_of(self.path(name))
+        self._files.delete(target, False)
+        self._files.rename(part, target)
+
+    def read_text(self, name: str) -> str:
+        """A file's text."""
+        stream = self._files.open(self._path_of(self.path(name)))
+        try:
+            return bytes(stream.readAllBytes()).decode()
+        finally:
+            stream.close()
+
+    def write_summary(self, summary: dict[str, Any]) -> None:
+        """The last thing that a job writes."""
+        self.write_text(SUMMARY, json.dumps(summary, indent=2) + "\n")
+
+    def read_summary(self) -> dict[str, Any]:
+        """What `write_summary` wrote."""
+        found: dict[str, Any] = json.loads(self.read_text(SUMMARY))
+        return found
+
+    def forget_summary(self) -> None:
+        """Before anything else is replaced."""
+        self._files.delete(self._path_of(self.path(SUMMARY)), False)

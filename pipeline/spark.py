@@ -1,0 +1,39 @@
+"""The Spark session that a job runs in: one of its own on this machine, or that of the cluster it was submitted to."""
+
+import os
+import sys
+
+from pyspark import SparkConf
+from pyspark.sql import SparkSession
+
+from pipeline.profile.datasource import TallySource
+from pipeline.source.datasource import TopicSource
+
+_HERE = "local[*]"
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+def session(job: str, master: str | None) -> SparkSession:
+    """`master`: as Spark names them; None leaves it to spark-submit, and without that means this machine's cores."""
+    builder = SparkSession.builder.appName(f"sluicegate {job}")
+    submitted = SparkConf().contains("spark.master")
+    chosen = master if master is not None else None if submitted else _HERE
+    if chosen is not None:
+        builder = builder.master(chosen)
+        if chosen.startswith("local"):
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+            builder = builder.config("spark.driver.memory", os.environ.get("SPARK_DRIVER_MEMORY", "2g"))
+            builder = builder.config("spark.ui.enabled", "false")
+            # Each shuffled part is a task, and for state a Python process's work: as many as can run at once.
+            builder = builder.config("spark.sql.shuffle.partitions", str(os.cpu_count() or 1))
+    found = (
+        builder.config("spark.sql.session.timeZone", "UTC")
+        .config("spark.ui.showConsoleProgress", "true")
+        .config("spark.sql.streaming.stateStore.providerClass", _ROCKSDB)
+        .config("spark.sql.streaming.forceDeleteTempCheckpointLocation", "true")
+        .getOrCreate()
+    )
+    found.sparkContext.setLogLevel("ERROR")
+    for source in (TopicSource, TallySource):
+        found.dataSource.register(source)
+    return found

@@ -1,0 +1,48 @@
+"""Which topics of which cluster a job is about, as its command line says."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from pyspark.sql import DataFrame, SparkSession
+
+from pipeline.kafka.cluster import Cluster, TopicPartition
+from pipeline.kafka.connection import Address
+from pipeline.kafka.settings import ClientSettings
+from pipeline.source.options import source_options
+
+
+@dataclass(frozen=True)
+class Topics:
+    """`settings` are librdkafka's names and values."""
+
+    bootstrap: str
+    names: tuple[str, ...]
+    settings: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """For the raw source and those built on it."""
+        clients = {f"kafka.{name}": value for name, value in self.settings.items()}
+        return {"kafka.bootstrap.servers": self.bootstrap, "subscribe": ",".join(self.names), **clients}
+
+    @cached_property
+    def client(self) -> tuple[tuple[Address, ...], ClientSettings]:
+        """How to connect. Raises BadOption and BadSetting."""
+        checked = source_options(self.options)
+        return checked.bootstrap, checked.settings
+
+    def cluster(self) -> Cluster:
+        """To ask; close it."""
+        return Cluster(*self.client)
+
+    def partitions(self) -> list[TopicPartition]:
+        """All of them. Raises TopicTrouble, BrokerUnreachable and LoginRefused, so a job learns of these first."""
+        cluster = self.cluster()
+        try:
+            return cluster.partitions(self.names)
+        finally:
+            cluster.close()
+
+    def read(self, spark: SparkSession, source: str, **options: str) -> DataFrame:
+        """A batch over all of it."""
+        return spark.read.format(source).options(**self.options, **options).load()

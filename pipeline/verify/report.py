@@ -1,0 +1,43 @@
+"""A comparison as a table and as a page."""
+
+from typing import Any
+
+from rich.table import Table as ConsoleTable
+
+from pipeline.report.page import Section, Table, page
+from pipeline.results import REPORT, Results
+
+
+def _rows(summary: dict[str, Any]) -> list[tuple[str, int]]:
+    counts = summary["records"]
+    return [
+        (f"records in {summary['source']}", counts["source"]),
+        (f"records in {summary['target']}", counts["target"]),
+        *((f"declared repairs: {kind}", count) for kind, count in sorted(summary["repairs"].items())),
+        *summary["differences"].items(),
+    ]
+
+
+def console_table(summary: dict[str, Any]) -> ConsoleTable:
+    """What the command prints."""
+    table = ConsoleTable(title=_verdict(summary))
+    table.add_column("what")
+    table.add_column("records", justify="right")
+    for what, count in _rows(summary):
+        table.add_row(what, f"{count:,}")
+    return table
+
+
+def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None:
+    """With the first differences."""
+    sections = [Section("Counts", tables=[Table("", ("what", "records"), _rows(summary))])]
+    if summary["samples"]:
+        heads = list(summary["samples"][0])
+        rows = [tuple("" if cell is None else cell for cell in row.values()) for row in summary["samples"]]
+        sections.append(Section("The first differences", tables=[Table("", heads, rows)]))
+    results.write_text(REPORT, page("Verification", _verdict(summary), sections, now_ms))
+
+
+def _verdict(summary: dict[str, Any]) -> str:
+    same = "hold the same records" if summary["same"] else "do NOT hold the same records"
+    return f"{summary['source']} and {summary['target']} {same}, declared repairs aside."

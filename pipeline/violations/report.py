@@ -1,0 +1,51 @@
+"""Violations as a table and as a page."""
+
+from collections import defaultdict
+from typing import Any
+
+from rich.table import Table as ConsoleTable
+
+from pipeline.report.page import Section, Table, page
+from pipeline.report.plots import bars
+from pipeline.results import REPORT, Results
+
+_HEADS = ("client", "topic", "reason", "refused batches", "bad records", "late events", "first window", "latest")
+_MOST_BARS = 15
+
+
+def _rows(summary: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [
+        (
+            row["client_id"] or "(no client id)",
+            row["topic"] or "(unknown topic)",
+            row["reason"],
+            row["events"],
+            row["bad_records"],
+            row["late_events"],
+            row["first_window"],
+            row["latest"],
+        )
+        for row in summary["offenders"]
+    ]
+
+
+def console_table(summary: dict[str, Any]) -> ConsoleTable:
+    """What the command prints."""
+    table = ConsoleTable(title=f"Offenders ({summary['events']:,} events, {summary['bad_lines']:,} lines are none)")
+    for head in _HEADS:
+        table.add_column(head)
+    for row in _rows(summary):
+        table.add_row(*(f"{cell:,}" if isinstance(cell, int) else cell for cell in row))
+    return table
+
+
+def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None:
+    """Offenders with a plot of the worst clients."""
+    clients: dict[str, int] = defaultdict(int)
+    for row in summary["offenders"]:
+        clients[row["client_id"] or "(no client id)"] += row["events"]
+    worst = sorted(clients.items(), key=lambda item: -item[1])[:_MOST_BARS]
+    plots = [bars([n for n, _ in worst], {"batches": [c for _, c in worst]}, "Refused batches by client", "batches")]
+    sections = [Section("Offenders", "", plots if worst else [], [Table("", _HEADS, _rows(summary))])]
+    lead = f"{summary['events']:,} events in {summary['windows']:,} windows, {summary['late_events']:,} of them late."
+    results.write_text(REPORT, page("Violations", lead, sections, now_ms))

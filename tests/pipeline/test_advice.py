@@ -1,0 +1,56 @@
+"""Limits from what lies beyond them."""
+
+from pathlib import Path
+
+import yaml
+
+from config.loading import load_file
+from pipeline.advise.advice import LONG_MAX, Beyond, advise, as_yaml
+from pipeline.profile.bounds import LADDER_MS
+
+HOUR = 3_600_000
+
+
+def bounds(topic: str, side: str, sound: dict[int, int], damaged: int, of: int) -> list[Beyond]:
+    """`sound`: how many sound records are up to so far away (ms); the damaged lie beyond every bound."""
+    total = of - damaged
+    found = []
+    for bound in LADDER_MS:
+        beyond = sum(count for away, count in sound.items() if away > bound)
+        found.append(Beyond(topic, side, bound, beyond + damaged, of, beyond, total))
+    return found
+
+
+def test_the_tightest_limit_that_refuses_nothing_sound() -> None:
+    given = bounds("t", "ahead", {100: 900, 4000: 50}, 50, 1000) + bounds("t", "behind", {70_000: 950}, 50, 1000)
+
+    (found,) = advise(given, 0)
+
+    assert (found.ahead.bound_ms, found.ahead.refused, found.ahead.sound_refused) == (5000, 50, 0)
+    assert (found.behind.bound_ms, found.behind.refused) == (120_000, 50)
+    assert (found.kafka_4.bound_ms, found.kafka_4.refused) == (HOUR, 50)
+
+
+def test_a_share_of_what_is_sound_may_be_refused() -> None:
+    given = bounds("t", "ahead", {100: 990, 4000: 10}, 0, 1000) + bounds("t", "behind", {0: 1000}, 0, 1000)
+
+    assert advise(given, 0.01)[0].ahead.bound_ms == 1000
+    assert advise(given, 0.009)[0].ahead.bound_ms == 5000
+
+
+def test_no_limit_where_sound_records_lie_beyond_all() -> None:
+    given = bounds("t", "ahead", {100: 10}, 0, 10) + bounds("t", "behind", {20 * 365 * 24 * HOUR: 10}, 0, 10)
+
+    assert advise(given, 0)[0].behind.bound_ms == LONG_MAX
+
+
+def test_the_configuration_is_one_that_sluicegate_takes(tmp_path: Path) -> None:
+    given = bounds("orders.v1", "ahead", {100: 10}, 0, 10) + bounds("orders.v1", "behind", {100: 10}, 0, 10)
+    file = tmp_path / "sluicegate.yaml"
+
+    file.write_text(as_yaml(advise(given, 0), ["127.0.0.1:9092"]))
+
+    loaded = load_file(file, {})
+    (topic,) = loaded.config.topics
+    assert (topic.match, topic.before_max_ms, topic.after_max_ms) == ("orders.v1", 1000, 1000)
+    assert yaml.safe_load(file.read_text())["upstream"]["bootstrap"] == ["127.0.0.1:9092"]

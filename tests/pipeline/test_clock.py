@@ -1,0 +1,59 @@
+"""The time of append, told by what stands out and what does not."""
+
+import numpy as np
+import pytest
+
+from pipeline.profile.clock import Clock, clock_of
+
+NOW = 1_764_000_000_000
+HOUR = 3_600_000
+
+
+def clock(*rows: tuple[int, int, int], now: int = NOW) -> Clock | None:
+    """Rows of (offset, time, weight)."""
+    offsets, times, weights = (np.array(column, np.int64) for column in zip(*rows, strict=True))
+    return clock_of(offsets, offsets, times, times, weights, now)
+
+
+def at(found: Clock | None, *offsets: int) -> list[int]:
+    assert found is not None
+    return found.at(np.array(offsets, np.int64)).tolist()
+
+
+def test_between_healthy_times_it_is_interpolated() -> None:
+    found = clock((0, NOW - 10 * HOUR, 1), (100, NOW - 8 * HOUR, 1), (200, NOW - HOUR, 1))
+
+    assert at(found, 0, 50, 100, 200, 300) == [
+        NOW - 10 * HOUR,
+        NOW - 9 * HOUR,
+        NOW - 8 * HOUR,
+        NOW - HOUR,
+        NOW - HOUR,
+    ]
+
+
+@pytest.mark.parametrize("odd", [NOW - 2 * HOUR, NOW - 50 * HOUR, NOW + 5 * HOUR])
+def test_what_is_ahead_or_late_does_not_count(odd: int) -> None:
+    good = [(i * 10, NOW - (20 - i) * HOUR, 5) for i in range(15)]
+
+    found = clock(*good[:8], (75, odd, 5), *good[8:])
+
+    assert at(found, 75)[0] == pytest.approx(NOW - 12.5 * HOUR, abs=1)
+
+
+def test_a_time_after_reading_never_counts_even_at_the_end() -> None:
+    found = clock((0, NOW - HOUR, 1), (10, NOW - 1000, 1), (20, NOW + HOUR, 100))
+
+    assert at(found, 20) == [NOW - 1000]
+
+
+def test_the_heavier_of_two_that_exclude_each_other_counts() -> None:
+    many, few = [(i, NOW - 5 * HOUR + i, 9) for i in range(0, 100, 2)], [(i, NOW - HOUR, 1) for i in range(1, 100, 2)]
+
+    found = clock(*many, *few)
+
+    assert at(found, 50)[0] == NOW - 5 * HOUR + 50
+
+
+def test_nothing_before_reading_is_no_clock() -> None:
+    assert clock((0, NOW + HOUR, 1)) is None

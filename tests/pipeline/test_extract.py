@@ -1,0 +1,225 @@
+"""Timestamp extractors beside Kafka Streams' own, record by record, and what Spark makes of the result."""
+
+import random
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from pipeline.extract import (
+    FailOnInvalidTimestamp,
+    LogAndSkipOnInvalidTimestamp,
+    TimestampExtractor,
+    UsePreviousTimeOnInvalidTimestamp,
+    WallclockTimestampExtractor,
+    with_event_time,
+)
+from tests.integration.topics import create_topic
+from tests.pipeline.commands import run, summary
+from tests.pipeline.polluted import UNLIMITED
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+from validation.units import in_milliseconds, unit_of
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+STREAMS = Path(__file__).parent / "streams" / "EventTimes.java"
+JARS = Path(__file__).parent.parent.parent / ".streams"
+KAFKAS = "org.apache.kafka.streams.processor."
+PARTITIONS = 3
+NOW = 1_764_000_000_000
+Times = dict[tuple[int, int], int]
+
+
+def stream_of_records(bootstrap: str, first_are_valid: bool = True) -> tuple[str, int]:
+    """Three partitions with times up and down and, among them, negative ones and 0; the last of each is "end"."""
+    topic, chance = create_topic(bootstrap, UNLIMITED, PARTITIONS), random.Random(93)
+    negative = 0
+    with RawClient(bootstrap) as client:
+        for partition in range(PARTITIONS):
+            for number in range(6):
+                times = [
+                    chance.choice([NOW + i * 1000 - chance.randrange(5000)] * 4 + [-1, -chance.randrange(9**9), 0])
+                    for i in range(number * 50, number * 50 + 50)
+                ]
+                if number == 0:
+                    times[0] = NOW if first_are_valid else -1
+                negative += sum(t < 0 for t in times)
+                client.produce(9, [topic_data(topic, (partition, batch([Rec(t) for t in times])))])
+            client.produce(9, [topic_data(topic, (partition, batch([Rec(NOW, value=b"end")])))])
+    return topic, negative
+
+
+def by_kafka_streams(bootstrap: str, topic: str, extractor: str, folder: Path) -> tuple[Times, str | None]:
+    told = subprocess.run(
+        ["java", "-cp", f"{JARS}/*", str(STREAMS), bootstrap, topic, str(PARTITIONS), KAFKAS + extractor, str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    lines = told.stdout.splitlines()
+    failure = next((line.removeprefix("failed ") for line in lines if line.startswith("failed ")), None)
+    found = [tuple(int(n) for n in line.split()) for line in lines if not line.startswith("failed ")]
+    return {(partition, offset): at for partition, offset, at in found}, failure
+
+
+def stream(spark: SparkSession, bootstrap: str, topic: str, limit: int) -> DataFrame:
+    options = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
+    columns = "topic,partition,offset,timestamp,key,value,headers"
+    reader = spark.readStream.format("sluicegate").options(**options, columns=columns, maxOffsetsPerTrigger=str(limit))
+    return reader.load()
+
+
+def by_spark(frame: DataFrame, folder: Path, extractor: TimestampExtractor) -> Any:
+    """Everything that is there now, into files; goes on where a run before ended."""
+    query = (
+        with_event_time(frame, extractor)
+        .writeStream.format("parquet")
+        .option("path", str(folder / "data"))
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .start()
+    )
+    try:
+        query.processAllAvailable()
+        return query.recentProgress
+    finally:
+        query.stop()
+
+
+def times_in(spark: SparkSession, folder: Path) -> Times:
+    rows = spark.read.parquet(str(folder / "data")).select(
+        "partition", "offset", f.expr("unix_millis(event_time) AS at")
+    )
+    return {(row["partition"], row["offset"]): row["at"] for row in rows.collect()}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (LogAndSkipOnInvalidTimestamp(), "LogAndSkipOnInvalidTimestamp"),
+        (UsePreviousTimeOnInvalidTimestamp(), "UsePartitionTimeOnInvalidTimestamp"),
+    ],
+)
+def test_each_record_has_the_time_that_kafka_streams_gives_it(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, ours: TimestampExtractor, theirs: str
+) -> None:
+    topic, negative = stream_of_records(kafka_bootstrap)
+    expected, failure = by_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
+    assert failure is None
+
+    progress = by_spark(stream(spark, kafka_bootstrap, topic, 200), tmp_path, ours)
+
+    skips = isinstance(ours, LogAndSkipOnInvalidTimestamp)
+    assert len(expected) == PARTITIONS * 301 - (negative if skips else 0)
+    assert times_in(spark, tmp_path) == expected
+    metrics = [p.observedMetrics["skipped records"] for p in progress if "skipped records" in p.observedMetrics]
+    assert len(metrics) > 3
+    assert sum(row["skipped"] for row in metrics) == (negative if skips else 0)
+    assert sum(row["read"] for row in metrics) == PARTITIONS * 301
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "first_are_valid", "said"),
+    [
+        (FailOnInvalidTimestamp(), "FailOnInvalidTimestamp", True, "which is negative"),
+        (UsePreviousTimeOnInvalidTimestamp(), "UsePartitionTimeOnInvalidTimestamp", False, "no record before it"),
+    ],
+)
+def test_where_kafka_streams_fails_the_query_fails_and_says_where(
+    spark: SparkSession,
+    kafka_bootstrap: str,
+    tmp_path: Path,
+    ours: TimestampExtractor,
+    theirs: str,
+    first_are_valid: bool,
+    said: str,
+) -> None:
+    topic, _ = stream_of_records(kafka_bootstrap, first_are_valid)
+    _, failure = by_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
+    assert failure is not None
+
+    with pytest.raises(Exception, match=rf"{topic}-\d offset \d+ has the timestamp -\d+.*{said}"):
+        by_spark(stream(spark, kafka_bootstrap, topic, 2000), tmp_path, ours)
+
+
+def test_the_partitions_time_outlives_a_restart(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    with RawClient(kafka_bootstrap) as client:
+        client.produce(9, [topic_data(topic, (0, batch([Rec(NOW + 5000), Rec(NOW)])))])
+    by_spark(stream(spark, kafka_bootstrap, topic, 100), tmp_path, UsePreviousTimeOnInvalidTimestamp())
+    with RawClient(kafka_bootstrap) as client:
+        client.produce(9, [topic_data(topic, (0, batch([Rec(-1)])))])
+
+    by_spark(stream(spark, kafka_bootstrap, topic, 100), tmp_path, UsePreviousTimeOnInvalidTimestamp())
+
+    assert times_in(spark, tmp_path) == {(0, 0): NOW + 5000, (0, 1): NOW, (0, 2): NOW + 5000}
+
+
+class CorrectsUnits:
+    """One's own: what is in another unit is converted, at home in whatever moment the partition has reached."""
+
+    def extract(self, record: Any, previous: int) -> int:
+        unit = unit_of(record.timestamp, max(previous, NOW))
+        return record.timestamp if unit is None else in_milliseconds(record.timestamp, unit)
+
+
+def test_ones_own_extractor_makes_nanoseconds_a_time_that_windows_work_on(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    with RawClient(kafka_bootstrap) as client:
+        for i in range(10):
+            records = [Rec(NOW + i * 60_000, headers=[(b"a", b"1")]), Rec((NOW + i * 60_000) * 1_000_000)]
+            client.produce(9, [topic_data(topic, (0, batch(records)))])
+
+    with pytest.raises(
+        Exception, match=f"{topic}-0 offset 1: the event time .* is later than Spark's.*looks like nano"
+    ):
+        by_spark(stream(spark, kafka_bootstrap, topic, 100), tmp_path / "a", FailOnInvalidTimestamp())
+
+    events = with_event_time(stream(spark, kafka_bootstrap, topic, 4), CorrectsUnits())
+    windows = events.withWatermark("event_time", "1 minute").groupBy(f.window("event_time", "5 minutes")).count()
+    query = (
+        windows.writeStream.format("memory")
+        .queryName("corrected")
+        .outputMode("append")
+        .option("checkpointLocation", str(tmp_path / "b"))
+        .start()
+    )
+    try:
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    rows = spark.sql("SELECT unix_millis(window.start) AS start, count FROM corrected").collect()
+    first_window = NOW // 300_000 * 300_000
+    assert {row["start"]: row["count"] for row in rows}[first_window] == 2 * (5 - NOW % 300_000 // 60_000)
+
+
+def test_wall_clock(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    with RawClient(kafka_bootstrap) as client:
+        client.produce(9, [topic_data(topic, (0, batch([Rec(-1), Rec(5)])))])
+    before = time.time_ns() // 1_000_000
+
+    by_spark(stream(spark, kafka_bootstrap, topic, 100), tmp_path, WallclockTimestampExtractor())
+
+    assert all(before <= at <= time.time_ns() // 1_000_000 for at in times_in(spark, tmp_path).values())
+
+
+def test_the_command_counts_what_it_skips(kafka_bootstrap: str, tmp_path: Path) -> None:
+    topic, negative = stream_of_records(kafka_bootstrap)
+    about = ("extract", "--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path))
+
+    said = run(*about, "--extractor", "skip", "--batch", "500")
+    run(*about, "--extractor", "skip")
+
+    found = summary(tmp_path)["topics"][topic]
+    assert (found["records"], found["skipped"]) == (PARTITIONS * 301 - negative, negative)
+    assert f"{negative:,}" in said or all(str(p["skipped"]) in said for p in found["partitions"].values())

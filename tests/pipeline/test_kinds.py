@@ -1,0 +1,41 @@
+"""Kinds of many timestamps beside the rule for one."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.profile.kinds import UNITS, Kind, Kinds
+from validation.units import Unit, in_milliseconds, unit_of
+
+NOW = 1_764_000_000_000
+TEN_YEARS = 10 * 365 * 86_400_000
+NEAR_BOUNDS = [
+    edge + step
+    for moment in (NOW - TEN_YEARS, NOW, NOW + TEN_YEARS)
+    for edge in (moment // 1000, moment, moment * 1000, moment * 1_000_000)
+    for step in (-1_000_001, -1001, -1, 0, 1, 999, 1000, 999_999, 1_000_000)
+]
+TIMES = st.integers(-(2**63), 2**63 - 1) | st.sampled_from(NEAR_BOUNDS) | st.integers(-5, 5)
+
+
+@given(st.lists(TIMES, min_size=1, max_size=50))
+def test_each_is_of_the_kind_that_the_rule_tells(times: list[int]) -> None:
+    found = Kinds(NOW).of(np.array(times, np.int64))
+
+    for time, kind in zip(times, found.tolist(), strict=True):
+        if time <= 0:
+            assert kind == (Kind.ZERO if time == 0 else Kind.NEGATIVE)
+        else:
+            assert UNITS.get(Kind(kind)) == unit_of(time, NOW)
+
+
+def test_a_moment_in_each_unit() -> None:
+    for unit, number in (
+        (Unit.SECONDS, NOW // 1000),
+        (Unit.MICROSECONDS, NOW * 1000 + 7),
+        (Unit.NANOSECONDS, NOW * 1_000_000 + 7),
+    ):
+        assert unit_of(number, NOW) is unit
+        assert in_milliseconds(number, unit) // 1000 == NOW // 1000
+    assert unit_of(NOW + TEN_YEARS, NOW) is None
+    assert unit_of(4_000_000_000_000, NOW) is None  # the year 2096 is no unit, only far ahead

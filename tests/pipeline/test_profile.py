@@ -1,0 +1,109 @@
+"""What a profile finds in topics whose damage is known."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.profile import report
+from pipeline.profile.job import profile
+from pipeline.results import Results
+from pipeline.topics import Topics
+from tests.integration.topics import create_topic
+from tests.pipeline.polluted import DAY, HOUR, PRODUCERS, UNLIMITED, Polluted, Polluter
+from tests.wire.batches import LZ4, Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def profile_of(
+    spark: SparkSession, bootstrap: str, folder: Path, topic: str, before_max_ms: int | None = None
+) -> dict[str, Any]:
+    results = Results(spark, str(folder))
+    found = profile(spark, Topics(bootstrap, (topic,)), results, now_ms(), HOUR, before_max_ms)
+    report.write_report(results, found)
+    results.write_summary(found)
+    topics: dict[str, Any] = results.read_summary()["topics"][topic]
+    return topics
+
+
+def expected(polluted: Polluted) -> dict[str, int]:
+    return {"negative": 0, "past": 0, **polluted.counts}
+
+
+def test_it_finds_each_kind_and_who_wrote_it(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+    polluted = Polluter(kafka_bootstrap, now_ms()).write(batches=200, span_ms=5 * HOUR)
+
+    found = profile_of(spark, kafka_bootstrap, tmp_path, polluted.topic)
+
+    assert found["records"] == polluted.records
+    assert found["damage"] == expected(polluted)
+    assert found["timestamp_min"] == 0
+    assert found["timestamp_max"] == max(written for _, _, written in polluted.written)
+    assert found["null_keys"] == polluted.records // 8
+    damage_of = {p["producer_id"]: (p["records"], p["damage"]) for p in found["producers"]}
+    for damage, count in polluted.counts.items():
+        assert damage_of[PRODUCERS[damage]] == (count, {damage: count})
+    assert damage_of[PRODUCERS["good"]][1] == {}
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<svg") == 3
+    assert "http://" not in page.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
+        "http://creativecommons.org", ""
+    )
+
+
+def test_what_was_ahead_when_it_was_written_is_future_though_that_time_has_come(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    week_ago = now_ms() - 7 * DAY
+    polluted = Polluter(kafka_bootstrap, week_ago).write(batches=100, span_ms=5 * HOUR)
+
+    found = profile_of(spark, kafka_bootstrap, tmp_path, polluted.topic)
+
+    assert found["damage"] == expected(polluted)
+
+
+def test_how_it_is_cut_into_tasks_changes_nothing(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+    polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=120, span_ms=DAY, every=3)
+
+    found = profile_of(spark, kafka_bootstrap, tmp_path, polluted.topic)  # two cores: a batch is cut in two
+
+    assert found["records"] == polluted.records
+    assert found["damage"] == expected(polluted)
+
+
+def test_late_records_are_past_where_that_is_asked_for(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    now = now_ms()
+    with RawClient(kafka_bootstrap) as client:
+        for i in range(50):
+            on_time = [Rec(now - DAY + i * 60_000 + j) for j in range(20)]
+            late = [Rec(now - 3 * DAY + i * 60_000)] if i % 10 == 5 else []
+            client.produce(9, [topic_data(topic, (0, batch([*on_time, *late], LZ4)))])
+
+    assert profile_of(spark, kafka_bootstrap, tmp_path / "a", topic)["damage"]["past"] == 0
+    found = profile_of(spark, kafka_bootstrap, tmp_path / "b", topic, before_max_ms=HOUR)["damage"]
+
+    assert found == dict.fromkeys(found, 0) | {"past": 5}
+
+
+def test_an_empty_topic(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED)
+
+    found = profile_of(spark, kafka_bootstrap, tmp_path, topic)
+
+    assert found["records"] == 0
+    assert found["timestamp_min"] is None
+    assert sum(found["damage"].values()) == 0

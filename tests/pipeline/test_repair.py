@@ -1,0 +1,142 @@
+"""From a polluted topic to a clean one, as a user does it, killed in the middle."""
+
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from confluent_kafka import OFFSET_INVALID, Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from pipeline.repair.writing import group_of
+from pipeline.topics import Topics
+from tests.integration.topics import create_topic
+from tests.pipeline.commands import kill_once, run, summary
+from tests.pipeline.polluted import HOUR, UNLIMITED, Polluter
+from tests.wire.batches import LZ4, Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def test_a_clean_topic_that_sparks_own_source_reads(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+    polluted = Polluter(kafka_bootstrap, now_ms()).write(batches=100, span_ms=5 * HOUR)
+    clean = f"{polluted.topic}-clean"
+    out, about = tmp_path / "repair", ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic)
+
+    said = run("repair", *about, "--out", str(out))
+
+    assert "dry run" in said
+    assert clean not in topics_of(kafka_bootstrap)
+    assert summary(out)["topics"][polluted.topic]["repaired"] == polluted.counts
+
+    run("repair", *about, "--out", str(out), "--apply")
+
+    assert summary(out)["written_by_this_run"] == polluted.records
+    fresh = spark.read.format("kafka").option("kafka.bootstrap.servers", kafka_bootstrap).option("subscribe", clean)
+    times = (
+        fresh.option("startingOffsets", "earliest")
+        .load()
+        .select("partition", f.expr("unix_millis(timestamp)").alias("at"))
+    )
+    found = times.collect()
+    true_times: dict[int, list[int]] = {}
+    for partition, true, _ in polluted.written:
+        true_times.setdefault(partition, []).append(true)
+    found_times: dict[int, list[int]] = {}
+    for row in found:
+        found_times.setdefault(row["partition"], []).append(row["at"])
+    for partition, times_meant in true_times.items():
+        # What is estimated lies between the neighbours, which are three minutes apart.
+        away = [abs(a - b) for a, b in zip(sorted(times_meant), sorted(found_times[partition]), strict=True)]
+        assert max(away) <= 180_000 + 60_000
+    verified = run("verify", *about, "--against", clean, "--out", str(tmp_path / "verify"))
+    assert "hold the same records" in verified
+    assert summary(tmp_path / "verify")["repairs"] == polluted.counts
+
+    run("repair", *about, "--out", str(out), "--apply")
+
+    assert summary(out)["written_by_this_run"] == 0
+    assert Topics(kafka_bootstrap, (clean,)).read(spark, "sluicegate", columns="offset").count() == polluted.records
+
+
+def test_killed_in_the_middle_it_loses_and_repeats_nothing(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 2)
+    now = now_ms()
+    records = 0
+    with RawClient(kafka_bootstrap) as client:
+        for i in range(100):
+            for partition in range(2):
+                times = [now - HOUR + i * 1000 + j for j in range(4000)]
+                written = [t * 1_000_000 if j % 50 == 3 else t for j, t in enumerate(times)]
+                data = batch([Rec(t, b"%d" % (j % 9), b"%d %d" % (i, j)) for j, t in enumerate(written)], LZ4)
+                client.produce(9, [topic_data(topic, (partition, data))])
+                records += 4000
+    clean = f"{topic}-clean"
+    repair = ("repair", "--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"), "--apply")
+
+    kill_once(lambda: 0 < sum(progress(kafka_bootstrap, topic, clean)) < records, tmp_path, *repair)
+
+    reached = sum(progress(kafka_bootstrap, topic, clean))
+    assert 0 < reached < records
+    run(*repair)
+
+    # A transaction that was being committed when it was killed is completed by the broker.
+    assert 0 < summary(tmp_path / "out")["written_by_this_run"] <= records - reached
+    rows = Topics(kafka_bootstrap, (clean,)).read(spark, "sluicegate", columns="partition,value").collect()
+    assert len(rows) == records
+    assert set(Counter((row["partition"], bytes(row["value"])) for row in rows).values()) == {1}
+    run("verify", "--bootstrap", kafka_bootstrap, "--topic", topic, "--against", clean, "--out", str(tmp_path / "v"))
+    assert summary(tmp_path / "v")["repairs"] == {"nanoseconds": records // 50}
+
+
+def test_what_nothing_tells_of_stays_and_is_listed(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+    """A partition where no record has a time that can be right: nothing says when the future one was appended."""
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    ahead, nanoseconds = now_ms() + 30 * 24 * HOUR, time.time_ns()
+    with RawClient(kafka_bootstrap) as client:
+        client.produce(9, [topic_data(topic, (0, batch([Rec(ahead), Rec(nanoseconds)])))])
+
+    run("repair", "--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path), "--apply")
+
+    found = summary(tmp_path)["topics"][topic]
+    assert (found["repaired"], found["undiagnosed"]) == ({"nanoseconds": 1}, {"future": 1})
+    rows = Topics(kafka_bootstrap, (f"{topic}-clean",)).read(spark, "sluicegate", columns="offset,timestamp").collect()
+    assert [row["timestamp"] for row in rows] == [ahead, nanoseconds // 1_000_000]
+    (left,) = spark.read.parquet(str(tmp_path / "undiagnosed")).collect()
+    assert (left["offset"], left["damage"], left["before"]) == (0, "future", ahead)
+
+
+def test_a_topic_with_other_records_is_not_written_to(kafka_bootstrap: str, tmp_path: Path) -> None:
+    polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=20, span_ms=HOUR)
+    other = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=20, span_ms=HOUR)
+    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--to", other.topic)
+
+    said = run("repair", *about, "--out", str(tmp_path), "--apply", status=1)
+
+    assert f"{other.topic} holds records that no repair has written" in said
+
+
+def topics_of(bootstrap: str) -> set[str]:
+    return set(AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=30).topics)
+
+
+def progress(bootstrap: str, topic: str, clean: str) -> list[int]:
+    """How far in the source each partition's repair has come."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group_of(clean)})
+    try:
+        found = consumer.committed([TopicPartition(topic, p) for p in range(2)], timeout=30)
+    finally:
+        consumer.close()
+    return [0 if place.offset == OFFSET_INVALID else place.offset for place in found]

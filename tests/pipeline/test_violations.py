@@ -1,0 +1,117 @@
+"""Violation events added up, exactly once, whatever happens in between."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.test_produce import bad
+from tests.integration.topics import JUDGED, UNJUDGED, create_topic
+from tests.pipeline.commands import kill_once, run, summary
+from tests.wire.raw_client import RawClient, topic_data
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+def event(number: int, minute: int, client: str = "billing", **more: Any) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "time": f"2026-11-21T10:{minute:02d}:00.000Z",
+        "client_id": client,
+        "topic": "orders",
+        "partition": number % 3,
+        "code": 32,
+        "error": "INVALID_TIMESTAMP",
+        "reason": "timestamp too far ahead",
+        "message": f"number {number}",
+        "records": 10,
+        "bad_records": 2,
+        "samples": [{"index": 1, "timestamp": 5, "reason": "timestamp too far ahead"}],
+        **more,
+    }
+
+
+def shipped(folder: Path, files: int, a_file: int) -> int:
+    """Files of events, each written whole."""
+    folder.mkdir(exist_ok=True)
+    for number in range(files):
+        events = [event(number * a_file + i, number % 60, f"client-{i % 4}") for i in range(a_file)]
+        (folder / f"{number:04d}.jsonl").write_text("".join(json.dumps(e) + "\n" for e in events))
+    return files * a_file
+
+
+def messages(spark: SparkSession, out: Path) -> Counter[str]:
+    return Counter(row["message"] for row in spark.read.parquet(str(out / "events")).collect())
+
+
+def test_killed_in_the_middle_it_loses_and_repeats_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    count = shipped(tmp_path / "shipped", files=60, a_file=50)
+    out = tmp_path / "out"
+    job = ("violations", "--events", str(tmp_path / "shipped"), "--out", str(out), "--batch", "2")
+
+    kill_once(lambda: len(list(out.glob("windows/batch=*/_SUCCESS"))) >= 4, tmp_path, *job)
+
+    assert not (out / "summary.json").exists()
+    run(*job)
+
+    found = messages(spark, out)
+    assert len(found) == count
+    assert set(found.values()) == {1}
+    told = summary(out)
+    assert told["events"] == count
+    assert sum(offender["events"] for offender in told["offenders"]) == count
+    assert sum(offender["bad_records"] for offender in told["offenders"]) == 2 * count
+
+
+def test_a_second_run_takes_what_has_come_since_and_late_events_count(spark: SparkSession, tmp_path: Path) -> None:
+    source, out = tmp_path / "shipped", tmp_path / "out"
+    source.mkdir()
+    job = ("violations", "--events", str(source), "--out", str(out), "--window", "10 minutes")
+    (source / "a").write_text(json.dumps(event(1, 40)) + "\n" + json.dumps(event(2, 12)) + "\nno event\n")
+    run(*job)
+    (source / "b").write_text(json.dumps(event(3, 13)) + "\n" + json.dumps(event(4, 39)) + "\n")
+    said = run(*job)
+
+    assert messages(spark, out) == Counter(f"number {n}" for n in (1, 2, 3, 4))
+    told = summary(out)
+    assert (told["bad_lines"], told["late_events"], told["windows"]) == (1, 1, 3)
+    assert "billing" in said
+    lines = [row["line"] for row in spark.read.parquet(str(out / "bad_lines")).collect()]
+    assert lines == ["no event"]
+
+
+def test_events_of_a_proxy_shipped_to_a_topic(
+    spark: SparkSession, kafka_bootstrap: str, proxy: ProxyProcess, tmp_path: Path
+) -> None:
+    refused = create_topic(kafka_bootstrap, UNJUDGED, 1)
+    before = len(proxy.violations())
+    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+        for _ in range(5):
+            client.produce(9, [topic_data(refused, (0, bad()))])
+    lines = [e for e in proxy.violations()[before:] if e["topic"] == refused]
+    topic = create_topic(kafka_bootstrap, JUDGED, 2)
+    producer = Producer({"bootstrap.servers": kafka_bootstrap})
+    for line in lines:
+        producer.produce(topic, json.dumps(line))
+    assert producer.flush(30) == 0
+
+    run("violations", "--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path), "--batch", "2")
+
+    told = summary(tmp_path)
+    assert told["events"] == len(lines) == 5
+    assert told["bad_lines"] == 0
+    (offender,) = told["offenders"]
+    assert (offender["topic"], offender["events"]) == (refused, 5)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--events", "x", "--bootstrap", "h:1", "--topic", "t")])
+def test_where_events_are_must_be_said_once(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    assert "say where events are" in run("violations", *arguments, "--out", str(tmp_path), status=1)

@@ -1,0 +1,77 @@
+"""The hand-walked Fetch answer beside the construct schema."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.errors import MalformedMessage
+from protocol.fetch_answer import VERSION, fetched_partition
+from protocol.messages import fetch
+
+INT64 = st.integers(-(2**63), 2**63 - 1)
+CODES = st.integers(-1, 130)
+
+
+@given(
+    topic=st.text(alphabet="abc.-_", min_size=1, max_size=249),
+    codes=st.tuples(CODES, CODES),
+    offsets=st.tuples(INT64, INT64, INT64),
+    aborted=st.none() | st.lists(st.tuples(INT64, INT64), max_size=200),
+    records=st.none() | st.binary(max_size=300),
+    snapshot=st.integers(0, 10),
+)
+def test_what_the_schema_reads_is_what_the_walk_finds(
+    topic: str,
+    codes: tuple[int, int],
+    offsets: tuple[int, int, int],
+    aborted: list[tuple[int, int]] | None,
+    records: bytes | None,
+    snapshot: int,
+) -> None:
+    named = None if aborted is None else [{"producer_id": p, "first_offset": o} for p, o in aborted]
+    partition = {
+        "partition_index": 3,
+        "error_code": codes[1],
+        "high_watermark": offsets[0],
+        "last_stable_offset": offsets[1],
+        "log_start_offset": offsets[2],
+        "aborted_transactions": named,
+        "preferred_read_replica": -1,
+        "records": records,
+        "snapshot_id": {"end_offset": snapshot, "epoch": snapshot},
+    }
+    body = {"error_code": codes[0], "session_id": 0, "responses": [{"topic": topic, "partitions": [partition]}]}
+
+    code, found = fetched_partition(memoryview(fetch.RESPONSE.build(body, VERSION)))
+
+    assert code == codes[0]
+    assert found is not None
+    assert found.error_code == codes[1]
+    assert (found.high_watermark, found.log_start_offset) == (offsets[0], offsets[2])
+    assert found.aborted == tuple(aborted or ())
+    assert bytes(found.records) == (records or b"")
+
+
+def test_an_answer_about_nothing() -> None:
+    body = {"error_code": 3, "session_id": 0, "responses": []}
+
+    assert fetched_partition(memoryview(fetch.RESPONSE.build(body, VERSION))) == (3, None)
+
+
+def test_an_answer_that_is_cut() -> None:
+    partition = {
+        "partition_index": 0,
+        "error_code": 0,
+        "high_watermark": 9,
+        "aborted_transactions": [{"producer_id": 1, "first_offset": 2}],
+        "records": b"x" * 20,
+    }
+    whole = fetch.RESPONSE.build(
+        {"error_code": 0, "session_id": 0, "responses": [{"topic": "t", "partitions": [partition]}]}, VERSION
+    )
+    tags_behind_the_records = 3
+    for size in range(len(whole) - tags_behind_the_records):
+        if size in (12, 13):
+            continue  # an answer about no topic is whole before its tags
+        with pytest.raises(MalformedMessage):
+            fetched_partition(memoryview(whole[:size]))
