@@ -25,6 +25,7 @@ from pipeline.topics import Topics
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
+    pretty_exceptions_enable=False,
     help="Profile, audit and repair Kafka topics with Spark, by sluicegate's rules.",
 )
 
@@ -38,6 +39,7 @@ _ConfigFile = Annotated[
 ]
 _Master = Annotated[str | None, typer.Option("--master", help="Spark's master; without it, this machine's cores.")]
 _AFTER_MAX = 3_600_000
+_WIDE = 240
 _FILES_A_BATCH, _OFFSETS_A_BATCH = 100, 200_000
 
 _OURS = (BadOption, BadSetting, TopicTrouble, BrokerUnreachable, LoginRefused, NoProfile, RepairBegun, CannotWrite)
@@ -277,7 +279,10 @@ def verify(
 
 
 def _show(table: Any, out: str) -> None:
-    Console(width=None).print(table)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDE)  # nobody sees where lines break, and what reads them wants whole words
+    console.print(table)
     typer.echo(f"Results are in {out}: summary.json, report.html", err=True)
 
 

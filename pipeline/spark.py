@@ -2,14 +2,15 @@
 
 import os
 import sys
+from pathlib import Path
 
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
-from pipeline.profile.datasource import TallySource
 from pipeline.source.datasource import TopicSource
 
 _HERE = "local[*]"
+_LOGGING = Path(__file__).with_name("log4j2.properties")
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
@@ -24,6 +25,7 @@ def session(job: str, master: str | None) -> SparkSession:
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
             builder = builder.config("spark.driver.memory", os.environ.get("SPARK_DRIVER_MEMORY", "2g"))
             builder = builder.config("spark.ui.enabled", "false")
+            builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}")
             # Each shuffled part is a task, and for state a Python process's work: as many as can run at once.
             builder = builder.config("spark.sql.shuffle.partitions", str(os.cpu_count() or 1))
     found = (
@@ -34,6 +36,5 @@ def session(job: str, master: str | None) -> SparkSession:
         .getOrCreate()
     )
     found.sparkContext.setLogLevel("ERROR")
-    for source in (TopicSource, TallySource):
-        found.dataSource.register(source)
+    found.dataSource.register(TopicSource)
     return found

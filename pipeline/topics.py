@@ -5,10 +5,11 @@ from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.kafka.cluster import Cluster, TopicPartition
+from pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
 from pipeline.kafka.connection import Address
 from pipeline.kafka.settings import ClientSettings
 from pipeline.source.options import source_options
+from pipeline.source.planning import planned_ranges
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,14 @@ class Topics:
         cluster = self.cluster()
         try:
             return cluster.partitions(self.names)
+        finally:
+            cluster.close()
+
+    def ranges(self) -> list[OffsetRange]:
+        """All that there is now, committed: a range for each partition that holds something."""
+        cluster = self.cluster()
+        try:
+            return planned_ranges(cluster, source_options(self.options))
         finally:
             cluster.close()
 

@@ -9,6 +9,8 @@ from pipeline.profile.bounds import KAFKA_4_AFTER_MAX_MS
 
 LONG_MAX = 9223372036854775807
 AHEAD, BEHIND = "ahead", "behind"
+_FINEST_MS = 60_000
+"""Times of append are estimated to about a minute, so nothing tighter is advised."""
 _KEYS = {BEHIND: "message.timestamp.before.max.ms", AHEAD: "message.timestamp.after.max.ms"}
 
 
@@ -67,7 +69,7 @@ def _advice(topic: str, bounds: Sequence[Beyond], at_most: float) -> Advice:
 
 def _tightest(bounds: Sequence[Beyond], at_most: float) -> Limit:
     for bound in bounds:
-        if bound.sound_beyond <= at_most * bound.sound:
+        if bound.bound_ms >= _FINEST_MS and bound.sound_beyond <= at_most * bound.sound:
             return Limit(bound.side, bound.bound_ms, bound.beyond, bound.sound_beyond)
     return Limit(bounds[0].side, LONG_MAX, 0, 0)
 

@@ -6,6 +6,7 @@ from pyspark.sql import SparkSession
 
 from pipeline.advise.advice import LONG_MAX, Advice, Beyond, Limit, advise, as_yaml
 from pipeline.profile.bounds import in_words
+from pipeline.profile.damage import Damage
 from pipeline.profile.job import profile
 from pipeline.results import SUMMARY, Results
 from pipeline.topics import Topics
@@ -37,11 +38,13 @@ def make_profile(spark: SparkSession, topics: Topics, out: Results, now_ms: int,
 
 def advice_of(topics: Topics, profile_results: Results, at_most: float) -> list[Advice]:
     """For each topic that has records."""
-    bounds = [
-        Beyond(row.topic, row.side, row.bound_ms, row.beyond, row.records, row.sound_beyond, row.sound)
-        for row in profile_results.read_table("bounds").collect()
-        if row.topic in topics.names
-    ]
+    found = profile_results.read_summary()["topics"]
+    bounds = []
+    for name in topics.names:
+        topic = found[name]
+        sound = topic["records"] - sum(count for kind, count in topic["damage"].items() if kind != Damage.PAST)
+        if topic["records"]:
+            bounds += [Beyond(topic=name, records=topic["records"], sound=sound, **each) for each in topic["bounds"]]
     return advise(bounds, at_most)
 
 

@@ -56,12 +56,12 @@ def write_report(
     share = f"{100 * summary['at_most']:g} %"
     limits = Table(f"The tightest limits that refuse at most {share} of what is sound", _HEADS, _rows(advice))
     sections = [Section("Limits", tables=[limits])]
-    bounds = profile_results.read_table("bounds").orderBy("bound_ms").collect()
+    topics = profile_results.read_summary()["topics"]
     for each in advice:
-        its = [row for row in bounds if row["topic"] == each.topic]
+        its = topics[each.topic]["bounds"]
         names = [in_words(row["bound_ms"]) for row in its if row["side"] == "ahead"]
         series = {
-            f"{side}{what}": [row[column] / row["records"] for row in its if row["side"] == side]
+            f"{side}{what}": [row[column] / each.records for row in its if row["side"] == side]
             for side in ("ahead", "behind")
             for what, column in (("", "beyond"), (", sound records", "sound_beyond"))
         }

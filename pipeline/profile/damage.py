@@ -26,18 +26,11 @@ class Damage(StrEnum):
 
 NO_DAMAGE = "none"
 _OF_KIND = [NO_DAMAGE, *(Damage[kind.name].value for kind in Kind if kind is not Kind.MILLISECONDS)]
-DDL = (
-    "topic string, partition int, hour bigint, damage string, kind int, producer_id bigint, codec string, "
-    "timestamp_type int, records bigint, null_keys bigint, bytes bigint, batches bigint, stored_bytes bigint, "
-    "earliest bigint, latest bigint, first_offset bigint, last_offset bigint, appended bigint, ahead bigint, "
-    "behind bigint"
-)
-_NAMES = [column.split()[0] for column in DDL.split(", ")]
 
 
 def assess(rows: pa.Table, now_ms: int, after_max_ms: int, before_max_ms: int | None) -> pa.Table:
-    """A partition's tally with, for each row, `damage`, when it was `appended` (estimated; the `hour` of it, ms), and
-    by how much it is `ahead` of that and `behind` it (ms). Where nothing tells of a time, it is that of reading.
+    """A partition's tally with, for each row, its `damage`, the `hour` (ms) it was appended in, as estimated, and by
+    how much it is `ahead` of that append and `behind` it (ms). Where nothing tells of a time, it is that of reading.
     """
     number = {name: rows[name].to_numpy() for name in ("kind", "earliest", "latest", "first_offset", "last_offset")}
     clock = partition_clock(rows, now_ms)
@@ -53,14 +46,12 @@ def assess(rows: pa.Table, now_ms: int, after_max_ms: int, before_max_ms: int | 
     damage[in_ms & (middle > saturated(appended, after_max_ms))] = Damage.FUTURE.value
     if before_max_ms is not None:
         damage[in_ms & (middle < saturated(appended, -before_max_ms))] = Damage.PAST.value
-    added = {
-        "hour": appended // _HOUR_MS * _HOUR_MS,
-        "damage": pa.array(damage, pa.string()),
-        "appended": appended,
-        "ahead": difference(number["latest"], begun),
-        "behind": difference(ended, number["earliest"]),
-    }
-    return pa.table({name: added[name] if name in added else rows[name] for name in _NAMES})
+    return (
+        rows.append_column("hour", pa.array(appended // _HOUR_MS * _HOUR_MS))
+        .append_column("damage", pa.array(damage, pa.string()))
+        .append_column("ahead", pa.array(difference(number["latest"], begun)))
+        .append_column("behind", pa.array(difference(ended, number["earliest"])))
+    )
 
 
 def partition_clock(rows: pa.Table, now_ms: int) -> Clock | None:

@@ -1,117 +1,89 @@
-"""`sluicegate-spark profile`: what topics hold, and what is wrong with their timestamps."""
+"""`sluicegate-spark profile`: what topics hold, and what is wrong with their timestamps.
+
+A partition is read by one task and added up there, so what passes through Spark is some rows an hour.
+"""
 
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
+from pipeline.kafka.cluster import OffsetRange
 from pipeline.profile.bounds import LADDER_MS
-from pipeline.profile.damage import DDL, NO_DAMAGE, Damage, assess
+from pipeline.profile.cells import DDL, SUMS, cells_of, tally_of
+from pipeline.profile.damage import NO_DAMAGE, Damage
 from pipeline.results import Results
+from pipeline.source.options import source_options
+from pipeline.source.tasks import over
 from pipeline.topics import Topics
 
-_SUMS = ("records", "null_keys", "bytes", "batches", "stored_bytes")
+HOURS = "hours"
+_OF_PRODUCER = ("producer_id", "codec", "timestamp_type")
+_SOUND = (NO_DAMAGE, Damage.PAST.value)
 
 
-def assessed(
-    spark: SparkSession, topics: Topics, now_ms: int, after_max_ms: int, before_max_ms: int | None, **options: str
-) -> DataFrame:
-    """The tally of topics with each row's damage: see `pipeline.profile.damage`."""
-    tasks = max(len(topics.partitions()), spark.sparkContext.defaultParallelism)
-    tally = topics.read(spark, "sluicegate-tally", now=str(now_ms), minPartitions=str(tasks), **options)
+def cells(spark: SparkSession, topics: Topics, now_ms: int, after_max_ms: int, before_max_ms: int | None) -> DataFrame:
+    """The rows that `pipeline.profile.cells` makes of topics."""
+    options = source_options(topics.options)
 
-    def of_partition(rows: pa.Table) -> pa.Table:
-        return assess(rows, now_ms, after_max_ms, before_max_ms)
+    def of_partition(wanted: OffsetRange) -> pa.Table:
+        return cells_of(tally_of(options, wanted, now_ms), now_ms, after_max_ms, before_max_ms)
 
-    return tally.groupBy("topic", "partition").applyInArrow(of_partition, DDL)
+    return over(spark, topics.ranges(), of_partition, DDL)
 
 
 def profile(
     spark: SparkSession, topics: Topics, results: Results, now_ms: int, after_max_ms: int, before_max_ms: int | None
 ) -> dict[str, Any]:
-    """Write the tables `tally`, `hours`, `producers` and `bounds` and return the summary, which is not written yet."""
+    """Write the table `hours` and return the summary, which is not written yet."""
     results.forget_summary()
-    tally = results.write_table("tally", assessed(spark, topics, now_ms, after_max_ms, before_max_ms)).cache()
-    sums = [f.sum(name).alias(name) for name in _SUMS]
-    hours = tally.groupBy("topic", "partition", "hour", "damage").agg(
-        *sums, f.min("earliest").alias("earliest"), f.max("latest").alias("latest")
+    hours = results.write_table(HOURS, cells(spark, topics, now_ms, after_max_ms, before_max_ms))
+    rows = (
+        hours.groupBy("topic", *_OF_PRODUCER, "damage", "ahead_beyond_ms", "behind_beyond_ms")
+        .agg(*(f.sum(n).alias(n) for n in SUMS), f.min("earliest").alias("earliest"), f.max("latest").alias("latest"))
+        .collect()
     )
-    results.write_table("hours", hours)
-    producers = tally.groupBy("topic", "producer_id", "codec", "timestamp_type", "damage").agg(*sums)
-    results.write_table("producers", producers)
-    results.write_table("bounds", _beyond(tally))
-    summary: dict[str, Any] = {
+    return {
         "job": "profile",
         "read_at_ms": now_ms,
         "after_max_ms": after_max_ms,
         "before_max_ms": before_max_ms,
-        "topics": {name: _empty() for name in topics.names} | _of_topics(tally),
+        "topics": {name: _topic([row for row in rows if row["topic"] == name]) for name in topics.names},
     }
-    for row in producers.orderBy("topic", f.desc("records")).collect():
-        _add_producer(summary["topics"][row.topic], row.asDict())
-    tally.unpersist()
-    return summary
 
 
-def _beyond(tally: DataFrame) -> DataFrame:
-    """How many records lie beyond each bound that one could set; `sound_beyond` leaves out those that are damaged."""
-    sides = [(side, bound) for side in ("ahead", "behind") for bound in LADDER_MS]
-    ladder = f.array(*(f.struct(f.lit(side).alias("side"), f.lit(bound).alias("bound_ms")) for side, bound in sides))
-    beyond = f.when(f.col("at.side") == "ahead", f.col("ahead")).otherwise(f.col("behind")) > f.col("at.bound_ms")
-    sound = f.col("damage").isin(NO_DAMAGE, Damage.PAST.value)
-    return (
-        tally.select("topic", "records", "ahead", "behind", "damage", f.explode(ladder).alias("at"))
-        .groupBy("topic", "at.side", "at.bound_ms")
-        .agg(
-            f.sum(f.when(beyond, f.col("records")).otherwise(0)).alias("beyond"),
-            f.sum(f.when(beyond & sound, f.col("records")).otherwise(0)).alias("sound_beyond"),
-            f.sum(f.when(sound, f.col("records")).otherwise(0)).alias("sound"),
-            f.sum("records").alias("records"),
-        )
-        .orderBy("topic", "side", "bound_ms")
-    )
-
-
-def _of_topics(tally: DataFrame) -> dict[str, dict[str, Any]]:
-    damages = [
-        f.sum(f.when(f.col("damage") == d.value, f.col("records")).otherwise(0)).alias(f"damage_{d.value}")
-        for d in Damage
-    ]
-    rows = tally.groupBy("topic").agg(
-        *(f.sum(name).alias(name) for name in _SUMS),
-        f.min("earliest").alias("timestamp_min"),
-        f.max("latest").alias("timestamp_max"),
-        f.countDistinct("partition").alias("partitions"),
-        *damages,
-    )
-    found = {}
-    for row in rows.collect():
-        values = row.asDict()
-        counts = {d.value: values.pop(f"damage_{d.value}") for d in Damage}
-        found[values.pop("topic")] = {**values, "damage": counts, "producers": []}
-    return found
-
-
-def _empty() -> dict[str, Any]:
+def _topic(rows: list[Row]) -> dict[str, Any]:
     return {
-        **dict.fromkeys(_SUMS, 0),
-        "timestamp_min": None,
-        "timestamp_max": None,
-        "partitions": 0,
-        "damage": dict.fromkeys((d.value for d in Damage), 0),
-        "producers": [],
+        **{name: sum(row[name] for row in rows) for name in SUMS},
+        "timestamp_min": min((row["earliest"] for row in rows), default=None),
+        "timestamp_max": max((row["latest"] for row in rows), default=None),
+        "damage": {d.value: sum(row["records"] for row in rows if row["damage"] == d.value) for d in Damage},
+        "producers": _producers(rows),
+        "bounds": _bounds(rows),
     }
 
 
-def _add_producer(topic: dict[str, Any], row: dict[str, Any]) -> None:
-    """Into the entry of the same producer and codec, whichever damage the row is about."""
-    who = {name: row[name] for name in ("producer_id", "codec", "timestamp_type")}
-    entry = next((e for e in topic["producers"] if all(e[name] == value for name, value in who.items())), None)
-    if entry is None:
-        entry = who | {"records": 0, "bytes": 0, "damage": {}}
-        topic["producers"].append(entry)
-    entry["records"] += row["records"]
-    entry["bytes"] += row["bytes"]
-    if row["damage"] != NO_DAMAGE:
-        entry["damage"][row["damage"]] = entry["damage"].get(row["damage"], 0) + row["records"]
+def _producers(rows: list[Row]) -> list[dict[str, Any]]:
+    """Those with most records first, each with its damage."""
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        who = {name: row[name] for name in _OF_PRODUCER}
+        entry = found.setdefault(tuple(who.values()), who | {"records": 0, "bytes": 0, "damage": {}})
+        entry["records"] += row["records"]
+        entry["bytes"] += row["bytes"]
+        if row["damage"] != NO_DAMAGE:
+            entry["damage"][row["damage"]] = entry["damage"].get(row["damage"], 0) + row["records"]
+    return sorted(found.values(), key=lambda entry: (-entry["records"], entry["producer_id"]))
+
+
+def _bounds(rows: list[Row]) -> list[dict[str, Any]]:
+    """How many records lie beyond each bound that one could set; `sound_beyond` leaves out those that are damaged."""
+    found = []
+    for side in ("ahead", "behind"):
+        for bound in LADDER_MS:
+            beyond = [row for row in rows if row[f"{side}_beyond_ms"] >= bound]
+            sound = sum(row["records"] for row in beyond if row["damage"] in _SOUND)
+            total = sum(row["records"] for row in beyond)
+            found.append({"side": side, "bound_ms": bound, "beyond": total, "sound_beyond": sound})
+    return found

@@ -8,6 +8,7 @@ from rich.table import Table as ConsoleTable
 
 from pipeline.profile.bounds import in_words
 from pipeline.profile.damage import NO_DAMAGE, Damage
+from pipeline.profile.job import HOURS
 from pipeline.report.page import Section, Table, page
 from pipeline.report.plots import bars, bars_over_time, share_beyond
 from pipeline.results import REPORT, Results
@@ -71,13 +72,13 @@ def _section(results: Results, name: str, topic: dict[str, Any]) -> Section:
     who = Table("Producers", ("producer", "records", "bytes", "damage", "damaged"), rows)
     return Section(
         name,
-        plots=[_over_time(results, name), _distances(results, name), _by_producer(producers)],
+        plots=[_over_time(results, name), _distances(topic), _by_producer(producers)],
         tables=[damage, who],
     )
 
 
 def _over_time(results: Results, topic: str) -> str:
-    rows = results.read_table("hours").where(f.col("topic") == topic)
+    rows = results.read_table(HOURS).where(f.col("topic") == topic)
     found = rows.groupBy("hour", "damage").agg(f.sum("records").alias("records")).orderBy("hour").collect()
     first, last = found[0]["hour"], found[-1]["hour"]
     unit = max(1, -(-((last - first) // _HOUR_MS + 1) // _MOST_BARS)) * _HOUR_MS
@@ -89,13 +90,13 @@ def _over_time(results: Results, topic: str) -> str:
     return bars_over_time(times, series, "Records by when they were appended (estimated)", unit)
 
 
-def _distances(results: Results, topic: str) -> str:
-    rows = results.read_table("bounds").where(f.col("topic") == topic).orderBy("bound_ms").collect()
+def _distances(topic: dict[str, Any]) -> str:
     sides = {"ahead": "ahead of append", "behind": "behind append"}
     series = {
-        label: [row["beyond"] / row["records"] for row in rows if row["side"] == side] for side, label in sides.items()
+        label: [bound["beyond"] / topic["records"] for bound in topic["bounds"] if bound["side"] == side]
+        for side, label in sides.items()
     }
-    bounds = [in_words(row["bound_ms"]) for row in rows if row["side"] == "ahead"]
+    bounds = [in_words(bound["bound_ms"]) for bound in topic["bounds"] if bound["side"] == "ahead"]
     return share_beyond(bounds, series, "Share beyond each bound")
 
 

@@ -1,26 +1,26 @@
 """`sluicegate-spark repair`: a plan, what it would change, and on --apply the clean topic."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow as pa
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from pipeline.kafka.cluster import OffsetRange, TopicPartition
 from pipeline.profile.clock import Clock
 from pipeline.repair.correction import Rules
-from pipeline.repair.listing import before_and_after, damaged, offsets_of
-from pipeline.repair.plan import PartitionPlan, Plan, clocks_of, make_plan, plan_from
+from pipeline.repair.listing import before_and_after, damaged
+from pipeline.repair.plan import PartitionPlan, Plan, make_plan, plan_from, survey
 from pipeline.repair.target import client_of, prepare
 from pipeline.repair.writing import CannotWrite, Written, write_partition
 from pipeline.results import Results
-from pipeline.source.options import source_options
-from pipeline.source.planning import planned_ranges
+from pipeline.source.tasks import over
 from pipeline.topics import Topics
 
 PLAN = "plan.json"
 _TOPIC = "{topic}"
+_WRITTEN = "topic string, partition bigint, records bigint, corrected bigint"
 
 
 class RepairBegun(Exception):
@@ -46,15 +46,9 @@ def planned(
         raise RepairBegun(
             f"a repair was begun in {results.path('')} already: go on with it by --apply, or use another --out"
         )
-    ranges = _ranges(topics)
-    plan = make_plan(ranges, targets, {}, {}, rules)
-    tally = topics.read(spark, "sluicegate-tally", now=str(rules.now_ms), **offsets_of(plan))
-    tally = results.write_table("tally", tally).cache()
-    clocks: dict[TopicPartition, Clock] = clocks_of(tally, rules.now_ms)
-    if assume_ms is not None:
-        clocks = {each.of: Clock.standing_at(assume_ms) for each in ranges} | clocks
-    plan = make_plan(ranges, targets, _codecs(tally), clocks, rules)
-    tally.unpersist()
+    ranges = topics.ranges()
+    assumed = None if assume_ms is None else Clock.standing_at(assume_ms)
+    plan = make_plan(ranges, targets, survey(spark, topics, ranges, rules.now_ms), assumed, rules)
     results.write_text(PLAN, plan.as_json())
     return plan
 
@@ -82,29 +76,12 @@ def apply(spark: SparkSession, topics: Topics, results: Results, plan: Plan) -> 
     prepare(plan, topics)
     results.write_text(PLAN, replace(plan, begun=True).as_json())
     options, client = topics.options, client_of(topics)
-    work = list(plan.partitions)
-    if not work:
-        return []
 
-    def write(each: PartitionPlan) -> Written:
-        return write_partition(each, options, client)
+    def write(each: PartitionPlan) -> pa.Table:
+        return pa.Table.from_pylist([asdict(write_partition(each, options, client))])
 
-    return spark.sparkContext.parallelize(work, len(work)).map(write).collect()
-
-
-def _ranges(topics: Topics) -> list[OffsetRange]:
-    cluster = topics.cluster()
-    try:
-        return planned_ranges(cluster, source_options(topics.options))
-    finally:
-        cluster.close()
-
-
-def _codecs(tally: DataFrame) -> dict[str, str]:
-    """The codec of most records of each topic."""
-    by_codec = tally.groupBy("topic", "codec").agg(f.sum("records").alias("records"))
-    rows = by_codec.groupBy("topic").agg(f.max_by("codec", "records").alias("codec")).collect()
-    return {row.topic: row.codec for row in rows}
+    rows = over(spark, plan.partitions, write, _WRITTEN).collect()
+    return [Written(**row.asDict()) for row in rows]
 
 
 def summary_of(plan: Plan, changes: list[dict[str, Any]], written: list[Written] | None) -> dict[str, Any]:

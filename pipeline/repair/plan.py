@@ -1,20 +1,32 @@
 """What a repair will do, written down before it does anything, so that one that is resumed decides as it began."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import SparkSession
 
 from pipeline.kafka.cluster import OffsetRange, TopicPartition
+from pipeline.profile.cells import tally_of
 from pipeline.profile.clock import Clock
 from pipeline.profile.damage import partition_clock
 from pipeline.repair.correction import Rules, clock_as_plan, clock_from
+from pipeline.source.options import source_options
+from pipeline.source.tasks import over
+from pipeline.topics import Topics
 
 _MOST_CLOCK_POINTS = 5_000
-_CLOCK_DDL = "topic string, partition int, offsets array<bigint>, times array<bigint>"
+_SURVEY_DDL = "topic string, partition int, codec string, offsets array<bigint>, times array<bigint>"
+_SURVEY = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("codec", pa.string()),
+        ("offsets", pa.list_(pa.int64())),
+        ("times", pa.list_(pa.int64())),
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,41 +90,50 @@ def plan_from(text: str) -> Plan:
     return Plan(value["targets"], partitions, rules, value["begun"])
 
 
-def clocks_of(tally: DataFrame, now_ms: int) -> dict[TopicPartition, Clock]:
-    """The clock of each partition that has one, from its tally."""
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a plan has to know of a partition: its clock, where it has one, and the codec of most of its records."""
 
-    def of_partition(rows: pa.Table) -> pa.Table:
-        clock = clock_as_plan(partition_clock(rows, now_ms), _MOST_CLOCK_POINTS)
-        kept = [] if clock is None else [clock]
-        return pa.table(
-            {
-                "topic": pa.array([rows["topic"][0].as_py()] * len(kept), pa.string()),
-                "partition": pa.array([rows["partition"][0].as_py()] * len(kept), pa.int32()),
-                "offsets": pa.array([each["offsets"] for each in kept], pa.list_(pa.int64())),
-                "times": pa.array([each["times"] for each in kept], pa.list_(pa.int64())),
-            }
+    clock: Clock | None
+    codec: str
+
+
+def survey(
+    spark: SparkSession, topics: Topics, ranges: Sequence[OffsetRange], now_ms: int
+) -> dict[TopicPartition, Survey]:
+    """Of each range's partition."""
+    options = source_options(topics.options)
+
+    def of_partition(wanted: OffsetRange) -> pa.Table:
+        rows = tally_of(options, wanted, now_ms)
+        if not len(rows):
+            return pa.table({name: [] for name in _SURVEY.names}, schema=_SURVEY)
+        clock = clock_as_plan(partition_clock(rows, now_ms), _MOST_CLOCK_POINTS) or {}
+        by_codec = rows.group_by("codec").aggregate([("records", "sum")]).sort_by([("records_sum", "descending")])
+        found = {"topic": wanted.of.topic, "partition": wanted.of.partition, "codec": by_codec["codec"][0].as_py()}
+        return pa.Table.from_pylist([found | clock], schema=_SURVEY)
+
+    rows = over(spark, ranges, of_partition, _SURVEY_DDL).collect()
+    return {
+        TopicPartition(row.topic, row.partition): Survey(
+            clock_from(None if row.offsets is None else row.asDict()), row.codec
         )
-
-    rows = tally.groupBy("topic", "partition").applyInArrow(of_partition, _CLOCK_DDL).collect()
-    return {TopicPartition(row.topic, row.partition): _clock(row) for row in rows}
-
-
-def _clock(row: Any) -> Clock:
-    found = clock_from({"offsets": row.offsets, "times": row.times})
-    assert found is not None
-    return found
+        for row in rows
+    }
 
 
 def make_plan(
     ranges: Iterable[OffsetRange],
     targets: dict[str, str],
-    codecs: dict[str, str],
-    clocks: dict[TopicPartition, Clock],
+    surveys: dict[TopicPartition, Survey],
+    assumed: Clock | None,
     rules: Rules,
 ) -> Plan:
-    """`codecs`: that of most records of each topic."""
-    partitions = tuple(
-        PartitionPlan(each, targets[each.of.topic], codecs.get(each.of.topic, "none"), clocks.get(each.of), rules)
-        for each in ranges
-    )
-    return Plan(targets, partitions, rules)
+    """`assumed`: the clock of partitions that have none."""
+    unknown = Survey(None, "none")
+    partitions = []
+    for each in ranges:
+        found = surveys.get(each.of, unknown)
+        clock = found.clock if found.clock is not None else assumed
+        partitions.append(PartitionPlan(each, targets[each.of.topic], found.codec, clock, rules))
+    return Plan(targets, tuple(partitions), rules)

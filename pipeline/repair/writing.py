@@ -4,13 +4,14 @@ Each transaction holds some records and, as a group's committed offset, how far 
 killed leaves a transaction open, which the next one's first call aborts, and then goes on from the offset committed.
 """
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, Producer
+from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka import TopicPartition as ClientPartition
 
 from pipeline.kafka.cluster import OffsetRange
@@ -22,6 +23,10 @@ from pipeline.source.reading import read_rows
 _RECORDS_A_TRANSACTION = 100_000
 _BYTES_A_TRANSACTION = 64 << 20
 _SECONDS = 60.0
+_PAUSE_SECONDS = 0.2
+_COORDINATOR_MOVES = frozenset(
+    {KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS}
+)
 _COLUMNS = "key,value,offset,timestamp,headers"
 
 
@@ -88,9 +93,16 @@ def _group(plan: PartitionPlan, client: Mapping[str, str]) -> Iterator[Consumer]
 
 
 def _committed(group: Consumer, plan: PartitionPlan) -> int:
-    of = plan.source.of
-    (found,) = group.committed([ClientPartition(of.topic, of.partition)], timeout=_SECONDS)
-    return -1 if found.offset == OFFSET_INVALID else int(found.offset)
+    place = [ClientPartition(plan.source.of.topic, plan.source.of.partition)]
+    end = time.monotonic() + _SECONDS
+    while True:
+        try:
+            (found,) = group.committed(place, timeout=_SECONDS)
+            return -1 if found.offset == OFFSET_INVALID else int(found.offset)
+        except KafkaException as error:
+            if error.args[0].code() not in _COORDINATOR_MOVES or time.monotonic() > end:
+                raise
+            time.sleep(_PAUSE_SECONDS)  # nothing announces that a coordinator is ready
 
 
 class _Writer:

@@ -22,9 +22,7 @@ COLOURS = {
 _SHOWN = {"none": "sound"}
 
 
-def side_by_side_over_time(
-    times_ms: Sequence[int], series: Mapping[str, Sequence[int]], title: str, unit_ms: int
-) -> str:
+def bars_over_time(times_ms: Sequence[int], series: Mapping[str, Sequence[int]], title: str, unit_ms: int) -> str:
     """Bars of `unit_ms` each, a colour a series. Damage is small beside what is sound: the scale is logarithmic."""
     figure, axes = _figure(title)
     width = unit_ms / 86_400_000

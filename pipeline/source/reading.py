@@ -10,6 +10,7 @@ from pipeline.kafka.fetching import DataLoss, stored_batches
 from pipeline.source.arrow import ArrowRows
 from pipeline.source.decoding import BatchDecoder, BrokenRecords
 from pipeline.source.options import SourceOptions
+from pipeline.source.zip_imports import forget_zip_importers
 
 _ROWS = 64 * 1024
 _BYTES = 16 << 20
@@ -20,6 +21,7 @@ def read_rows(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.Record
 
     Raises DataLoss (unless it is allowed), BrokenRecords, TopicTrouble and BrokerUnreachable.
     """
+    forget_zip_importers()
     cluster = Cluster(options.bootstrap, options.settings)
     try:
         while True:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from pipeline.profile.datasource import TallySource
 from pipeline.source.datasource import TopicSource
 
 JARS = Path(__file__).parent.parent.parent / ".spark"
@@ -30,6 +29,5 @@ def spark_session(folder: Path) -> SparkSession:
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
-    for source in (TopicSource, TallySource):
-        session.dataSource.register(source)
+    session.dataSource.register(TopicSource)
     return session

@@ -22,20 +22,21 @@ def bounds(topic: str, side: str, sound: dict[int, int], damaged: int, of: int) 
 
 
 def test_the_tightest_limit_that_refuses_nothing_sound() -> None:
-    given = bounds("t", "ahead", {100: 900, 4000: 50}, 50, 1000) + bounds("t", "behind", {70_000: 950}, 50, 1000)
+    given = bounds("t", "ahead", {100: 900, 250_000: 50}, 50, 1000) + bounds("t", "behind", {70_000: 950}, 50, 1000)
 
     (found,) = advise(given, 0)
 
-    assert (found.ahead.bound_ms, found.ahead.refused, found.ahead.sound_refused) == (5000, 50, 0)
+    assert (found.ahead.bound_ms, found.ahead.refused, found.ahead.sound_refused) == (300_000, 50, 0)
     assert (found.behind.bound_ms, found.behind.refused) == (120_000, 50)
     assert (found.kafka_4.bound_ms, found.kafka_4.refused) == (HOUR, 50)
 
 
 def test_a_share_of_what_is_sound_may_be_refused() -> None:
-    given = bounds("t", "ahead", {100: 990, 4000: 10}, 0, 1000) + bounds("t", "behind", {0: 1000}, 0, 1000)
+    given = bounds("t", "ahead", {100: 990, 250_000: 10}, 0, 1000) + bounds("t", "behind", {0: 1000}, 0, 1000)
 
-    assert advise(given, 0.01)[0].ahead.bound_ms == 1000
-    assert advise(given, 0.009)[0].ahead.bound_ms == 5000
+    # Nothing below the minute that times of append are estimated to.
+    assert advise(given, 0.01)[0].ahead.bound_ms == 60_000
+    assert advise(given, 0.009)[0].ahead.bound_ms == 300_000
 
 
 def test_no_limit_where_sound_records_lie_beyond_all() -> None:
@@ -52,5 +53,5 @@ def test_the_configuration_is_one_that_sluicegate_takes(tmp_path: Path) -> None:
 
     loaded = load_file(file, {})
     (topic,) = loaded.config.topics
-    assert (topic.match, topic.before_max_ms, topic.after_max_ms) == ("orders.v1", 1000, 1000)
+    assert (topic.match, topic.before_max_ms, topic.after_max_ms) == ("orders.v1", 60_000, 60_000)
     assert yaml.safe_load(file.read_text())["upstream"]["bootstrap"] == ["127.0.0.1:9092"]
