@@ -10,7 +10,7 @@ from pipeline.profile.bounds import in_words
 from pipeline.profile.damage import NO_DAMAGE, Damage
 from pipeline.profile.job import HOURS
 from pipeline.report.page import Section, Table, page
-from pipeline.report.plots import bars, bars_over_time, share_beyond
+from pipeline.report.plots import bars, over_time, share_beyond
 from pipeline.results import REPORT, Results
 
 _HOUR_MS = 3_600_000
@@ -31,7 +31,7 @@ def write_report(results: Results, summary: dict[str, Any]) -> None:
     )
     sections = [Section("Topics", tables=[overview])]
     sections += [_section(results, name, topic) for name, topic in summary["topics"].items() if topic["records"]]
-    lead = f"{len(summary['topics'])} topics; future is more than {in_words(summary['after_max_ms'])} ahead of append."
+    lead = f"Future is more than {in_words(summary['after_max_ms'])} ahead of when a record was appended."
     results.write_text(REPORT, page("Profile", lead, sections, summary["read_at_ms"]))
 
 
@@ -49,7 +49,7 @@ def console_table(summary: dict[str, Any]) -> ConsoleTable:
 def producer_name(producer: dict[str, Any]) -> str:
     """As far as what is stored tells: clients' names are not."""
     who = f"producer id {producer['producer_id']}" if producer["producer_id"] >= 0 else "without a producer id"
-    return f"{who}, {producer['codec']}"
+    return f"{who}, {'not compressed' if producer['codec'] == 'none' else producer['codec']}"
 
 
 def _section(results: Results, name: str, topic: dict[str, Any]) -> Section:
@@ -87,7 +87,7 @@ def _over_time(results: Results, topic: str) -> str:
         counts[row["damage"]][row["hour"] // unit * unit] += row["records"]
     times = sorted({time for series in counts.values() for time in series})
     series = {d: [counts[d][time] for time in times] for d in (NO_DAMAGE, *_DAMAGES) if d in counts}
-    return bars_over_time(times, series, "Records by when they were appended (estimated)", unit)
+    return over_time(times, series, "Records by when they were appended (estimated)", unit)
 
 
 def _distances(topic: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from pipeline.report.page import Section, Table, page
 from pipeline.report.plots import bars
 from pipeline.results import REPORT, Results
 
-_HEADS = ("topic", "producer id", "damage", "records", "example at", "before", "after", "after is")
+_HEADS = ("topic", "producer id", "damage", "records", "example at", "before", "after", "corrected times from", "to")
 _NOT_SOLVED = "left as it is: nothing tells what it should be"
 
 
@@ -23,7 +23,8 @@ def _rows(changes: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
             f"{row['example_at']['partition']}@{row['example_at']['offset']}",
             str(row["example_before"]),
             str(row["example_after"]),
-            _moment(row["example_after"]) if row["solved"] else _NOT_SOLVED,
+            _moment(row["earliest_after"]) if row["solved"] else _NOT_SOLVED,
+            _moment(row["latest_after"]) if row["solved"] else "",
         )
         for row in changes
     ]

@@ -20,21 +20,26 @@ COLOURS = {
     "past": "#0b6e99",
 }
 _SHOWN = {"none": "sound"}
+_AREAS = frozenset({"none"})
+_DAY_MS = 86_400_000
 
 
-def bars_over_time(times_ms: Sequence[int], series: Mapping[str, Sequence[int]], title: str, unit_ms: int) -> str:
-    """Bars of `unit_ms` each, a colour a series. Damage is small beside what is sound: the scale is logarithmic."""
+def over_time(times_ms: Sequence[int], series: Mapping[str, Sequence[int]], title: str, unit_ms: int) -> str:
+    """A point for each span of `unit_ms`, a colour a series; what there is most of is an area behind the others.
+
+    Damage is small beside what is sound, so the scale is logarithmic.
+    """
     figure, axes = _figure(title)
-    width = unit_ms / 86_400_000
-    days = [t / 86_400_000 for t in times_ms]  # matplotlib's dates count days since 1970
-    shift = 1 / max(len(series), 1)
-    for place, (name, values) in enumerate(series.items()):
-        left = [day + width * shift * place for day in days]
-        axes.bar(left, values, width * shift * 0.9, align="edge", label=_SHOWN.get(name, name), color=COLOURS[name])
+    middles = [(time + unit_ms / 2) / _DAY_MS for time in times_ms]  # matplotlib's dates count days since 1970
+    for name, values in series.items():
+        if name in _AREAS:
+            axes.bar(middles, values, unit_ms / _DAY_MS, color=COLOURS[name], label=_SHOWN.get(name, name))
+        else:
+            axes.plot(middles, values, marker="o", markersize=4, linewidth=1, color=COLOURS[name], label=name)
     axes.xaxis_date(tz=UTC)
     axes.set_yscale("symlog", linthresh=1)
     axes.set_ylabel("records")
-    axes.legend(frameon=False, ncols=4, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1.0))
+    _legend(axes)
     figure.autofmt_xdate()
     return _svg(figure)
 
@@ -45,10 +50,10 @@ def share_beyond(bounds: Sequence[str], series: Mapping[str, Sequence[float]], t
     for name, values in series.items():
         axes.plot(bounds, [100 * value for value in values], marker="o", markersize=3, label=name)
     axes.set_yscale("symlog", linthresh=0.001)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, max([0.01, *(300 * value for values in series.values() for value in values)]))
     axes.set_ylabel("% of records beyond")
     axes.tick_params(axis="x", rotation=60)
-    axes.legend(frameon=False, fontsize=8)
+    _legend(axes)
     return _svg(figure)
 
 
@@ -63,16 +68,21 @@ def bars(names: Sequence[str], series: Mapping[str, Sequence[int]], title: str, 
     axes.set_xlabel(label)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     if len(series) > 1:
-        axes.legend(frameon=False, fontsize=8)
+        _legend(axes)
     return _svg(figure)
 
 
 def _figure(title: str, height: float = 3.2) -> tuple[Figure, Any]:
-    figure = Figure(figsize=(9, max(height, 1.8)), layout="constrained")
+    figure = Figure(figsize=(9, max(height, 2.0)), layout="constrained")
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     return figure, axes
+
+
+def _legend(axes: Any) -> None:
+    """Above the plot, where it covers nothing."""
+    axes.legend(frameon=False, ncols=8, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0)
 
 
 def _svg(figure: Figure) -> str:

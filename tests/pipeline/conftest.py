@@ -6,7 +6,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.broker.proxy_process import ProxyProcess
+from tests.integration.secure_brokers import guarded
 from tests.pipeline.session import spark_session
+
+__all__ = ["guarded"]  # a fixture
 
 
 @pytest.fixture(scope="package")

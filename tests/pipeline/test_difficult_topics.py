@@ -1,0 +1,145 @@
+"""The raw source where topics are not simple: compacted, growing, cut off at their start, behind TLS and a login."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions
+from pyspark.sql import SparkSession
+
+from tests.broker.eventually import eventually
+from tests.integration.secure_brokers import MECHANISMS, TOPIC, Guarded, login
+from tests.integration.topics import UNJUDGED, create_topic
+from tests.pipeline.test_raw_source import raw, rows_of, rows_of_both, send, sparks_own
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+COMPACTED = {
+    "cleanup.policy": "compact",
+    "segment.ms": "100",
+    "min.cleanable.dirty.ratio": "0.01",
+    "max.compaction.lag.ms": "100",
+    "delete.retention.ms": "100",
+}
+
+
+def test_the_gaps_of_a_compacted_topic(spark: SparkSession, kafka_bootstrap: str) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED | COMPACTED, 1)
+    now = int(time.time() * 1000)
+    producer = Producer({"bootstrap.servers": kafka_bootstrap, "compression.type": "lz4", "linger.ms": 50})
+    for i in range(2000):
+        producer.produce(topic, f"v{i}", f"k{i % 37 if i % 3 else i}", partition=0, timestamp=now)
+    assert producer.flush(30) == 0
+
+    def compacted() -> bool:
+        producer.produce(topic, "new", f"k{time.monotonic()}", partition=0)  # makes the broker roll a segment
+        producer.flush(10)
+        return raw(spark, kafka_bootstrap, topic, columns="offset").count() < 1500
+
+    eventually(compacted, 90, "compaction")
+    ours, theirs = rows_of_both(spark, kafka_bootstrap, topic)
+
+    assert ours == theirs
+    pieces = raw(spark, kafka_bootstrap, topic, columns="topic,partition,offset", minPartitions="7")
+    assert pieces.rdd.getNumPartitions() == 7
+    assert [row["offset"] for row in rows_of(pieces)] == [row["offset"] for row in ours]
+
+
+def test_partitions_added_while_a_stream_runs_are_read_from_their_beginning(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED, 1)
+    send(kafka_bootstrap, topic, 20, partition=0)
+    options = {"startingOffsets": "earliest", "columns": "topic,partition,offset"}
+    reader = spark.readStream.format("sluicegate").option("kafka.bootstrap.servers", kafka_bootstrap)
+    query = (
+        reader.option("subscribe", topic)
+        .options(**options)
+        .load()
+        .writeStream.format("parquet")
+        .option("path", str(tmp_path / "out"))
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .start()
+    )
+    try:
+        query.processAllAvailable()
+        admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
+        (added,) = admin.create_partitions([NewPartitions(topic, 3)]).values()
+        added.result(30)
+        send(kafka_bootstrap, topic, 30)
+
+        def all_there() -> bool:
+            query.processAllAvailable()
+            return spark.read.parquet(str(tmp_path / "out")).count() == 50
+
+        eventually(all_there, 60, "the rows of all partitions")
+    finally:
+        query.stop()
+
+    found = rows_of(spark.read.parquet(str(tmp_path / "out")))
+    assert [(r["partition"], r["offset"]) for r in found] == [
+        (r["partition"], r["offset"]) for r in rows_of(raw(spark, kafka_bootstrap, topic, columns=options["columns"]))
+    ]
+
+
+@pytest.fixture
+def cut(kafka_bootstrap: str) -> str:
+    """A topic whose first hundred records of one partition are deleted."""
+    topic = create_topic(kafka_bootstrap, UNJUDGED, 1)
+    send(kafka_bootstrap, topic, 300, partition=0)
+    admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
+    for deleted in admin.delete_records([TopicPartition(topic, 0, 100)]).values():
+        deleted.result(30)
+    return topic
+
+
+def test_records_that_are_gone_end_the_query_or_are_passed_over(
+    spark: SparkSession, kafka_bootstrap: str, cut: str
+) -> None:
+    options: dict[str, Any] = {"columns": "topic,partition,offset", "startingOffsets": f'{{"{cut}": {{"0": 50}}}}'}
+
+    with pytest.raises(Exception, match=f"{cut}-0: offsets 50 to 99 are gone"):
+        raw(spark, kafka_bootstrap, cut, **options).collect()
+    found = raw(spark, kafka_bootstrap, cut, failOnDataLoss="false", **options)
+
+    assert [row["offset"] for row in rows_of(found)] == list(range(100, 300))
+
+
+def test_from_a_time_on(spark: SparkSession, kafka_bootstrap: str) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    middle = int(time.time() * 1000)
+    producer = Producer({"bootstrap.servers": kafka_bootstrap})
+    for i in range(300):
+        producer.produce(topic, str(i), partition=i % 3, timestamp=middle - 150_000 + i * 1000)
+    assert producer.flush(30) == 0
+
+    ours = raw(spark, kafka_bootstrap, topic, columns="topic,partition,offset", startingTimestamp=middle)
+    theirs = sparks_own(spark, kafka_bootstrap, topic, startingTimestamp=middle).select("topic", "partition", "offset")
+
+    assert len(rows_of(ours)) == 150
+    assert rows_of(ours) == rows_of(theirs)
+    before = raw(spark, kafka_bootstrap, topic, columns="offset", endingTimestamp=middle)
+    assert before.count() == 150
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_behind_tls_and_a_login(spark: SparkSession, guarded: Guarded, mechanism: str) -> None:
+    bootstrap = guarded.kafka.bootstrap
+    settings = login("alice", "secret", mechanism) | {"ssl.ca.location": str(guarded.authority.file)}
+    producer = Producer({"bootstrap.servers": bootstrap, **settings})
+    for i in range(10):
+        producer.produce(TOPIC, f"{mechanism} {i}")
+    assert producer.flush(30) == 0
+    options = {f"kafka.{name}": value for name, value in settings.items()}
+
+    found = raw(spark, bootstrap, TOPIC, columns="value", **options)
+
+    values = [bytes(row["value"]).decode() for row in found.collect()]
+    assert [value for value in values if value.startswith(mechanism + " ")] == [f"{mechanism} {i}" for i in range(10)]
+    wrong = {**options, "kafka.sasl.password": "wrong"}
+    with pytest.raises(Exception, match=r"LoginRefused.*(Authentication failed|invalid credentials)"):
+        raw(spark, bootstrap, TOPIC, columns="value", **wrong).collect()
