@@ -8,7 +8,7 @@ SOURCES := protocol validation config proxy pipeline bench tests setup.py
 KAFKA_VERSIONS := 4.3.1 3.9.1
 UV_VERSION := 0.13.8
 
-.PHONY: setup run test check unit interpreted conformance clients bench bench-scan bench-check kafka format clean
+.PHONY: setup run test check unit interpreted conformance clients bench bench-scan bench-check executors kafka format clean
 
 setup: $(STAMP)
 
@@ -89,6 +89,12 @@ bench-scan: setup kafka
 # Instructions that judging takes, against bench/baseline.json: more than 10 % above it fails. Needs valgrind.
 bench-check: setup
 	$(BIN)/python -m bench.instructions
+
+# For a cluster where no wheel can be installed (uncompiled, so slower): spark-submit --py-files ZIP sluicegate-spark.py JOB
+executors:
+	mkdir -p dist
+	printf 'from pipeline.cli import main\n\nmain()\n' > dist/sluicegate-spark.py
+	$(PYTHON) -c 'import pathlib, zipfile; z = zipfile.ZipFile("dist/sluicegate-executors.zip", "w", zipfile.ZIP_DEFLATED); [z.write(f) for d in ("config", "pipeline", "protocol", "validation") for f in sorted(pathlib.Path(d).rglob("*")) if f.suffix in (".py", ".properties")]'
 
 .bench/kroxylicious/.complete: bench/kroxylicious/pom.xml
 	mvn -q -B -f bench/kroxylicious/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.bench/kroxylicious

@@ -11,16 +11,20 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from bench import streams
 from bench.streams import MB, Stream
 from bench.targets import Target, broker
+from pipeline.profile.job import cells, profile
+from pipeline.results import Results
+from pipeline.topics import Topics
 from tests.integration.topics import create_topic
 from tests.pipeline.session import spark_session
 
 _PARTITIONS = 4
 _SIZE = 100
+_HOUR_MS = 3_600_000
 _NUMBERS = "min({0}) AS first, max({0}) AS last, count(*) AS records"
 _FULL = "sum(length(value)) AS bytes, count(key) AS keys, max(offset) AS offset, max({0}) AS last"
 
@@ -50,6 +54,17 @@ def queries(spark: SparkSession, bootstrap: str, topic: str) -> dict[str, Callab
     }
 
 
+def profile_cells(spark: SparkSession, bootstrap: str, topic: str) -> Callable[[], list[Row]]:
+    """What the profile job reads, added up by topic, partition, hour and producer."""
+    return lambda: cells(spark, Topics(bootstrap, (topic,)), time.time_ns() // 1_000_000, _HOUR_MS, None).collect()
+
+
+def whole_profile(spark: SparkSession, bootstrap: str, topic: str, out: str) -> Callable[[], object]:
+    """The whole profile job, with what it writes."""
+    results = Results(spark, out)
+    return lambda: profile(spark, Topics(bootstrap, (topic,)), results, time.time_ns() // 1_000_000, _HOUR_MS, None)
+
+
 def main() -> None:
     """Measure and print records a second, and the ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -63,17 +78,30 @@ def main() -> None:
         spark = spark_session(Path(name))
         rates: dict[str, list[float]] = {}
         for _ in range(arguments.rounds):
-            for what, query in queries(spark, address, topic).items():
+            asked: dict[str, Callable[[], object]] = {
+                what: lambda query=query: query().collect() for what, query in queries(spark, address, topic).items()
+            }
+            asked["profile, read and added up"] = profile_cells(spark, address, topic)
+            asked["profile, the whole job"] = whole_profile(spark, address, topic, f"{name}/profile")
+            for what, ask in asked.items():
                 started = time.perf_counter()
-                found = query().collect()[0].asDict()
+                ask()
                 seconds = time.perf_counter() - started
                 rates.setdefault(what, []).append(stream.records / seconds)
-                print(f"{what}: {stream.records / seconds / 1e6:.2f} M records/s {found}", file=sys.stderr)
+                print(f"{what}: {stream.records / seconds / 1e6:.2f} M records/s", file=sys.stderr)
         spark.stop()
     middle = {what: statistics.median(values[1:]) for what, values in rates.items()}
-    for what in ("numbers", "full rows"):
-        ratio = middle[f"{what}, raw"] / middle[f"{what}, Spark's own"]
-        print(f"{what}: raw {middle[f'{what}, raw'] / 1e6:.2f} M records/s, {ratio:.2f} times Spark's own source")
+    own = "numbers, Spark's own"
+    compared = {
+        "numbers, raw": (own, 4),
+        "full rows, raw": ("full rows, Spark's own", 1),
+        "profile, read and added up": (own, 6),
+        "profile, the whole job": (own, None),
+    }
+    for what, (against, goal) in compared.items():
+        wanted = f" (goal: {goal})" if goal else ""
+        ratio = middle[what] / middle[against]
+        print(f"{what}: {middle[what] / 1e6:.2f} M records/s, {ratio:.2f} times {against}{wanted}")
 
 
 if __name__ == "__main__":

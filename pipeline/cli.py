@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, NoReturn, cast
 
 import typer
 from pyspark.errors import PySparkException
@@ -62,7 +62,7 @@ def _job(name: str, topics: Topics | None, out: str, master: str | None) -> Iter
         _end(_reason(str(error)))
 
 
-def _end(reason: str) -> None:
+def _end(reason: str) -> NoReturn:
     typer.echo(f"sluicegate-spark: {reason}", err=True)
     raise typer.Exit(1) from None
 
@@ -239,9 +239,12 @@ def repair(
     if unknown:
         _end(f"there is no damage {', '.join(sorted(unknown))}; there are {', '.join(NAMES[1:])}")
     topics = _topics(bootstrap, topic, config)
+    try:
+        targets = job.targets_of(topics, to)
+    except CannotWrite as error:
+        _end(str(error))
     with _job("repair", topics, out, master) as (spark, results):
         now_ms = _now_ms()
-        targets = job.targets_of(topics, to)
         plan = job.kept_plan(results, targets) if apply else None
         if plan is None:
             rules = Rules(now_ms, after_max_ms, frozenset(keep or ()))

@@ -33,10 +33,10 @@ class Results:
         """Whether there is such a file or folder."""
         return bool(self._files.exists(self._path_of(self.path(name))))
 
-    def write_table(self, name: str, rows: DataFrame, partition_by: tuple[str, ...] = ()) -> DataFrame:
+    def write_table(self, name: str, rows: DataFrame) -> DataFrame:
         """As Parquet, in place of what was there; returned as read from there."""
-        rows.write.mode("overwrite").partitionBy(*partition_by).parquet(self.path(name))
-        return self.read_table(name)
+        rows.write.mode("overwrite").parquet(self.path(name))
+        return self._spark.read.schema(rows.schema).parquet(self.path(name))
 
     def read_table(self, name: str) -> DataFrame:
         """What `write_table` wrote."""

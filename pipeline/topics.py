@@ -11,6 +11,9 @@ from pipeline.kafka.settings import ClientSettings
 from pipeline.source.options import source_options
 from pipeline.source.planning import planned_ranges
 
+_PATIENCE_SECONDS = 5.0
+"""Somebody is waiting, perhaps with an address that is wrong."""
+
 
 @dataclass(frozen=True)
 class Topics:
@@ -34,7 +37,7 @@ class Topics:
 
     def cluster(self) -> Cluster:
         """To ask; close it."""
-        return Cluster(*self.client)
+        return Cluster(*self.client, patience_seconds=_PATIENCE_SECONDS)
 
     def partitions(self) -> list[TopicPartition]:
         """All of them. Raises TopicTrouble, BrokerUnreachable and LoginRefused, so a job learns of these first."""

@@ -45,9 +45,12 @@ class OffsetRange:
 
 
 class Cluster:
-    """Connects when it is asked something; leaders that move and brokers that restart are waited for."""
+    """Connects when it is asked something; leaders that move and brokers that restart are waited for, a while."""
 
-    def __init__(self, bootstrap: Iterable[Address], settings: ClientSettings) -> None:
+    def __init__(
+        self, bootstrap: Iterable[Address], settings: ClientSettings, patience_seconds: float = _PATIENCE_SECONDS
+    ) -> None:
+        self._patience = patience_seconds
         self._bootstrap = list(bootstrap)
         self._settings = settings
         self._connections: dict[Address, BrokerConnection] = {}
@@ -101,13 +104,13 @@ class Cluster:
         return self._patiently(at_its_leader)
 
     def _patiently(self, act: Callable[[], T]) -> T:
-        end = time.monotonic() + _PATIENCE_SECONDS
+        end = time.monotonic() + self._patience
         while True:
             try:
                 return act()
             except (Retry, BrokerUnreachable) as error:
                 if time.monotonic() > end:
-                    raise BrokerUnreachable(f"given up after {_PATIENCE_SECONDS:.0f} s: {error}") from error
+                    raise BrokerUnreachable(f"given up after {self._patience:.0f} s: {error}") from error
                 self._leaders.clear()
                 time.sleep(_PAUSE_SECONDS)  # nothing announces that a leader has been elected
 
