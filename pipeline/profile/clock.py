@@ -4,6 +4,9 @@ In the order of a partition's offsets, healthy times go up; a time that is ahead
 and before it. So the clock of a partition is the heaviest chain of times that never goes down, in milliseconds, not
 after the moment of reading; between its links it is interpolated. Good to about a minute, which is how fine a tally is.
 
+Where that chain holds less than half of the records, they came in no order, as late data does: then what is ahead
+cannot be told from what others are behind, and the clock is the latest time so far.
+
 What it cannot tell: how late records are that lie at the very end or beginning with nothing to contradict them, and
 anything about a topic that was written by replaying old records, whose clock is then that of the records.
 """
@@ -51,6 +54,8 @@ def clock_of(
         return None
     order = usable[np.lexsort((earliest[usable], first_offsets[usable]))]
     chain = order[_heaviest_chain(earliest[order] // MINUTE_MS, weights[order])]
+    if 2 * int(weights[chain].sum()) < int(weights[order].sum()):
+        chain = order  # no order to go by: then the latest time so far is the least that the clock can show
     offsets = np.concatenate((first_offsets[chain], last_offsets[chain]))
     times = np.concatenate((earliest[chain], latest[chain]))
     by_offset = np.lexsort((times, offsets))

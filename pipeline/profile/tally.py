@@ -1,14 +1,16 @@
 """Records of one partition added up while they are read: one row for those that are alike and near each other.
 
-Alike: the same kind of timestamp, the same minute, producer and codec. Near: within the same 65,536 offsets, and while
-healthy times around them are in the same ten minutes; so each row's place among the others still tells about when it
-was appended. What is in order and healthy comes to one row a minute and producer.
+Alike: the same kind of timestamp, the same minute (or a longer span, in batches of times from far and wide), producer
+and codec. Near: within the same 65,536 offsets, and while healthy times around them are in the same ten minutes; so each
+row's place among the others still tells about when it was appended. What is in order and healthy comes to one row a
+minute and producer.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from pipeline.kafka.cluster import TopicPartition
 from pipeline.profile.kinds import Kind, Kinds
@@ -19,6 +21,7 @@ MINUTE_MS = 60_000
 _AROUND_MINUTES = 10
 _BLOCK_SHIFT = 16
 _ROWS_AT_ONCE = 64 * 1024
+_SPANS_A_BATCH = 16
 _TIMESTAMP, _KEY_SIZE, _VALUE_SIZE = 1, 3, 5
 
 SCHEMA = pa.schema(
@@ -102,7 +105,7 @@ class Tally:
         key_sizes = batch.columns[_KEY_SIZE, first:last]
         sizes = np.maximum(key_sizes, 0) + np.maximum(batch.columns[_VALUE_SIZE, first:last], 0)
         kinds = self._kinds.of(times)
-        minutes = np.where(kinds == Kind.MILLISECONDS, times // MINUTE_MS, 0)
+        minutes = _spans(np.where(kinds == Kind.MILLISECONDS, times // MINUTE_MS, 0), kinds == Kind.MILLISECONDS)
         facts = batch.facts
         for group in _groups(kinds, minutes):
             its, minute, kind = times[group], int(minutes[group[0]]), int(kinds[group[0]])
@@ -165,6 +168,17 @@ class Tally:
         self._closed = []
         columns = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
         self._packed.append(pa.RecordBatch.from_arrays(columns, schema=SCHEMA))
+
+
+def _spans(minutes: NDArray[np.int64], in_ms: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The minutes, or where a batch has them from far and wide, spans of so many that it has few."""
+    if not in_ms.any():
+        return minutes
+    spread = int(np.ptp(minutes[in_ms]))
+    if spread <= _SPANS_A_BATCH:
+        return minutes
+    span = 1 << (spread // _SPANS_A_BATCH).bit_length()
+    return np.asarray(minutes // span * span)
 
 
 def _groups(kinds: np.ndarray, minutes: np.ndarray) -> list[np.ndarray]:

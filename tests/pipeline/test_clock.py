@@ -55,5 +55,13 @@ def test_the_heavier_of_two_that_exclude_each_other_counts() -> None:
     assert at(found, 50)[0] == NOW - 5 * HOUR + 50
 
 
+def test_where_times_are_in_no_order_the_latest_so_far_counts() -> None:
+    hours = [5, 3, 9, 1, 7, 4, 8, 2, 6]
+
+    found = clock(*((i, NOW - hour * HOUR, 1) for i, hour in enumerate(hours)))
+
+    assert at(found, *range(9)) == [NOW - h * HOUR for h in (5, 3, 3, 1, 1, 1, 1, 1, 1)]
+
+
 def test_nothing_before_reading_is_no_clock() -> None:
     assert clock((0, NOW + HOUR, 1)) is None
