@@ -277,6 +277,7 @@ def verify(
         report.write_report(results, summary, _now_ms())
         results.write_summary(summary)
         _show(report.console_table(summary), out)
+        typer.echo(report.verdict(summary))
     if not summary["same"]:
         raise typer.Exit(1)
 

@@ -20,6 +20,7 @@ from validation.units import diagnose
 
 EVENT_TIME = "event_time"
 _MS = "event_time_ms"
+_SKIPPED = "skipped_in_batch"
 _PARTITION = ("topic", "partition")
 _NEEDED = (*_PARTITION, "offset", "timestamp")
 _LATEST_MS = (2**63 - 1) // 1000
@@ -29,20 +30,31 @@ SKIPPED_METRIC = "skipped records"
 def with_event_time(frame: DataFrame, extractor: TimestampExtractor | None = None) -> DataFrame:
     """The frame's rows with a column `event_time`, without those that the extractor skips.
 
-    How many those are stands in the query's progress, under observed metrics. `frame` needs the columns topic,
+    How many those are stands in the progress of each micro-batch under observed metrics: `skipped`, `read`, and
+    `partitions`, a list of (topic, partition, skipped) of those where there were some. `frame` needs the columns topic,
     partition, offset and timestamp, as the raw source gives them. Default: FailOnInvalidTimestamp.
     """
-    found = extracted(frame, extractor)
-    skipped = f.count_if(f.col(EVENT_TIME).isNull()).alias("skipped")
-    return found.observe(SKIPPED_METRIC, skipped, f.count("*").alias("read")).where(f.col(EVENT_TIME).isNotNull())
+    told = f.when(f.col(_SKIPPED) > 0, f.struct(*_PARTITION, f.col(_SKIPPED).alias("skipped")))
+    observed = _with_times(frame, extractor).observe(
+        SKIPPED_METRIC,
+        f.coalesce(f.sum(_SKIPPED), f.lit(0)).alias("skipped"),
+        f.count("*").alias("read"),
+        f.collect_list(told).alias("partitions"),
+    )
+    return observed.where(f.col(EVENT_TIME).isNotNull()).drop(_SKIPPED)
 
 
 def extracted(frame: DataFrame, extractor: TimestampExtractor | None = None) -> DataFrame:
     """All rows, `event_time` null for those that are skipped."""
+    return _with_times(frame, extractor).drop(_SKIPPED)
+
+
+def _with_times(frame: DataFrame, extractor: TimestampExtractor | None) -> DataFrame:
+    """And on one row of each partition in a micro-batch, how many of its records are skipped."""
     missing = [name for name in _NEEDED if name not in frame.columns]
     if missing:
         raise ValueError(f"the frame lacks {', '.join(missing)}: event time needs the columns {', '.join(_NEEDED)}")
-    schema = StructType([*frame.schema.fields, StructField(_MS, LongType())])
+    schema = StructType([*frame.schema.fields, StructField(_MS, LongType()), StructField(_SKIPPED, LongType())])
     processor = _EventTimes(extractor if extractor is not None else FailOnInvalidTimestamp(), frame.columns)
     rows = frame.groupBy(*_PARTITION).transformWithStateInPandas(processor, schema, "Append", "None")
     moment = f.when(f.col(_MS) >= 0, f.timestamp_millis(_MS))
@@ -74,6 +86,8 @@ class _EventTimes(StatefulProcessor):
             previous = max(previous, found)
         self._time.update((previous,))
         batch[_MS] = pd.array(times, dtype="int64")
+        batch[_SKIPPED] = 0
+        batch.loc[0, _SKIPPED] = sum(found < 0 for found in times)
         yield batch
 
     def close(self) -> None:

@@ -1,9 +1,9 @@
 """Records of one partition added up while they are read: one row for those that are alike and near each other.
 
 Alike: the same kind of timestamp, the same minute (or a longer span, in batches of times from far and wide), producer
-and codec. Near: within the same 65,536 offsets, and while healthy times around them are in the same ten minutes; so each
-row's place among the others still tells about when it was appended. What is in order and healthy comes to one row a
-minute and producer.
+and codec. Near: within the same 65,536 offsets, and while healthy times around them are in the same ten minutes, so
+that each row's place among the others still tells about when it was appended. What is in order and healthy comes to
+one row a minute and producer.
 """
 
 from dataclasses import dataclass

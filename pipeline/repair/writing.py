@@ -22,6 +22,7 @@ from pipeline.source.reading import read_rows
 
 _RECORDS_A_TRANSACTION = 100_000
 _BYTES_A_TRANSACTION = 64 << 20
+_LARGEST_RECORD_BYTES = 100_000_000
 _SECONDS = 60.0
 _PAUSE_SECONDS = 0.2
 _COORDINATOR_MOVES = frozenset(
@@ -58,6 +59,7 @@ def write_partition(plan: PartitionPlan, options: Mapping[str, str], client: Map
             "transactional.id": f"{group_of(plan.to)}.{of.partition}",
             "compression.type": plan.codec,
             "linger.ms": 50,
+            "message.max.bytes": _LARGEST_RECORD_BYTES,
             "batch.num.messages": 100_000,
             "queue.buffering.max.messages": 2 * _RECORDS_A_TRANSACTION,
             "queue.buffering.max.kbytes": 4 * _BYTES_A_TRANSACTION >> 10,

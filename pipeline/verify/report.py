@@ -20,7 +20,7 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, int]]:
 
 def console_table(summary: dict[str, Any]) -> ConsoleTable:
     """What the command prints."""
-    table = ConsoleTable(title=_verdict(summary))
+    table = ConsoleTable()
     table.add_column("what")
     table.add_column("records", justify="right")
     for what, count in _rows(summary):
@@ -35,9 +35,10 @@ def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None
         heads = list(summary["samples"][0])
         rows = [tuple("" if cell is None else cell for cell in row.values()) for row in summary["samples"]]
         sections.append(Section("The first differences", tables=[Table("", heads, rows)]))
-    results.write_text(REPORT, page("Verification", _verdict(summary), sections, now_ms))
+    results.write_text(REPORT, page("Verification", verdict(summary), sections, now_ms))
 
 
-def _verdict(summary: dict[str, Any]) -> str:
+def verdict(summary: dict[str, Any]) -> str:
+    """One sentence."""
     same = "hold the same records" if summary["same"] else "do NOT hold the same records"
     return f"{summary['source']} and {summary['target']} {same}, declared repairs aside."

@@ -6,8 +6,12 @@ from tests.integration.topics import create_topic
 from tests.wire.batches import LZ4, NONE, ZSTD, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
-# What a broker before 4.0 allows, and many still do: any time.
-UNLIMITED = {"message.timestamp.after.max.ms": str(2**63 - 1), "message.timestamp.before.max.ms": str(2**63 - 1)}
+# What a broker before 4.0 allows, and many still do: any time. It would soon delete what is old, or zero.
+UNLIMITED = {
+    "message.timestamp.after.max.ms": str(2**63 - 1),
+    "message.timestamp.before.max.ms": str(2**63 - 1),
+    "retention.ms": "-1",
+}
 HOUR, DAY = 3_600_000, 86_400_000
 RECORDS = 40
 PRODUCERS = {"good": 7000, "seconds": 7001, "microseconds": 7002, "nanoseconds": 7003, "zero": -1, "future": 7005}

@@ -102,7 +102,7 @@ def test_which_batches_a_transaction_aborted() -> None:
         (of(1, 4), False),
         (of(1, 5, commit), False),
     ]
-    aborted = AbortedTransactions([{"producer_id": 1, "first_offset": 1}])
+    aborted = AbortedTransactions([(1, 1)])
 
     for step, left_out in story:
         assert step.header is not None

@@ -3,6 +3,7 @@
 import random
 import subprocess
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +38,13 @@ NOW = 1_764_000_000_000
 Times = dict[tuple[int, int], int]
 
 
-def stream_of_records(bootstrap: str, first_are_valid: bool = True) -> tuple[str, int]:
-    """Three partitions with times up and down and, among them, negative ones and 0; the last of each is "end"."""
+def stream_of_records(bootstrap: str, first_are_valid: bool = True) -> tuple[str, list[tuple[int, int]]]:
+    """Three partitions with times up and down and, among them, negative ones and 0; the last of each is "end".
+
+    Returns the topic and where the negative ones are.
+    """
     topic, chance = create_topic(bootstrap, UNLIMITED, PARTITIONS), random.Random(93)
-    negative = 0
+    negative: list[tuple[int, int]] = []
     with RawClient(bootstrap) as client:
         for partition in range(PARTITIONS):
             for number in range(6):
@@ -50,7 +54,7 @@ def stream_of_records(bootstrap: str, first_are_valid: bool = True) -> tuple[str
                 ]
                 if number == 0:
                     times[0] = NOW if first_are_valid else -1
-                negative += sum(t < 0 for t in times)
+                negative += [(partition, number * 50 + i) for i, t in enumerate(times) if t < 0]
                 client.produce(9, [topic_data(topic, (partition, batch([Rec(t) for t in times])))])
             client.produce(9, [topic_data(topic, (partition, batch([Rec(NOW, value=b"end")])))])
     return topic, negative
@@ -110,7 +114,8 @@ def times_in(spark: SparkSession, folder: Path) -> Times:
 def test_each_record_has_the_time_that_kafka_streams_gives_it(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, ours: TimestampExtractor, theirs: str
 ) -> None:
-    topic, negative = stream_of_records(kafka_bootstrap)
+    topic, negative_ones = stream_of_records(kafka_bootstrap)
+    negative = len(negative_ones)
     expected, failure = by_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
     assert failure is None
 
@@ -123,6 +128,10 @@ def test_each_record_has_the_time_that_kafka_streams_gives_it(
     assert len(metrics) > 3
     assert sum(row["skipped"] for row in metrics) == (negative if skips else 0)
     assert sum(row["read"] for row in metrics) == PARTITIONS * 301
+    by_partition = Counter[int]()
+    for row in metrics:
+        by_partition.update({each["partition"]: each["skipped"] for each in row["partitions"]})
+    assert by_partition == Counter(partition for partition, _ in negative_ones) if skips else not by_partition
 
 
 @pytest.mark.parametrize(
@@ -214,7 +223,8 @@ def test_wall_clock(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -
 
 
 def test_the_command_counts_what_it_skips(kafka_bootstrap: str, tmp_path: Path) -> None:
-    topic, negative = stream_of_records(kafka_bootstrap)
+    topic, negative_ones = stream_of_records(kafka_bootstrap)
+    negative = len(negative_ones)
     about = ("extract", "--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path))
 
     said = run(*about, "--extractor", "skip", "--batch", "500")

@@ -66,7 +66,7 @@ def test_client_settings_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text("# ours\nsecurity.protocol=SASL_SSL\nsasl.mechanism = PLAIN\nsasl.username=u\nsasl.password=a=b\n")
 
-    settings = read_settings(file)
+    settings = client_settings(read_settings(file))
 
     assert settings.tls
     assert settings.login is not None
