@@ -8,7 +8,7 @@ SOURCES := protocol validation config proxy pipeline bench tests setup.py
 KAFKA_VERSIONS := 4.3.1 3.9.1
 UV_VERSION := 0.13.8
 
-.PHONY: setup run test check unit interpreted conformance clients bench bench-scan bench-check executors kafka format clean
+.PHONY: setup spark run test check unit interpreted conformance clients bench bench-scan bench-check executors kafka format clean
 
 setup: $(STAMP)
 
@@ -22,7 +22,9 @@ $(STAMP): pyproject.toml uv.lock setup.py $(COMPILED) $(COMPILED:.pxd=.py)
 	@touch $@
 	@$(BIN)/sluicegate version
 
-# Spark is large, and only the pipeline needs it.
+# Spark is large, and only the pipeline needs it: .venv/bin/sluicegate-spark.
+spark: $(VENV)/.spark
+
 $(VENV)/.spark: $(STAMP)
 	$(BIN)/uv sync --quiet --frozen --inexact --all-extras --python $(BIN)/python
 	@touch $@

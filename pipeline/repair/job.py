@@ -73,12 +73,12 @@ def listed(spark: SparkSession, topics: Topics, results: Results, plan: Plan) ->
 
 def apply(spark: SparkSession, topics: Topics, results: Results, plan: Plan) -> list[Written]:
     """Write the clean topics; goes on where a run before was killed. Raises CannotWrite."""
-    prepare(plan, topics)
+    groups = prepare(plan, topics)
     results.write_text(PLAN, replace(plan, begun=True).as_json())
     options, client = topics.options, client_of(topics)
 
     def write(each: PartitionPlan) -> pa.Table:
-        return pa.Table.from_pylist([asdict(write_partition(each, options, client))])
+        return pa.Table.from_pylist([asdict(write_partition(each, groups[each.to], options, client))])
 
     rows = over(spark, plan.partitions, write, _WRITTEN).collect()
     return [Written(**row.asDict()) for row in rows]

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic  # type: ignore[attr-defined]
 
 from pipeline.kafka.cluster import TopicTrouble
 from pipeline.repair.plan import PartitionPlan, Plan
-from pipeline.repair.writing import CannotWrite, committed_offset
+from pipeline.repair.writing import CannotWrite, committed_offset, group_of
 from pipeline.topics import Topics
 from protocol.messages.list_offsets import EARLIEST, LATEST
 
@@ -22,8 +22,11 @@ def client_of(topics: Topics) -> dict[str, Any]:
     return {"bootstrap.servers": topics.bootstrap, **topics.settings}
 
 
-def prepare(plan: Plan, topics: Topics) -> None:
-    """Make the clean topics that are missing. Raises CannotWrite when one holds what no repair has written."""
+def prepare(plan: Plan, topics: Topics) -> dict[str, str]:
+    """Make the clean topics that are missing; returns for each the group that keeps its repair's progress.
+
+    Raises CannotWrite when one holds what no repair has written.
+    """
     client = client_of(topics)
     admin = AdminClient(client)
     try:
@@ -36,10 +39,17 @@ def prepare(plan: Plan, topics: Topics) -> None:
                     f"{to} has {len(there[to].partitions)} partitions and {source} {len(there[source].partitions)}; "
                     "the order of records would change"
                 )
-            else:
-                _check_ours(plan, topics, client, source, to)
+        groups = _groups(admin, list(plan.targets.values()))
+        for source, to in plan.targets.items():
+            _check_ours(plan, topics, client, source, to, groups[to])
     except KafkaException as error:
         raise CannotWrite(error.args[0].str()) from error
+    return groups
+
+
+def _groups(admin: AdminClient, targets: list[str]) -> dict[str, str]:
+    found = admin.describe_topics(TopicCollection(targets))
+    return {to: group_of(to, str(future.result(_SECONDS).topic_id)) for to, future in found.items()}
 
 
 def _create(admin: AdminClient, source: str, to: str, metadata: object) -> None:
@@ -56,9 +66,9 @@ def _create(admin: AdminClient, source: str, to: str, metadata: object) -> None:
     made.result(_SECONDS)
 
 
-def _check_ours(plan: Plan, topics: Topics, client: Mapping[str, str], source: str, to: str) -> None:
+def _check_ours(plan: Plan, topics: Topics, client: Mapping[str, str], source: str, to: str, group_id: str) -> None:
     mine: list[PartitionPlan] = [each for each in plan.partitions if each.source.of.topic == source]
-    if any(committed_offset(each, client) >= 0 for each in mine):
+    if any(committed_offset(each, group_id, client) >= 0 for each in mine):
         return
     clean = Topics(topics.bootstrap, (to,), topics.settings)
     cluster = clean.cluster()

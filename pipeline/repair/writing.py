@@ -45,18 +45,22 @@ class Written:
     corrected: int
 
 
-def group_of(target: str) -> str:
-    """The group whose committed offsets tell how far a repair into a topic has come."""
-    return f"sluicegate-repair.{target}"
+def group_of(target: str, topic_id: str) -> str:
+    """The group whose committed offsets tell how far a repair into a topic has come; one of the same name that is made
+    anew has another id, and begins anew.
+    """
+    return f"sluicegate-repair.{target}.{topic_id}"
 
 
-def write_partition(plan: PartitionPlan, options: Mapping[str, str], client: Mapping[str, str]) -> Written:
+def write_partition(
+    plan: PartitionPlan, group_id: str, options: Mapping[str, str], client: Mapping[str, str]
+) -> Written:
     """`options` are the raw source's, `client` librdkafka's. Raises CannotWrite and what reading raises."""
     of = plan.source.of
     producer = Producer(
         {
             **client,
-            "transactional.id": f"{group_of(plan.to)}.{of.partition}",
+            "transactional.id": f"{group_id}.{of.partition}",
             "compression.type": plan.codec,
             "linger.ms": 50,
             "message.max.bytes": _LARGEST_RECORD_BYTES,
@@ -67,7 +71,7 @@ def write_partition(plan: PartitionPlan, options: Mapping[str, str], client: Map
     )
     try:
         producer.init_transactions(_SECONDS)
-        with _group(plan, client) as group:
+        with _group(group_id, client) as group:
             start = max(plan.source.start, _committed(group, plan))
             writer = _Writer(plan, producer, group.consumer_group_metadata())
             if start < plan.source.end:
@@ -78,16 +82,16 @@ def write_partition(plan: PartitionPlan, options: Mapping[str, str], client: Map
     return Written(of.topic, of.partition, writer.records, writer.corrected)
 
 
-def committed_offset(plan: PartitionPlan, client: Mapping[str, str]) -> int:
+def committed_offset(plan: PartitionPlan, group_id: str, client: Mapping[str, str]) -> int:
     """The next offset in the source that has not been written; -1 where nothing has. Raises KafkaException."""
-    with _group(plan, client) as group:
+    with _group(group_id, client) as group:
         return _committed(group, plan)
 
 
 @contextmanager
-def _group(plan: PartitionPlan, client: Mapping[str, str]) -> Iterator[Consumer]:
+def _group(group_id: str, client: Mapping[str, str]) -> Iterator[Consumer]:
     """The group whose offsets tell of progress; nothing is consumed with it."""
-    consumer = Consumer({**client, "group.id": group_of(plan.to)})
+    consumer = Consumer({**client, "group.id": group_id})
     try:
         yield consumer
     finally:

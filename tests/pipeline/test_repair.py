@@ -5,13 +5,14 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from confluent_kafka import OFFSET_INVALID, Consumer, TopicPartition
+from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from pipeline.repair.writing import group_of
 from pipeline.topics import Topics
+from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import kill_once, run, summary
 from tests.pipeline.polluted import HOUR, UNLIMITED, Polluter
@@ -101,6 +102,24 @@ def test_killed_in_the_middle_it_loses_and_repeats_nothing(
     assert summary(tmp_path / "v")["repairs"] == {"nanoseconds": records // 50}
 
 
+def test_a_clean_topic_that_was_deleted_is_written_anew(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=20, span_ms=HOUR)
+    clean = f"{polluted.topic}-clean"
+    repair = ("repair", "--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--apply", "--out")
+    run(*repair, str(tmp_path / "first"))
+    admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
+    (deleted,) = admin.delete_topics([clean]).values()
+    deleted.result(30)
+    eventually(lambda: clean not in topics_of(kafka_bootstrap), 30, "the clean topic to be gone")
+
+    run(*repair, str(tmp_path / "second"))
+
+    assert summary(tmp_path / "second")["written_by_this_run"] == polluted.records
+    assert Topics(kafka_bootstrap, (clean,)).read(spark, "sluicegate", columns="offset").count() == polluted.records
+
+
 def test_what_nothing_tells_of_stays_and_is_listed(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     """A partition where no record has a time that can be right: nothing says when the future one was appended."""
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
@@ -128,13 +147,25 @@ def test_a_topic_with_other_records_is_not_written_to(kafka_bootstrap: str, tmp_
     assert f"{other.topic} holds records that no repair has written" in said
 
 
+def group_of_topic(bootstrap: str, topic: str) -> str | None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    (future,) = admin.describe_topics(TopicCollection([topic])).values()
+    try:
+        return group_of(topic, str(future.result(30).topic_id))
+    except KafkaException:
+        return None  # not made yet
+
+
 def topics_of(bootstrap: str) -> set[str]:
     return set(AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=30).topics)
 
 
 def progress(bootstrap: str, topic: str, clean: str) -> list[int]:
     """How far in the source each partition's repair has come."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group_of(clean)})
+    group = group_of_topic(bootstrap, clean)
+    if group is None:
+        return [0, 0]
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
     try:
         found = consumer.committed([TopicPartition(topic, p) for p in range(2)], timeout=30)
     finally:
