@@ -261,8 +261,9 @@ def repair(
 @app.command()
 def verify(
     bootstrap: _Bootstrap,
-    topic: Annotated[str, typer.Option(metavar="NAME", help="The topic that was there first.")],
-    against: Annotated[str, typer.Option(metavar="NAME", help="The topic that must hold the same.")],
+    topic: Annotated[
+        list[str], typer.Option("--topic", metavar="NAME", help="Twice: the topic that was first, and the other.")
+    ],
     out: _Out,
     config: _ConfigFile = None,
     master: _Master = None,
@@ -270,10 +271,12 @@ def verify(
     """Compare two topics, declared repairs aside; exit status 1 when they differ."""
     from pipeline.verify import job, report  # noqa: PLC0415
 
-    topics = _topics(bootstrap, [topic, against], config)
+    if len(topic) != 2 or topic[0] == topic[1]:
+        _end("verify compares two topics: give --topic twice")
+    topics = _topics(bootstrap, topic, config)
     with _job("verify", topics, out, master) as (spark, results):
-        source = Topics(bootstrap, (topic,), topics.settings)
-        summary = job.verify(spark, source, against, results)
+        source = Topics(bootstrap, (topic[0],), topics.settings)
+        summary = job.verify(spark, source, topic[1], results)
         report.write_report(results, summary, _now_ms())
         results.write_summary(summary)
         _show(report.console_table(summary), out)

@@ -1,9 +1,9 @@
 """Records of one partition added up while they are read: one row for those that are alike and near each other.
 
-Alike: the same kind of timestamp, the same minute (or a longer span, in batches of times from far and wide), producer
-and codec. Near: within the same 65,536 offsets, and while healthy times around them are in the same ten minutes, so
-that each row's place among the others still tells about when it was appended. What is in order and healthy comes to
-one row a minute and producer.
+Alike: the same kind of timestamp, the same minute, producer and codec. Near: within the same 65,536 offsets, and
+while healthy times around them are in the same ten minutes, so that each row's place among the others still tells
+about when it was appended. What is in order and healthy comes to one row a minute and producer. A partition that has
+come to a million rows is added up in longer spans where its times are far apart.
 """
 
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pipeline.kafka.cluster import TopicPartition
+from pipeline.profile.groups import Groups
 from pipeline.profile.kinds import Kind, Kinds
 from pipeline.source.decoding import BatchFacts, DecodedBatch
 from protocol.records.totals import Totals
@@ -22,6 +23,7 @@ _AROUND_MINUTES = 10
 _BLOCK_SHIFT = 16
 _ROWS_AT_ONCE = 64 * 1024
 _SPANS_A_BATCH = 16
+_MOST_EXACT_ROWS = 1_000_000  # some 120 MB; only times from far and wide make so many
 _TIMESTAMP, _KEY_SIZE, _VALUE_SIZE = 1, 3, 5
 
 SCHEMA = pa.schema(
@@ -72,6 +74,7 @@ class Tally:
         self._rows: dict[_Key, _Row] = {}
         self._closed: list[tuple[_Key, _Row]] = []
         self._packed: list[pa.RecordBatch] = []
+        self._packed_rows = 0
         self._block = -1
         self._around = 0
 
@@ -105,22 +108,29 @@ class Tally:
         key_sizes = batch.columns[_KEY_SIZE, first:last]
         sizes = np.maximum(key_sizes, 0) + np.maximum(batch.columns[_VALUE_SIZE, first:last], 0)
         kinds = self._kinds.of(times)
-        minutes = _spans(np.where(kinds == Kind.MILLISECONDS, times // MINUTE_MS, 0), kinds == Kind.MILLISECONDS)
+        minutes = np.where(kinds == Kind.MILLISECONDS, times // MINUTE_MS, 0)
+        if self._packed_rows > _MOST_EXACT_ROWS:
+            minutes = _spans(minutes, kinds == Kind.MILLISECONDS)
         facts = batch.facts
-        for group in _groups(kinds, minutes):
-            its, minute, kind = times[group], int(minutes[group[0]]), int(kinds[group[0]])
-            self._enter(int(offsets[group[0]]), minute if kind == Kind.MILLISECONDS else self._now_minute + 1)
-            row = _Row(
-                len(group),
-                int((key_sizes[group] < 0).sum()),
-                int(sizes[group].sum()),
-                int(group[0] == 0 and first == 0),
-                facts.size if group[0] == 0 and first == 0 else 0,
-                int(its.min()),
-                int(its.max()),
-                int(offsets[group[0]]),
-                int(offsets[group[-1]]),
-            )
+        groups = Groups(kinds, minutes)
+        columns = (
+            groups.first_of(kinds),
+            groups.first_of(minutes),
+            groups.sizes,
+            groups.sum(key_sizes < 0),
+            groups.sum(sizes),
+            groups.least(times),
+            groups.most(times),
+            groups.first_of(offsets),
+            groups.last_of(offsets),
+        )
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        counts_batch = first == 0  # its bytes stand with its first records
+        for kind, minute, records, null_keys, filled, earliest, latest, first_offset, last_offset in rows:
+            self._enter(first_offset, minute if kind == Kind.MILLISECONDS else self._now_minute + 1)
+            batches, stored = (1, facts.size) if counts_batch else (0, 0)
+            counts_batch = False
+            row = _Row(records, null_keys, filled, batches, stored, earliest, latest, first_offset, last_offset)
             self._put((self._around, kind, minute, facts.producer_id, facts.codec, facts.timestamp_type), row)
 
     def table(self) -> pa.Table:
@@ -165,13 +175,14 @@ class Tally:
             (self._of.topic, self._of.partition, key[1], *key[3:], *(getattr(row, name) for name in _Row.__slots__))
             for key, row in self._closed
         ]
+        self._packed_rows += len(self._closed)
         self._closed = []
         columns = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
         self._packed.append(pa.RecordBatch.from_arrays(columns, schema=SCHEMA))
 
 
 def _spans(minutes: NDArray[np.int64], in_ms: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The minutes, or where a batch has them from far and wide, spans of so many that it has few."""
+    """The minutes, or where a batch has them from far and wide, spans of so many that it has few of them."""
     if not in_ms.any():
         return minutes
     spread = int(np.ptp(minutes[in_ms]))
@@ -179,11 +190,3 @@ def _spans(minutes: NDArray[np.int64], in_ms: NDArray[np.bool_]) -> NDArray[np.i
         return minutes
     span = 1 << (spread // _SPANS_A_BATCH).bit_length()
     return np.asarray(minutes // span * span)
-
-
-def _groups(kinds: np.ndarray, minutes: np.ndarray) -> list[np.ndarray]:
-    """The places of the records that have kind and minute in common, each group ascending, in order of their first."""
-    order = np.lexsort((minutes, kinds))
-    changes = (np.diff(kinds[order]) != 0) | (np.diff(minutes[order]) != 0)
-    groups = np.split(order, np.flatnonzero(changes) + 1)
-    return sorted(groups, key=lambda group: int(group[0]))

@@ -60,7 +60,7 @@ def test_a_clean_topic_that_sparks_own_source_reads(spark: SparkSession, kafka_b
         # What is estimated lies between the neighbours, which are three minutes apart.
         away = [abs(a - b) for a, b in zip(sorted(times_meant), sorted(found_times[partition]), strict=True)]
         assert max(away) <= 180_000 + 60_000
-    verified = run("verify", *about, "--against", clean, "--out", str(tmp_path / "verify"))
+    verified = run("verify", *about, "--topic", clean, "--out", str(tmp_path / "verify"))
     assert "hold the same records" in verified
     assert summary(tmp_path / "verify")["repairs"] == polluted.counts
 
@@ -98,7 +98,7 @@ def test_killed_in_the_middle_it_loses_and_repeats_nothing(
     rows = Topics(kafka_bootstrap, (clean,)).read(spark, "sluicegate", columns="partition,value").collect()
     assert len(rows) == records
     assert set(Counter((row["partition"], bytes(row["value"])) for row in rows).values()) == {1}
-    run("verify", "--bootstrap", kafka_bootstrap, "--topic", topic, "--against", clean, "--out", str(tmp_path / "v"))
+    run("verify", "--bootstrap", kafka_bootstrap, "--topic", topic, "--topic", clean, "--out", str(tmp_path / "v"))
     assert summary(tmp_path / "v")["repairs"] == {"nanoseconds": records // 50}
 
 

@@ -1,0 +1,42 @@
+"""Records of a batch grouped by kind and minute, and what each group adds up to, without a loop over records."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Groups:
+    """Records that have kind and minute in common, in the order of each group's first."""
+
+    def __init__(self, kinds: NDArray[np.int8], minutes: NDArray[np.int64]) -> None:
+        self._order = np.lexsort((minutes, kinds))  # stable, so within a group they ascend
+        changes = (np.diff(kinds[self._order]) != 0) | (np.diff(minutes[self._order]) != 0)
+        self._starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
+        self._ends = np.append(self._starts[1:], len(kinds))
+        self._sorted = np.argsort(self._order[self._starts])
+
+    @property
+    def sizes(self) -> NDArray[Any]:
+        """How many records each has."""
+        return np.asarray((self._ends - self._starts)[self._sorted])
+
+    def first_of(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Each group's first value."""
+        return np.asarray(values[self._order[self._starts]][self._sorted])
+
+    def last_of(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Each group's last value."""
+        return np.asarray(values[self._order[self._ends - 1]][self._sorted])
+
+    def sum(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Each group's values added up."""
+        return np.asarray(np.add.reduceat(values[self._order].astype(np.int64), self._starts)[self._sorted])
+
+    def least(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Each group's smallest value."""
+        return np.asarray(np.minimum.reduceat(values[self._order], self._starts)[self._sorted])
+
+    def most(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Each group's largest value."""
+        return np.asarray(np.maximum.reduceat(values[self._order], self._starts)[self._sorted])

@@ -1,0 +1,82 @@
+"""A tally beside the records that it adds up."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.kafka.cluster import TopicPartition
+from pipeline.kafka.fetching import StoredBatch
+from pipeline.profile import tally as tally_module
+from pipeline.profile.kinds import Kind
+from pipeline.profile.tally import MINUTE_MS, Tally
+from pipeline.source.decoding import BatchDecoder
+from protocol.records.record_batch import RecordBatch
+from tests.wire.batches import LZ4, NONE, Rec, batch
+from validation.units import unit_of
+
+NOW = 1_764_000_000_000
+OF = TopicPartition("t", 3)
+TIMES = (
+    st.integers(NOW - 600_000, NOW)
+    | st.integers(NOW - 10**10, NOW + 10**10)
+    | st.sampled_from([0, -1, NOW // 1000, NOW * 1000, NOW * 10**6, 2**63 - 1, -(2**63)])
+)
+RECORDS = st.builds(Rec, TIMES, st.none() | st.binary(max_size=9), st.none() | st.binary(max_size=9))
+BATCHES = st.lists(st.tuples(st.lists(RECORDS, min_size=1, max_size=40), st.sampled_from([NONE, LZ4])), max_size=6)
+
+
+def tally_of(batches: list[tuple[list[Rec], int]]) -> tuple[Tally, list[Rec]]:
+    found, decoder, offset = Tally(OF, NOW), BatchDecoder(), 0
+    for records, codec in batches:
+        data = memoryview(batch(records, codec, base_offset=offset, producer_id=len(records)))
+        header = RecordBatch(data, 0, len(data))
+        stored = StoredBatch(data, 0, len(data), offset + len(records) - 1, header)
+        alike = decoder.add_up(stored)
+        if alike is None or not found.add_alike(*alike, stored.last_offset):
+            found.add(decoder.decode(stored), offset, offset + len(records))
+        offset += len(records)
+    return found, [record for records, _ in batches for record in records]
+
+
+def is_plausible(time: int) -> bool:
+    return time > 0 and unit_of(time, NOW) is None
+
+
+@pytest.mark.parametrize("most_exact_rows", [10**6, -1])
+@given(BATCHES)
+@settings(max_examples=60)
+def test_all_is_counted_once(most_exact_rows: int, batches: list[tuple[list[Rec], int]]) -> None:
+    before = tally_module._MOST_EXACT_ROWS
+    tally_module._MOST_EXACT_ROWS = most_exact_rows
+    try:
+        found, records = tally_of(batches)
+    finally:
+        tally_module._MOST_EXACT_ROWS = before
+
+    rows = found.table().to_pylist()
+
+    assert sum(row["records"] for row in rows) == len(records)
+    assert sum(row["null_keys"] for row in rows) == sum(r.key is None for r in records)
+    assert sum(row["bytes"] for row in rows) == sum(len(r.key or b"") + len(r.value or b"") for r in records)
+    assert sum(row["batches"] for row in rows) == len(batches)
+    times = sorted(r.timestamp for r in records)
+    assert min((row["earliest"] for row in rows), default=0) == (times[0] if times else 0)
+    assert max((row["latest"] for row in rows), default=0) == (times[-1] if times else 0)
+    plausible = sum(is_plausible(time) for time in times)
+    assert sum(row["records"] for row in rows if row["kind"] == Kind.MILLISECONDS) == plausible
+    for row in rows:
+        held = [r.timestamp for r in records[row["first_offset"] : row["last_offset"] + 1]]
+        assert row["earliest"] in held
+        assert row["latest"] in held
+        if row["kind"] == Kind.MILLISECONDS and most_exact_rows > 0:
+            assert row["latest"] // MINUTE_MS == row["earliest"] // MINUTE_MS
+
+
+def test_what_is_in_order_and_healthy_is_one_row_a_minute() -> None:
+    batches = [([Rec(NOW - 600_000 + i * 100 + j) for j in range(20)], LZ4) for i in range(0, 5000, 20)]
+
+    found, records = tally_of(batches)
+
+    rows = found.table().to_pylist()
+    assert len(records) == 5000
+    assert len(rows) <= 10
