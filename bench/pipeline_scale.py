@@ -82,7 +82,7 @@ def run_jobs(spark: SparkSession, address: str, topic: PollutedTopic, partitions
         summary = profile(spark, topics, results("profile"), now_ms, _HOUR_MS, None)
     check(lambda: {k: n for k, n in summary["topics"][topic.name]["damage"].items() if n} == topic.damage, summary)
     with measured(spark, "repair, dry run", topic, partitions, found):
-        plan = planned(spark, topics, results("repair"), {topic.name: clean}, Rules(now_ms, _HOUR_MS), None)
+        plan = planned(spark, topics, results("repair"), {topic.name: clean}, Rules(now_ms, _HOUR_MS))
         changes = listed(spark, topics, results("repair"), plan)
     check(lambda: sum(row["records"] for row in changes if row["solved"]) == sum(topic.damage.values()), changes)
     with measured(spark, "repair, writing", topic, partitions, found):

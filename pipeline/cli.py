@@ -147,7 +147,7 @@ def violations(
     out: _Out,
     events: Annotated[
         str | None,
-        typer.Option(metavar="PATH", help="Files of events: a folder or a glob. Or --bootstrap and --topic."),
+        typer.Option(metavar="PATH", help="Whole files of events: a folder or a glob. Or --bootstrap and --topic."),
     ] = None,
     bootstrap: Annotated[str | None, typer.Option(metavar="HOST:PORT[,…]", help="Brokers to start from.")] = None,
     topic: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A topic that events are shipped to.")] = None,
@@ -163,6 +163,7 @@ def violations(
     """Add up the proxy's violation events in windows, by client, topic and reason; go on where the last run ended."""
     from pipeline.violations import job, report  # noqa: PLC0415
     from pipeline.violations.events import from_files, from_topic  # noqa: PLC0415
+    from pipeline.violations.files import ReadFiles  # noqa: PLC0415
 
     if (events is None) == (bootstrap is None or not topic):
         _end("say where events are: --events PATH, or --bootstrap and --topic")
@@ -174,8 +175,17 @@ def violations(
             else from_topic(spark, cast(Topics, topics), batch or _OFFSETS_A_BATCH)
         )
 
+        read_files = None if events is None else ReadFiles(spark, events, results)
+
         def tell() -> None:
-            summary = job.summary_of(results)
+            grown = [] if read_files is None else read_files.grown()
+            for file in grown:
+                typer.echo(
+                    f"warning: {file} has grown since it was read, and what was added is not counted: move files here "
+                    "when they are whole, or ship events to a topic",
+                    err=True,
+                )
+            summary = job.summary_of(results) | {"grown_files": grown}
             report.write_report(results, summary, _now_ms())
             results.write_summary(summary)
 
@@ -245,10 +255,10 @@ def repair(
         _end(str(error))
     with _job("repair", topics, out, master) as (spark, results):
         now_ms = _now_ms()
-        plan = job.kept_plan(results, targets) if apply else None
+        rules = Rules(now_ms, after_max_ms, frozenset(keep or ()), assume_ms)
+        plan = job.kept_plan(results, targets, rules) if apply else None
         if plan is None:
-            rules = Rules(now_ms, after_max_ms, frozenset(keep or ()))
-            plan = job.planned(spark, topics, results, targets, rules, assume_ms)
+            plan = job.planned(spark, topics, results, targets, rules)
         results.forget_summary()
         changes = job.listed(spark, topics, results, plan)
         written = job.apply(spark, topics, results, plan) if apply else None

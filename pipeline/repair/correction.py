@@ -33,11 +33,14 @@ class RepairHeader(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """`now_ms`: the moment that kinds are told by; `keep`: damages that are left alone."""
+    """`now_ms`: the moment that kinds are told by; `keep`: damages that are left alone; `assume_ms`: the time of append
+    in partitions where nothing tells of one.
+    """
 
     now_ms: int
     after_max_ms: int
     keep: frozenset[str] = frozenset()
+    assume_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from pipeline.profile.clock import Clock
 from pipeline.repair.correction import Rules
 from pipeline.repair.listing import before_and_after, damaged
 from pipeline.repair.plan import PartitionPlan, Plan, make_plan, plan_from, survey
@@ -38,30 +37,37 @@ def targets_of(topics: Topics, to: str) -> dict[str, str]:
     return found
 
 
-def planned(
-    spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules, assume_ms: int | None
-) -> Plan:
+def planned(spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules) -> Plan:
     """A new plan, written down. Raises RepairBegun."""
     if results.has(PLAN) and plan_from(results.read_text(PLAN)).begun:
         raise RepairBegun(
             f"a repair was begun in {results.path('')} already: go on with it by --apply, or use another --out"
         )
     ranges = topics.ranges()
-    assumed = None if assume_ms is None else Clock.standing_at(assume_ms)
-    plan = make_plan(ranges, targets, survey(spark, topics, ranges, rules.now_ms), assumed, rules)
+    plan = make_plan(ranges, targets, survey(spark, topics, ranges, rules.now_ms), rules)
     results.write_text(PLAN, plan.as_json())
     return plan
 
 
-def kept_plan(results: Results, targets: dict[str, str]) -> Plan | None:
-    """The plan that is written down. Raises RepairBegun when it is about other topics."""
+def kept_plan(results: Results, targets: dict[str, str], rules: Rules) -> Plan | None:
+    """The plan that is written down; None when there is none by these rules, whose moment does not matter.
+
+    Raises RepairBegun when it is about other topics, or has been begun by other rules.
+    """
     if not results.has(PLAN):
         return None
     plan = plan_from(results.read_text(PLAN))
     if plan.targets != targets:
         held = ", ".join(f"{source} to {to}" for source, to in plan.targets.items())
         raise RepairBegun(f"the plan in {results.path(PLAN)} is for {held}; use another --out")
-    return plan
+    if replace(rules, now_ms=plan.rules.now_ms) == plan.rules:
+        return plan
+    if plan.begun:
+        raise RepairBegun(
+            f"the repair in {results.path('')} was begun with other --after-max-ms, --keep or --assume-ms: go on with "
+            "those, or use another --out and --to"
+        )
+    return None
 
 
 def listed(spark: SparkSession, topics: Topics, results: Results, plan: Plan) -> list[dict[str, Any]]:

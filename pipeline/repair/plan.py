@@ -57,6 +57,7 @@ class Plan:
                 "now_ms": self.rules.now_ms,
                 "after_max_ms": self.rules.after_max_ms,
                 "keep": sorted(self.rules.keep),
+                "assume_ms": self.rules.assume_ms,
                 "begun": self.begun,
                 "partitions": [
                     {
@@ -76,7 +77,7 @@ class Plan:
 def plan_from(text: str) -> Plan:
     """What `as_json` wrote."""
     value = json.loads(text)
-    rules = Rules(value["now_ms"], value["after_max_ms"], frozenset(value["keep"]))
+    rules = Rules(value["now_ms"], value["after_max_ms"], frozenset(value["keep"]), value["assume_ms"])
     partitions = tuple(
         PartitionPlan(
             OffsetRange(TopicPartition(each["topic"], each["partition"]), each["start"], each["end"]),
@@ -126,11 +127,11 @@ def make_plan(
     ranges: Iterable[OffsetRange],
     targets: dict[str, str],
     surveys: dict[TopicPartition, Survey],
-    assumed: Clock | None,
     rules: Rules,
 ) -> Plan:
-    """`assumed`: the clock of partitions that have none."""
+    """For the ranges, by what was found in them."""
     unknown = Survey(None, "none")
+    assumed = None if rules.assume_ms is None else Clock.standing_at(rules.assume_ms)
     partitions = []
     for each in ranges:
         found = surveys.get(each.of, unknown)

@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,10 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
+from pipeline.repair import job
+from pipeline.repair.correction import Rules
 from pipeline.repair.writing import group_of
+from pipeline.results import Results
 from pipeline.topics import Topics
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
@@ -135,6 +139,29 @@ def test_what_nothing_tells_of_stays_and_is_listed(spark: SparkSession, kafka_bo
     assert [row["timestamp"] for row in rows] == [ahead, nanoseconds // 1_000_000]
     (left,) = spark.read.parquet(str(tmp_path / "undiagnosed")).collect()
     assert (left["offset"], left["damage"], left["before"]) == (0, "future", ahead)
+
+
+def test_a_plan_is_kept_for_the_rules_that_it_was_made_by(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=5, span_ms=HOUR)
+    topics, results = Topics(kafka_bootstrap, (polluted.topic,)), Results(spark, str(tmp_path))
+    targets, rules = {polluted.topic: "clean"}, Rules(now_ms(), HOUR, frozenset({"zero"}))
+
+    plan = job.planned(spark, topics, results, targets, rules)
+
+    later = replace(rules, now_ms=rules.now_ms + 5)
+    kept = job.kept_plan(results, targets, later)
+    assert kept is not None
+    assert (kept.rules, [each.source for each in kept.partitions]) == (rules, [each.source for each in plan.partitions])
+    assert job.kept_plan(results, targets, replace(later, keep=frozenset())) is None
+    results.write_text(job.PLAN, replace(plan, begun=True).as_json())
+    with pytest.raises(job.RepairBegun, match="begun with other"):
+        job.kept_plan(results, targets, replace(later, assume_ms=1))
+    with pytest.raises(job.RepairBegun, match="was begun in"):
+        job.planned(spark, topics, results, targets, later)
+    with pytest.raises(job.RepairBegun, match=f"is for {polluted.topic} to clean"):
+        job.kept_plan(results, {polluted.topic: "other"}, later)
 
 
 def test_a_topic_with_other_records_is_not_written_to(kafka_bootstrap: str, tmp_path: Path) -> None:

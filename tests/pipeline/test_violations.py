@@ -77,13 +77,18 @@ def test_a_second_run_takes_what_has_come_since_and_late_events_count(spark: Spa
     job = ("violations", "--events", str(source), "--out", str(out), "--window", "10 minutes")
     (source / "a").write_text(json.dumps(event(1, 40)) + "\n" + json.dumps(event(2, 12)) + "\nno event\n")
     run(*job)
+    assert summary(out)["grown_files"] == []
     (source / "b").write_text(json.dumps(event(3, 13)) + "\n" + json.dumps(event(4, 39)) + "\n")
+    with (source / "a").open("a") as growing:
+        growing.write(json.dumps(event(5, 41)) + "\n")
     said = run(*job)
 
     assert messages(spark, out) == Counter(f"number {n}" for n in (1, 2, 3, 4))
     told = summary(out)
     assert (told["bad_lines"], told["late_events"], told["windows"]) == (1, 1, 3)
     assert "billing" in said
+    assert told["grown_files"] == [f"file:{source}/a"]
+    assert f"warning: file:{source}/a has grown since it was read" in said
     lines = [row["line"] for row in spark.read.parquet(str(out / "bad_lines")).collect()]
     assert lines == ["no event"]
 
