@@ -11,6 +11,7 @@ What it cannot tell: how late records are that lie at the very end or beginning 
 anything about a topic that was written by replaying old records, whose clock is then that of the records.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +39,47 @@ class Clock:
         base = self.times[0]  # floats hold the differences exactly
         since = np.interp(offsets, self.offsets, (self.times - base).astype(np.float64))
         return np.asarray(since.astype(np.int64) + base)
+
+
+def simplified(clock: Clock, tolerance_ms: int) -> Clock:
+    """With fewer points, and at each of the old ones no more than the tolerance away: steady times take two points, the
+    end of a silence takes one more.
+    """
+    points = list(zip(clock.offsets.tolist(), clock.times.tolist(), strict=True))
+    kept, line = [0], _Line(points[0], tolerance_ms)
+    for place, point in enumerate(points[1:], 1):
+        if line.takes(point):
+            continue
+        if kept[-1] != place - 1:
+            kept.append(place - 1)
+            line = _Line(points[place - 1], tolerance_ms)
+            if line.takes(point):
+                continue
+        kept.append(place)
+        line = _Line(point, tolerance_ms)
+    if kept[-1] != len(points) - 1:
+        kept.append(len(points) - 1)
+    return Clock(clock.offsets[kept], clock.times[kept])
+
+
+class _Line:
+    """A line from a point (offset, time) through all that it has taken, each within the tolerance."""
+
+    def __init__(self, start: tuple[int, int], tolerance_ms: int) -> None:
+        self._start = start
+        self._tolerance = tolerance_ms
+        self._least, self._most = -math.inf, math.inf
+
+    def takes(self, point: tuple[int, int]) -> bool:
+        """Whether the line can end at the point."""
+        run, rise = point[0] - self._start[0], point[1] - self._start[1]
+        if run == 0:
+            return rise <= self._tolerance
+        if not self._least <= rise / run <= self._most:
+            return False
+        self._least = max(self._least, (rise - self._tolerance) / run)
+        self._most = min(self._most, (rise + self._tolerance) / run)
+        return True
 
 
 def clock_of(

@@ -9,14 +9,14 @@ from pyspark.sql import SparkSession
 
 from pipeline.kafka.cluster import OffsetRange, TopicPartition
 from pipeline.profile.cells import tally_of
-from pipeline.profile.clock import Clock
+from pipeline.profile.clock import Clock, simplified
 from pipeline.profile.damage import partition_clock
+from pipeline.profile.tally import MINUTE_MS
 from pipeline.repair.correction import Rules, clock_as_plan, clock_from
 from pipeline.source.options import source_options
 from pipeline.source.tasks import over
 from pipeline.topics import Topics
 
-_MOST_CLOCK_POINTS = 5_000
 _SURVEY_DDL = "topic string, partition int, codec string, offsets array<bigint>, times array<bigint>"
 _SURVEY = pa.schema(
     [
@@ -66,7 +66,7 @@ class Plan:
                         "start": each.source.start,
                         "end": each.source.end,
                         "codec": each.codec,
-                        "clock": clock_as_plan(each.clock, _MOST_CLOCK_POINTS),
+                        "clock": clock_as_plan(each.clock),
                     }
                     for each in self.partitions
                 ],
@@ -109,10 +109,11 @@ def survey(
         rows = tally_of(options, wanted, now_ms)
         if not len(rows):
             return pa.table({name: [] for name in _SURVEY.names}, schema=_SURVEY)
-        clock = clock_as_plan(partition_clock(rows, now_ms), _MOST_CLOCK_POINTS) or {}
+        clock = partition_clock(rows, now_ms)
+        plan = clock_as_plan(None if clock is None else simplified(clock, MINUTE_MS)) or {}
         by_codec = rows.group_by("codec").aggregate([("records", "sum")]).sort_by([("records_sum", "descending")])
         found = {"topic": wanted.of.topic, "partition": wanted.of.partition, "codec": by_codec["codec"][0].as_py()}
-        return pa.Table.from_pylist([found | clock], schema=_SURVEY)
+        return pa.Table.from_pylist([found | plan], schema=_SURVEY)
 
     rows = over(spark, ranges, of_partition, _SURVEY_DDL).collect()
     return {

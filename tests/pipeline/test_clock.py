@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pipeline.profile.clock import Clock, clock_of
+from pipeline.profile.clock import Clock, clock_of, simplified
 
 NOW = 1_764_000_000_000
 HOUR = 3_600_000
@@ -65,3 +67,34 @@ def test_where_times_are_in_no_order_the_latest_so_far_counts() -> None:
 
 def test_nothing_before_reading_is_no_clock() -> None:
     assert clock((0, NOW + HOUR, 1)) is None
+
+
+STEPS = st.lists(
+    st.tuples(st.integers(0, 5000), st.sampled_from([0, 1, 500, 1000, 60_000, HOUR, 9 * HOUR])), min_size=1
+)
+
+
+@given(STEPS)
+def test_a_simplified_clock_tells_the_same_but_for_the_tolerance(steps: list[tuple[int, int]]) -> None:
+    offsets, times = (np.cumsum(np.array(column, np.int64)) for column in zip(*steps, strict=True))
+    whole = Clock(offsets, times + NOW)
+
+    found = simplified(whole, 60_000)
+
+    # Of several points at one offset, what is told there lies between the first and the last.
+    away = found.at(offsets) - whole.times
+    for offset in np.unique(offsets):
+        here = away[offsets == offset]
+        assert here.min() <= 60_001
+        assert here.max() >= -60_001
+    assert (found.offsets[-1], found.times[-1]) == (whole.offsets[-1], whole.times[-1])
+
+
+def test_a_year_of_working_days_takes_few_points_and_keeps_its_nights() -> None:
+    minutes = np.array([day * 1440 + minute for day in range(365) for minute in range(480, 1080)], np.int64)
+    whole = Clock(np.arange(len(minutes)) * 100, NOW + minutes * 60_000)
+
+    found = simplified(whole, 60_000)
+
+    assert len(found.offsets) < 4 * 365
+    assert int(np.abs(found.at(whole.offsets) - whole.times).max()) <= 60_000
