@@ -4,7 +4,7 @@ In the order of a partition's offsets, healthy times go up; a time that is ahead
 and before it. So the clock of a partition is the heaviest chain of times that never goes down, in milliseconds, not
 after the moment of reading; between its links it is interpolated. Good to about a minute, which is how fine a tally is.
 
-Where that chain holds less than half of the records, they came in no order, as late data does: then what is ahead
+Where that chain holds less than two thirds of the records, they came in no order, as late data does: then what is ahead
 cannot be told from what others are behind, and the clock is the latest time so far.
 
 What it cannot tell: how late records are that lie at the very end or beginning with nothing to contradict them, and
@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.profile.tally import MINUTE_MS
-
 _SKEW_MS = 60_000
+_COARSE_MS = 10 * 60_000
+_TRUSTED_SHARE = 2 / 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,9 @@ def clock_of(
     if not len(usable):
         return None
     order = usable[np.lexsort((earliest[usable], first_offsets[usable]))]
-    chain = order[_heaviest_chain(earliest[order] // MINUTE_MS, weights[order])]
-    if 2 * int(weights[chain].sum()) < int(weights[order].sum()):
+    # Producers are minutes apart where all is well, so what counts as going down is coarser than that.
+    chain = order[_heaviest_chain(earliest[order] // _COARSE_MS, weights[order])]
+    if weights[chain].sum() < _TRUSTED_SHARE * weights[order].sum():
         chain = order  # no order to go by: then the latest time so far is the least that the clock can show
     offsets = np.concatenate((first_offsets[chain], last_offsets[chain]))
     times = np.concatenate((earliest[chain], latest[chain]))

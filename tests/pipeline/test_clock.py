@@ -57,6 +57,24 @@ def test_the_heavier_of_two_that_exclude_each_other_counts() -> None:
     assert at(found, 50)[0] == NOW - 5 * HOUR + 50
 
 
+def test_producers_that_are_minutes_apart_do_not_disturb_it() -> None:
+    rows = [(i * 2 + j, NOW - 10 * HOUR + i * 60_000 - j * 150_000, 1) for i in range(300) for j in range(2)]
+
+    found = clock(*rows)
+
+    away = [abs(a - (NOW - 10 * HOUR + i * 60_000)) for i, a in enumerate(at(found, *range(0, 600, 2)))]
+    assert max(away) <= 150_000 + 60_000
+
+
+def test_late_records_beside_current_ones_do_not_make_these_look_ahead() -> None:
+    current = [(i * 2, NOW - HOUR + i * 1000, 4) for i in range(100)]
+    replayed = [(i * 2 + 1, NOW - 500 * HOUR + i * 1000, 6) for i in range(100)]
+
+    found = clock(*current, *replayed)
+
+    assert at(found, 198)[0] == NOW - HOUR + 99_000
+
+
 def test_where_times_are_in_no_order_the_latest_so_far_counts() -> None:
     hours = [5, 3, 9, 1, 7, 4, 8, 2, 6]
 
