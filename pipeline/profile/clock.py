@@ -1,8 +1,9 @@
 """When records were appended, as their neighbours tell: a broker does not keep it, and a bad timestamp says nothing.
 
 In the order of a partition's offsets, healthy times go up; a time that is ahead, or late, stands out from those behind
-and before it. So the clock of a partition is the heaviest chain of times that never goes down, in milliseconds, not
-after the moment of reading; between its links it is interpolated. Good to about a minute, which is how fine a tally is.
+and before it. So the clock of a partition is the heaviest chain of times that never goes down (ten minutes count as the
+same), not after the moment of reading; between its links it is interpolated. Good to about a minute, which is how fine
+a tally is.
 
 Where that chain holds less than two thirds of the records, they came in no order, as late data does: then what is ahead
 cannot be told from what others are behind, and the clock is the latest time so far.
