@@ -104,6 +104,8 @@ def _committed(group: Consumer, plan: PartitionPlan) -> int:
     while True:
         try:
             (found,) = group.committed(place, timeout=_SECONDS)
+            if found.error is not None:
+                raise KafkaException(found.error)  # not to be taken for nothing written yet
             return -1 if found.offset == OFFSET_INVALID else int(found.offset)
         except KafkaException as error:
             if error.args[0].code() not in _COORDINATOR_MOVES or time.monotonic() > end:
