@@ -1,101 +1,115 @@
 """Overrides from the environment: SLUICEGATE__ADMIN__LISTEN=127.0.0.1:9650 sets admin.listen.
 
 Parts are separated by two underscores; a dot in a key is written as one (MESSAGE_TIMESTAMP_TYPE), a list item by its
-number. Values are read as YAML, so numbers and [lists] work.
+number. A value is taken as it is; only where a list or a whole section is wanted is it read as YAML. An empty one is
+as good as none: the key then has its default.
 """
 
 from collections.abc import Mapping
 from itertools import pairwise
-from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any
 
 import yaml
-from pydantic import BaseModel
 
+from config.keys import annotation_at, is_list, item_of, keys_of, section_of
 from config.model import Config
 from config.suggestions import nearest
-from config.yaml_source import Path, Problem, Source
+from config.yaml_nodes import BadNode, Reader
+from config.yaml_source import Path, Problem, Source, compose
 
 PREFIX = "SLUICEGATE__"
+_MAX_DIGITS = 5
+_OUT_OF_ORDER = "the items of a list must be given in order, from 0"
 
 
 def apply_environment(source: Source, environment: Mapping[str, str]) -> None:
     """Put every override into `source`; unknown keys become problems that name the variable."""
-    for variable in sorted(environment):
+    found = []
+    for variable in environment:
         if variable.startswith(PREFIX):
-            parts = variable[len(PREFIX) :].split("__")
-            found = _resolve(parts, variable, source)
-            if found is not None:
-                _put(source, found, environment[variable], variable)
+            path = _resolve(variable[len(PREFIX) :].split("__"), variable, source)
+            if path is not None:
+                found.append((path, variable))
+    for path, variable in sorted(found, key=lambda each: [(isinstance(part, str), part) for part in each[0]]):
+        override(source, path, environment[variable], f"environment {variable}")
+
+
+def override(source: Source, path: Path, text: str, place: str) -> None:
+    """Put the value of a variable or an option where `path` leads."""
+    value: Any = text or None
+    kind = annotation_at(Config, path)
+    if value is not None and (section_of(kind) is not None or item_of(kind) is not None):
+        value = _structure(text, is_list(kind) and path[-1] == "bootstrap")
+        if value is None:
+            source.problems.append(Problem("", place, "not YAML, which a list or a section is read as"))
+            return
+    _put(source, path, value, place)
+
+
+def _structure(text: str, or_text: bool) -> Any:
+    """A list or a section out of YAML; the text itself, where that will do as well; None: neither."""
+    try:
+        root = compose(text)
+        value = Reader(lambda _path, _line: None).value(root, ()) if root is not None else None
+    except (yaml.YAMLError, BadNode, RecursionError, ValueError, OverflowError):
+        value = None
+    return text if or_text and not isinstance(value, list) else value
 
 
 def _resolve(parts: list[str], variable: str, source: Source) -> Path | None:
     """The path that a variable's parts name, or None and a problem."""
-    annotation: Any = Config
     path: list[str | int] = []
     for part in parts:
-        annotation = _unwrapped(annotation)
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            keys = {
-                _spelled(field.alias or name): (field.alias or name, field.annotation)
-                for name, field in annotation.model_fields.items()
-            }
+        kind = annotation_at(Config, tuple(path))
+        section = section_of(kind)
+        if section is not None:
+            keys = {_spelled(key): key for key in keys_of(section)}
             if part.lower() not in keys:
                 hint = nearest(part.lower(), keys)
-                close = f"; did you mean {hint.upper()}?" if hint else ""
+                close = f"; did you mean {_spelled(hint).upper()}?" if hint else ""
                 source.problems.append(Problem("", f"environment {variable}", f"no key {part!r} here{close}"))
                 return None
-            key, annotation = keys[part.lower()]
-            path.append(key)
-        elif get_origin(annotation) in (tuple, dict) and part.isdigit():
-            path.append(int(part))
-            annotation = [a for a in get_args(annotation) if a is not Ellipsis][-1]
+            path.append(keys[part.lower()])
+        elif item_of(kind) is not None and part.isascii() and part.isdigit() and len(part) <= _MAX_DIGITS:
+            path.append(int(part) if is_list(kind) else part)
         else:
             source.problems.append(Problem("", f"environment {variable}", f"{part!r} leads nowhere"))
             return None
     return tuple(path)
 
 
-def _unwrapped(annotation: Any) -> Any:
-    """An optional type without its None; Annotated types as they are inside."""
-    if get_origin(annotation) in (Union, UnionType):
-        return next(a for a in get_args(annotation) if a is not type(None))
-    return annotation
-
-
 def _spelled(key: str) -> str:
     return key.replace(".", "_")
 
 
-def _put(source: Source, path: Path, text: str, variable: str) -> None:
-    place = f"environment {variable}"
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError:
-        value = text
+def _put(source: Source, path: Path, value: Any, place: str) -> None:
     node: Any = source.data
     for part, following in pairwise(path):
-        node = _child(node, part, [] if isinstance(following, int) and path[0] == "topics" else {})
-        if node is None:
-            source.problems.append(Problem("", place, "the items of a list must be given in order, from 0"))
-            return
-    if isinstance(node, list) and isinstance(path[-1], int):
-        if path[-1] > len(node):
-            source.problems.append(Problem("", place, "the items of a list must be given in order, from 0"))
-            return
-        node[path[-1] : path[-1] + 1] = [value]
-    else:
-        node[path[-1]] = value
+        kind: type[Any] = list if isinstance(following, int) else dict
+        there = _get(node, part)
+        if not isinstance(there, kind):
+            there = kind()
+            if not _set(node, part, there):
+                source.problems.append(Problem("", place, _OUT_OF_ORDER))
+                return
+        node = there
+    if not _set(node, path[-1], value):
+        source.problems.append(Problem("", place, _OUT_OF_ORDER))
+        return
     source.places[path] = place
 
 
-def _child(node: Any, part: str | int, empty: Any) -> Any:
-    if isinstance(node, list):
-        if not isinstance(part, int) or part > len(node):
-            return None
-        if part == len(node):
-            node.append(empty)
-        return node[part]
-    if not isinstance(node.get(part), dict | list):
-        node[part] = empty
-    return node[part]
+def _get(node: Any, part: str | int) -> Any:
+    if isinstance(part, int):
+        return node[part] if part < len(node) else None
+    return node.get(part)
+
+
+def _set(node: Any, part: str | int, value: Any) -> bool:
+    if not isinstance(part, int):
+        node[part] = value
+    elif part <= len(node):
+        node[part : part + 1] = [value]
+    else:
+        return False
+    return True

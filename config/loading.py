@@ -1,18 +1,18 @@
 """From a file, the environment and the command line to a Config, or to every problem at once."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from config.environment import apply_environment
+from config.environment import apply_environment, override
+from config.keys import annotation_at, is_optional, item_of, keys_of, section_of
 from config.model import Config
-from config.suggestions import nearest
-from config.yaml_source import Path, Problem, Source, dotted, read_yaml
-
-_DEPRECATED = "message.timestamp.difference.max.ms"
+from config.remarks import hints_of, warnings_of
+from config.validation_words import problem_of
+from config.yaml_source import Path, Problem, Source, read_file
 
 
 class ConfigError(Exception):
@@ -24,71 +24,76 @@ class ConfigError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Option:
+    """An option of the command line that goes before the file and the environment."""
+
+    name: str
+    path: Path
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class Loaded:
-    """A usable configuration and what its writer should still know."""
+    """A usable configuration, where its values stand, and what its writer should still know.
+
+    `warnings` are of what is probably a mistake, `hints` of what is often misunderstood.
+    """
 
     config: Config
+    source: Source
     warnings: tuple[str, ...]
+    hints: tuple[str, ...]
 
 
-def load_file(path: FilePath, environment: Mapping[str, str]) -> Loaded:
-    """Read a file and apply the environment. Raises ConfigError."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise ConfigError([Problem("", str(path), f"cannot be read: {reason}")]) from error
-    return load(read_yaml(text, str(path)), environment)
+def load_file(path: FilePath, environment: Mapping[str, str], options: Sequence[Option] = ()) -> Loaded:
+    """Read a file, apply the environment, then options. Raises ConfigError."""
+    return load(read_file(path), environment, options)
 
 
-def load(source: Source, environment: Mapping[str, str]) -> Loaded:
-    """Validate what a source and the environment say. Raises ConfigError with every problem found."""
+def load(source: Source, environment: Mapping[str, str], options: Sequence[Option] = ()) -> Loaded:
+    """Validate what a source, the environment and options say. Raises ConfigError with every problem found."""
+    if not source.readable:
+        raise ConfigError(source.problems)
     apply_environment(source, environment)
+    for option in options:
+        override(source, option.path, option.value, option.name)
+    source.data = _without_nothing(source.data, (), source)
     problems = list(source.problems)
+    config = None
     try:
         config = Config.model_validate(source.data)
     except ValidationError as error:
-        problems += [_problem(detail, source) for detail in error.errors(include_url=False)]
-    if problems:
+        problems += [problem_of(detail, source) for detail in error.errors(include_url=False)]
+    if problems or config is None:
         raise ConfigError(problems)
-    return Loaded(config, tuple(_warnings(config, source)))
+    return Loaded(config, source, tuple(warnings_of(config, source)), tuple(hints_of(config, source)))
 
 
-def _problem(detail: Any, source: Source) -> Problem:
-    path: Path = tuple(detail["loc"])
-    place = source.place_of(path)
-    kind = detail["type"]
-    if kind == "extra_forbidden":
-        hint = nearest(str(path[-1]), _known_keys(path[:-1]))
-        message = "no such key" + (f"; did you mean {hint}?" if hint else "")
-    elif kind == "missing":
-        message = "this key is needed"
-    elif kind == "value_error":
-        message = str(detail["ctx"]["error"])
-    else:
-        message = f"{detail['msg'][0].lower()}{detail['msg'][1:]}; found {detail['input']!r}"
-    return Problem(dotted(path), place, message)
+def _without_nothing(value: Any, path: Path, source: Source) -> Any:
+    """The data without keys that nothing stands behind, as when all below `topics:` is commented out.
+
+    Where nothing could mean two things, as below `tls:`, it is a problem.
+    """
+    kind = annotation_at(Config, path)
+    section = section_of(kind)
+    if isinstance(value, list) and item_of(kind) is not None:
+        return [_without_nothing(item, (*path, i), source) for i, item in enumerate(value)]
+    if not isinstance(value, dict) or section is None:
+        return value
+    kept: dict[Any, Any] = {}
+    for key, inner in value.items():
+        wanted = keys_of(section).get(key)
+        if inner is not None:
+            kept[key] = _without_nothing(inner, (*path, key), source)
+        elif wanted is None:
+            kept[key] = inner
+        elif is_optional(wanted) and section_of(wanted) is not None:
+            what = ": {} to have it with its defaults" if not _required(wanted) else " below it what is needed"
+            message = f"nothing stands behind it; write {key}{what}, or leave the key out"
+            source.problems.append(Problem(".".join(map(str, (*path, key))), source.place_of((*path, key)), message))
+    return kept
 
 
-def _known_keys(path: Path) -> list[str]:
-    """The keys that may stand under `path`."""
-    model: Any = Config
-    for part in path:
-        if isinstance(part, str) and isinstance(model, type) and issubclass(model, BaseModel):
-            field = next(f for n, f in model.model_fields.items() if part in (n, f.alias))
-            model = field.annotation
-        elif isinstance(part, int):
-            model = model.__args__[0]
-    fields = model.model_fields if isinstance(model, type) and issubclass(model, BaseModel) else {}
-    return [field.alias or name for name, field in fields.items()]
-
-
-def _warnings(config: Config, source: Source) -> list[str]:
-    sections: list[tuple[Path, Any]] = [(("defaults",), config.defaults)]
-    sections += [(("topics", i), topic) for i, topic in enumerate(config.topics)]
-    return [
-        f"{source.place_of((*path, _DEPRECATED))}: {dotted((*path, _DEPRECATED))} is deprecated (KIP-937); it stands "
-        "for each of message.timestamp.before.max.ms and message.timestamp.after.max.ms that is not set. Set those."
-        for path, keys in sections
-        if keys.difference_max_ms is not None
-    ]
+def _required(kind: Any) -> bool:
+    section = section_of(kind)
+    return section is not None and any(field.is_required() for field in section.model_fields.values())

@@ -3,21 +3,36 @@
 Topic keys carry Kafka's own names, dots and all, and mean what they mean on a broker.
 """
 
-import re
 import socket
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from config.address import Address, HostPort
+from config.address import HostPort, check_host
+from config.kinds import (
+    Addresses,
+    AdvertisedHost,
+    BrokerAddress,
+    Bytes,
+    FileName,
+    Flag,
+    FrameBytes,
+    ListenAddress,
+    Milliseconds,
+    Networks,
+    NodeId,
+    NoneOrMore,
+    OneOrMore,
+    Port,
+    Seconds,
+    Secret,
+    Text,
+    Workers,
+)
+from config.password import Password, check_one
+from config.topic_pattern import regular_expression_of
 
-LONG_MAX = 9223372036854775807
-Milliseconds = Annotated[int, Field(ge=0, le=LONG_MAX)]
-Port = Annotated[int, Field(ge=1, le=65535)]
-Seconds = Annotated[float, Field(gt=0)]
-PositiveBytes = Annotated[int, Field(ge=1)]
 NODE_ID = "{node_id}"
-MAX_WORKERS = 64
 _CLEANUP = frozenset({"compact", "delete"})
 
 
@@ -28,41 +43,68 @@ class _Section(BaseModel):
 class UpstreamTls(_Section):
     """TLS towards the brokers: whom to trust (the system's CAs if no file is named), and a certificate of its own."""
 
-    ca_file: str | None = None
-    certificate_file: str | None = None
-    key_file: str | None = None
-    key_password: SecretStr | None = None
-    verify_hostname: bool = True
+    ca_file: FileName | None = None
+    certificate_file: FileName | None = None
+    key_file: FileName | None = None
+    key_password: Secret | None = None
+    key_password_file: FileName | None = None
+    verify_hostname: Flag = True
 
     @model_validator(mode="after")
     def _certificate_has_key(self) -> "UpstreamTls":
         if (self.certificate_file is None) != (self.key_file is None):
             raise ValueError("certificate_file and key_file belong together")
+        check_one("key_password", self.key_password, self.key_password_file)
         return self
+
+    @property
+    def password_of_key(self) -> Password:
+        """What the key is encrypted with."""
+        return Password("upstream.tls.key_password_file", self.key_password, self.key_password_file)
 
 
 class ListenTls(_Section):
     """TLS towards clients. `client_auth` means what ssl.client.auth means on a broker."""
 
-    certificate_file: str
-    key_file: str
-    key_password: SecretStr | None = None
+    certificate_file: FileName
+    key_file: FileName
+    key_password: Secret | None = None
+    key_password_file: FileName | None = None
     client_auth: Literal["none", "requested", "required"] = "none"
-    client_ca_file: str | None = None
+    client_ca_file: FileName | None = None
 
     @model_validator(mode="after")
     def _knows_whom_to_trust(self) -> "ListenTls":
         if self.client_auth != "none" and self.client_ca_file is None:
             raise ValueError(f"client_auth {self.client_auth} needs client_ca_file: who signs clients' certificates")
+        check_one("key_password", self.key_password, self.key_password_file)
         return self
+
+    @property
+    def password_of_key(self) -> Password:
+        """What the key is encrypted with."""
+        return Password("listen.tls.key_password_file", self.key_password, self.key_password_file)
 
 
 class Sasl(_Section):
     """How the proxy itself logs in, for what it asks the cluster; clients bring their own logins."""
 
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
-    username: str
-    password: SecretStr
+    username: Text
+    password: Secret | None = None
+    password_file: FileName | None = None
+
+    @model_validator(mode="after")
+    def _has_a_password(self) -> "Sasl":
+        check_one("password", self.password, self.password_file)
+        if self.password is None and self.password_file is None:
+            raise ValueError("password or password_file is needed")
+        return self
+
+    @property
+    def current_password(self) -> Password:
+        """What to log in with, as it is when it is asked for."""
+        return Password("upstream.sasl.password_file", self.password, self.password_file)
 
 
 class Upstream(_Section):
@@ -70,31 +112,37 @@ class Upstream(_Section):
     clients that have logged in; they are otherwise learnt. `topic_settings`: read them from the cluster.
     """
 
-    bootstrap: tuple[Address, ...] = Field(min_length=1)
-    brokers: dict[int, Address] = Field(default_factory=dict)
+    bootstrap: Addresses
+    brokers: dict[NodeId, BrokerAddress] = Field(default_factory=dict)
     tls: UpstreamTls | None = None
     sasl: Sasl | None = None
-    topic_settings: bool = False
+    topic_settings: Flag = False
     connect_timeout_seconds: Seconds = 10
     refresh_seconds: Seconds = 30
 
 
 class Listen(_Section):
     """Where clients connect. Broker N listens at `broker_ports` + N (default: the bootstrap port + 1 + N), or, with
-    `broker_host`, at the bootstrap port under a name of its own that TLS clients ask for (SNI).
+    `broker_host`, at the bootstrap port under a name of its own that TLS clients ask for (SNI). `proxy_protocol`: load
+    balancers at `proxy_protocol_from` say who the client is.
     """
 
-    bootstrap: Address
+    bootstrap: ListenAddress
     broker_ports: Port | None = None
-    broker_host: str | None = None
-    advertised_host: str | None = None
+    broker_host: Text | None = None
+    advertised_host: AdvertisedHost | None = None
     tls: ListenTls | None = None
+    proxy_protocol: Literal["required", "optional"] | None = None
+    proxy_protocol_from: Networks = ()
 
     @field_validator("broker_host")
     @classmethod
     def _names_each_broker(cls, value: str | None) -> str | None:
-        if value is not None and value.count(NODE_ID) != 1:
+        if value is None:
+            return None
+        if value.count(NODE_ID) != 1:
             raise ValueError(f"expected a host name with {NODE_ID} in it, as broker-{NODE_ID}.kafka.example.com")
+        check_host(value.replace(NODE_ID, "0"))
         return value
 
     @model_validator(mode="after")
@@ -107,6 +155,11 @@ class Listen(_Section):
             raise ValueError("listen.broker_host and listen.broker_ports exclude each other")
         if self.bootstrap.port == 0 and self.broker_ports is None and self.broker_host is None:
             raise ValueError("listen.broker_ports is needed when listen.bootstrap leaves its port to the system")
+        if (self.proxy_protocol is None) == bool(self.proxy_protocol_from):
+            raise ValueError(
+                "listen.proxy_protocol and listen.proxy_protocol_from belong together: only load balancers that are "
+                "named may say who a client is"
+            )
         return self
 
     def port_of(self, node_id: int) -> int:
@@ -123,7 +176,7 @@ class Listen(_Section):
 class Admin(_Section):
     """Where /metrics, /livez and /readyz are served; no listen, no admin endpoint."""
 
-    listen: Address | None = None
+    listen: ListenAddress | None = None
 
 
 class TopicKeys(_Section):
@@ -137,7 +190,7 @@ class TopicKeys(_Section):
     after_max_ms: Milliseconds | None = Field(None, alias="message.timestamp.after.max.ms")
     difference_max_ms: Milliseconds | None = Field(None, alias="message.timestamp.difference.max.ms")
     cleanup_policy: str | None = Field(None, alias="cleanup.policy")
-    max_message_bytes: PositiveBytes | None = Field(None, alias="max.message.bytes")
+    max_message_bytes: Bytes | None = Field(None, alias="max.message.bytes")
     checks: Literal["all", "none"] | None = None
 
     @field_validator("cleanup_policy")
@@ -151,38 +204,47 @@ class TopicKeys(_Section):
 class Topic(TopicKeys):
     """Settings for the topics whose whole name matches: a glob, or a regular expression between slashes."""
 
-    match: str
+    match: Text
 
     @field_validator("match")
     @classmethod
     def _compiles(cls, value: str) -> str:
-        if not value:
-            raise ValueError("an empty pattern matches no topic")
-        if len(value) > 1 and value.startswith("/") and value.endswith("/"):
-            try:
-                re.compile(value[1:-1])
-            except re.error as error:
-                raise ValueError(f"not a regular expression: {error}") from error
+        regular_expression_of(value)
         return value
 
 
 class Violations(_Section):
-    """Where refusals are written, one JSON object a line; no file, log lines only."""
+    """Where refusals are written, one JSON object a line; no file, log lines only.
 
-    file: str | None = None
-    max_records: Annotated[int, Field(ge=0)] = 10
-    queue_size: Annotated[int, Field(ge=1)] = 10_000
+    A file that has reached `max_file_bytes` is renamed to its name and `.1`, in the place of the one before.
+    """
+
+    file: FileName | None = None
+    max_file_bytes: Bytes = 1 << 30
+    max_records: NoneOrMore = 10
+    queue_size: OneOrMore = 10_000
 
 
 class Limits(_Section):
-    """Bounds on what any client can make the proxy hold (bytes unless named otherwise)."""
+    """Bounds on what any client can make the proxy hold or do (bytes unless named otherwise; docs/reliability.md).
 
-    max_frame_bytes: PositiveBytes = 104_857_600
-    max_gathered_bytes: PositiveBytes = 536_870_912
-    max_decompressed_bytes: PositiveBytes = 134_217_728
-    max_decompression_ratio: Annotated[int, Field(ge=1)] = 1000
-    max_in_flight: Annotated[int, Field(ge=1)] = 1000
+    `max_decompressed_bytes`, `max_request_partitions` and `max_record_errors` are for one request as a whole;
+    `max_decompression_window_bytes` is what may have to be held at once to read a payload (a zstd window, a snappy
+    block). `max_connections` None: as many as the process may have descriptors for.
+    """
+
+    max_frame_bytes: FrameBytes = 104_857_600
+    max_gathered_bytes: Bytes = 536_870_912
+    max_decompressed_bytes: Bytes = 134_217_728
+    max_decompression_ratio: OneOrMore = 1000
+    max_decompression_window_bytes: Bytes = 16_777_216
+    max_request_partitions: OneOrMore = 5000
+    max_record_errors: OneOrMore = 1000
+    max_in_flight: OneOrMore = 1000
+    max_connections: OneOrMore | None = None
+    max_connections_per_address: OneOrMore | None = None
     frame_seconds: Seconds = 30
+    idle_seconds: Seconds = 900
 
     @model_validator(mode="after")
     def _fits(self) -> "Limits":
@@ -192,10 +254,18 @@ class Limits(_Section):
 
 
 class Log(_Section):
-    """How log lines look: JSON, pretty, or pretty only on a terminal (auto)."""
+    """How log lines look: JSON, pretty, or pretty only on a terminal (auto). `client`: whose connections are followed
+    line by line; without one, `debug` follows all.
+    """
 
     format: Literal["auto", "json", "pretty"] = "auto"
     level: Literal["debug", "info", "warning", "error"] = "info"
+    client: Text | None = None
+
+    @property
+    def follows_connections(self) -> bool:
+        """Whether there are lines of level debug at all: connections' are the only ones."""
+        return self.level == "debug" or self.client is not None
 
 
 class Config(_Section):
@@ -210,7 +280,7 @@ class Config(_Section):
     limits: Limits = Limits()
     log: Log = Log()
     drain_seconds: Seconds = 30
-    workers: Annotated[int, Field(ge=1, le=MAX_WORKERS)] = 1
+    workers: Workers = 1
 
     @model_validator(mode="after")
     def _can_share_ports(self) -> "Config":
@@ -219,8 +289,15 @@ class Config(_Section):
         return self
 
     def of_one_worker(self, bootstrap: HostPort) -> "Config":
-        """What each of several workers runs with: its share of the memory, and nothing that only one can do."""
+        """What each of several workers runs with: its share of what is bounded, and nothing that only one can do."""
         share = max(self.limits.max_frame_bytes, self.limits.max_gathered_bytes // self.workers)
+        connections, of_address = self.limits.max_connections, self.limits.max_connections_per_address
         listen = self.listen.model_copy(update={"bootstrap": bootstrap})
-        limits = self.limits.model_copy(update={"max_gathered_bytes": share})
+        limits = self.limits.model_copy(
+            update={
+                "max_gathered_bytes": share,
+                "max_connections": None if connections is None else -(-connections // self.workers),
+                "max_connections_per_address": None if of_address is None else -(-of_address // self.workers),
+            }
+        )
         return self.model_copy(update={"listen": listen, "admin": Admin(), "limits": limits})

@@ -1,0 +1,92 @@
+"""What each section and key is for, in the words of docs/configuration.md."""
+
+SECTIONS = {
+    "": "Of the process as a whole.",
+    "upstream": "The cluster behind the proxy.",
+    "upstream.tls": "TLS to the brokers; `tls: {}` trusts the system's CAs. Absent: plaintext.",
+    "upstream.sasl": "The proxy's own login, for what it asks the cluster itself; clients log in with their own. It "
+    "needs to describe the cluster and, for `topic_settings`, topics' configurations (`DescribeConfigs`).",
+    "listen": "Where clients connect.",
+    "listen.tls": "TLS to clients. Files that change are read again. Absent: plaintext.",
+    "admin": "The admin endpoint.",
+    "defaults": "What holds where an entry of `topics` does not say otherwise. Values that are named `none` here are "
+    "those of a broker: CreateTime, 9223372036854775807 twice, delete, the broker's `max.message.bytes`; and `all`.",
+    "topics[]": "The first entry whose pattern matches a topic's whole name decides; what it leaves open comes from "
+    "`defaults`.",
+    "violations": "[Violation events](violations.md), one JSON object a line for each refused partition.",
+    "limits": "What any client can make the proxy hold or do. What goes beyond is refused, with the key's name.",
+    "log": "Log lines.",
+}
+
+KEYS = {
+    "drain_seconds": "after SIGTERM: accept nothing, let what is in flight finish, at most this long",
+    "workers": "processes that share the ports and the work (SO_REUSEPORT), one admin endpoint, metrics summed; one "
+    "that dies is started again and counted (`sluicegate_worker_restarts_total`)",
+    "upstream.bootstrap": "brokers to start from, tried in turn",
+    "upstream.brokers": "addresses by node id, for clusters that tell them only after a login; else they are learnt",
+    "upstream.topic_settings": "read each topic's settings from the cluster, when it is first written to and every "
+    "`refresh_seconds`; the stricter of cluster and file wins",
+    "upstream.connect_timeout_seconds": "patience with one address",
+    "upstream.refresh_seconds": "how often the proxy looks at the cluster",
+    "upstream.tls.ca_file": "whom to trust, PEM; none: the system's CAs",
+    "upstream.tls.certificate_file": "the proxy's own certificate and its chain, PEM, for brokers that want one",
+    "upstream.tls.key_file": "its key, PEM",
+    "upstream.tls.key_password": "what the key is encrypted with",
+    "upstream.tls.key_password_file": "a file that holds it, instead",
+    "upstream.tls.verify_hostname": "whether a broker's certificate must name its host",
+    "upstream.sasl.mechanism": "how to log in",
+    "upstream.sasl.username": "as whom",
+    "upstream.sasl.password": "with what; this or `password_file` is needed",
+    "upstream.sasl.password_file": "a file that holds it, instead",
+    "listen.bootstrap": "where clients bootstrap; an empty host or `0.0.0.0` is every address of the machine",
+    "listen.broker_ports": "broker N listens at this + N, so that a restart keeps every port; none: the "
+    "bootstrap port + 1",
+    "listen.broker_host": "with TLS, instead of a port for each broker: one port, and a name for each, as "
+    "`broker-{node_id}.kafka.example.com` (SNI)",
+    "listen.advertised_host": "the host that clients are told, without a port; none: that of `listen.bootstrap`",
+    "listen.proxy_protocol": "take who the client is from load balancers in front (PROXY protocol v2): `required` of "
+    "all connections, or `optional`; none: nobody is believed",
+    "listen.proxy_protocol_from": "the load balancers' networks or addresses; with `required` nobody else may connect, "
+    "with `optional` nobody else is believed",
+    "listen.tls.certificate_file": "the certificate that clients see and its chain, PEM",
+    "listen.tls.key_file": "its key, PEM",
+    "listen.tls.key_password": "what the key is encrypted with",
+    "listen.tls.key_password_file": "a file that holds it, instead",
+    "listen.tls.client_auth": "whether clients show certificates, as `ssl.client.auth` on a broker",
+    "listen.tls.client_ca_file": "who signs clients' certificates, PEM; needed unless `client_auth` is `none`",
+    "admin.listen": "where `/metrics`, `/livez` and `/readyz` are; none: nowhere",
+    "topics[].message.timestamp.type": "who sets a record's time",
+    "topics[].message.timestamp.before.max.ms": "how far a record's time may lie behind now (KIP-937)",
+    "topics[].message.timestamp.after.max.ms": "how far a record's time may lie ahead of now (KIP-937)",
+    "topics[].message.timestamp.difference.max.ms": "deprecated: stands for each of the two that is not set, with a "
+    "warning",
+    "topics[].cleanup.policy": "`compact`, `delete` or `compact,delete`; records of a compacted topic need a key",
+    "topics[].max.message.bytes": "the largest batch",
+    "topics[].checks": "`none` forwards a topic's batches unjudged",
+    "topics[].match": "a glob, in which only `*`, `?` and `[…]` are special (a dot is a dot), or a regular expression "
+    "between slashes, in RE2's syntax",
+    "violations.file": "where events go; none: log lines only. A relative path begins where the proxy was started, "
+    "which must be writable: with a read-only root, a volume",
+    "violations.max_file_bytes": "a file that has reached this is renamed to its name and `.1`, in the place of the "
+    "one before",
+    "violations.max_records": "bad records that are listed in each event",
+    "violations.queue_size": "events that may wait to be written; further ones are dropped and counted",
+    "limits.max_frame_bytes": "largest request or gathered answer",
+    "limits.max_gathered_bytes": "all requests that are being gathered, of all connections together; at least "
+    "`max_frame_bytes`",
+    "limits.max_decompressed_bytes": "what the compressed batches of one request may become, all together",
+    "limits.max_decompression_ratio": "how many times its size a compressed batch may become (above 1 MiB)",
+    "limits.max_decompression_window_bytes": "what may have to be held at once to read a payload: a zstd window, a "
+    "snappy block",
+    "limits.max_request_partitions": "partitions in one Produce request",
+    "limits.max_record_errors": "record errors that are listed in one answer, all partitions together",
+    "limits.max_in_flight": "requests of one connection without an answer",
+    "limits.max_connections": "connections of all clients; none: as many as the process may have descriptors for",
+    "limits.max_connections_per_address": "connections from one address; none: no bound of its own",
+    "limits.frame_seconds": "how long a request may take to arrive",
+    "limits.idle_seconds": "how long a connection may say nothing",
+    "log.format": "`auto` is pretty on a terminal, else JSON",
+    "log.level": "from which level on lines are written; `debug` follows every connection: who it is, each request's "
+    "API, version and size, each answer's codes, what holds it up, who ends it; never a payload or a secret",
+    "log.client": "follow only the connections of this client id, whatever `log.level` says",
+}

@@ -1,0 +1,70 @@
+"""What the model knows at a path: which keys may stand there, of what kind, and whether they are secret."""
+
+from collections.abc import Mapping
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, SecretStr
+
+from config.yaml_source import Path
+
+
+def unwrapped(annotation: Any) -> Any:
+    """An optional type without its None, an Annotated one without its notes."""
+    while True:
+        origin = get_origin(annotation)
+        if origin in (Union, UnionType):
+            annotation = next(a for a in get_args(annotation) if a is not type(None))
+        elif origin is Annotated:
+            annotation = get_args(annotation)[0]
+        else:
+            return annotation
+
+
+def is_optional(annotation: Any) -> bool:
+    """Whether None is one of its values."""
+    return get_origin(annotation) in (Union, UnionType) and type(None) in get_args(annotation)
+
+
+def section_of(annotation: Any) -> type[BaseModel] | None:
+    """The section that an annotation stands for; None for anything else."""
+    kind = unwrapped(annotation)
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+@cache
+def keys_of(section: type[BaseModel]) -> Mapping[str, Any]:
+    """The keys of a section as they stand in a file, and what each takes."""
+    return {field.alias or name: field.annotation for name, field in section.model_fields.items()}
+
+
+def item_of(annotation: Any) -> Any:
+    """What a list or a mapping holds; None where it is neither."""
+    kind = unwrapped(annotation)
+    if get_origin(kind) is tuple:
+        return get_args(kind)[0]
+    return get_args(kind)[1] if get_origin(kind) is dict else None
+
+
+def is_list(annotation: Any) -> bool:
+    """Whether a list is wanted."""
+    return get_origin(unwrapped(annotation)) is tuple
+
+
+def annotation_at(root: type[BaseModel], path: Path) -> Any:
+    """What `path` takes; None where the model knows no such path."""
+    annotation: Any = root
+    for part in path:
+        section = section_of(annotation)
+        annotation = item_of(annotation) if section is None else keys_of(section).get(str(part))
+    return annotation
+
+
+def holds_secret(annotation: Any) -> bool:
+    """Whether what stands here is a secret, or may have one in it; whatever is unknown may."""
+    section = section_of(annotation)
+    if section is not None:
+        return any(holds_secret(kind) for kind in keys_of(section).values())
+    item = item_of(annotation)
+    return holds_secret(item) if item is not None else annotation is None or unwrapped(annotation) is SecretStr

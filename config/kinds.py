@@ -1,0 +1,100 @@
+"""The kinds of values that keys take, each with its bounds and with words for what is none."""
+
+import os
+from ipaddress import ip_network
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, SecretStr
+
+from config.address import AdvertisedHost, BrokerAddress, ListenAddress, at_least_one, parse_addresses
+from config.quantity import MILLISECONDS, SECONDS, Quantity, count, shown, size
+
+MAX_WORKERS = 64
+_NODE_ID = count(0, 2**31 - 1, "a broker's id")
+_PORT = count(1, 65535, "a port")
+_NONE_OR_MORE, _ONE_OR_MORE = count(0), count(1)
+_WORKERS = count(1, MAX_WORKERS)
+_BYTES = size(1)
+_FRAME_BYTES = size(1024)  # less would not let any client begin
+
+
+def _text(value: str) -> str:
+    if not value:
+        raise ValueError("an empty text; leave the key out instead")
+    if "\0" in value:
+        raise ValueError("a text with a NUL character in it")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError("a text with half a character in it (a lone surrogate)") from None
+    return value
+
+
+def _file_name(value: str) -> str:
+    """Names that are no UTF-8 are names all the same."""
+    try:
+        _text(os.fsencode(value).decode(errors="replace"))
+    except UnicodeEncodeError:
+        raise ValueError("no file can have this name") from None
+    return value
+
+
+def _secret(value: SecretStr) -> SecretStr:
+    _text(value.get_secret_value())
+    return value
+
+
+def _flag(value: Any) -> Any:
+    """YAML's words for yes and no."""
+    return _FLAGS.get(value.strip().lower(), value) if isinstance(value, str) else value
+
+
+def _network(value: str) -> str:
+    """As 10.0.0.0/8; an address alone is a network of one."""
+    try:
+        return str(ip_network(value.strip()))
+    except ValueError:
+        raise ValueError(f'expected a network, as "10.0.0.0/8", or an address; found {shown(value)}') from None
+
+
+_FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+Text = Annotated[str, AfterValidator(_text)]
+FileName = Annotated[str, AfterValidator(_file_name)]
+Secret = Annotated[SecretStr, AfterValidator(_secret)]
+Flag = Annotated[bool, BeforeValidator(_flag)]
+Milliseconds = Annotated[int, BeforeValidator(MILLISECONDS.read), MILLISECONDS]
+Seconds = Annotated[float, BeforeValidator(SECONDS.read), SECONDS]
+Bytes = Annotated[int, BeforeValidator(_BYTES.read), _BYTES]
+FrameBytes = Annotated[int, BeforeValidator(_FRAME_BYTES.read), _FRAME_BYTES]
+NodeId = Annotated[int, BeforeValidator(_NODE_ID.read), _NODE_ID]
+Port = Annotated[int, BeforeValidator(_PORT.read), _PORT]
+NoneOrMore = Annotated[int, BeforeValidator(_NONE_OR_MORE.read), _NONE_OR_MORE]
+OneOrMore = Annotated[int, BeforeValidator(_ONE_OR_MORE.read), _ONE_OR_MORE]
+Workers = Annotated[int, BeforeValidator(_WORKERS.read), _WORKERS]
+Addresses = Annotated[tuple[BrokerAddress, ...], BeforeValidator(parse_addresses), AfterValidator(at_least_one)]
+
+Networks = Annotated[tuple[Annotated[str, AfterValidator(_network)], ...], BeforeValidator(parse_addresses)]
+
+__all__ = [
+    "MAX_WORKERS",
+    "Addresses",
+    "AdvertisedHost",
+    "BrokerAddress",
+    "Bytes",
+    "FileName",
+    "Flag",
+    "FrameBytes",
+    "ListenAddress",
+    "Milliseconds",
+    "Networks",
+    "NodeId",
+    "NoneOrMore",
+    "OneOrMore",
+    "Port",
+    "Quantity",
+    "Seconds",
+    "Secret",
+    "Text",
+    "Workers",
+]

@@ -1,0 +1,119 @@
+"""Numbers as people write them: plain ones, durations with a unit (`1h`), sizes with a unit (`100MB`, `64KiB`)."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+_NUMBER = re.compile(r"([+-]?)(\d[\d_]*(?:\.\d+)?)\s*([A-Za-z]*)", re.ASCII)
+_MAX_TEXT = 40
+_SECOND_MS, _MINUTE_MS, _HOUR_MS, _DAY_MS = 1000, 60_000, 3_600_000, 86_400_000
+_DURATIONS_MS = {"ms": 1, "s": _SECOND_MS, "m": _MINUTE_MS, "min": _MINUTE_MS, "h": _HOUR_MS, "d": _DAY_MS}
+_SIZES = {
+    "B": 1,
+    **{prefix + "B": 1000**power for power, prefix in enumerate(("k", "M", "G", "T"), 1)},
+    "KB": 1000,
+    **{prefix + "iB": 1024**power for power, prefix in enumerate(("K", "M", "G", "T"), 1)},
+}
+LONG_MAX = 9223372036854775807
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A kind of number: its name, the units that may stand behind it, and its bounds, both included."""
+
+    what: str
+    example: str
+    low: Decimal
+    high: Decimal
+    units: Mapping[str, Decimal] = field(default_factory=dict, hash=False)
+    whole: bool = True
+
+    def read(self, value: Any) -> int | float:
+        """A number out of what a file, a variable or a program says. Raises ValueError with what is expected."""
+        amount = self._amount(value)
+        if amount is None:
+            raise ValueError(f"expected {self.what}, as {self.example}; found {shown(value)}")
+        if amount <= 0 < self.low and not self.whole:
+            raise ValueError(f"input should be greater than 0; found {shown(value)}")
+        if not self.low <= amount <= self.high:
+            raise ValueError(f"expected {self.what}{self._bounds(amount)}; found {shown(value)}")
+        return int(amount) if self.whole else float(amount)
+
+    def _bounds(self, amount: Decimal) -> str:
+        if not self.units:
+            return f" of {_plain(self.low)} to {_plain(self.high)}"
+        return f", at least {_plain(self.low)}" if amount < self.low else f", at most {_plain(self.high)}"
+
+    def _amount(self, value: Any) -> Decimal | None:
+        if isinstance(value, str):
+            amount = self._from_text(value.strip())
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            amount = Decimal(value)
+        else:
+            return None
+        if amount is None or not amount.is_finite() or (self.whole and amount != int(amount)):
+            return None
+        return amount
+
+    def _from_text(self, text: str) -> Decimal | None:
+        found = _NUMBER.fullmatch(text) if len(text) <= _MAX_TEXT else None
+        if found is None:
+            return None
+        sign, digits, unit = found.groups()
+        if len(digits) > 1 and digits[0] == "0" and digits[1] != ".":
+            return None  # octal to some, decimal to others
+        if unit and unit not in self.units:
+            return None
+        amount = Decimal(digits.replace("_", "")) * (self.units[unit] if unit else 1)
+        return -amount if sign == "-" else amount
+
+
+def _scaled(units: Mapping[str, int], base: int = 1) -> dict[str, Decimal]:
+    return {name: Decimal(size) / base for name, size in units.items()}
+
+
+def _plain(number: Decimal) -> str:
+    return f"{number.normalize():f}"
+
+
+def count(low: int, high: int = 1_000_000_000, what: str = "a whole number") -> Quantity:
+    """So many of something."""
+    return Quantity(what, str(max(low, 1)), Decimal(low), Decimal(high))
+
+
+def size(low: int) -> Quantity:
+    """Bytes."""
+    units = "bytes or a size with a unit"
+    return Quantity(units, "1048576, 100MB or 64KiB", Decimal(low), Decimal(LONG_MAX), _scaled(_SIZES))
+
+
+MILLISECONDS = Quantity(
+    "milliseconds or a duration with a unit",
+    "3600000, 1h or 7d",
+    Decimal(0),
+    Decimal(LONG_MAX),
+    _scaled(_DURATIONS_MS),
+)
+# A thousandth is as good as nothing to what takes seconds, ten years as good as for ever.
+SECONDS = Quantity(
+    "seconds or a duration with a unit",
+    "30, 1.5 or 5min",
+    Decimal("0.001"),
+    Decimal(10 * 365 * 86_400),
+    _scaled(_DURATIONS_MS, _SECOND_MS),
+    whole=False,
+)
+
+
+def shown(value: Any, most: int = 80) -> str:
+    """A value as a message shows it."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value[:_MAX_TEXT]) is not None:
+        text = value
+    else:
+        text = repr(value) if isinstance(value, str | int | float | None) else f"a {_KINDS.get(type(value), 'thing')}"
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+_KINDS: dict[type, str] = {dict: "section", list: "list"}

@@ -1,0 +1,142 @@
+"""The page of every key, its default, unit and bounds: `python -m config.reference > docs/configuration.md`."""
+
+import sys
+from collections.abc import Iterator
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from config.address import HostPort
+from config.descriptions import KEYS, SECTIONS
+from config.keys import is_list, item_of, section_of, unwrapped
+from config.model import Config
+from config.quantity import MILLISECONDS, SECONDS, Quantity
+
+_ENDLESS = 1_000_000_000
+_HEAD = """# Configuration
+
+Every key, as the model in `config/model.py` has it; written by `python -m config.reference > docs/configuration.md`,
+never by hand. `sluicegate check FILE` tells each mistake with its key and line, looks at the files that are named, and
+with `--topic NAME` says which policy a topic gets and from which line.
+
+## How values are written
+
+- **Text** is taken as it is written, quoted or not: a password `0123456` stays that. YAML needs quotes around what
+  begins with `*`, `&`, `!`, `%`, `@`, `{` or `[`, and around what has a colon and a blank, or a blank and a `#`, in it.
+- **Durations** are plain numbers in the unit that the table names, or carry one: `ms`, `s`, `m` or `min`, `h`, `d`, as
+  in `1h`, `1.5h`, `7d`.
+- **Sizes** are plain numbers of bytes, or carry a unit: `kB`, `MB`, `GB`, `TB` (thousands) or `KiB`, `MiB`, `GiB`,
+  `TiB` (1024), as in `100MB`, `64KiB`.
+- **Lists of addresses** may also be one text: `"a:9092,b:9092"`.
+- A key with nothing behind it is as good as none. Merge keys (`<<: *name`) work, tags (`!name`) do not.
+- Unknown keys are errors that suggest the nearest known one.
+
+## The environment and the command line
+
+Every key can be overridden: two underscores between parts, one for a dot within a key, a number for an item of a list:
+`SLUICEGATE__ADMIN__LISTEN=0.0.0.0:9650`, `SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_AFTER_MAX_MS=1h`,
+`SLUICEGATE__TOPICS__0__MATCH=payments`. A value is taken as it is, to the letter; only a whole list or section is read
+as YAML. An empty one is as good as none. `--upstream` and `--listen` go before both.
+
+## Passwords
+
+Beside each password stands a key for a file that holds it: `upstream.sasl.password_file`, and `key_password_file` in
+`upstream.tls` and `listen.tls`. The file is read at each login and each time keys are loaded, so a new password is used
+without a restart; line ends behind it are not part of it. No message shows a password.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [_HEAD, "## Keys\n"]
+    for name, section in _sections():
+        parts.append(f"### {f'`{name}`' if name else 'At the top'}\n\n{SECTIONS[name]}\n")
+        parts.append("| key | what it does | takes | default |\n|---|---|---|---|")
+        parts += [_row(name, key, field) for key, field in _own(section)]
+        parts.append("")
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def documented_keys() -> Iterator[str]:
+    """Every key that is no section, dotted."""
+    for name, section in _sections():
+        for key, _ in _own(section):
+            yield _dotted(name, key)
+
+
+def _sections() -> Iterator[tuple[str, type[BaseModel]]]:
+    waiting: list[tuple[str, type[BaseModel]]] = [("", Config)]
+    while waiting:
+        name, section = waiting.pop(0)
+        if any(True for _ in _own(section)):
+            yield name, section
+        for key, field in _fields(section):
+            inner = section_of(field.annotation) or section_of(item_of(field.annotation))
+            if inner is not None:
+                waiting.append((_dotted(name, key) + ("[]" if is_list(field.annotation) else ""), inner))
+
+
+def _fields(section: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
+    for name, field in section.model_fields.items():
+        yield field.alias or name, field
+
+
+def _own(section: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
+    """Keys with a value of their own."""
+    for key, field in _fields(section):
+        if section_of(field.annotation) is None and section_of(item_of(field.annotation)) is None:
+            yield key, field
+
+
+def _dotted(section: str, key: str) -> str:
+    return f"{section}.{key}" if section else key
+
+
+def _row(section: str, key: str, field: FieldInfo) -> str:
+    words = KEYS[_dotted(section, key)] if section != "defaults" else KEYS[f"topics[].{key}"]
+    return f"| `{key}` | {words} | {_takes(field)} | {_default(field)} |"
+
+
+def _takes(field: FieldInfo) -> str:
+    kind = unwrapped(field.annotation)
+    quantity = _quantity(field)
+    if get_origin(kind) is dict:
+        return "`{node id: host:port}`"
+    if quantity is not None:
+        return _range(quantity)
+    if get_origin(kind) is tuple:
+        return "a list of `host:port`" if unwrapped(item_of(kind)) is HostPort else "a list of networks"
+    if kind is bool:
+        return "`true` or `false`"
+    if get_args(kind):
+        return ", ".join(f"`{choice}`" for choice in get_args(kind))
+    return "`host:port`" if kind is HostPort else "text"
+
+
+def _range(quantity: Quantity) -> str:
+    if quantity in (MILLISECONDS, SECONDS):
+        return f"{'ms' if quantity is MILLISECONDS else 's'}, or a duration"
+    if quantity.units:
+        return "bytes, or a size" + (f"; at least {quantity.low}" if quantity.low > 1 else "")
+    return f"a number from {quantity.low}" + (f" to {quantity.high}" if quantity.high < _ENDLESS else "")
+
+
+def _quantity(field: FieldInfo) -> Quantity | None:
+    places = [field.metadata, *(getattr(part, "__metadata__", ()) for part in get_args(field.annotation))]
+    return next((note for notes in places for note in notes if isinstance(note, Quantity)), None)
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "needed"
+    default: Any = field.get_default(call_default_factory=True)
+    if default is None:
+        return "none"
+    if isinstance(default, bool):
+        return f"`{str(default).lower()}`"
+    return "none" if default in ({}, ()) else f"`{default}`"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

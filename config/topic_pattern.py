@@ -1,0 +1,118 @@
+"""Patterns that topics' names are held against: globs, and regular expressions between slashes, for RE2.
+
+RE2 takes time linear in the name whatever the pattern is (https://github.com/google/re2/wiki/Syntax); what cannot be
+matched so, look-around and back-references, it does not take. Only names that a topic can have are ever matched.
+"""
+
+import re2
+
+from protocol.topic_name import LEGAL_CHARACTERS
+
+_MAX_CHARACTERS = 10_000
+# Of a compiled pattern. What needs more would take milliseconds for each new name.
+_MAX_COMPILED_BYTES = 1 << 20
+_NEVER = r"[^\x00-\x{10FFFF}]"
+_FIRST_MATCH_DECIDES = "the first entry that matches decides, so topics to be left out can be given in an entry before"
+_INSTEAD = (
+    (("(?=", "(?!", "(?<=", "(?<!", "(?<"), f"look-around has no linear time; {_FIRST_MATCH_DECIDES}"),
+    (("(?P=", "(?(", "\\1", "\\2", "\\3", "\\4", "\\5", "\\6", "\\7", "\\8", "\\9"), "write out what may be repeated"),
+    (
+        ("(?>", "*+", "++", "?+"),
+        "plain repetitions take linear time already: use plain ones",
+    ),
+    (("\\Z",), "leave it away: always the whole name is matched"),
+    (("invalid repetition size",), "repeat at most 1000 times in all; no topic's name is longer than 249"),
+    (("too large",), "write a shorter pattern, or several entries"),
+)
+
+
+def regular_expression_of(match: str) -> str:
+    """What `match` means, in RE2's syntax, for whole names. Raises ValueError: why it cannot be matched."""
+    if not match:
+        raise ValueError("an empty pattern matches no topic")
+    if len(match) > _MAX_CHARACTERS:
+        raise ValueError(f"a pattern of {len(match)} characters; write one of at most {_MAX_CHARACTERS}")
+    if len(match) > 1 and match.startswith("/") and match.endswith("/"):
+        return _taken(match[1:-1], "a regular expression")
+    return _taken(_of_glob(match), "a glob")
+
+
+def exact_name_of(match: str) -> str | None:
+    """The one name that a glob without wildcards matches; None for any other pattern."""
+    has_wildcards = any(char in match for char in "*?[")
+    return None if has_wildcards or (len(match) > 1 and match[0] == match[-1] == "/") else match
+
+
+def options(max_bytes: int = _MAX_COMPILED_BYTES) -> re2.Options:
+    """How patterns are compiled: silently (errors are told by exceptions), into at most this much memory."""
+    chosen = re2.Options()
+    chosen.log_errors = False
+    chosen.max_mem = max_bytes
+    return chosen
+
+
+def _taken(expression: str, kind: str) -> str:
+    """The expression, if RE2 takes it."""
+    try:
+        re2.compile(expression, options())
+    except UnicodeEncodeError as error:
+        raise ValueError(f"not {kind}: it holds half a character (a lone surrogate)") from error
+    except re2.error as error:
+        reason = _words(error)
+        raise ValueError(f"not {kind} that RE2 takes: {reason[:200]}{_advice(reason)}") from error
+    return expression
+
+
+def _words(error: Exception) -> str:
+    reason = error.args[0] if error.args else error
+    return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+
+
+def _advice(reason: str) -> str:
+    """What to write instead of what RE2 does not take; nothing where something is only missing."""
+    if reason.startswith("missing"):
+        return ""
+    return next((f"; {advice}" for signs, advice in _INSTEAD if any(sign in reason for sign in signs)), "")
+
+
+def _of_glob(glob: str) -> str:
+    """`*`, `?`, `[...]` and `[!...]` mean what they mean to fnmatch; everything else stands for itself."""
+    parts = ["(?s)"]
+    position = 0
+    while position < len(glob):
+        char = glob[position]
+        end = _class_end(glob, position) if char == "[" else -1
+        if end >= 0:
+            parts.append(_class_of(glob[position + 1 : end]))
+            position = end
+        elif char == "*":
+            parts.append(".*" if parts[-1] != ".*" else "")
+        elif char == "?":
+            parts.append(".")
+        else:
+            parts.append(char if char.isascii() and char.isalnum() else f"\\x{{{ord(char):x}}}")
+        position += 1
+    return "".join(parts)
+
+
+def _class_end(glob: str, start: int) -> int:
+    """Where the class that opens at `start` closes; -1 when it does not and the bracket stands for itself."""
+    first = start + 2 if glob[start + 1 : start + 2] == "!" else start + 1
+    return glob.find("]", first + 1)  # a bracket that comes first is one of the characters
+
+
+def _class_of(inside: str) -> str:
+    """The legal characters that a class holds, one by one, so that RE2's own rules for classes do not matter."""
+    negated = inside.startswith("!")
+    chosen = inside[1:] if negated else inside
+    ranges: list[tuple[str, str]] = []
+    position = 0
+    while position < len(chosen):
+        is_range = position + 2 < len(chosen) and chosen[position + 1] == "-"
+        last = chosen[position + 2] if is_range else chosen[position]
+        ranges.append((chosen[position], last))
+        position += 3 if is_range else 1
+    held = "".join(
+        char for char in LEGAL_CHARACTERS if any(first <= char <= last for first, last in ranges) is not negated
+    )
+    return f"[{held.replace('-', chr(92) + '-')}]" if held else _NEVER

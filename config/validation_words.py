@@ -1,0 +1,80 @@
+"""What the model has against a value, in words: which key, what was expected, what was found unless it is secret."""
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from config.keys import annotation_at, holds_secret, item_of, keys_of, section_of
+from config.model import Config
+from config.quantity import shown
+from config.suggestions import nearest
+from config.yaml_source import Path, Problem, Source, dotted
+
+_KEY = "[key]"
+
+
+def problem_of(detail: Any, source: Source) -> Problem:
+    """A problem out of pydantic's account of one."""
+    path: Path = tuple(part for part in detail["loc"] if part != _KEY)
+    place = source.place_of(path)
+    kind = detail["type"]
+    if kind == "extra_forbidden":
+        if detail["input"] is None and holds_secret(annotation_at(Config, path[:-1])):
+            known = ", ".join(_known_keys(path[:-1]))  # a value in braces looks like a key
+            return Problem(dotted(path[:-1]), place, f"a key that nothing stands behind; known here: {known}")
+        return Problem(dotted(path), place, _unknown(path))
+    if kind == "missing":
+        empty = path in source.places
+        return Problem(dotted(path), place, "nothing stands behind it" if empty else "this key is needed")
+    if kind == "value_error":
+        return Problem(dotted(path), place, str(detail["ctx"]["error"]))
+    message = _expected(kind, detail, path)
+    if kind in _SHAPES or holds_secret(annotation_at(Config, path)):
+        return Problem(dotted(path), place, message)
+    return Problem(dotted(path), place, f"{message}; found {shown(detail['input'])}")
+
+
+_SHAPES = frozenset({"model_type", "model_attributes_type", "dict_type", "tuple_type"})
+
+
+def _expected(kind: str, detail: Any, path: Path) -> str:
+    if kind in ("model_type", "model_attributes_type"):
+        return f"expected keys below it; known here: {', '.join(_known_keys(path))}"
+    if kind == "tuple_type":
+        item = section_of(item_of(annotation_at(Config, path)))
+        return "expected a list" + (f", each item beginning with `- {_first_key(item)}:`" if item else "")
+    if kind == "dict_type":
+        return 'expected {node id: "host:port"}'
+    if kind in ("string_type", "string_sub_type"):
+        return "expected a text"
+    if kind == "string_unicode":
+        return "a text with half a character in it (a lone surrogate)"
+    if kind == "literal_error":
+        known = {word.lower(): word for word in str(detail["ctx"]["expected"]).split("'")[1::2]}
+        close = known.get(nearest(str(detail["input"]).lower(), known) or "")
+        return f"expected {detail['ctx']['expected']}" + (f"; did you mean {close}?" if close else "")
+    if kind in ("bool_type", "bool_parsing"):
+        return "expected true or false"
+    message = str(detail["msg"])
+    return f"{message[0].lower()}{message[1:]}"
+
+
+def _unknown(path: Path) -> str:
+    known = _known_keys(path[:-1])
+    word = str(path[-1])
+    nested = [key for key in known if key.startswith(f"{word}.")]
+    if nested:
+        return f"no such key; dots are part of a key here, write {nested[0]}: …; known here: {', '.join(known)}"
+    close = nearest(word, known)
+    return "no such key; " + (f"did you mean {close}?" if close else f"known here: {', '.join(known)}")
+
+
+def _first_key(section: type[BaseModel]) -> str:
+    needed = (field.alias or name for name, field in section.model_fields.items() if field.is_required())
+    return next(needed, next(iter(keys_of(section))))
+
+
+def _known_keys(path: Path) -> list[str]:
+    """The keys that may stand under `path`."""
+    section = section_of(annotation_at(Config, path))
+    return list(keys_of(section)) if section is not None else []

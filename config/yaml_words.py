@@ -1,0 +1,53 @@
+"""What PyYAML has against a text, in words that say what to write, and that show nothing of what is written there."""
+
+import yaml
+from yaml.reader import ReaderError
+
+_QUOTE = "put a value that begins with {} in quotes, also a pattern or a password"
+_INSTEAD = (
+    ("cannot start any token", "put a value that begins with %, @ or ` in quotes, and indent with blanks, not tabs"),
+    ("undefined alias", _QUOTE.format("*")),
+    ("duplicate anchor", "an anchor (&) of this name stands before; " + _QUOTE.format("&")),
+    ("undefined tag handle", _QUOTE.format("!")),
+    ("duplicate tag handle", "%TAG twice"),
+    ("mapping values are not allowed here", "a value with a colon and a blank in it needs quotes; or look at indents"),
+    ("could not find expected ':'", "a line that is neither `key: value` nor `- item`"),
+    ("expected a single document", "more than one document: leave out the second ---"),
+    ("but found another document", "more than one document: leave out the second ---"),
+)
+_CONTEXTS = (
+    ("alias", _QUOTE.format("*")),
+    ("anchor", _QUOTE.format("&")),
+    ("tag", _QUOTE.format("!")),
+    ("block scalar", _QUOTE.format("| or >")),
+    ("directive", _QUOTE.format("%")),
+)
+
+
+def words_of(error: yaml.YAMLError) -> str:
+    """A sentence for a person."""
+    if isinstance(error, ReaderError):
+        return f"a character that YAML does not allow: {_named(error.character)}"
+    problem = str(getattr(error, "problem", None) or "it cannot be read")
+    context = str(getattr(error, "context", None) or "")
+    for sign, words in _INSTEAD:
+        if sign in problem or sign in context:
+            return words
+    if context.startswith("while scanning"):
+        for sign, words in _CONTEXTS:
+            if sign in context:
+                return words
+    return problem
+
+
+def line_of(error: yaml.YAMLError, text: str) -> int | None:
+    """The line, from 1, that the error is about; None where it does not say."""
+    if isinstance(error, ReaderError):
+        return text.count("\n", 0, error.position) + 1
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    return mark.line + 1 if mark is not None else None
+
+
+def _named(character: object) -> str:
+    number = character if isinstance(character, int) else ord(str(character)[:1] or "\0")
+    return f"#x{number:04x}"
