@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 NOT_FLEXIBLE = 32767
+MAX_BYTES_BEFORE_LOGIN = 524_288
+"""No broker takes more in one frame before a login (Kafka's default of sasl.server.max.receive.size, KIP-223)."""
 
 
 class ApiKey(IntEnum):

@@ -50,8 +50,26 @@ class MalformedMessage(SenderError):
     """A request or an answer whose bytes do not follow its schema."""
 
 
+class RequestTooLarge(SenderError):
+    """A request that asks for more work than one request may; the text names the configuration's key."""
+
+
 class UnknownApi(SenderError):
-    """An API key or version that this proxy does not understand."""
+    """An API key or version that this proxy does not understand. `api` is the API's name, `unknown` for a key that has
+    none.
+    """
+
+    def __init__(self, reason: str, api: str = "unknown") -> None:
+        super().__init__(reason)
+        self.api = api
+
+
+class LoginMissing(SenderError):
+    """A request that a broker takes only from clients that have logged in."""
+
+
+class UpstreamLeadsBack(SenderError):
+    """A request that this proxy itself has sent: what is configured as the cluster is the proxy."""
 
 
 class SchemaMisuse(Exception):

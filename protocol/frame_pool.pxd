@@ -7,7 +7,7 @@ cdef class FramePool:
     cdef Py_ssize_t _kept_bytes
 
     @cython.locals(buffer=bytearray)
-    cpdef bytearray take(self, Py_ssize_t size)
+    cpdef bytearray take(self, Py_ssize_t size, Py_ssize_t at_hand)
 
     @cython.locals(size=Py_ssize_t)
     cpdef give_back(self, bytearray buffer)

@@ -6,7 +6,7 @@ it is only memory that some frame has really filled.
 
 _SMALLEST_POOLED = 16 * 1024
 _LARGEST_POOLED = 4 << 20
-_LARGEST_AT_ONCE = 1 << 20
+_SMALLEST_MADE = 4 * 1024
 _MOST_KEPT_BYTES = 8 << 20
 
 
@@ -17,8 +17,10 @@ class FramePool:
         self._kept: dict[int, list[bytearray]] = {}
         self._kept_bytes = 0
 
-    def take(self, size: int) -> bytearray:
-        """A buffer for a frame that claims `size` bytes: as long as that, or shorter where only a claim stands for it.
+    def take(self, size: int, at_hand: int) -> bytearray:
+        """A buffer for a frame that claims `size` bytes, of which `at_hand` have come.
+
+        As long as it claims where one is kept, else not much longer than what has come: a claim is worth no memory.
 
         Its contents are whatever they are.
         """
@@ -31,7 +33,7 @@ class FramePool:
             else:
                 buffer.extend(bytes(size - len(buffer)))
             return buffer
-        return bytearray(min(size, _LARGEST_AT_ONCE))
+        return bytearray(min(size, max(_SMALLEST_MADE, 2 * at_hand)))
 
     def give_back(self, buffer: bytearray) -> None:
         """A frame that nobody will look at any more."""

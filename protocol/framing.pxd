@@ -2,10 +2,13 @@
 cimport cython
 
 cdef Py_ssize_t _SIZE_BYTES
+cdef Py_ssize_t _LEAST_ROOM_BYTES
+cdef Py_ssize_t _MOST_ROOM_BYTES
 
 
 cdef class FrameReader:
     cdef public bint suspended
+    cdef readonly Py_ssize_t frames_ended
     cdef object _handler
     cdef object _pool
     cdef Py_ssize_t _prefix_bytes
@@ -15,9 +18,12 @@ cdef class FrameReader:
     cdef Py_ssize_t _pass_left
     cdef bytearray _frame
     cdef Py_ssize_t _filled
+    cdef Py_ssize_t _room
 
     @cython.locals(position=Py_ssize_t, end=Py_ssize_t, count=Py_ssize_t)
     cpdef Py_ssize_t receive(self, object data) except -1
+
+    cpdef drop(self)
 
     cpdef gathering_view(self)
 
@@ -33,12 +39,10 @@ cdef class FrameReader:
 
     cdef _refuse(self, Py_ssize_t size, object prefix)
 
-    cdef _start_gathering(self, bytes head)
-
-    cdef _grow(self)
+    cdef _gather(self, bytearray buffer, bytes head)
 
     @cython.locals(count=Py_ssize_t)
     cdef Py_ssize_t _fill(self, object data, Py_ssize_t position, Py_ssize_t end) except -1
 
     @cython.locals(frame=bytearray)
-    cdef _finish_frame_if_full(self)
+    cdef _finish_or_grow(self)

@@ -26,6 +26,8 @@ class Disposition(Enum):
 
 
 _GATHER = Disposition.GATHER
+_LEAST_ROOM_BYTES = 4 * 1024
+_MOST_ROOM_BYTES = 4 << 20
 
 
 class FrameHandler(Protocol):
@@ -37,6 +39,9 @@ class FrameHandler(Protocol):
     def on_pass(self, data: memoryview) -> None:
         """The next bytes of frames that pass, size prefixes included; valid only during the call."""
 
+    def on_room(self, more: int, size: int) -> None:
+        """`more` bytes are about to be held of a frame of `size`; who has no memory for them suspends the reader."""
+
     def on_frame(self, frame: bytearray) -> None:
         """A gathered frame, without its size prefix; the handler may keep it, or give it back to the pool."""
 
@@ -45,11 +50,13 @@ class FrameReader:
     """One direction of one connection.
 
     `head_bytes`: how much of a frame the handler wants to see before it decides. `max_frame_bytes`: larger claims
-    raise FrameSizeError. The handler may set `suspended` in a callback; the reader then stops behind that frame.
+    raise FrameSizeError. The handler may set `suspended` in a callback; the reader then stops behind that frame,
+    or where it is in one that is being gathered. `frames_ended` counts whole frames, of both kinds.
     """
 
     def __init__(self, handler: FrameHandler, head_bytes: int, max_frame_bytes: int, pool: FramePool) -> None:
         self.suspended = False
+        self.frames_ended = 0
         self._handler = handler
         self._pool = pool
         self._prefix_bytes = SIZE_BYTES + head_bytes
@@ -59,6 +66,7 @@ class FrameReader:
         self._pass_left = 0
         self._frame: bytearray | None = None
         self._filled = 0
+        self._room = 0
 
     @property
     def mid_frame(self) -> bool:
@@ -70,6 +78,11 @@ class FrameReader:
         """Whether a frame that passes was handed on in part."""
         return self._pass_left > 0
 
+    @property
+    def is_gathering(self) -> bool:
+        """Whether a frame is held in part."""
+        return self._frame is not None
+
     def receive(self, data: memoryview) -> int:
         """Take bytes off the wire; returns how many were used (fewer only when `suspended` was set)."""
         position = 0
@@ -78,6 +91,8 @@ class FrameReader:
             if self._pass_left > 0:
                 count = min(self._pass_left, end - position)
                 self._pass_left -= count
+                if self._pass_left == 0:
+                    self.frames_ended += 1
                 self._handler.on_pass(data[position : position + count])
                 position += count
             elif self._frame is not None:
@@ -88,18 +103,24 @@ class FrameReader:
                 position = self._collect_prefix(data, position, end)
         return position
 
+    def drop(self) -> None:
+        """No more will come: let go of what came of a frame."""
+        self._frame = None
+        self._prefix = b""
+
     def gathering_view(self) -> memoryview | None:
         """Where the next bytes of a gathered frame may be read to directly; None when no frame is being gathered."""
         if self._frame is None:
             return None
-        if self._filled == len(self._frame):
-            self._grow()
+        if self._room > 0:
+            self._frame.extend(bytes(self._room))
+            self._room = 0
         return memoryview(self._frame)[self._filled :]
 
     def gathered(self, count: int) -> None:
         """`count` bytes were read into `gathering_view()`."""
         self._filled += count
-        self._finish_frame_if_full()
+        self._finish_or_grow()
 
     def _begin(self, data: memoryview, position: int, end: int) -> int:
         """A frame whose size and head are there; one that is to be gathered and is there whole is taken at once."""
@@ -112,11 +133,16 @@ class FrameReader:
         if self._handler.on_head(size, head) is not _GATHER:
             self._pass_left = _SIZE_BYTES + size
             return position
-        if size <= end - start and not self.suspended:
-            self._handler.on_frame(bytearray(data[start : start + size]))
-            return start + size
-        self._start_gathering(head)
-        return start + len(head)
+        if size > end - start:
+            self._gather(self._pool.take(size, end - start), head)
+            return start + len(head)
+        self._handler.on_room(size, size)
+        if self.suspended:
+            self._frame, self._filled = bytearray(size), 0
+            return start
+        self.frames_ended += 1
+        self._handler.on_frame(bytearray(data[start : start + size]))
+        return start + size
 
     def _collect_prefix(self, data: memoryview, position: int, end: int) -> int:
         """Size and head arrive in pieces, or the frame is shorter than a head."""
@@ -141,28 +167,25 @@ class FrameReader:
         self._prefix = b""
         head = prefix[SIZE_BYTES:]
         if self._handler.on_head(self._size, head) is _GATHER:
-            self._start_gathering(head)
+            self._gather(self._pool.take(self._size, len(head)), head)
         else:
             self._pass_left = self._size - len(head)
+            if self._pass_left == 0:
+                self.frames_ended += 1
             self._handler.on_pass(memoryview(prefix))
 
     def _refuse(self, size: int, prefix: bytes | memoryview) -> None:
-        reason = f"a frame claims {size} bytes, more than the {self._max_frame_bytes} allowed"
+        reason = f"a frame claims {size} bytes, more than the {self._max_frame_bytes} allowed (limits.max_frame_bytes)"
         if size < 0:
             reason = f"a frame claims a negative size ({size})"
         raise FrameSizeError(reason, size, bytes(prefix))
 
-    def _start_gathering(self, head: bytes) -> None:
-        self._frame = self._pool.take(self._size)
-        self._frame[: len(head)] = head
+    def _gather(self, buffer: bytearray, head: bytes) -> None:
+        buffer[: len(head)] = head
+        self._frame = buffer
         self._filled = len(head)
-        self._finish_frame_if_full()
-
-    def _grow(self) -> None:
-        """A claim is filled only as its bytes really come."""
-        assert self._frame is not None
-        size = len(self._frame)
-        self._frame.extend(bytes(min(size, self._size - size)))
+        self._handler.on_room(len(buffer), self._size)
+        self._finish_or_grow()
 
     def _fill(self, data: memoryview, position: int, end: int) -> int:
         view = self.gathering_view()
@@ -173,11 +196,18 @@ class FrameReader:
         self.gathered(count)
         return count
 
-    def _finish_frame_if_full(self) -> None:
-        if self._frame is not None and self._filled == self._size:
+    def _finish_or_grow(self) -> None:
+        """Hand a whole frame on; ask for more room for one that has filled what it had: only bytes that come count."""
+        if self._frame is None or self._filled < len(self._frame):
+            return
+        if self._filled == self._size:
             frame = self._frame
             self._frame = None
+            self.frames_ended += 1
             self._handler.on_frame(frame)
+        else:
+            self._room = min(max(self._filled, _LEAST_ROOM_BYTES), _MOST_ROOM_BYTES, self._size - self._filled)
+            self._handler.on_room(self._room, self._size)
 
 
 def frame_of(*parts: bytes | bytearray | memoryview) -> bytes:

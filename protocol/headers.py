@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from struct import Struct
 
 from protocol.errors import MalformedMessage
-from protocol.varint import read_unsigned_varint
+from protocol.walk import Walk
 
 _FIXED = Struct(">hhi")
 _LENGTH = Struct(">h")
@@ -18,6 +18,9 @@ _CORRELATION_ID = Struct(">i")
 
 HEAD_BYTES = _FIXED.size
 CORRELATION_ID_BYTES = _CORRELATION_ID.size
+# Kafka 4.3 has no tagged field in any header.
+MAX_TAGGED_FIELDS = 1000
+MAX_TAGGED_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +78,22 @@ def build_response_header(correlation_id: int, header_version: int) -> bytes:
 
 
 def skip_tagged_fields(data: bytes | bytearray | memoryview, position: int) -> int:
-    """The position behind the tagged fields at `position`. Raises MalformedMessage when they are cut."""
-    count, position = read_unsigned_varint(data, position)
-    for _ in range(count):
-        _, position = read_unsigned_varint(data, position)
-        size, position = read_unsigned_varint(data, position)
-        position += size
-        if position > len(data):
-            raise MalformedMessage("a tagged field runs over the end of the message")
-    return position
+    """The position behind a header's tagged fields at `position`.
+
+    Raises MalformedMessage when they are cut, or more than any header has.
+    """
+    if data[position : position + 1] == b"\0":  # nearly always
+        return position + 1
+    tags = bytes(data[position : position + MAX_TAGGED_BYTES])
+    walk = Walk()
+    walk.begin(tags, 0, True, 0, 0, MAX_TAGGED_FIELDS)
+    try:
+        walk.skip_tags()
+    except MalformedMessage as error:
+        if len(tags) == MAX_TAGGED_BYTES:
+            raise MalformedMessage(f"tagged fields of more than {MAX_TAGGED_BYTES} bytes: {error}") from error
+        raise
+    return position + walk.position
 
 
 def _read_client_id(frame: bytes | bytearray | memoryview, position: int) -> tuple[str | None, int]:

@@ -1,13 +1,13 @@
 # The types that Cython compiles produce_request.py with; the file itself stays plain Python.
 cimport cython
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t
+
+from protocol.walk cimport Walk
 
 cdef Py_ssize_t _UUID_BYTES
-cdef Py_ssize_t _INT16_BYTES
 cdef Py_ssize_t _INT32_BYTES
-cdef int _MAX_VARINT_SHIFT
-cdef int64_t _SIGN_16
-cdef int64_t _SIGN_32
+cdef int64_t _NAME_BYTES_OF_A_TOPIC
+cdef int64_t _NAME_BYTES
 
 
 cdef class PartitionData:
@@ -35,44 +35,23 @@ cdef class ProduceRequest:
     cpdef records(self, Py_ssize_t topic, Py_ssize_t partition)
 
 
-cdef class _Walk:
-    cdef bytearray frame
-    cdef int version
-    cdef bint flexible
-    cdef Py_ssize_t position
-    cdef Py_ssize_t end
+cdef class _Walk(Walk):
+    cdef int64_t name_bytes_left
 
     @cython.locals(left=int64_t)
-    cdef ProduceRequest request(self)
+    cdef ProduceRequest request(self, bytearray frame)
 
     @cython.locals(left=int64_t)
     cdef TopicData topic(self)
 
+    @cython.locals(start=Py_ssize_t)
+    cdef str topic_name(self)
+
     @cython.locals(index=int64_t, length=int64_t, entry_at=Py_ssize_t, records_at=Py_ssize_t, records_end=Py_ssize_t)
     cdef PartitionData partition(self)
 
-    cdef int need(self, Py_ssize_t size) except -1
-
-    @cython.locals(value=int64_t)
-    cdef int64_t int16(self) except? -9
-
-    @cython.locals(value=int64_t, at=Py_ssize_t)
-    cdef int64_t int32(self) except? -9
-
-    @cython.locals(value=uint64_t, byte=uint64_t, shift=int)
-    cdef int64_t unsigned_varint(self) except -9
-
-    @cython.locals(length=int64_t)
-    cdef int64_t length(self, int fixed_bytes) except -9
-
-    @cython.locals(count=int64_t)
-    cdef int64_t array_count(self) except -9
-
-    @cython.locals(length=int64_t, start=Py_ssize_t)
-    cdef str string(self, bint nullable)
-
-    @cython.locals(left=int64_t, size=int64_t)
-    cdef int skip_tags(self) except -1
+    cdef int refuse_count(self, int64_t count) except -1
 
 
-cpdef ProduceRequest walk_produce_request(bytearray frame, int version, Py_ssize_t body_at)
+@cython.locals(walk=_Walk)
+cpdef ProduceRequest walk_produce_request(bytearray frame, int version, Py_ssize_t body_at, int64_t max_partitions)

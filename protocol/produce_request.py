@@ -2,23 +2,22 @@
 
 Held to the construct schema `protocol.messages.produce.REQUEST` by a property test. `ProduceRequest.with_records`
 writes the same request with other records in some of its partitions, every other byte as it came. Compiled with the
-types in produce_request.pxd where a C compiler was at hand: there no index is checked, so `_need` is asked before each.
+types in produce_request.pxd where a C compiler was at hand.
 """
 
 from collections.abc import Mapping
 from struct import Struct
 
-from protocol.errors import MalformedMessage
+from protocol.errors import MalformedMessage, RequestTooLarge
 from protocol.varint import unsigned_varint
+from protocol.walk import MAX_TAGGED_FIELDS, Walk
 
 _INT32 = Struct(">i")
 _UUID_BYTES = 16
-_INT16_BYTES = 2
 _INT32_BYTES = 4
-_MAX_VARINT_SHIFT = 28
-# Named, because Cython takes a literal this large for an object.
-_SIGN_16 = 0x8000
-_SIGN_32 = 0x8000_0000
+# No topic's name has more than 249 characters. One may have (the broker refuses it), ten thousand may not.
+_NAME_BYTES_OF_A_TOPIC = 256
+_NAME_BYTES = 65_536
 
 FLEXIBLE_SINCE = 9
 TRANSACTIONAL_ID_SINCE = 3
@@ -81,132 +80,77 @@ class ProduceRequest:
         return unsigned_varint(size + 1) if self.version >= FLEXIBLE_SINCE else _INT32.pack(size)
 
 
-def walk_produce_request(frame: bytearray, version: int, body_at: int) -> ProduceRequest:
-    """Walk a gathered Produce frame from `body_at`. Raises MalformedMessage when it does not follow the schema."""
+def walk_produce_request(frame: bytearray, version: int, body_at: int, max_partitions: int) -> ProduceRequest:
+    """Walk a gathered Produce frame from `body_at`. `max_partitions` bounds topics and partitions together.
+
+    Raises MalformedMessage when it does not follow the schema, RequestTooLarge for more than `max_partitions`.
+    """
+    walk = _Walk()
+    walk.begin(frame, version, version >= FLEXIBLE_SINCE, body_at, max_partitions, MAX_TAGGED_FIELDS)
+    walk.name_bytes_left = _NAME_BYTES + max_partitions * _NAME_BYTES_OF_A_TOPIC
     try:
-        return _Walk(frame, version, body_at).request()
+        return walk.request(frame)
     except MalformedMessage as error:
         raise MalformedMessage(f"Produce v{version}: {error}") from error
+    except _OverBound as error:
+        raise RequestTooLarge(
+            f"Produce v{version}: {error} limits.max_request_partitions ({max_partitions}) allows for one request:"
+            " raise it, or let the producer send less at once"
+        ) from error
 
 
-class _Walk:
-    def __init__(self, frame: bytearray, version: int, position: int) -> None:
-        self.frame = frame
-        self.version = version
-        self.flexible = version >= FLEXIBLE_SINCE
-        self.position = position
-        self.end = len(frame)
+class _OverBound(Exception):
+    """More than one request may have; the text says of what, up to the limit's name."""
 
-    def request(self) -> ProduceRequest:
-        transactional_id = self.string(True) if self.version >= TRANSACTIONAL_ID_SINCE else None
+
+class _Walk(Walk):
+    name_bytes_left: int
+
+    def request(self, frame: bytearray) -> ProduceRequest:
+        transactional_id = self.string() if self.version >= TRANSACTIONAL_ID_SINCE else None
         acks = self.int16()
-        self.int32()  # timeout
+        self.skip(_INT32_BYTES)  # timeout
         topics: list[TopicData] = []
-        left = self.array_count()
+        left = self.count()
         while left > 0:
             topics.append(self.topic())
             left -= 1
         self.skip_tags()
-        if self.position != self.end:
-            raise MalformedMessage(f"{self.end - self.position} bytes behind the request's end")
-        return ProduceRequest(self.frame, self.version, transactional_id, acks, topics)
+        self.expect_end()
+        return ProduceRequest(frame, self.version, transactional_id, acks, topics)
 
     def topic(self) -> TopicData:
         name = topic_id = None
         if self.version >= TOPIC_ID_SINCE:
-            self.need(_UUID_BYTES)
-            topic_id = bytes(self.frame[self.position : self.position + _UUID_BYTES])
-            self.position += _UUID_BYTES
+            topic_id = self.bytes_of(_UUID_BYTES)
         else:
-            name = self.string(False)
+            name = self.topic_name()
         partitions: list[PartitionData] = []
-        left = self.array_count()
+        left = self.count()
         while left > 0:
             partitions.append(self.partition())
             left -= 1
         self.skip_tags()
         return TopicData(name, topic_id, partitions)
 
+    def topic_name(self) -> str:
+        start = self.position
+        name = self.required_string()
+        self.name_bytes_left -= self.position - start
+        if self.name_bytes_left < 0:
+            raise _OverBound("the topics' names take more bytes than")
+        return name
+
     def partition(self) -> PartitionData:
         entry_at = self.position
         index = self.int32()
         length = self.length(_INT32_BYTES)
         records_at = self.position if length >= 0 else -1
-        self.position += max(length, 0)
+        if length > 0:
+            self.position += length
         records_end = self.position
         self.skip_tags()
         return PartitionData(index, entry_at, records_at, records_end)
 
-    def need(self, size: int) -> None:
-        if size > self.end - self.position:
-            raise MalformedMessage("the request ends too early")
-
-    def int16(self) -> int:
-        self.need(_INT16_BYTES)
-        value = self.frame[self.position] << 8 | self.frame[self.position + 1]
-        self.position += _INT16_BYTES
-        return (value ^ _SIGN_16) - _SIGN_16
-
-    def int32(self) -> int:
-        self.need(_INT32_BYTES)
-        at = self.position
-        value = self.frame[at]  # first into a wide variable: a C int would overflow
-        value = value << 24 | self.frame[at + 1] << 16 | self.frame[at + 2] << 8 | self.frame[at + 3]
-        self.position += _INT32_BYTES
-        return (value ^ _SIGN_32) - _SIGN_32
-
-    def unsigned_varint(self) -> int:
-        value = 0
-        shift = 0
-        while True:
-            if self.position >= self.end:
-                raise MalformedMessage("the message ends within a varint")
-            byte = self.frame[self.position]
-            self.position += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
-            if shift > _MAX_VARINT_SHIFT:
-                raise MalformedMessage("a varint is longer than five bytes")
-
-    def length(self, fixed_bytes: int) -> int:
-        """A length or count; -1 is null. `fixed_bytes`: its size in versions that have no varints."""
-        if self.flexible:
-            length = self.unsigned_varint() - 1
-        elif fixed_bytes == _INT16_BYTES:
-            length = self.int16()
-        else:
-            length = self.int32()
-        if length < -1 or length > self.end - self.position:
-            raise MalformedMessage(f"a length of {length} runs over the end of the request")
-        return length
-
-    def array_count(self) -> int:
-        count = self.length(_INT32_BYTES)
-        if count < 0:
-            raise MalformedMessage("an array is null")
-        return count
-
-    def string(self, nullable: bool) -> str | None:
-        length = self.length(_INT16_BYTES)
-        if length < 0:
-            if not nullable:
-                raise MalformedMessage("a topic name is null")
-            return None
-        start = self.position
-        self.position += length
-        try:
-            return self.frame[start : self.position].decode()
-        except UnicodeDecodeError as error:
-            raise MalformedMessage("a name is not UTF-8") from error
-
-    def skip_tags(self) -> None:
-        left = self.unsigned_varint() if self.flexible else 0
-        while left > 0:
-            self.unsigned_varint()
-            size = self.unsigned_varint()
-            if size > self.end - self.position:
-                raise MalformedMessage("a tagged field runs over the end of the message")
-            self.position += size
-            left -= 1
+    def refuse_count(self, count: int) -> None:
+        raise _OverBound(f"{count} more topics or partitions than")

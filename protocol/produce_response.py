@@ -2,30 +2,29 @@
 
 Held to the construct schema `protocol.messages.produce.RESPONSE` by property tests. A broker's answer is walked to find
 where each partition's entry lies, so that some entries can be replaced without touching anything else the broker said.
-Compiled with the types in produce_response.pxd where a C compiler was at hand: there no index is checked.
+Compiled with the types in produce_response.pxd where a C compiler was at hand.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from struct import Struct
 
 from protocol.errors import ErrorCode, MalformedMessage
-from protocol.varint import read_unsigned_varint, unsigned_varint
+from protocol.varint import unsigned_varint
+from protocol.walk import MAX_TAGGED_FIELDS, Walk
 
 _INT16 = Struct(">h")
 _INT32 = Struct(">i")
 _INT64 = Struct(">q")
 _INDEX_CODE_OFFSET = Struct(">ihq")
 _UUID_BYTES = 16
-_INT16_BYTES = 2
 _INT32_BYTES = 4
 _INT64_BYTES = 8
-_MAX_VARINT_SHIFT = 28
-# Named, because Cython takes a literal this large for an object.
-_SIGN_16 = 0x8000
-_SIGN_32 = 0x8000_0000
-_LOW_32 = 0xFFFF_FFFF
+# Topics, partitions and record errors: some 20 ms of walking, and more than fit into a frame as brokers word them.
+_MAX_ELEMENTS = 2_000_000
 
+_LOG_START_AT = _INDEX_CODE_OFFSET.size + _INT64_BYTES  # behind index, code, base offset and append time
+_THROTTLE_SINCE = 1
 _APPEND_TIME_SINCE = 2
 _LOG_START_SINCE = 5
 _RECORD_ERRORS_SINCE = 8
@@ -110,53 +109,72 @@ def encode_refusal(index: int, refusal: PartitionRefusal, version: int) -> bytes
     return b"".join(parts)
 
 
-def walk_produce_answer(frame: bytes | bytearray, version: int, body_at: int) -> BrokerAnswer:
-    """Find the entries of a broker's answer. Raises MalformedMessage when it does not follow the schema."""
-    walk = _Walk(frame, version, body_at)
+def answer_of(version: int, topics: Mapping[TopicKey, Sequence[bytes]]) -> bytes:
+    """A whole answer's body of these entries, each as `encode_refusal` makes it, by topic."""
+    flexible = version >= _FLEXIBLE_SINCE
+    tags = b"\0" if flexible else b""
+    parts = [_count(len(topics), flexible)]
+    for topic, entries in topics.items():
+        name = topic if isinstance(topic, bytes) else _nullable_string(topic, flexible)
+        parts += (name, _count(len(entries), flexible), *entries, tags)
+    if version >= _THROTTLE_SINCE:
+        parts.append(_INT32.pack(0))
+    return b"".join((*parts, tags))
+
+
+def with_log_start(entry: bytes, log_start_offset: int) -> bytes:
+    """An entry of `encode_refusal`, version 5 or later, with another log start offset."""
+    return entry[:_LOG_START_AT] + _INT64.pack(log_start_offset) + entry[_LOG_START_AT + _INT64_BYTES :]
+
+
+def walk_produce_answer(frame: bytes | bytearray, version: int, body_at: int, max_entries: int) -> BrokerAnswer:
+    """Find the entries of a broker's answer; `max_entries` bounds its topics and partitions together.
+
+    Raises MalformedMessage when it does not follow the schema or has more.
+    """
+    walk = _Walk()
+    walk.begin(frame, version, version >= _FLEXIBLE_SINCE, body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
     entries: list[PartitionAnswer] = []
-    topics_left = walk.count()
-    while topics_left > 0:
-        key_at = walk.position
-        walk.skip_topic_key()
-        key = _topic_key(frame, version, key_at, walk.position)
-        entries_left = walk.count()
-        while entries_left > 0:
-            start = walk.position
-            walk.entry()
-            entries.append(PartitionAnswer(key, walk.index, walk.code, walk.log_start_offset, start, walk.position))
-            entries_left -= 1
-        walk.skip_tags()
-        topics_left -= 1
+    try:
+        topics_left = walk.count()
+        while topics_left > 0:
+            max_entries -= 1
+            key = walk.topic_key()
+            entries_left = walk.count()
+            max_entries -= entries_left
+            if max_entries < 0:
+                raise MalformedMessage("it speaks of more partitions than it was asked about")
+            while entries_left > 0:
+                start = walk.position
+                walk.entry()
+                entries.append(PartitionAnswer(key, walk.index, walk.code, walk.log_start_offset, start, walk.position))
+                entries_left -= 1
+            walk.skip_tags()
+            topics_left -= 1
+    except MalformedMessage as error:
+        raise MalformedMessage(f"Produce answer v{version}: {error}") from error
     return BrokerAnswer(frame, entries, walk.position, walk.has_node_endpoints())
 
 
-def names_endpoints(frame: bytes | bytearray, version: int, body_at: int) -> bool:
-    """Whether a broker's answer names node endpoints (KIP-951), which few do. Raises MalformedMessage."""
-    walk = _Walk(frame, version, body_at)
-    walk.skip_topics()
-    return walk.has_node_endpoints()
+def tail_with_endpoints(frame: bytes | bytearray, version: int, body_at: int) -> int:
+    """Where the tail of a broker's answer begins if it may name node endpoints (KIP-951), which few do; else -1.
+
+    Raises MalformedMessage.
+    """
+    walk = _Walk()
+    walk.begin(frame, version, version >= _FLEXIBLE_SINCE, body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
+    try:
+        walk.skip_topics()
+    except MalformedMessage as error:
+        raise MalformedMessage(f"Produce answer v{version}: {error}") from error
+    return walk.position if walk.has_node_endpoints() else -1
 
 
-def _topic_key(frame: bytes | bytearray, version: int, start: int, end: int) -> TopicKey:
-    if version >= _TOPIC_ID_SINCE:
-        return bytes(frame[start:end])
-    length_bytes = _INT16_BYTES
-    if version >= _FLEXIBLE_SINCE:
-        length_bytes = read_unsigned_varint(frame, start)[1] - start
-    return bytes(frame[start + length_bytes : end]).decode()
-
-
-class _Walk:
-    def __init__(self, frame: bytes | bytearray, version: int, position: int) -> None:
-        self.data = frame
-        self.version = version
-        self.flexible = version >= _FLEXIBLE_SINCE
-        self.position = position
-        self.end = len(frame)
-        # Of the entry last read:
-        self.index = 0
-        self.code = 0
-        self.log_start_offset = _NO_OFFSET
+class _Walk(Walk):
+    # Of the entry last read:
+    index: int
+    code: int
+    log_start_offset: int
 
     def skip_topics(self) -> None:
         topics_left = self.count()
@@ -174,6 +192,9 @@ class _Walk:
         if self.version < _NODE_ENDPOINTS_SINCE or self.end - self.position <= _INT32_BYTES:
             return False
         return self.data[self.position + _INT32_BYTES] != 0
+
+    def topic_key(self) -> TopicKey:
+        return self.bytes_of(_UUID_BYTES) if self.version >= _TOPIC_ID_SINCE else self.required_string()
 
     def skip_topic_key(self) -> None:
         if self.version >= _TOPIC_ID_SINCE:
@@ -197,69 +218,6 @@ class _Walk:
                 errors_left -= 1
             self.skip_string()
         self.skip_tags()
-
-    def skip(self, size: int) -> None:
-        if size > self.end - self.position:
-            raise MalformedMessage(f"Produce answer v{self.version} ends too early")
-        self.position += size
-
-    def int16(self) -> int:
-        at = self.position
-        self.skip(_INT16_BYTES)
-        value = self.data[at] << 8 | self.data[at + 1]
-        return (value ^ _SIGN_16) - _SIGN_16
-
-    def int32(self) -> int:
-        at = self.position
-        self.skip(_INT32_BYTES)
-        value = self.data[at]  # first into a wide variable: a C int would overflow
-        value = value << 24 | self.data[at + 1] << 16 | self.data[at + 2] << 8 | self.data[at + 3]
-        return (value ^ _SIGN_32) - _SIGN_32
-
-    def int64(self) -> int:
-        high = self.int32()
-        low = self.int32() & _LOW_32
-        return high << 32 | low
-
-    def skip_string(self) -> None:
-        length = self.length(_INT16_BYTES)
-        if length > 0:
-            self.skip(length)
-
-    def count(self) -> int:
-        return self.length(_INT32_BYTES)
-
-    def length(self, fixed_bytes: int) -> int:
-        """A length or count; negative is null. `fixed_bytes`: its size in versions that have no varints."""
-        if self.flexible:
-            length = self.unsigned_varint() - 1
-        elif fixed_bytes == _INT16_BYTES:
-            length = self.int16()
-        else:
-            length = self.int32()
-        if length > self.end - self.position:
-            raise MalformedMessage(f"Produce answer v{self.version}: a length of {length} runs over its end")
-        return length
-
-    def unsigned_varint(self) -> int:
-        value = 0
-        shift = 0
-        while shift <= _MAX_VARINT_SHIFT:
-            at = self.position
-            self.skip(1)
-            byte = self.data[at]
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
-        raise MalformedMessage(f"Produce answer v{self.version}: a varint is longer than five bytes")
-
-    def skip_tags(self) -> None:
-        left = self.unsigned_varint() if self.flexible else 0
-        while left > 0:
-            self.unsigned_varint()
-            self.skip(self.unsigned_varint())
-            left -= 1
 
 
 def _count(count: int, flexible: bool) -> bytes:

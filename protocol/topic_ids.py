@@ -1,60 +1,101 @@
-"""Topic ids and names out of Metadata answers v10 to v13, without building the rest of the answer.
+"""Topic ids and names out of Metadata answers of all versions, without building the rest of the answer.
 
-Held to `protocol.messages.metadata.RESPONSE` by a test. v10: topic ids; v12: names may be null; v11 and later end
-without cluster operations. All are flexible.
+Held to `protocol.messages.metadata.RESPONSE` by a test. 1: racks, controller, internal topics. 2: cluster id.
+3: throttle time. 5: offline replicas. 7: leader epochs. 8: authorized operations. 9: flexible. 10: topic ids.
+12: names may be null. Compiled with the types in topic_ids.pxd where a C compiler was at hand.
 """
 
-from collections.abc import Iterator
-from struct import Struct
-from struct import error as StructError
-
 from protocol.errors import MalformedMessage
-from protocol.headers import skip_tagged_fields
-from protocol.varint import read_unsigned_varint
+from protocol.walk import MAX_TAGGED_FIELDS, Walk
 
-SINCE = 10
-_INT16 = Struct(">h")
+_BROKER_RACK_SINCE = 1
+_CONTROLLER_SINCE = 1
+_INTERNAL_SINCE = 1
+_CLUSTER_ID_SINCE = 2
+_THROTTLE_SINCE = 3
+_OFFLINE_REPLICAS_SINCE = 5
+_LEADER_EPOCH_SINCE = 7
+_OPERATIONS_SINCE = 8
+_FLEXIBLE_SINCE = 9
+_TOPIC_ID_SINCE = 10
+_INT32_BYTES = 4
 _UUID_BYTES = 16
 _NO_ID = bytes(_UUID_BYTES)
-_INT32_BYTES = 4
-_CONTROLLER_ID_BYTES = 4
-_OPERATIONS_BYTES = 4
-_PARTITION_FIXED_BYTES = 2 + 4 + 4 + 4  # error code, index, leader, leader epoch
-_LISTS_OF_A_PARTITION = 3  # replicas, in-sync replicas, offline replicas
+_PARTITION_BYTES = 2 + 4 + 4  # error code, index, leader
+_MAX_ELEMENTS = 200_000
 
 
-def topic_names_by_id(frame: bytes | bytearray | memoryview, behind_brokers: int) -> Iterator[tuple[bytes, str]]:
-    """(topic id, name) of every topic that has both; `behind_brokers` is where the brokers' array ends.
+def topics_told(frame: bytes | bytearray, version: int, body_at: int) -> list[tuple[bytes | None, str]]:
+    """(topic id or None, name) of every topic that the answer says exists (error code 0) and names.
 
-    Raises MalformedMessage when the answer does not follow the schema.
+    Raises MalformedMessage when the answer does not follow the schema up to its topics' end.
     """
+    walk = _Walk()
+    walk.begin(frame, version, version >= _FLEXIBLE_SINCE, body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
     try:
-        yield from _topics(frame, behind_brokers)
-    except (StructError, IndexError) as error:
-        raise MalformedMessage("a Metadata answer ends too early") from error
+        return walk.topics()
+    except MalformedMessage as error:
+        raise MalformedMessage(f"Metadata answer v{version}: {error}") from error
 
 
-def _topics(frame: bytes | bytearray | memoryview, position: int) -> Iterator[tuple[bytes, str]]:
-    cluster_id_size, position = read_unsigned_varint(frame, position)
-    position += max(0, cluster_id_size - 1) + _CONTROLLER_ID_BYTES
-    count, position = read_unsigned_varint(frame, position)
-    for _ in range(count - 1):
-        (error_code,) = _INT16.unpack_from(frame, position)
-        name_size, position = read_unsigned_varint(frame, position + _INT16.size)
-        name_at, position = position, position + max(0, name_size - 1)
-        topic_id = bytes(frame[position : position + _UUID_BYTES])
-        if not error_code and name_size > 1 and topic_id != _NO_ID:
-            yield topic_id, bytes(frame[name_at:position]).decode()
-        position = _skip_partitions(frame, position + _UUID_BYTES + 1)
-        position = skip_tagged_fields(frame, position + _OPERATIONS_BYTES)
+class _Walk(Walk):
+    def topics(self) -> list[tuple[bytes | None, str]]:
+        if self.version >= _THROTTLE_SINCE:
+            self.skip(_INT32_BYTES)
+        self.skip_brokers()
+        if self.version >= _CLUSTER_ID_SINCE:
+            self.skip_string()
+        if self.version >= _CONTROLLER_SINCE:
+            self.skip(_INT32_BYTES)
+        found: list[tuple[bytes | None, str]] = []
+        left = self.count()
+        while left > 0:
+            self.topic(found)
+            left -= 1
+        return found
 
+    def skip_brokers(self) -> None:
+        left = self.count()
+        while left > 0:
+            self.skip(_INT32_BYTES)
+            self.skip_string()
+            self.skip(_INT32_BYTES)
+            if self.version >= _BROKER_RACK_SINCE:
+                self.skip_string()
+            self.skip_tags()
+            left -= 1
 
-def _skip_partitions(frame: bytes | bytearray | memoryview, position: int) -> int:
-    count, position = read_unsigned_varint(frame, position)
-    for _ in range(count - 1):
-        position += _PARTITION_FIXED_BYTES
-        for _ in range(_LISTS_OF_A_PARTITION):
-            nodes, position = read_unsigned_varint(frame, position)
-            position += max(0, nodes - 1) * _INT32_BYTES
-        position = skip_tagged_fields(frame, position)
-    return position
+    def topic(self, found: list[tuple[bytes | None, str]]) -> None:
+        exists = self.int16() == 0
+        topic_id = None
+        if not exists:
+            self.skip_string()
+            if self.version >= _TOPIC_ID_SINCE:
+                self.skip(_UUID_BYTES)
+        else:
+            name = self.string()
+            if self.version >= _TOPIC_ID_SINCE:
+                topic_id = self.bytes_of(_UUID_BYTES)
+                if topic_id == _NO_ID:
+                    topic_id = None
+            if name:
+                found.append((topic_id, name))
+        if self.version >= _INTERNAL_SINCE:
+            self.skip(1)
+        self.skip_partitions()
+        if self.version >= _OPERATIONS_SINCE:
+            self.skip(_INT32_BYTES)
+        self.skip_tags()
+
+    def skip_partitions(self) -> None:
+        left = self.count()
+        while left > 0:
+            self.skip(_PARTITION_BYTES)
+            if self.version >= _LEADER_EPOCH_SINCE:
+                self.skip(_INT32_BYTES)
+            self.skip_int32s()  # replicas
+            self.skip_int32s()  # those in sync
+            if self.version >= _OFFLINE_REPLICAS_SINCE:
+                self.skip_int32s()
+            self.skip_tags()
+            left -= 1

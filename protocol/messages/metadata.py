@@ -68,5 +68,3 @@ RESPONSE = MessageSchema(
     Field("cluster_authorized_operations", INT32, since=8, until=10, default=NO_OPERATIONS),
     Field("error_code", INT16, since=13, default=0),
 )
-
-RESPONSE_HEAD = RESPONSE.head("brokers")

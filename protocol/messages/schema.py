@@ -8,18 +8,27 @@ that whatever is parsed can be built again byte for byte.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from io import BytesIO
 from typing import Any
 
 from construct import Construct, ConstructError
 
 from protocol.errors import MalformedMessage, SchemaMisuse
 from protocol.messages.wire_types import BOOL as _BOOL
-from protocol.messages.wire_types import INTEGERS, UUID_BYTES, Body, BodyField, Items, Optional, Sized, TaggedField
+from protocol.messages.wire_types import (
+    INTEGERS,
+    UUID_BYTES,
+    Body,
+    BodyField,
+    Items,
+    Optional,
+    Sized,
+    Source,
+    TaggedField,
+)
 
 Value = dict[str, Any]
 _REQUIRED: Any = object()
+DEFAULT_MAX_ELEMENTS = 100_000
 UNKNOWN_TAGS = "unknown_tags"
 
 
@@ -97,12 +106,18 @@ class MessageSchema:
             if version not in self.versions:
                 raise SchemaMisuse(f"{self.name} has no version {version} here")
             flexible = version >= self.flexible_since
-            self._compiled[version] = _body(self.fields, version, flexible, ends_with_tags=flexible)
+            self._compiled[version] = _body(self.fields, version, flexible)
         return self._compiled[version]
 
-    def parse(self, data: bytes | bytearray | memoryview, version: int) -> Value:
-        """Read a whole body. Raises MalformedMessage when it is cut, wrong, or followed by more bytes."""
-        value, end = _parse(self.at(version), data, self.name, version)
+    def parse(
+        self, data: bytes | bytearray | memoryview, version: int, max_elements: int = DEFAULT_MAX_ELEMENTS
+    ) -> Value:
+        """Read a whole body.
+
+        Raises MalformedMessage when it is cut, wrong, followed by more bytes, or holds more than `max_elements` array
+        items and tagged fields in all.
+        """
+        value, end = _parse(self.at(version), data, self.name, version, max_elements)
         if end != len(data):
             raise MalformedMessage(f"{self.name} v{version}: {len(data) - end} bytes behind its end")
         return value
@@ -111,38 +126,15 @@ class MessageSchema:
         """Write a body. Raises SchemaMisuse for a value that this version cannot hold."""
         return _build(self.at(version), value, self.name, version)
 
-    def head(self, last_field: str) -> "MessageHead":
-        """The schema of this message up to and including `last_field`, for rewriting a head and copying the rest."""
-        names = [field.name for field in self.fields]
-        return MessageHead(self, self.fields[: names.index(last_field) + 1])
 
-
-class MessageHead:
-    """The first fields of a message, parsed and built without what follows them."""
-
-    def __init__(self, whole: MessageSchema, fields: tuple[Field, ...]) -> None:
-        self._whole = whole
-        self._fields = fields
-        self._at = cache(self._compile)
-
-    def _compile(self, version: int) -> Construct:
-        return _body(self._fields, version, version >= self._whole.flexible_since, ends_with_tags=False)
-
-    def parse(self, data: bytes | bytearray | memoryview, version: int) -> tuple[Value, int]:
-        """Read the head; returns its value and how many bytes it took."""
-        return _parse(self._at(version), data, self._whole.name, version)
-
-    def build(self, value: Mapping[str, Any], version: int) -> bytes:
-        """Write the head."""
-        return _build(self._at(version), value, self._whole.name, version)
-
-
-def _parse(schema: Construct, data: bytes | bytearray | memoryview, name: str, version: int) -> tuple[Value, int]:
-    stream = BytesIO(data)
+def _parse(
+    schema: Construct, data: bytes | bytearray | memoryview, name: str, version: int, max_elements: int
+) -> tuple[Value, int]:
+    stream = Source(data, max_elements)
     try:
         value: Value = schema.parse_stream(stream)
-    except (ConstructError, UnicodeDecodeError) as error:
-        reason = str(error).strip().splitlines()[-1]
+    except (ConstructError, MalformedMessage) as error:
+        reason = next(iter(reversed(str(error).strip().splitlines())), type(error).__name__)
         raise MalformedMessage(f"{name} v{version}: {reason}") from error
     return value, stream.tell()
 
@@ -150,11 +142,11 @@ def _parse(schema: Construct, data: bytes | bytearray | memoryview, name: str, v
 def _build(schema: Construct, value: Mapping[str, Any], name: str, version: int) -> bytes:
     try:
         return bytes(schema.build(value))
-    except (ConstructError, KeyError, TypeError, AttributeError) as error:
+    except (ConstructError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise SchemaMisuse(f"{name} v{version}: {error}") from error
 
 
-def _body(fields: tuple[Field, ...], version: int, flexible: bool, ends_with_tags: bool) -> Body:
+def _body(fields: tuple[Field, ...], version: int, flexible: bool) -> Body:
     plain, tagged = [], {}
     for field in fields:
         if not field.exists_in(version):
@@ -166,7 +158,7 @@ def _body(fields: tuple[Field, ...], version: int, flexible: bool, ends_with_tag
         else:
             tagged[field.tag] = TaggedField(field.name, wire, field.default)
     known = frozenset(field.name for field in fields) | {UNKNOWN_TAGS}
-    return Body(tuple(plain), tagged if ends_with_tags else None, known, UNKNOWN_TAGS)
+    return Body(tuple(plain), tagged if flexible else None, known, UNKNOWN_TAGS)
 
 
 def _wire(kind: Kind, version: int, flexible: bool, nullable: bool) -> Construct:
@@ -174,7 +166,7 @@ def _wire(kind: Kind, version: int, flexible: bool, nullable: bool) -> Construct
         case ArrayOf(item):
             return Items(_wire(item, version, flexible, nullable=False), compact=flexible, nullable=nullable)
         case StructOf(fields):
-            body = _body(fields, version, flexible, ends_with_tags=flexible)
+            body = _body(fields, version, flexible)
             return Optional(body) if nullable else body
         case Primitive("string"):
             return Sized(2, compact=flexible, nullable=nullable, text=True)

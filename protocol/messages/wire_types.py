@@ -2,6 +2,8 @@
 
 Old versions prefix strings with an int16 and bytes and arrays with an int32, null being -1; flexible versions
 (KIP-482) use an unsigned varint of the length plus one, null being 0, and end each struct with tagged fields.
+All that is counted is held against the bytes that are left, and against what the whole message may hold, before
+anything is made.
 """
 
 from collections.abc import Mapping
@@ -19,24 +21,66 @@ from construct import (
     Int32sb,
     Int64sb,
     StreamError,
-    VarInt,
-    stream_read,
     stream_write,
 )
+
+from protocol.varint import read_unsigned_varint, unsigned_varint
+from protocol.walk import MAX_STRING_BYTES
 
 INTEGERS: dict[str, Construct] = {"int8": Int8sb, "int16": Int16sb, "int32": Int32sb, "int64": Int64sb}
 BOOL: Construct = Flag
 UUID_BYTES: Construct = Bytes(16)
+_SMALLEST_TAGGED_FIELD = 2  # a tag and a size
 
 
-def _left(stream: BytesIO) -> int:
-    return stream.getbuffer().nbytes - stream.tell()
+class Source(BytesIO):
+    """A message's bytes, and how many array items and tagged fields they may hold in all."""
+
+    def __init__(self, data: bytes | bytearray | memoryview, max_elements: int) -> None:
+        super().__init__(data)
+        self.size = len(data)
+        self.elements_left = max_elements
+
+    def left(self) -> int:
+        """Bytes that have not been read."""
+        return self.size - self.tell()
+
+    def take_elements(self, count: int, smallest: int, path: str) -> None:
+        """Count elements of at least `smallest` bytes each before they are read."""
+        if count * smallest > self.left():
+            raise StreamError(f"{count} elements where {self.left()} bytes are left", path=path)
+        if count > self.elements_left:
+            raise FormatFieldError(f"{count} more elements than the {self.elements_left} it may still hold", path=path)
+        self.elements_left -= count
+
+    def read_data(self, length: int, path: str) -> bytes:
+        """Exactly so many bytes; a longer claim is refused before anything is allocated."""
+        if length > self.left():
+            raise StreamError(f"a length of {length} where {self.left()} bytes are left", path=path)
+        return self.read(length)
 
 
-def _check_length(length: int, stream: BytesIO, path: str) -> None:
-    """Each counted thing takes at least one byte: a longer claim is refused before anything is allocated."""
-    if length > _left(stream):
-        raise StreamError(f"a length of {length} where {_left(stream)} bytes are left", path=path)
+def _smallest(wire: Construct) -> int:
+    """The fewest bytes that a value takes."""
+    size: int = wire.smallest if isinstance(wire, _Counted | Optional | Body) else wire.sizeof()
+    return size
+
+
+class UnsignedVarint(Construct):  # type: ignore[misc]  # construct ships no types
+    """At most five bytes; construct's own has no end."""
+
+    def _parse(self, stream: Source, context: Any, path: str) -> int:
+        value, end = read_unsigned_varint(stream.getbuffer(), stream.tell())
+        stream.seek(end)
+        return value
+
+    def _build(self, obj: int, stream: BytesIO, context: Any, path: str) -> Any:
+        data = unsigned_varint(obj)
+        stream_write(stream, data, len(data), path)
+        return obj
+
+
+VARINT = UnsignedVarint()
 
 
 class _Counted(Construct):  # type: ignore[misc]  # construct ships no types
@@ -44,17 +88,17 @@ class _Counted(Construct):  # type: ignore[misc]  # construct ships no types
 
     def __init__(self, prefix: Construct, compact: bool, nullable: bool) -> None:
         super().__init__()
-        self._prefix = VarInt if compact else prefix
+        self._prefix = VARINT if compact else prefix
         self._bias = 1 if compact else 0
         self._nullable = nullable
+        self.smallest = 1 if compact else prefix.sizeof()
 
-    def _read_length(self, stream: BytesIO, context: Any, path: str) -> int | None:
+    def _read_length(self, stream: Source, context: Any, path: str) -> int | None:
         length: int = self._prefix._parsereport(stream, context, path) - self._bias
         if length < 0:
             if length < -1 or not self._nullable:
                 raise FormatFieldError(f"a length of {length} where null is not allowed", path=path)
             return None
-        _check_length(length, stream, path)
         return length
 
     def _write_length(self, length: int | None, stream: BytesIO, context: Any, path: str) -> None:
@@ -70,12 +114,18 @@ class Sized(_Counted):
         super().__init__(Int16sb if prefix_bytes == 2 else Int32sb, compact, nullable)
         self._text = text
 
-    def _parse(self, stream: BytesIO, context: Any, path: str) -> str | bytes | None:
+    def _parse(self, stream: Source, context: Any, path: str) -> str | bytes | None:
         length = self._read_length(stream, context, path)
         if length is None:
             return None
-        data: bytes = stream_read(stream, length, path)
-        return data.decode() if self._text else data
+        if not self._text:
+            return stream.read_data(length, path)
+        if length > MAX_STRING_BYTES:
+            raise FormatFieldError(f"a string of {length} bytes, where {MAX_STRING_BYTES} are the most", path=path)
+        try:
+            return stream.read_data(length, path).decode()
+        except UnicodeDecodeError as error:
+            raise FormatFieldError("a string is not UTF-8", path=path) from error
 
     def _build(self, obj: str | bytes | None, stream: BytesIO, context: Any, path: str) -> Any:
         data = obj.encode() if isinstance(obj, str) else obj
@@ -91,10 +141,14 @@ class Items(_Counted):
     def __init__(self, item: Construct, compact: bool, nullable: bool) -> None:
         super().__init__(Int32sb, compact, nullable)
         self._item = item
+        self._smallest_item = _smallest(item)
 
-    def _parse(self, stream: BytesIO, context: Any, path: str) -> list[Any] | None:
+    def _parse(self, stream: Source, context: Any, path: str) -> list[Any] | None:
         count = self._read_length(stream, context, path)
-        return None if count is None else [self._item._parsereport(stream, context, path) for _ in range(count)]
+        if count is None:
+            return None
+        stream.take_elements(count, self._smallest_item, path)
+        return [self._item._parsereport(stream, context, path) for _ in range(count)]
 
     def _build(self, obj: list[Any] | None, stream: BytesIO, context: Any, path: str) -> Any:
         self._write_length(None if obj is None else len(obj), stream, context, path)
@@ -106,11 +160,13 @@ class Items(_Counted):
 class Optional(Construct):  # type: ignore[misc]  # construct ships no types
     """A struct that may be null: one byte, -1 for null, else 1 and the struct."""
 
+    smallest = 1
+
     def __init__(self, body: Construct) -> None:
         super().__init__()
         self._body = body
 
-    def _parse(self, stream: BytesIO, context: Any, path: str) -> Any:
+    def _parse(self, stream: Source, context: Any, path: str) -> Any:
         present = Int8sb._parsereport(stream, context, path)
         return self._body._parsereport(stream, context, path) if present >= 0 else None
 
@@ -154,8 +210,9 @@ class Body(Construct):  # type: ignore[misc]  # construct ships no types
         self._tagged = tagged
         self._known = known
         self._unknown_tags = unknown_tags
+        self.smallest = sum(_smallest(field.wire) for field in fields) + (tagged is not None)
 
-    def _parse(self, stream: BytesIO, context: Any, path: str) -> dict[str, Any]:
+    def _parse(self, stream: Source, context: Any, path: str) -> dict[str, Any]:
         value = {
             field.name: field.wire._parsereport(stream, context, f"{path} -> {field.name}") for field in self._fields
         }
@@ -163,21 +220,30 @@ class Body(Construct):  # type: ignore[misc]  # construct ships no types
             self._parse_tags(value, stream, context, path)
         return value
 
-    def _parse_tags(self, value: dict[str, Any], stream: BytesIO, context: Any, path: str) -> None:
+    def _parse_tags(self, value: dict[str, Any], stream: Source, context: Any, path: str) -> None:
         assert self._tagged is not None
         value.update({field.name: field.default for field in self._tagged.values()})
         unknown = {}
-        for _ in range(VarInt._parsereport(stream, context, path)):
-            tag = VarInt._parsereport(stream, context, path)
-            size = VarInt._parsereport(stream, context, path)
-            _check_length(size, stream, path)
-            data = stream_read(stream, size, path)
+        count = VARINT._parsereport(stream, context, path)
+        stream.take_elements(count, _SMALLEST_TAGGED_FIELD, path)
+        for _ in range(count):
+            tag = VARINT._parsereport(stream, context, path)
+            data = stream.read_data(VARINT._parsereport(stream, context, path), path)
             if tag in self._tagged:
-                value[self._tagged[tag].name] = self._tagged[tag].wire.parse(data)
+                value[self._tagged[tag].name] = self._parse_tagged(self._tagged[tag], data, stream, context, path)
             else:
                 unknown[tag] = data
         if unknown:
             value[self._unknown_tags] = unknown
+
+    def _parse_tagged(self, field: TaggedField, data: bytes, stream: Source, context: Any, path: str) -> Any:
+        """A tagged field's value, whose elements count as the message's."""
+        inner = Source(data, stream.elements_left)
+        value = field.wire._parsereport(inner, context, f"{path} -> {field.name}")
+        if inner.left():
+            raise FormatFieldError(f"{inner.left()} bytes behind a tagged field's end", path=path)
+        stream.elements_left = inner.elements_left
+        return value
 
     def _build(self, obj: Mapping[str, Any], stream: BytesIO, context: Any, path: str) -> Any:
         strangers = set(obj) - self._known
@@ -197,8 +263,8 @@ class Body(Construct):  # type: ignore[misc]  # construct ships no types
             value = obj.get(field.name, field.default)
             if value != field.default:
                 present[tag] = field.wire.build(value)
-        VarInt._build(len(present), stream, context, path)
+        VARINT._build(len(present), stream, context, path)
         for tag in sorted(present):
-            VarInt._build(tag, stream, context, path)
-            VarInt._build(len(present[tag]), stream, context, path)
+            VARINT._build(tag, stream, context, path)
+            VARINT._build(len(present[tag]), stream, context, path)
             stream_write(stream, present[tag], len(present[tag]), path)

@@ -1,13 +1,26 @@
 # The types that Cython compiles compression.py with; the file itself stays plain Python.
 cimport cython
 
+from protocol.records.allowance cimport Allowance
+from protocol.records.pieces cimport Bounds, Pieces
 from protocol.records.plain_buffer cimport PlainBuffer
 
 
+@cython.final
 cdef class Decompressor:
-    cdef PlainBuffer _plain
+    cdef Py_ssize_t _most_piece_bytes
+    cdef PlainBuffer _piece
+    cdef PlainBuffer _whole
     cdef object _zstd_context
-    cdef dict _decoders
+
+    cpdef Pieces open(self, codec, data, Bounds bounds, int magic=*)
+
+    cpdef close(self)
+
+    @cython.locals(pieces=Pieces, filled=Py_ssize_t)
+    cpdef Decompressed decompress(self, codec, data, Py_ssize_t limit, int magic=*)
+
+    cdef _decoder(self, codec, data, Bounds bounds, int magic)
 
 
 cdef class Decompressed:

@@ -6,93 +6,113 @@ Key and value have an int32 size, -1 for null. The CRC32 covers everything from 
 holds messages in its value; magic 0 has no time, magic 1 keeps it in ms.
 """
 
-from dataclasses import dataclass
-from struct import Struct
-from struct import error as StructError
-from zlib import crc32
+from isal.isal_zlib import crc32
 
-_OVERHEAD = Struct(">qi")
-_CRC_MAGIC_ATTRIBUTES = Struct(">IBB")
-_INT32 = Struct(">i")
-_INT64 = Struct(">q")
+from protocol.records.record_batch import int32_at, int64_at
+
+OVERHEAD_BYTES = 12
+NO_TIMESTAMP = -1
+_OVERHEAD_BYTES = OVERHEAD_BYTES
+_MIN_MESSAGE_BYTES = 14
+_NO_TIMESTAMP = NO_TIMESTAMP
+_SIZE_AT = 8
+_CRC_AT = 12
+_MAGIC_AT = 16
+_ATTRIBUTES_AT = 17
+_BEHIND_ATTRIBUTES = 18
+_TIMESTAMP_BYTES = 8
+_SIZE_BYTES = 4
 _CODEC_MASK = 0x07
 _LOG_APPEND_TIME = 0x08
-_MIN_MESSAGE_BYTES = 14
-_CRC_COVERS_FROM = 4
-NO_TIMESTAMP = -1
+_LOW_32 = 0xFFFFFFFF
 
 
 class BrokenMessage(Exception):
     """A message whose sizes do not fit its bytes."""
 
 
-@dataclass(frozen=True, slots=True)
 class Message:
-    """One message; `value` is a view into the set (None for null), sizes are -1 for null."""
+    """One message and its place, data[start:end], its offset and size included; sizes are -1 for null.
 
-    offset: int
-    crc: int
-    computed_crc: int
-    magic: int
-    attributes: int
-    timestamp: int
-    key_size: int
-    value: memoryview | None
-    size: int
+    `codec_id` is 0 for a plain message, else the codec of the messages in its value; `is_log_append_time` says whether
+    it claims a broker's time (magic 1).
+    It can be read into again and again, so that a walk over many makes no object for each.
+    """
+
+    def __init__(self) -> None:
+        self.start = 0
+        self.end = 0
+        self.offset = 0
+        self.crc = 0
+        self.magic = 0
+        self.attributes = 0
+        self.codec_id = 0
+        self.is_log_append_time = False
+        self.timestamp = _NO_TIMESTAMP
+        self.key_size = -1
+        self.value_at = 0
+        self.value_size = -1
+
+    def read(self, data: memoryview, start: int, end: int) -> None:
+        """Raises BrokenMessage."""
+        if end - start < _BEHIND_ATTRIBUTES:
+            raise BrokenMessage("a message ends too early")
+        self.start = start
+        self.end = end
+        self.offset = int64_at(data, start)
+        self.crc = int32_at(data, start + _CRC_AT) & _LOW_32
+        self.magic = data[start + _MAGIC_AT]
+        self.attributes = data[start + _ATTRIBUTES_AT]
+        self.codec_id = self.attributes & _CODEC_MASK
+        self.is_log_append_time = self.magic > 0 and self.attributes & _LOG_APPEND_TIME != 0
+        self.timestamp = _NO_TIMESTAMP
+        position = start + _BEHIND_ATTRIBUTES
+        if self.magic > 0:
+            if end - position < _TIMESTAMP_BYTES:
+                raise BrokenMessage("a message ends too early")
+            self.timestamp = int64_at(data, position)
+            position += _TIMESTAMP_BYTES
+        self.key_size = _size_at(data, position, end)
+        position += _SIZE_BYTES + max(self.key_size, 0)
+        self.value_size = _size_at(data, position, end)
+        self.value_at = position + _SIZE_BYTES
+
+    def copy(self) -> "Message":
+        """One that stays as it is when this one is read into."""
+        made = Message()
+        made.start, made.end = self.start, self.end
+        made.offset, made.crc, made.magic, made.attributes = self.offset, self.crc, self.magic, self.attributes
+        made.codec_id, made.is_log_append_time = self.codec_id, self.is_log_append_time
+        made.timestamp, made.key_size = self.timestamp, self.key_size
+        made.value_at, made.value_size = self.value_at, self.value_size
+        return made
 
     @property
-    def codec_id(self) -> int:
-        """0 for a plain message, else the codec of the messages in its value."""
-        return self.attributes & _CODEC_MASK
-
-    @property
-    def is_log_append_time(self) -> bool:
-        """Whether it claims a broker's time (magic 1)."""
-        return self.magic > 0 and bool(self.attributes & _LOG_APPEND_TIME)
-
-    @property
-    def has_valid_crc(self) -> bool:
-        """Whether it is long enough to be one and its CRC32 is right."""
-        return self.size >= _MIN_MESSAGE_BYTES and self.crc == self.computed_crc
+    def size(self) -> int:
+        """What its size field says: the bytes behind that field."""
+        return self.end - self.start - _OVERHEAD_BYTES
 
 
 def read_message(data: memoryview, start: int, end: int) -> Message:
     """The message at data[start:end], its offset and size included. Raises BrokenMessage."""
-    try:
-        offset, _size = _OVERHEAD.unpack_from(data, start)
-        body = start + _OVERHEAD.size
-        crc, magic, attributes = _CRC_MAGIC_ATTRIBUTES.unpack_from(data, body)
-        position = body + _CRC_MAGIC_ATTRIBUTES.size
-        timestamp = NO_TIMESTAMP
-        if magic > 0:
-            (timestamp,) = _INT64.unpack_from(data, position)
-            position += _INT64.size
-        key_size, position = _sized(data, position, end)
-        value_size, value_end = _sized(data, position, end)
-    except StructError as error:
-        raise BrokenMessage("a message ends too early") from error
-    value = None if value_size < 0 else data[value_end - value_size : value_end]
-    computed = crc32(data[body + _CRC_COVERS_FROM : end])
-    return Message(offset, crc, computed, magic, attributes, timestamp, key_size, value, end - body)
+    message = Message()
+    message.read(data, start, end)
+    return message
 
 
-def is_valid_message(data: memoryview, start: int, end: int) -> bool:
-    """Whether the message at data[start:end] has a header's length and its CRC32 is right, whatever is in it."""
-    body = start + _OVERHEAD.size
-    if end - body < _MIN_MESSAGE_BYTES:
+def has_crc(view: memoryview, data: memoryview, start: int, end: int) -> bool:
+    """Whether the CRC32 of the message at data[start:end] is right, whatever is in it; `view` is `data`."""
+    if end - start < _OVERHEAD_BYTES + _MIN_MESSAGE_BYTES:
         return False
-    crc, _magic, _attributes = _CRC_MAGIC_ATTRIBUTES.unpack_from(data, body)
-    return bool(crc == crc32(data[body + _CRC_COVERS_FROM : end]))
+    computed: int = crc32(view[start + _MAGIC_AT : end])
+    return computed == int32_at(data, start + _CRC_AT) & _LOW_32
 
 
 def inner_messages(data: memoryview) -> list[Message]:
     """The messages of a decompressed wrapper; one that is cut at the end is left out. Raises BrokenMessage."""
     messages, start = [], 0
-    while len(data) - start >= _OVERHEAD.size:
-        _offset, size = _OVERHEAD.unpack_from(data, start)
-        if size < _MIN_MESSAGE_BYTES:
-            raise BrokenMessage(f"a message of {size} bytes is shorter than its header")
-        end = start + _OVERHEAD.size + size
+    while len(data) - start >= _OVERHEAD_BYTES:
+        end = start + _OVERHEAD_BYTES + size_of_message(data, start)
         if end > len(data):
             break
         messages.append(read_message(data, start, end))
@@ -100,9 +120,19 @@ def inner_messages(data: memoryview) -> list[Message]:
     return messages
 
 
-def _sized(data: memoryview, position: int, end: int) -> tuple[int, int]:
-    (size,) = _INT32.unpack_from(data, position)
-    position += _INT32.size
-    if size > end - position:
+def size_of_message(data: memoryview, start: int) -> int:
+    """What its size field says. Raises BrokenMessage for less than a header."""
+    size = int32_at(data, start + _SIZE_AT)
+    if size < _MIN_MESSAGE_BYTES:
+        raise BrokenMessage(f"a message of {size} bytes is shorter than its header")
+    return size
+
+
+def _size_at(data: memoryview, position: int, end: int) -> int:
+    """The size of a key or value, -1 for null. Raises BrokenMessage."""
+    if end - position < _SIZE_BYTES:
+        raise BrokenMessage("a message ends too early")
+    size = int32_at(data, position)
+    if size > end - position - _SIZE_BYTES:
         raise BrokenMessage("a key or value is longer than its message")
-    return size, position + max(size, 0)
+    return max(size, -1)

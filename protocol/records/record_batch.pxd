@@ -31,6 +31,11 @@ cdef class RecordBatch:
     cdef _read(self, const uint8_t[::1] data, Py_ssize_t at)
 
 
+@cython.locals(batch=RecordBatch)
+cpdef RecordBatch read_header(const uint8_t[::1] data, Py_ssize_t start, Py_ssize_t end)
+
+cpdef bint has_valid_crc(data, RecordBatch batch) except -1
+
 @cython.locals(left=Py_ssize_t, length=int64_t)
 cpdef next_batch_end(const uint8_t[::1] data, Py_ssize_t start)
 
@@ -40,10 +45,10 @@ cpdef bint opens_transactional(const uint8_t[::1] data) except -1
 cdef int64_t _int16(const uint8_t[::1] data, Py_ssize_t at) noexcept
 
 @cython.locals(value=int64_t)
-cdef int64_t _int32(const uint8_t[::1] data, Py_ssize_t at) noexcept
+cpdef int64_t int32_at(const uint8_t[::1] data, Py_ssize_t at) noexcept
 
 @cython.locals(high=int64_t, low=int64_t)
-cdef int64_t _int64(const uint8_t[::1] data, Py_ssize_t at) noexcept
+cpdef int64_t int64_at(const uint8_t[::1] data, Py_ssize_t at) noexcept
 
 cpdef int magic_at(const uint8_t[::1] data, Py_ssize_t start) noexcept
 

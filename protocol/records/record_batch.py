@@ -55,19 +55,19 @@ class RecordBatch:
         self._read(data, start)
 
     def _read(self, data: memoryview, at: int) -> None:
-        self.base_offset = _int64(data, at)
-        self.batch_length = _int32(data, at + 8)
-        self.partition_leader_epoch = _int32(data, at + 12)
+        self.base_offset = int64_at(data, at)
+        self.batch_length = int32_at(data, at + 8)
+        self.partition_leader_epoch = int32_at(data, at + 12)
         self.magic = magic_at(data, at)
-        self.crc = _int32(data, at + 17) & _LOW_32
+        self.crc = int32_at(data, at + 17) & _LOW_32
         self.attributes = _int16(data, at + 21)
-        self.last_offset_delta = _int32(data, at + 23)
-        self.base_timestamp = _int64(data, at + 27)
-        self.max_timestamp = _int64(data, at + 35)
-        self.producer_id = _int64(data, at + 43)
+        self.last_offset_delta = int32_at(data, at + 23)
+        self.base_timestamp = int64_at(data, at + 27)
+        self.max_timestamp = int64_at(data, at + 35)
+        self.producer_id = int64_at(data, at + 43)
         self.producer_epoch = _int16(data, at + 51)
-        self.base_sequence = _int32(data, at + 53)
-        self.record_count = _int32(data, at + 57)
+        self.base_sequence = int32_at(data, at + 53)
+        self.record_count = int32_at(data, at + 57)
 
     @property
     def codec_id(self) -> int:
@@ -80,6 +80,15 @@ class RecordBatch:
         return self.end - self.start
 
 
+def read_header(data: memoryview, start: int, end: int) -> RecordBatch:
+    """The same without a look at the buffer: for walks over many."""
+    batch = RecordBatch.__new__(RecordBatch)
+    batch.start = start
+    batch.end = end
+    batch._read(data, start)
+    return batch
+
+
 def next_batch_end(data: memoryview, start: int) -> int | None:
     """Where the batch or message at `start` ends; None when too little is left for one.
 
@@ -89,7 +98,7 @@ def next_batch_end(data: memoryview, start: int) -> int | None:
     left = len(data) - start
     if left < LOG_OVERHEAD_BYTES:
         return None
-    length = _int32(data, start + _SIZE_AT)
+    length = int32_at(data, start + _SIZE_AT)
     if length < MIN_BATCH_LENGTH:
         raise CorruptBatch(f"Record size {length} is less than the minimum record overhead ({MIN_BATCH_LENGTH})")
     if left < HEADER_UP_TO_MAGIC_BYTES:
@@ -125,15 +134,17 @@ def _int16(data: memoryview, at: int) -> int:
     return (value ^ _SIGN_16) - _SIGN_16
 
 
-def _int32(data: memoryview, at: int) -> int:
+def int32_at(data: memoryview, at: int) -> int:
+    """The big-endian int32 there."""
     value = data[at]  # first into a wide variable: a C int would overflow
     value = value << 24 | data[at + 1] << 16 | data[at + 2] << 8 | data[at + 3]
     return (value ^ _SIGN_32) - _SIGN_32
 
 
-def _int64(data: memoryview, at: int) -> int:
-    high = _int32(data, at)
-    low = _int32(data, at + 4) & _LOW_32
+def int64_at(data: memoryview, at: int) -> int:
+    """The big-endian int64 there."""
+    high = int32_at(data, at)
+    low = int32_at(data, at + 4) & _LOW_32
     return high << 32 | low
 
 

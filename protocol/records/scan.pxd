@@ -2,10 +2,30 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
+from protocol.records.allowance cimport Allowance
+from protocol.records.pieces cimport Pieces
+
+cdef int _NULL_KEY
+cdef int _OUT_OF_WINDOW
+cdef int _EVERY_RECORD
+cdef Py_ssize_t _PAUSE_BYTES
 cdef uint64_t _U32
 cdef uint64_t _U64
 cdef Py_ssize_t _ROOM_BEFORE_KEY
 cdef Py_ssize_t _ROOM_BEFORE_VALUE
+
+
+@cython.final
+cdef class Findings:
+    cdef readonly Py_ssize_t count
+    cdef readonly list kept
+    cdef readonly object first_time
+
+    @cython.locals(is_first_time=bint)
+    cdef int note(
+        self, Py_ssize_t keep, Py_ssize_t index, int reason, uint64_t delta, int64_t offset_delta, int64_t key_size,
+        int64_t value_size,
+    ) except -1
 
 
 @cython.final
@@ -15,6 +35,13 @@ cdef class Cursor:
     cdef Py_ssize_t end
     cdef bint failed
     cdef bint bad_varint
+    cdef Pieces pieces
+    cdef Allowance allowance
+    cdef Py_ssize_t pause_at
+
+    cdef bint refill(self) except -1
+
+    cdef int pause(self) except -1
 
     @cython.locals(value=uint64_t, shift=int, byte=uint64_t, half=int64_t)
     cdef inline int64_t varint(self)
@@ -22,7 +49,7 @@ cdef class Cursor:
     @cython.locals(value=uint64_t, shift=int, bits=uint64_t)
     cdef inline uint64_t varlong(self)
 
-    cdef inline void skip(self, int64_t size)
+    cdef inline int skip(self, int64_t size) except -1
 
 
 @cython.locals(
@@ -38,12 +65,13 @@ cdef (Py_ssize_t, Py_ssize_t, uint64_t) _ordinary_run(
 @cython.locals(
     cursor=Cursor, taken=Py_ssize_t, ordinary_window=uint64_t, latest=uint64_t, index=Py_ssize_t, record_length=int64_t, body=Py_ssize_t, delta=uint64_t,
     offset_delta=int64_t, key_size=int64_t, value_size=int64_t, header_count=int64_t, name_size=int64_t,
-    ahead=uint64_t, reason=int, bad=list, check_keys=bint, check_times=bint,
+    ahead=uint64_t, reason=int, bad=Findings, is_left_over=bint, check_keys=bint, check_times=bint,
     take_all=bint, stands=bint,
 )
 cpdef tuple scan_records(
     const uint8_t[::1] data, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count, bint framed, int look_for,
     uint64_t earliest_delta, uint64_t window, uint64_t exempt_delta, uint64_t overflow,
+    Pieces pieces, Allowance allowance, Py_ssize_t keep,
 )
 
 cdef int _length_outcome(Cursor cursor, bint framed)

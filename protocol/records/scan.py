@@ -10,7 +10,8 @@ How strictly a broker reads depends on the codec (broker-behaviour, D.3): in a p
 exactly the length it states; in a compressed one the length is read and ignored.
 
 Nearly all records are ordinary and good: `_ordinary_run` takes those, and leaves any other to the careful reading in
-`scan_records`, which alone knows what is wrong with it.
+`scan_records`, which alone knows what is wrong with it. It reads strictly forward, and so over the ends of the pieces
+that a payload is decompressed in.
 """
 
 # Outcomes of a scan.
@@ -25,31 +26,80 @@ NULL_KEY = 1
 OUT_OF_WINDOW = 2
 EVERY_RECORD = 4
 
+_NULL_KEY, _OUT_OF_WINDOW, _EVERY_RECORD = NULL_KEY, OUT_OF_WINDOW, EVERY_RECORD
 _U32 = 0xFFFFFFFF
 _U64 = 0xFFFFFFFFFFFFFFFF
-_MAX_BAD_KEPT = 100_000
+# How far to read before letting others go on.
+_PAUSE_BYTES = 256 * 1024
 
 # An ordinary record's fields up to its key take at most this many bytes, those between key and value at most the other.
 _ROOM_BEFORE_KEY = 24
 _ROOM_BEFORE_VALUE = 6
 
 
-class Cursor:
-    """A position in the data; `failed` is set instead of raising, `bad_varint` too where no more data would help."""
+class Findings:
+    """What is bad in a batch: `count` records, the first of them in `kept`, the first bad time in `first_time`.
 
-    def __init__(self, data, position, end):
+    A finding is (index, reason, timestamp delta, offset delta, key size, value size).
+    """
+
+    def __init__(self):
+        self.count = 0
+        self.kept = []
+        self.first_time = None
+
+    def note(self, keep, index, reason, delta, offset_delta, key_size, value_size):
+        self.count += 1
+        is_first_time = reason != _NULL_KEY and self.first_time is None
+        if self.count <= keep or is_first_time:
+            finding = (index, reason, delta, offset_delta, key_size, value_size)
+            if self.count <= keep:
+                self.kept.append(finding)
+            if is_first_time:
+                self.first_time = finding
+
+
+class Cursor:
+    """A position in the data, and in what `pieces` has behind it; `failed` is set instead of raising.
+
+    `bad_varint` is set too where no more data would help. Where the pieces stop, so does it: what they raise is raised.
+    """
+
+    def __init__(self, data, position, end, pieces=None, allowance=None):
         self.data = data
         self.position = position
         self.end = end
         self.failed = False
         self.bad_varint = False
+        self.pieces = pieces
+        self.allowance = allowance
+        self.pause_at = position + _PAUSE_BYTES
+
+    def refill(self):
+        """Go on in the next piece; False when there is none."""
+        if self.failed or self.pieces is None:
+            return False
+        piece = self.pieces.more()
+        if piece is None:
+            self.pieces = None
+            return False
+        self.data = piece
+        self.position = 0
+        self.end = len(piece)
+        self.pause()
+        return True
+
+    def pause(self):
+        """Let others go on, now and after as many bytes more."""
+        self.allowance.worked(min(self.end, _PAUSE_BYTES))
+        self.pause_at = self.position + _PAUSE_BYTES
 
     def varint(self):
         """An int32 in zig-zag; the top bits of a fifth byte are dropped, as a broker drops them."""
         value = 0
         shift = 0
         while True:
-            if self.position >= self.end:
+            if self.position >= self.end and not self.refill():
                 self.failed = True
                 return 0
             byte = self.data[self.position]
@@ -71,7 +121,7 @@ class Cursor:
         value = 0
         shift = 0
         while True:
-            if self.position >= self.end:
+            if self.position >= self.end and not self.refill():
                 self.failed = True
                 return 0
             bits = self.data[self.position]
@@ -90,11 +140,13 @@ class Cursor:
     def skip(self, size):
         """Go on by `size` bytes; a negative size is null and takes none."""
         if size > 0:
-            if size > self.end - self.position:
-                self.failed = True
+            while size > self.end - self.position:
+                size -= self.end - self.position
                 self.position = self.end
-            else:
-                self.position += size
+                if not self.refill():
+                    self.failed = True
+                    size = 0
+            self.position += size
 
 
 def _ordinary_run(data, position, end, most, framed, needs_keys, earliest_delta, window, exempt_delta, latest):
@@ -188,29 +240,33 @@ def _ordinary_run(data, position, end, most, framed, needs_keys, earliest_delta,
     return position, taken, latest
 
 
-def scan_records(data, start, end, count, framed, look_for, earliest_delta, window, exempt_delta, overflow):
-    """Scan `count` records of data[start:end].
+def scan_records(
+    data, start, end, count, framed, look_for, earliest_delta, window, exempt_delta, overflow, pieces, allowance, keep
+):
+    """Scan `count` records of data[start:end] and, where that is only the first piece, of what `pieces` has behind it.
 
     framed: a plain batch, whose records must fill the length they state. look_for: NULL_KEY, OUT_OF_WINDOW,
     EVERY_RECORD or a sum of them. A record's time is in the window when its timestamp delta minus `earliest_delta`
     (mod 2^64) is at most `window`. Two more are good: `exempt_delta`, the delta of timestamp -1, which means no time;
     and a difference of `overflow`, that of the one time 2^63 ms away, where Java's comparison overflows.
-    Returns (outcome, records read, largest delta minus earliest_delta of a good record, bad), where bad is None or a
-    list of (index, reason, timestamp delta, offset delta, key size, value size), at most 100,000 of them.
+    Returns (outcome, records read, largest delta minus earliest_delta of a good record, bad), where bad is None or
+    Findings that keep the first `keep`. Raises OverLimit, and Abandoned.
     """
-    cursor = Cursor(data, start, end)
-    check_keys = (look_for & NULL_KEY) != 0
-    check_times = (look_for & OUT_OF_WINDOW) != 0
-    take_all = (look_for & EVERY_RECORD) != 0
+    cursor = Cursor(data, start, end, pieces, allowance)
+    check_keys = (look_for & _NULL_KEY) != 0
+    check_times = (look_for & _OUT_OF_WINDOW) != 0
+    take_all = (look_for & _EVERY_RECORD) != 0
     bad = None
     latest = 0
     index = 0
     ordinary_window = window if check_times else _U64
     while index < count:
+        if cursor.position >= cursor.pause_at:
+            cursor.pause()
         if not take_all:
             cursor.position, taken, latest = _ordinary_run(
-                data, cursor.position, end, count - index, framed, check_keys, earliest_delta, ordinary_window,
-                exempt_delta, latest,
+                cursor.data, cursor.position, min(cursor.end, cursor.pause_at), count - index, framed, check_keys,
+                earliest_delta, ordinary_window, exempt_delta, latest,
             )  # fmt: skip
             index += taken
             if index >= count:
@@ -219,11 +275,9 @@ def scan_records(data, start, end, count, framed, look_for, earliest_delta, wind
         if cursor.failed:
             return (_length_outcome(cursor, framed), index, latest, bad)
         body = cursor.position
-        if framed and record_length > end - body:
+        if framed and record_length > cursor.end - body:
             return (BROKEN, index, latest, bad)
         cursor.skip(1)
-        if body >= end:
-            cursor.failed = True
         delta = cursor.varlong()
         offset_delta = cursor.varint()
         key_size = cursor.varint()
@@ -231,7 +285,7 @@ def scan_records(data, start, end, count, framed, look_for, earliest_delta, wind
         value_size = cursor.varint()
         cursor.skip(value_size)
         header_count = cursor.varint()
-        if not cursor.failed and (header_count < 0 or (framed and header_count > end - cursor.position)):
+        if not cursor.failed and (header_count < 0 or (framed and header_count > cursor.end - cursor.position)):
             return (BROKEN, index, latest, bad)
         while header_count > 0 and not cursor.failed:
             name_size = cursor.varint()
@@ -240,29 +294,31 @@ def scan_records(data, start, end, count, framed, look_for, earliest_delta, wind
             cursor.skip(name_size)
             cursor.skip(cursor.varint())
             header_count -= 1
+            if cursor.position >= cursor.pause_at:
+                cursor.pause()
         if cursor.failed:
-            stands = framed or cursor.bad_varint or cursor.position < end
+            stands = framed or cursor.bad_varint or cursor.position < cursor.end
             return (BROKEN if stands else RAN_OUT, index, latest, bad)
         if framed and cursor.position - body != record_length:
             return (BROKEN, index, latest, bad)
         reason = 0
         ahead = (delta - earliest_delta) & _U64
         if check_keys and key_size < 0:
-            reason = NULL_KEY
+            reason = _NULL_KEY
         elif take_all:
-            reason = EVERY_RECORD
+            reason = _EVERY_RECORD
         elif check_times and ahead > window:
             if delta != exempt_delta and ahead != overflow:
-                reason = OUT_OF_WINDOW
+                reason = _OUT_OF_WINDOW
         elif ahead > latest and delta != exempt_delta:
             latest = ahead
         if reason:
             if bad is None:
-                bad = []
-            if len(bad) < _MAX_BAD_KEPT:
-                bad.append((index, reason, delta, offset_delta, key_size, value_size))
+                bad = Findings()
+            bad.note(keep, index, reason, delta, offset_delta, key_size, value_size)
         index += 1
-    return (LEFT_OVER if cursor.position < end else WHOLE, index, latest, bad)
+    is_left_over = cursor.position < cursor.end or cursor.refill()
+    return (LEFT_OVER if is_left_over else WHOLE, index, latest, bad)
 
 
 def _length_outcome(cursor, framed):

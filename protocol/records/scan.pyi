@@ -1,3 +1,6 @@
+from protocol.records.allowance import Allowance
+from protocol.records.pieces import Pieces
+
 WHOLE: int
 BROKEN: int
 RAN_OUT: int
@@ -6,6 +9,13 @@ BAD_LENGTH: int
 NULL_KEY: int
 OUT_OF_WINDOW: int
 EVERY_RECORD: int
+
+Finding = tuple[int, int, int, int, int, int]
+
+class Findings:
+    count: int
+    kept: list[Finding]
+    first_time: Finding | None
 
 def scan_records(
     data: bytes | bytearray | memoryview,
@@ -18,5 +28,8 @@ def scan_records(
     window: int,
     exempt_delta: int,
     overflow: int,
-) -> tuple[int, int, int, list[tuple[int, int, int, int, int, int]] | None]: ...
+    pieces: Pieces | None,
+    allowance: Allowance,
+    keep: int,
+) -> tuple[int, int, int, Findings | None]: ...
 def is_compiled() -> bool: ...

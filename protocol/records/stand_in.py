@@ -30,33 +30,11 @@ _UP_TO_ATTRIBUTES_BYTES = 23
 
 
 def stand_in(batch: memoryview) -> bytes:
-    """For a batch, whole or cut: a broker answers CORRUPT_MESSAGE, and writes no line in its log."""
-    return _stand_in(batch, base_offset=0)
+    """For a batch, whole or cut: a broker answers CORRUPT_MESSAGE, and writes no line in its log.
 
-
-def stand_in_for_log_start(batch: memoryview) -> bytes:
-    """The same, but a broker answers INVALID_RECORD with its log_start_offset (and complains in its log)."""
-    return _stand_in(batch, base_offset=1)
-
-
-def breaking_piece(records: memoryview) -> bytes | None:
-    """The batch or head of a batch over which a broker fails the whole request, whatever else is in it; None: there is
-    none. It fails because it looks for producer ids in all batches before it looks into any.
+    It counts it, as InvalidMessageCrcRecordsPerSec; what else it refuses a batch for, it counts as a failed request and
+    writes an error with a stack trace about.
     """
-    start = 0
-    while True:
-        try:
-            end = next_batch_end(records, start)
-        except CorruptBatch:
-            return bytes(records[start : start + HEADER_UP_TO_MAGIC_BYTES])
-        if end is None:
-            return None
-        if magic_at(records, start) == _MAGIC_2 and end - start < UP_TO_PRODUCER_ID_BYTES:
-            return bytes(records[start:end])
-        start = end
-
-
-def _stand_in(batch: memoryview, base_offset: int) -> bytes:
     attributes, producer = 0, (NO_PRODUCER_ID, -1, -1)
     is_v2 = len(batch) >= _UP_TO_ATTRIBUTES_BYTES and magic_at(batch, 0) == _MAGIC_2
     if is_v2 and len(batch) >= HEADER_BYTES:
@@ -65,4 +43,22 @@ def _stand_in(batch: memoryview, base_offset: int) -> bytes:
         producer = (header.producer_id, header.producer_epoch, header.base_sequence)
     elif is_v2:
         attributes = attributes_low_byte(batch, 0) & _KEPT
-    return HEADER.pack(base_offset, _LENGTH, -1, _MAGIC_2, _WRONG_CRC, attributes, -1, -1, -1, *producer, 0)
+    return HEADER.pack(0, _LENGTH, -1, _MAGIC_2, _WRONG_CRC, attributes, -1, -1, -1, *producer, 0)
+
+
+def breaking_piece(records: memoryview) -> bytes | None:
+    """The batch or head of a batch over which a broker fails the whole request, whatever else is in it; None: there is
+    none. It fails because it looks for producer ids in all batches before it looks into any.
+    """
+    start = 0
+    data = records
+    while True:
+        try:
+            end = next_batch_end(data, start)
+        except CorruptBatch:
+            return bytes(records[start : start + HEADER_UP_TO_MAGIC_BYTES])
+        if end is None:
+            return None
+        if magic_at(data, start) == _MAGIC_2 and end - start < UP_TO_PRODUCER_ID_BYTES:
+            return bytes(records[start:end])
+        start = end

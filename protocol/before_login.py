@@ -1,0 +1,91 @@
+"""What a client says before the broker lets it in, read by hand: anybody may send it, again and again.
+
+ApiVersions requests v3 and v4, SaslHandshake and SaslAuthenticate requests, SaslAuthenticate answers. Held to the
+construct schemas by tests. Compiled with the types in before_login.pxd where a C compiler was at hand.
+"""
+
+from dataclasses import dataclass
+
+from protocol.errors import MalformedMessage
+from protocol.walk import Walk
+
+_MAX_TAGGED_FIELDS = 1000
+_INT64_BYTES = 8
+_SOFTWARE_SINCE = 3
+_AUTHENTICATE_FLEXIBLE_SINCE = 2
+_LIFETIME_SINCE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LoginAnswer:
+    """A broker's answer to a token; `error_code` 0: it goes on, or is in."""
+
+    error_code: int
+    error_message: str | None
+    token: bytes
+
+
+def software_in(frame: bytes | bytearray, version: int, body_at: int) -> tuple[str, str] | None:
+    """The software's name and version out of an ApiVersions request; None before version 3. Raises MalformedMessage."""
+    if version < _SOFTWARE_SINCE:
+        return None
+    walk = Walk()
+    walk.begin(frame, version, True, body_at, 0, _MAX_TAGGED_FIELDS)
+    try:
+        name = walk.required_string()
+        software_version = walk.required_string()
+        walk.skip_tags()
+        walk.expect_end()
+    except MalformedMessage as error:
+        raise MalformedMessage(f"ApiVersions v{version}: {error}") from error
+    return name, software_version
+
+
+def mechanism_in(frame: bytes | bytearray, version: int, body_at: int) -> str:
+    """The mechanism that a SaslHandshake request names. Raises MalformedMessage."""
+    walk = Walk()
+    walk.begin(frame, version, False, body_at, 0, _MAX_TAGGED_FIELDS)
+    try:
+        mechanism = walk.required_string()
+        walk.expect_end()
+    except MalformedMessage as error:
+        raise MalformedMessage(f"SaslHandshake v{version}: {error}") from error
+    return mechanism
+
+
+def token_in(frame: bytes | bytearray, version: int, body_at: int) -> bytes:
+    """The token of a SaslAuthenticate request. Raises MalformedMessage."""
+    walk = _Walk()
+    walk.begin(frame, version, version >= _AUTHENTICATE_FLEXIBLE_SINCE, body_at, 0, _MAX_TAGGED_FIELDS)
+    try:
+        token = walk.required_bytes()
+        walk.skip_tags()
+        walk.expect_end()
+    except MalformedMessage as error:
+        raise MalformedMessage(f"SaslAuthenticate v{version}: {error}") from error
+    return token
+
+
+def login_answer_in(frame: bytes | bytearray, version: int, body_at: int) -> LoginAnswer:
+    """A SaslAuthenticate answer. Raises MalformedMessage."""
+    walk = _Walk()
+    walk.begin(frame, version, version >= _AUTHENTICATE_FLEXIBLE_SINCE, body_at, 0, _MAX_TAGGED_FIELDS)
+    try:
+        error_code = walk.int16()
+        error_message = walk.string()
+        token = walk.required_bytes()
+        if version >= _LIFETIME_SINCE:
+            walk.skip(_INT64_BYTES)
+        walk.skip_tags()
+        walk.expect_end()
+    except MalformedMessage as error:
+        raise MalformedMessage(f"SaslAuthenticate answer v{version}: {error}") from error
+    return LoginAnswer(error_code, error_message, token)
+
+
+class _Walk(Walk):
+    def required_bytes(self) -> bytes:
+        size = self.length(4)
+        if size < 0:
+            raise MalformedMessage("a token is null")
+        return self.bytes_of(size)

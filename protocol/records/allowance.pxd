@@ -1,0 +1,22 @@
+# The types that Cython compiles allowance.py with; the file itself stays plain Python.
+cimport cython
+
+cdef Py_ssize_t _GIVE_WAY_BYTES
+
+
+@cython.final
+cdef class Allowance:
+    cdef readonly Py_ssize_t plain_bytes
+    cdef public Py_ssize_t record_errors
+    cdef readonly bint exhausted
+    cdef object _give_way
+    cdef readonly Py_ssize_t plain_left
+    cdef Py_ssize_t _since
+
+    cpdef int check(self, Py_ssize_t size) except -1
+
+    cpdef int check_open(self) except -1
+
+    cpdef int spend(self, Py_ssize_t size) except -1
+
+    cpdef int worked(self, Py_ssize_t size) except -1

@@ -1,0 +1,73 @@
+"""What judging one whole Produce request may still cost.
+
+Judging costs time and memory by what a payload becomes, not by what it was sent as, so the bytes that come out are
+counted, for all partitions of a request together. Whatever is dear for its size (a block, a chunk, a frame, a member)
+counts as more than it holds; a byte stands for about a nanosecond.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+
+# Work in bytes after which a judging thread lets others go on, and hears whether it is still wanted.
+_GIVE_WAY_BYTES = 64 * 1024
+
+
+class Abandoned(Exception):
+    """Nobody wants the judgement any more; raised by what an Allowance calls to give way."""
+
+
+class Bound(Enum):
+    """Which limit a payload has met."""
+
+    REQUEST = "limits.max_decompressed_bytes"
+    RATIO = "limits.max_decompression_ratio"
+    WINDOW = "limits.max_decompression_window_bytes"
+
+
+class OverLimit(Exception):
+    """A payload is larger than allowed: `bound` says by which limit, `size` how much that was (bytes)."""
+
+    def __init__(self, bound: Bound, size: int) -> None:
+        super().__init__(f"more than {size} bytes ({bound.value})")
+        self.bound = bound
+        self.size = size
+
+
+class Allowance:
+    """For one request: `plain_bytes` may come out of its payloads, and `record_errors` be listed in its answer.
+
+    `give_way` is called about every 64 KiB of work and may raise Abandoned. `exhausted`: the payloads wanted more, and
+    get nothing from then on. `plain_left` and `record_errors` are what is left.
+    """
+
+    def __init__(self, plain_bytes: int, record_errors: int, give_way: Callable[[], None]) -> None:
+        self.plain_bytes = plain_bytes
+        self.record_errors = record_errors
+        self.exhausted = False
+        self._give_way = give_way
+        self.plain_left = plain_bytes
+        self._since = 0
+
+    def check(self, size: int) -> None:
+        """Whether `size` bytes may come out at all, before room is made for them. Raises OverLimit."""
+        if size > self.plain_left:
+            self.exhausted = True
+            raise OverLimit(Bound.REQUEST, self.plain_bytes)
+
+    def check_open(self) -> None:
+        """Whether anything more may come out: nothing behind what was too much. Raises OverLimit."""
+        if self.exhausted:
+            raise OverLimit(Bound.REQUEST, self.plain_bytes)
+
+    def spend(self, size: int) -> None:
+        """`size` bytes have come out. Raises OverLimit, and what `give_way` raises."""
+        self.check(size)
+        self.plain_left -= size
+        self.worked(size)
+
+    def worked(self, size: int) -> None:
+        """As much has been done as looking at `size` plain bytes takes. Raises what `give_way` raises."""
+        self._since += size
+        if self._since >= _GIVE_WAY_BYTES:
+            self._since = 0
+            self._give_way()

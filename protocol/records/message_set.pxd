@@ -1,0 +1,50 @@
+# The types that Cython compiles message_set.py with; the file itself stays plain Python.
+cimport cython
+from libc.stdint cimport int64_t, uint8_t
+
+from protocol.records.record_batch cimport int32_at, int64_at
+
+cdef Py_ssize_t _OVERHEAD_BYTES
+cdef Py_ssize_t _MIN_MESSAGE_BYTES
+cdef int64_t _NO_TIMESTAMP
+cdef Py_ssize_t _SIZE_AT
+cdef Py_ssize_t _CRC_AT
+cdef Py_ssize_t _MAGIC_AT
+cdef Py_ssize_t _ATTRIBUTES_AT
+cdef Py_ssize_t _BEHIND_ATTRIBUTES
+cdef Py_ssize_t _TIMESTAMP_BYTES
+cdef Py_ssize_t _SIZE_BYTES
+cdef int _CODEC_MASK
+cdef int _LOG_APPEND_TIME
+cdef int64_t _LOW_32
+
+
+@cython.final
+cdef class Message:
+    cdef readonly Py_ssize_t start
+    cdef readonly Py_ssize_t end
+    cdef readonly int64_t offset
+    cdef readonly int64_t crc
+    cdef readonly int magic
+    cdef readonly int attributes
+    cdef readonly int codec_id
+    cdef readonly bint is_log_append_time
+    cdef readonly int64_t timestamp
+    cdef readonly int64_t key_size
+    cdef readonly Py_ssize_t value_at
+    cdef readonly int64_t value_size
+
+    @cython.locals(position=Py_ssize_t)
+    cpdef int read(self, const uint8_t[::1] data, Py_ssize_t start, Py_ssize_t end) except -1
+
+    @cython.locals(made=Message)
+    cpdef Message copy(self)
+
+
+@cython.locals(computed=int64_t)
+cpdef bint has_crc(view, const uint8_t[::1] data, Py_ssize_t start, Py_ssize_t end) except -1
+
+cpdef int64_t size_of_message(const uint8_t[::1] data, Py_ssize_t start) except -1
+
+@cython.locals(size=int64_t)
+cdef int64_t _size_at(const uint8_t[::1] data, Py_ssize_t position, Py_ssize_t end) except -2

@@ -1,0 +1,79 @@
+"""Snappy as a broker's SnappyInputStream reads it: one raw block, or xerial's chunks (blocks with their size)."""
+
+from collections.abc import Iterator
+from struct import Struct
+
+import cramjam
+
+from protocol.records.pieces import Bounds, Damaged, Piece
+from protocol.records.plain_buffer import PlainBuffer
+
+_INT32 = Struct(">i")
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_MAGIC_AS_SIZE: int = _INT32.unpack_from(_XERIAL_MAGIC)[0]
+_XERIAL_HEADER_BYTES = 16
+_STEP_BYTES = 2048
+# A copy of 64 bytes takes at least two: whoever claims more lies.
+_MAX_RATIO = 32
+
+
+def snappy_pieces(data: memoryview, buffer: PlainBuffer, bounds: Bounds) -> Iterator[Piece]:
+    """Each block; less than a chunk's size at the end is no error. Raises Damaged and OverLimit.
+
+    A broker reads full steps across chunks, so what a chunk leaves of a step is lost when the next is damaged.
+    """
+    if len(data) < _XERIAL_HEADER_BYTES or not _is_xerial(data, 0):
+        yield _block(data, buffer, bounds)
+        return
+    held = b""
+    total = 0
+    for start, end in _chunks(data, bounds):
+        block = _block(data[start:end], buffer, bounds)
+        total += len(block)
+        ready = len(block) - (total % _STEP_BYTES if end < len(data) else 0)
+        if ready < 0:
+            held += block
+            yield b""
+            continue
+        if held:
+            yield held
+        held = bytes(block[ready:])
+        yield block[:ready]
+    if held:
+        yield held
+
+
+def _chunks(data: memoryview, bounds: Bounds) -> Iterator[tuple[int, int]]:
+    """Where each chunk's block starts and ends. Raises Damaged."""
+    position = _XERIAL_HEADER_BYTES
+    while len(data) - position >= _INT32.size:
+        (size,) = _INT32.unpack_from(data, position)
+        if size == _XERIAL_MAGIC_AS_SIZE:  # another stream behind the first
+            if len(data) - position < _XERIAL_HEADER_BYTES:
+                raise Damaged
+            if not _is_xerial(data, position):
+                return
+            position += _XERIAL_HEADER_BYTES
+            bounds.spend(0)
+            continue
+        position += _INT32.size
+        if size < 0 or size > len(data) - position:
+            raise Damaged
+        yield position, position + size
+        position += size
+
+
+def _block(block: memoryview, buffer: PlainBuffer, bounds: Bounds) -> memoryview:
+    try:
+        claim = cramjam.snappy.decompress_raw_len(block)
+        if claim > _MAX_RATIO * len(block):
+            raise Damaged
+        bounds.check_block(claim)
+        room = buffer.room(claim)
+        return room[: cramjam.snappy.decompress_raw_into(block, room[:claim])]
+    except cramjam.DecompressionError as error:
+        raise Damaged from error
+
+
+def _is_xerial(data: memoryview, position: int) -> bool:
+    return data[position : position + len(_XERIAL_MAGIC)] == _XERIAL_MAGIC

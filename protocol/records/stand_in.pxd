@@ -1,0 +1,11 @@
+# The types that Cython compiles stand_in.py with; the file itself stays plain Python.
+cimport cython
+from libc.stdint cimport uint8_t
+
+from protocol.records.record_batch cimport RecordBatch, magic_at, next_batch_end
+
+cdef int _MAGIC_2
+
+
+@cython.locals(data="const uint8_t[::1]", start=Py_ssize_t)
+cpdef breaking_piece(records)

@@ -1,0 +1,188 @@
+"""The walk over a message's bytes that the hand-written readers share: each step checks, none goes past the end.
+
+A subclass walks one message. What it counts is bounded before anything is made: an array's items against the bytes that
+are left and against `elements_left`, tagged fields against `tags_left`, both for the message as a whole. Compiled with
+the types in walk.pxd where a C compiler was at hand: there no index is checked, so `skip` is asked before each.
+"""
+
+from protocol.errors import MalformedMessage
+
+MAX_TAGGED_FIELDS = 10_000
+MAX_STRING_BYTES = 32_767
+"""What an int16 length can say; Kafka's own classes hold compact strings to it too."""
+
+_LONGEST_STRING = MAX_STRING_BYTES  # typed in the .pxd, which hides a name from other modules
+_INT16_BYTES = 2
+_INT32_BYTES = 4
+_MAX_VARINT_SHIFT = 28
+# Named, because Cython takes a literal this large for an object.
+_SIGN_16 = 0x8000
+_SIGN_32 = 0x8000_0000
+_LOW_32 = 0xFFFF_FFFF
+
+
+class Walk:
+    """A position in `data` that only moves on. All methods raise MalformedMessage."""
+
+    source: bytes | bytearray
+    data: bytes | bytearray
+    version: int
+    flexible: bool
+    position: int
+    end: int
+    elements_left: int
+    tags_left: int
+
+    def begin(
+        self, data: bytes | bytearray, version: int, flexible: bool, position: int, max_elements: int, max_tags: int
+    ) -> None:
+        """Walk `data` from `position` on; it must not change meanwhile."""
+        self.source = data  # which compiled code only holds fast
+        self.data = data
+        self.version = version
+        self.flexible = flexible
+        self.position = position
+        self.end = len(data)
+        self.elements_left = max_elements
+        self.tags_left = max_tags
+
+    def skip(self, size: int) -> None:
+        if size > self.end - self.position:
+            raise MalformedMessage("it ends too early")
+        self.position += size
+
+    def int16(self) -> int:
+        at = self.position
+        self.skip(_INT16_BYTES)
+        value = self.data[at] << 8 | self.data[at + 1]
+        return (value ^ _SIGN_16) - _SIGN_16
+
+    def int32(self) -> int:
+        at = self.position
+        self.skip(_INT32_BYTES)
+        value = self.data[at]  # first into a wide variable: a C int would overflow
+        value = value << 24 | self.data[at + 1] << 16 | self.data[at + 2] << 8 | self.data[at + 3]
+        return (value ^ _SIGN_32) - _SIGN_32
+
+    def int64(self) -> int:
+        high = self.int32()
+        low = self.int32() & _LOW_32
+        return high << 32 | low
+
+    def unsigned_varint(self) -> int:
+        value = 0
+        shift = 0
+        while shift <= _MAX_VARINT_SHIFT:
+            at = self.position
+            self.skip(1)
+            byte = self.data[at]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+        raise MalformedMessage("a varint is longer than five bytes")
+
+    def length(self, fixed_bytes: int) -> int:
+        """A length or count; -1 is null. `fixed_bytes`: its size in versions that have no varints."""
+        if self.flexible:
+            length = self.unsigned_varint() - 1
+        elif fixed_bytes == _INT16_BYTES:
+            length = self.int16()
+        else:
+            length = self.int32()
+        if length < -1 or length > self.end - self.position:
+            raise MalformedMessage(f"a length of {length} runs over its end")
+        return length
+
+    def count(self) -> int:
+        """How many items an array has, taken from what the message may still hold."""
+        count = self.length(_INT32_BYTES)
+        if count < 0:
+            raise MalformedMessage("an array is null")
+        if count > self.elements_left:
+            self.refuse_count(count)
+        self.elements_left -= count
+        return count
+
+    def refuse_count(self, count: int) -> None:
+        raise MalformedMessage(f"{count} more elements than the {self.elements_left} it may still hold")
+
+    def string(self) -> str | None:
+        length = self.length(_INT16_BYTES)
+        if length < 0:
+            return None
+        if length > _LONGEST_STRING:
+            raise MalformedMessage(f"a string of {length} bytes, where {MAX_STRING_BYTES} are the most")
+        start = self.position
+        self.skip(length)
+        try:
+            return self.data[start : self.position].decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise MalformedMessage("a string is not UTF-8") from error
+
+    def required_string(self) -> str:
+        text = self.string()
+        if text is None:
+            raise MalformedMessage("a string is null")
+        return text
+
+    def bytes_of(self, size: int) -> bytes:
+        start = self.position
+        self.skip(size)
+        return bytes(self.data[start : self.position])
+
+    def skip_string(self) -> None:
+        length = self.length(_INT16_BYTES)
+        if length > 0:
+            self.skip(length)
+
+    def skip_bytes(self) -> None:
+        length = self.length(_INT32_BYTES)
+        if length > 0:
+            self.skip(length)
+
+    def skip_int32s(self) -> None:
+        """An array of int32."""
+        length = self.length(_INT32_BYTES)
+        if length > 0:
+            self.skip(length * _INT32_BYTES)
+
+    def tag_count(self) -> int:
+        """How many tagged fields follow, taken from what the message may still hold."""
+        count = self.unsigned_varint()
+        if count > self.tags_left:
+            raise MalformedMessage(f"{count} more tagged fields than the {self.tags_left} it may still hold")
+        self.tags_left -= count
+        return count
+
+    def skip_tags(self) -> None:
+        left = self.tag_count() if self.flexible else 0
+        while left > 0:
+            self.unsigned_varint()
+            self.skip(self.unsigned_varint())
+            left -= 1
+
+    def expect_end(self) -> None:
+        if self.position != self.end:
+            raise MalformedMessage(f"{self.end - self.position} bytes behind its end")
+
+
+def tagged_fields(data: bytes | bytearray, position: int) -> list[tuple[int, int, int, int]]:
+    """Each tagged field from `position` to the end as (tag, its start, where its value starts, its end).
+
+    Raises MalformedMessage, for bytes behind the last one too.
+    """
+    walk = Walk()
+    walk.begin(data, 0, True, position, 0, MAX_TAGGED_FIELDS)
+    found: list[tuple[int, int, int, int]] = []
+    left = walk.tag_count()
+    while left > 0:
+        start = walk.position
+        tag = walk.unsigned_varint()
+        size = walk.unsigned_varint()
+        value_at = walk.position
+        walk.skip(size)
+        found.append((tag, start, value_at, walk.position))
+        left -= 1
+    walk.expect_end()
+    return found
