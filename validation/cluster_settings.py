@@ -1,5 +1,6 @@
 """What the cluster has set a topic to, and how that goes together with the file: the stricter of the two wins."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -12,6 +13,9 @@ DIFFERENCE_MAX = "message.timestamp.difference.max.ms"
 CLEANUP_POLICY = "cleanup.policy"
 MAX_MESSAGE_BYTES = "max.message.bytes"
 KEYS = (TIMESTAMP_TYPE, BEFORE_MAX, AFTER_MAX, DIFFERENCE_MAX, CLEANUP_POLICY, MAX_MESSAGE_BYTES)
+
+_TIMESTAMP_TYPES = frozenset(kind.value for kind in TimestampType)
+_NUMBER = re.compile("[0-9]{1,19}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +31,13 @@ class ClusterSettings:
 
 def settings_from(values: Mapping[str, str | None]) -> ClusterSettings:
     """From Kafka's names and values. Raises ValueError for a value that no broker has."""
-    difference = _number(values.get(DIFFERENCE_MAX))
-    timestamp_type = values.get(TIMESTAMP_TYPE)
+    difference = _number(values, DIFFERENCE_MAX)
     return ClusterSettings(
-        TimestampType(timestamp_type) if timestamp_type is not None else None,
-        bound_or_difference(_number(values.get(BEFORE_MAX)), difference),
-        bound_or_difference(_number(values.get(AFTER_MAX)), difference),
+        _timestamp_type(values.get(TIMESTAMP_TYPE)),
+        bound_or_difference(_number(values, BEFORE_MAX), difference),
+        bound_or_difference(_number(values, AFTER_MAX), difference),
         "compact" in (values.get(CLEANUP_POLICY) or "").replace(" ", "").split(","),
-        _number(values.get(MAX_MESSAGE_BYTES)),
+        _number(values, MAX_MESSAGE_BYTES),
     )
 
 
@@ -51,5 +54,18 @@ def stricter_of(policy: TopicPolicy, settings: ClusterSettings) -> TopicPolicy:
     )
 
 
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None else None
+def _timestamp_type(text: str | None) -> TimestampType | None:
+    if text is None:
+        return None
+    if text in _TIMESTAMP_TYPES:
+        return TimestampType(text)
+    raise ValueError(f"{TIMESTAMP_TYPE} is {text[:50]!r}, which no broker can have")
+
+
+def _number(values: Mapping[str, str | None], key: str) -> int | None:
+    text = values.get(key)
+    if text is None:
+        return None
+    if not _NUMBER.fullmatch(text) or int(text) > LONG_MAX:
+        raise ValueError(f"{key} is {text[:50]!r}, which no broker can have")
+    return int(text)

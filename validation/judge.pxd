@@ -1,10 +1,15 @@
 # The types that Cython compiles judge.py with; the file itself stays plain Python.
 cimport cython
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint8_t, uint64_t
 
+from protocol.records.allowance cimport Allowance
+from protocol.records.compression cimport Decompressor
+from protocol.records.message_set cimport Message
+from protocol.records.pieces cimport Bounds, Pieces
 from protocol.records.record_batch cimport RecordBatch, magic_at, next_batch_end
-from protocol.records.scan cimport scan_records
+from protocol.records.scan cimport Findings, scan_records
+from validation.legacy cimport check_stored_message
 from validation.record_errors cimport what_to_look_for
 from validation.structure cimport check_header, check_request_rules, check_stored_form
 from validation.timestamps cimport TimeWindow, window_of
@@ -12,6 +17,8 @@ from validation.timestamps cimport TimeWindow, window_of
 cdef int _ONE_V2_BATCH_SINCE
 cdef int _MAGIC_2
 cdef int _PLAIN
+cdef Py_ssize_t _TEXTS_AT_LEAST
+cdef Py_ssize_t _BATCH_WORK
 
 
 cdef class Submission:
@@ -21,11 +28,27 @@ cdef class Submission:
     cdef readonly int version
 
 
-@cython.locals(has_rules=bint)
-cpdef judge_partition(Submission submission, policy, limits, now_ms, decompressor)
+@cython.locals(has_rules=bint, data="const uint8_t[::1]")
+cpdef judge_partition(
+    Submission submission, policy, limits, now_ms, Decompressor decompressor, Allowance allowance,
+)
+
+@cython.locals(several=bint, data="const uint8_t[::1]", message=Message)
+cdef _check_further_batches(records, Py_ssize_t start, policy, Allowance allowance)
+
+@cython.locals(codec_id=int, start=Py_ssize_t, bounds=Bounds, pieces=Pieces)
+cdef _judge_records(
+    Submission submission, records, RecordBatch batch, policy, limits, now_ms, Decompressor decompressor,
+    Allowance allowance,
+)
 
 @cython.locals(
-    framed=bint, start=Py_ssize_t, end=Py_ssize_t, window=TimeWindow, look_for=int, outcome=int, read=Py_ssize_t,
-    earliest=uint64_t, width=uint64_t, exempt=uint64_t, overflow=uint64_t,
+    window=TimeWindow, look_for=int, keep=Py_ssize_t, outcome=int, read=Py_ssize_t, earliest=uint64_t, width=uint64_t,
+    exempt=uint64_t, overflow=uint64_t, is_damaged=bint, bad=Findings,
 )
-cdef _judge_records(Submission submission, records, RecordBatch batch, policy, limits, now_ms, decompressor)
+cdef _scan(
+    Submission submission, data, Py_ssize_t start, Py_ssize_t end, Pieces pieces, RecordBatch batch, policy, now_ms,
+    Allowance allowance,
+)
+
+cdef _broken(int outcome, bint is_damaged)

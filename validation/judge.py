@@ -8,15 +8,17 @@ records anew where the topic's compression.type differs from the batch's codec, 
 """
 
 from protocol.errors import ErrorCode
+from protocol.records.allowance import Allowance, OverLimit
 from protocol.records.codec import Codec
-from protocol.records.compression import Decompressor, Failure
+from protocol.records.compression import Decompressor
+from protocol.records.message_set import BrokenMessage, Message
+from protocol.records.pieces import Bounds, Piece, Pieces
 from protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, CorruptBatch, RecordBatch, magic_at, next_batch_end
 from protocol.records.scan import BAD_LENGTH, OUT_OF_WINDOW, RAN_OUT, WHOLE, scan_records
-from validation import wording
 from validation.legacy import check_stored_message, judge_message_set
 from validation.policy import JudgementLimits, TopicPolicy
 from validation.record_errors import RecordErrors, what_to_look_for
-from validation.refusals import refuse_records
+from validation.refusals import TEXTS_AT_LEAST, over_limit, refuse_records
 from validation.structure import check_header, check_request_rules, check_stored_form
 from validation.timestamps import window_of
 from validation.verdict import Accepted, Reason, Refused, Stage, Verdict
@@ -25,6 +27,10 @@ _ONE_V2_BATCH_SINCE = 3
 _MAGIC_2 = 2
 _PLAIN = Codec.NONE.value
 _CODECS = tuple(Codec)
+_TEXTS_AT_LEAST = TEXTS_AT_LEAST
+_NOTHING = memoryview(b"")
+# What looking at one more batch's head costs, in bytes of work.
+_BATCH_WORK = 512
 
 
 class Submission:
@@ -38,44 +44,68 @@ class Submission:
 
 
 def judge_partition(
-    submission: Submission, policy: TopicPolicy, limits: JudgementLimits, now_ms: int, decompressor: Decompressor
+    submission: Submission,
+    policy: TopicPolicy,
+    limits: JudgementLimits,
+    now_ms: int,
+    decompressor: Decompressor,
+    allowance: Allowance,
 ) -> Verdict:
-    """The verdict on one partition at `now_ms`."""
-    records = submission.records if submission.records is not None else memoryview(b"")
+    """The verdict on one partition at `now_ms`, by what is left of its request's allowance. Raises Abandoned."""
+    records = submission.records if submission.records is not None else _NOTHING
+    data = records
     has_rules = submission.version >= _ONE_V2_BATCH_SINCE
     try:
-        first_end = next_batch_end(records, 0)
-        refused = check_request_rules(records, first_end, submission.version) if has_rules else None
+        first_end = next_batch_end(data, 0)
+        refused = check_request_rules(data, first_end, submission.version) if has_rules else None
     except CorruptBatch as error:
         return Refused(error.code, Reason.MAGIC, stage=Stage.PARTITION if has_rules else Stage.LOG)
     if refused is not None:
         return refused
-    if first_end is None or magic_at(records, 0) < _MAGIC_2:
+    if first_end is None or magic_at(data, 0) < _MAGIC_2:
         window = window_of(policy, now_ms)
-        return judge_message_set(submission.topic, submission.partition, records, policy, limits, window, decompressor)
-    batch = check_stored_form(records, 0, first_end, policy)
+        return judge_message_set(
+            submission.topic, submission.partition, records, policy, limits, window, decompressor, allowance
+        )
+    batch = check_stored_form(records, data, 0, first_end, policy)
     if isinstance(batch, Refused):
         return batch
+    allowance.worked(len(records))
     if not has_rules:
-        refused = _check_further_batches(records, first_end, policy)
+        refused = _check_further_batches(records, first_end, policy, allowance)
         if refused is not None:
             return refused
-    return check_header(batch) or _judge_records(submission, records, batch, policy, limits, now_ms, decompressor)
+    refused = check_header(batch)
+    if refused is not None:
+        return refused
+    return _judge_records(submission, records, batch, policy, limits, now_ms, decompressor, allowance)
 
 
-def _check_further_batches(records: memoryview, start: int, policy: TopicPolicy) -> Refused | None:
+def _check_further_batches(
+    records: memoryview, start: int, policy: TopicPolicy, allowance: Allowance
+) -> Refused | None:
     """Old requests may bring several batches as far as the log, which looks at each before it refuses their number."""
     several = False
+    data = records
+    message = Message()
     try:
-        while (end := next_batch_end(records, start)) is not None:
+        while (end := next_batch_end(data, start)) is not None:
             several = True
-            check = check_stored_form if magic_at(records, start) == _MAGIC_2 else check_stored_message
-            found = check(records, start, end, policy)
-            if isinstance(found, Refused):
-                return found
+            allowance.worked(_BATCH_WORK)
+            if magic_at(data, start) == _MAGIC_2:
+                found = check_stored_form(records, data, start, end, policy)
+                refused = found if isinstance(found, Refused) else None
+            else:
+                refused = check_stored_message(records, data, start, end, policy)
+                if refused is None:
+                    message.read(data, start, end)
+            if refused is not None:
+                return refused
             start = end
     except CorruptBatch as error:
         return Refused(error.code, Reason.MAGIC)
+    except BrokenMessage:
+        return Refused(ErrorCode.INVALID_RECORD, Reason.STRUCTURE)
     return Refused(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES) if several else None
 
 
@@ -87,40 +117,65 @@ def _judge_records(
     limits: JudgementLimits,
     now_ms: int,
     decompressor: Decompressor,
+    allowance: Allowance,
 ) -> Verdict:
     codec_id = batch.attributes & CODEC_MASK
-    framed = codec_id == _PLAIN
-    payload, start, end = records, batch.start + HEADER_BYTES, batch.end
-    failure = None
-    if not framed:
-        limit = limits.decompressed_limit(end - start)
-        plain = decompressor.decompress(_CODECS[codec_id], records[start:end], limit)
-        if plain.failure is Failure.OVER_LIMIT:
-            text = wording.decompression_limit(submission.topic, submission.partition, limit)
-            return Refused(ErrorCode.INVALID_RECORD, Reason.DECOMPRESSION_LIMIT, text, records=batch.record_count)
-        payload, start, end, failure = plain.data, 0, len(plain.data), plain.failure
+    start = batch.start + HEADER_BYTES
+    if codec_id == _PLAIN:
+        return _scan(submission, records, start, batch.end, None, batch, policy, now_ms, allowance)
+    payload = records[start : batch.end]
+    bounds = Bounds(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, allowance)
+    pieces = decompressor.open(_CODECS[codec_id], payload, bounds)
+    try:
+        first = pieces.more()
+        if first is None:
+            first = _NOTHING
+        return _scan(submission, first, 0, len(first), pieces, batch, policy, now_ms, allowance)
+    except OverLimit as over:
+        return over_limit(submission.topic, submission.partition, over, batch.record_count)
+    finally:
+        decompressor.close()
 
+
+def _scan(
+    submission: Submission,
+    data: Piece,
+    start: int,
+    end: int,
+    pieces: Pieces | None,
+    batch: RecordBatch,
+    policy: TopicPolicy,
+    now_ms: int,
+    allowance: Allowance,
+) -> Verdict:
+    """The verdict on the records at data[start:end] and, where the batch is compressed, in the pieces behind it."""
     window = window_of(policy, now_ms)
     earliest = width = exempt = overflow = 0
     if window is not None:
         earliest, width, exempt, overflow = window.as_scanned(batch.base_timestamp)
     look_for = what_to_look_for(batch, window, policy.compacted)
+    keep = max(allowance.record_errors, _TEXTS_AT_LEAST)
     outcome, read, latest, bad = scan_records(
-        payload, start, end, batch.record_count, framed, look_for, earliest, width, exempt, overflow
-    )
-    broken = _broken(outcome, failure) if outcome != WHOLE or failure is not None else None
-    if broken is not None:
-        return Refused(*broken, records=batch.record_count)
-    if bad:
+        data, start, end, batch.record_count, pieces is None, look_for, earliest, width, exempt, overflow, pieces,
+        allowance, keep,
+    )  # fmt: skip
+    is_damaged = pieces is not None and pieces.failure is not None
+    if outcome != WHOLE or is_damaged:
+        broken = _broken(outcome, is_damaged)
+        if broken is not None:
+            return Refused(*broken, records=batch.record_count)
+    if bad is not None:
         errors = RecordErrors(submission.topic, submission.partition, batch, window)
-        return refuse_records([errors.describe(finding) for finding in bad], batch.record_count)
+        described = [errors.describe(finding) for finding in bad.kept]
+        first_time = errors.describe(bad.first_time).reason if bad.first_time is not None else None
+        return refuse_records(described, bad.count, first_time, batch.record_count, allowance)
     ahead_ms = latest - window.before_max_ms if window is not None and look_for & OUT_OF_WINDOW else 0
     return Accepted(read, ahead_ms)
 
 
-def _broken(outcome: int, failure: Failure | None) -> tuple[ErrorCode, Reason] | None:
+def _broken(outcome: int, is_damaged: bool) -> tuple[ErrorCode, Reason] | None:
     """What a scan that did not end well is answered with; a broker meets damage only where it reads that far."""
-    if failure is Failure.DAMAGED and outcome in (RAN_OUT, WHOLE):
+    if is_damaged and outcome in (RAN_OUT, WHOLE):
         return ErrorCode.UNKNOWN_SERVER_ERROR, Reason.DAMAGED_PAYLOAD
     if outcome == BAD_LENGTH:
         return ErrorCode.UNKNOWN_SERVER_ERROR, Reason.STRUCTURE

@@ -2,28 +2,31 @@
 
 Magic 0 has no time, so nothing of it is out of range. Plain messages may come several in a row, each judged as a
 batch of its own, as a broker does; a compressed wrapper stands alone and the times of its inner messages count.
+One pass, in which no more than the listed record errors is kept.
 """
 
-from collections.abc import Iterator
-
 from protocol.errors import ErrorCode
+from protocol.records.allowance import Allowance, OverLimit
 from protocol.records.codec import Codec
-from protocol.records.compression import Decompressor, Failure
-from protocol.records.message_set import BrokenMessage, Message, inner_messages, is_valid_message, read_message
+from protocol.records.compression import Decompressor
+from protocol.records.message_set import NO_TIMESTAMP, BrokenMessage, Message, has_crc
+from protocol.records.message_stream import MessageStream
+from protocol.records.pieces import Bounds, Pieces
 from protocol.records.record_batch import CorruptBatch, next_batch_end
-from validation import wording
+from validation.legacy_errors import APPEND_TIME, NULL_KEY, OTHER_MAGIC, OUT_OF_WINDOW, LegacyErrors, LegacyFinding
 from validation.policy import JudgementLimits, TopicPolicy
-from validation.refusals import refuse_records
-from validation.timestamps import NO_TIMESTAMP, TimeWindow
-from validation.verdict import Accepted, BadRecord, Reason, Refused, Verdict
+from validation.refusals import TEXTS_AT_LEAST, over_limit, refuse_records
+from validation.timestamps import TimeWindow
+from validation.verdict import Accepted, Reason, Refused, Verdict
 
-
-class _Refusal(Exception):
-    """Carries a refusal out of the walk."""
-
-    def __init__(self, refused: Refused) -> None:
-        super().__init__(refused.reason)
-        self.refused = refused
+# A message's own cost, in bytes of work.
+_MESSAGE_WORK = 128
+_TIME_FLAWS = frozenset({OUT_OF_WINDOW, APPEND_TIME})
+_NO_TIMESTAMP = NO_TIMESTAMP
+_U64 = 0xFFFFFFFFFFFFFFFF
+_CODECS = tuple(Codec)
+_LAST_CODEC = Codec.LZ4.value
+_ZSTD = Codec.ZSTD.value
 
 
 def judge_message_set(
@@ -34,160 +37,198 @@ def judge_message_set(
     limits: JudgementLimits,
     window: TimeWindow | None,
     decompressor: Decompressor,
+    allowance: Allowance,
 ) -> Verdict:
-    """The verdict on a set of magic 0 and 1 messages; `window` is None where the broker sets the time itself."""
-    judge = _MessageSetJudge(topic, partition, policy, limits, window, decompressor)
+    """The verdict on a set of magic 0 and 1 messages; `window` is None where the broker sets the time itself.
+
+    Raises Abandoned.
+    """
+    judge = _MessageSetJudge(LegacyErrors(topic, partition, window), policy, limits, decompressor, allowance)
     try:
         return judge.judge(records)
-    except _Refusal as refusal:
-        return refusal.refused
     except CorruptBatch as error:
         return Refused(error.code, Reason.MAGIC)
     except BrokenMessage:
         return Refused(ErrorCode.INVALID_RECORD, Reason.STRUCTURE)
 
 
-def check_stored_message(records: memoryview, start: int, end: int, policy: TopicPolicy) -> Refused | Message:
-    """A message of magic 0 or 1 as the log sees it before its content: size and CRC. Raises BrokenMessage."""
-    if policy.max_message_bytes is not None and end - start > policy.max_message_bytes:
+def check_stored_message(
+    records: memoryview, data: memoryview, start: int, end: int, policy: TopicPolicy
+) -> Refused | None:
+    """A message of magic 0 or 1 as the log sees it before its content: size and CRC. `records` is `data`."""
+    most = policy.max_message_bytes
+    if most is not None and end - start > most:
         return Refused(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE)
-    if not is_valid_message(records, start, end):
+    if not has_crc(records, data, start, end):
         return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.CRC)
-    return read_message(records, start, end)
+    return None
+
+
+class _Found:
+    """What is bad in a wrapper: `count` messages, the first `keep` of them `kept`; `fatal` is what ends the looking."""
+
+    def __init__(self, keep: int) -> None:
+        self.keep = keep
+        self.count = 0
+        self.kept: list[LegacyFinding] = []
+        self.first_time: LegacyFinding | None = None
+        self.fatal: Refused | None = None
+
+    def note(self, index: int, flaw: int, message: Message, timestamp: int) -> None:
+        """One more."""
+        self.count += 1
+        is_first_time = self.first_time is None and flaw in _TIME_FLAWS
+        if self.count <= self.keep or is_first_time:
+            finding = LegacyFinding(index, flaw, message.copy(), timestamp)
+            if self.count <= self.keep:
+                self.kept.append(finding)
+            if is_first_time:
+                self.first_time = finding
 
 
 class _MessageSetJudge:
     def __init__(
         self,
-        topic: str,
-        partition: int,
+        errors: LegacyErrors,
         policy: TopicPolicy,
         limits: JudgementLimits,
-        window: TimeWindow | None,
         decompressor: Decompressor,
+        allowance: Allowance,
     ) -> None:
-        self._topic = topic
-        self._partition = partition
-        self._policy = policy
+        self._errors = errors
         self._limits = limits
-        self._window = window
         self._decompressor = decompressor
+        self._allowance = allowance
+        self._policy = policy
+        self._needs_keys = policy.compacted
+        self._window = errors.window
+        self._has_window = errors.window is not None
+        self._earliest = self._width = self._overflow = 0
+        if errors.window is not None:
+            self._earliest, self._width, _, self._overflow = errors.window.as_scanned(0)
         self._latest = 0
 
     def judge(self, records: memoryview) -> Verdict:
-        outer = list(self._stored_messages(records))
-        if not outer:
-            return Accepted(0, 0)
-        compressed = any(message.codec_id for message in outer)
-        if compressed and len(outer) > 1:
-            return Refused(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES, records=len(outer))
-        if not compressed:
-            return self._judge_plain(outer)
-        return self._judge_wrapper(outer[0])
-
-    def _stored_messages(self, records: memoryview) -> Iterator[Message]:
-        """The outer messages, each checked for size and CRC as the log does before it looks inside."""
-        start = 0
-        while (end := next_batch_end(records, start)) is not None:
-            message = check_stored_message(records, start, end, self._policy)
-            if isinstance(message, Refused):
-                raise _Refusal(message)
-            yield message
+        """All outer messages are checked for size and CRC, as the log does, before any is looked into."""
+        message = Message()
+        first: Message | None = None
+        finding: LegacyFinding | None = None
+        count = start = 0
+        is_compressed = mixes_magics = False
+        data = records
+        while (end := next_batch_end(data, start)) is not None:
+            refused = check_stored_message(records, data, start, end, self._policy)
+            if refused is not None:
+                return refused
+            message.read(data, start, end)
+            self._allowance.worked(end - start + _MESSAGE_WORK)
+            if first is None:
+                first = message.copy()
+            if message.codec_id:
+                is_compressed = True
+            elif finding is None and not mixes_magics:
+                mixes_magics = message.magic != first.magic
+                flaw = 0 if mixes_magics else self._flaw_of(message, message.timestamp, message)
+                if flaw:
+                    finding = LegacyFinding(0, flaw, message.copy(), message.timestamp)
+            count += 1
             start = end
+        if first is None:
+            return Accepted(0, 0)
+        if is_compressed:
+            if count > 1:
+                return Refused(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES, records=count)
+            return self._judge_wrapper(first, records)
+        if finding is not None:
+            described = self._errors.describe(finding, finding.message, 0)
+            time_reason = described.reason if finding.flaw in _TIME_FLAWS else None
+            return refuse_records([described], 1, time_reason, count, self._allowance)
+        if mixes_magics:
+            return Refused(ErrorCode.INVALID_RECORD, Reason.MAGIC, records=count)
+        return Accepted(count, self._ahead_ms())
 
-    def _judge_plain(self, messages: list[Message]) -> Verdict:
-        for message in messages:
-            if message.magic != messages[0].magic:
-                return Refused(ErrorCode.INVALID_RECORD, Reason.MAGIC, records=len(messages))
-            error = self._record_error(message, message, 0, message.offset, message.timestamp)
-            if error is not None:
-                return refuse_records([error], len(messages))
-        return Accepted(len(messages), self._ahead_ms())
-
-    def _judge_wrapper(self, wrapper: Message) -> Verdict:
-        inner = self._unwrap(wrapper)
-        base = self._base_offset(wrapper, inner)
-        bad: list[BadRecord] = []
-        for index, message in enumerate(inner):
-            error = self._inner_error(wrapper, message, index, base + message.offset)
-            if error is not None:
-                bad.append(error)
-        return refuse_records(bad, len(inner)) if bad else Accepted(len(inner), self._ahead_ms())
-
-    def _unwrap(self, wrapper: Message) -> list[Message]:
-        if wrapper.codec_id > Codec.ZSTD:
-            raise _Refusal(Refused(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CODEC))
-        if wrapper.codec_id == Codec.ZSTD:
-            raise _Refusal(Refused(ErrorCode.INVALID_RECORD, Reason.CODEC))
-        if wrapper.value is None:
+    def _judge_wrapper(self, wrapper: Message, records: memoryview) -> Verdict:
+        codec_id = wrapper.codec_id
+        if codec_id == _ZSTD:
+            return Refused(ErrorCode.INVALID_RECORD, Reason.CODEC)
+        if codec_id > _LAST_CODEC:
+            return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CODEC)
+        if wrapper.value_size < 0:
             raise BrokenMessage("a compressed message without a value")
-        limit = self._limits.decompressed_limit(len(wrapper.value))
-        plain = self._decompressor.decompress(Codec(wrapper.codec_id), wrapper.value, limit, wrapper.magic)
-        if plain.failure is Failure.OVER_LIMIT:
-            text = wording.decompression_limit(self._topic, self._partition, limit)
-            raise _Refusal(Refused(ErrorCode.INVALID_RECORD, Reason.DECOMPRESSION_LIMIT, text))
-        if plain.failure is Failure.DAMAGED:
-            raise _Refusal(Refused(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.DAMAGED_PAYLOAD))
-        inner = inner_messages(plain.data)
-        if not inner:
+        value = records[wrapper.value_at : wrapper.value_at + wrapper.value_size]
+        bounds = Bounds(
+            self._limits.plain_limit(len(value)), self._limits.max_decompression_window_bytes, self._allowance
+        )
+        pieces = self._decompressor.open(_CODECS[codec_id], value, bounds, wrapper.magic)
+        try:
+            return self._judge_inner(wrapper, pieces)
+        except OverLimit as over:
+            return over_limit(self._errors.topic, self._errors.partition, over, 0)
+        finally:
+            self._decompressor.close()
+
+    def _judge_inner(self, wrapper: Message, pieces: Pieces) -> Verdict:
+        """The whole payload is read first, as a broker does, and only then anything said about a message."""
+        stream = MessageStream(pieces, self._limits.max_decompression_window_bytes, self._allowance)
+        message = stream.message
+        found = _Found(max(self._allowance.record_errors, TEXTS_AT_LEAST))
+        index = last_offset = 0
+        while stream.read_next():
+            last_offset = message.offset
+            if found.fatal is None:
+                self._look_at(stream, wrapper, index, found)
+            index += 1
+        if pieces.failure is not None:
+            return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.DAMAGED_PAYLOAD)
+        if index == 0:
             raise BrokenMessage("a compressed message without inner messages")
-        return inner
+        base = _base_offset(wrapper, last_offset)
+        if found.fatal is not None:
+            return found.fatal
+        if found.count == 0:
+            return Accepted(index, self._ahead_ms())
+        described = [self._errors.describe(finding, wrapper, base) for finding in found.kept]
+        first_time = self._errors.describe(found.first_time, wrapper, base).reason if found.first_time else None
+        return refuse_records(described, found.count, first_time, index, self._allowance)
 
-    def _base_offset(self, wrapper: Message, inner: list[Message]) -> int:
-        """What is added to inner offsets: magic 1 counts them from the wrapper's, which is the last (KIP-31)."""
-        if wrapper.magic == 0 or wrapper.offset == 0:
-            return 0
-        if wrapper.offset < inner[-1].offset:
-            raise BrokenMessage("the wrapper's offset is below that of its last inner message")
-        return wrapper.offset - inner[-1].offset
-
-    def _inner_error(self, wrapper: Message, message: Message, index: int, offset: int) -> BadRecord | None:
+    def _look_at(self, stream: MessageStream, wrapper: Message, index: int, found: "_Found") -> None:
+        message = stream.message
+        timestamp = message.timestamp
+        if wrapper.is_log_append_time and message.magic > 0:
+            timestamp = wrapper.timestamp
+        flaw = 0
         if message.codec_id:
-            raise _Refusal(Refused(ErrorCode.INVALID_RECORD, Reason.NESTED_COMPRESSION))
-        claims_append_time = wrapper.is_log_append_time and message.magic > 0
-        timestamp = wrapper.timestamp if claims_append_time else message.timestamp
-        if message.magic != wrapper.magic:
-            shown = _render(message, timestamp, claims_append_time)
-            text = (
-                f"Record {_legacy_batch(offset, shown)}'s magic does not match outer magic {wrapper.magic} "
-                f"in topic partition {self._topic}-{self._partition}"
-            )
-            return BadRecord(index, timestamp, Reason.INNER_MAGIC, text)
-        if not message.has_valid_crc:
-            raise _Refusal(Refused(ErrorCode.CORRUPT_MESSAGE, Reason.CRC))
-        return self._record_error(wrapper, message, index, offset, timestamp)
+            found.fatal = Refused(ErrorCode.INVALID_RECORD, Reason.NESTED_COMPRESSION)
+        elif message.magic != wrapper.magic:
+            flaw = OTHER_MAGIC
+        elif not stream.has_crc():
+            found.fatal = Refused(ErrorCode.CORRUPT_MESSAGE, Reason.CRC)
+        else:
+            flaw = self._flaw_of(message, timestamp, wrapper)
+        if flaw:
+            found.note(index, flaw, message, timestamp)
 
-    def _record_error(
-        self, outer: Message, message: Message, index: int, offset: int, timestamp: int
-    ) -> BadRecord | None:
-        if self._policy.compacted and message.key_size < 0:
-            text = wording.key_missing(self._topic, self._partition)
-            return BadRecord(index, timestamp, Reason.NULL_KEY, text)
-        if self._window is not None and timestamp != NO_TIMESTAMP:
-            breach = self._window.breach(timestamp)
-            if breach is not None:
-                text = wording.timestamp_out_of_range(timestamp, offset, self._window.earliest, self._window.latest)
-                return BadRecord(index, timestamp, breach, text)
+    def _flaw_of(self, message: Message, timestamp: int, outer: Message) -> int:
+        """What is wrong with a record, 0 for nothing; `outer` is what its times are told by."""
+        if self._needs_keys and message.key_size < 0:
+            return NULL_KEY
+        if self._has_window and timestamp != _NO_TIMESTAMP:
+            ahead = (timestamp - self._earliest) & _U64
+            if ahead > self._width and ahead != self._overflow:
+                return OUT_OF_WINDOW
             self._latest = max(self._latest, timestamp)
         elif outer.is_log_append_time:
-            record = _legacy_batch(offset, _render(message, timestamp, claims_append_time=True))
-            return BadRecord(index, timestamp, Reason.TIMESTAMP_TYPE, wording.log_append_time_claimed(record))
-        return None
+            return APPEND_TIME
+        return 0
 
     def _ahead_ms(self) -> int:
         return self._latest - self._window.now_ms if self._window is not None and self._latest else 0
 
 
-def _legacy_batch(offset: int, record: str) -> str:
-    return f"LegacyRecordBatch(offset={offset}, {record})"
-
-
-def _render(message: Message, timestamp: int, claims_append_time: bool) -> str:
-    """A magic 0 or 1 message as a broker prints it."""
-    value_size = 0 if message.value is None else len(message.value)
-    sizes = f"key={max(message.key_size, 0)} bytes, value={value_size} bytes"
-    head = f"magic={message.magic}, attributes={message.attributes}, compression=NONE, crc={message.crc}"
-    if message.magic == 0:
-        return f"Record({head}, {sizes})"
-    kind = "LogAppendTime" if claims_append_time else "CreateTime"
-    return f"Record({head}, {kind}={timestamp}, {sizes})"
+def _base_offset(wrapper: Message, last_offset: int) -> int:
+    """What is added to inner offsets: magic 1 counts them from the wrapper's, which is the last (KIP-31)."""
+    if wrapper.magic == 0 or wrapper.offset == 0:
+        return 0
+    if wrapper.offset < last_offset:
+        raise BrokenMessage("the wrapper's offset is below that of its last inner message")
+    return wrapper.offset - last_offset

@@ -4,6 +4,10 @@ cimport cython
 
 cdef class TopicPolicies:
     cdef object _default
-    cdef list _patterns
+    cdef object _patterns
+    cdef list _by_pattern
     cdef dict _from_cluster
-    cdef dict _remembered
+    cdef dict _young
+    cdef dict _old
+    cdef object _find(self, str topic)
+    cdef object _from_file(self, str topic)

@@ -40,16 +40,19 @@ def bound_or_difference(bound: int | None, difference: int | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class JudgementLimits:
-    """Bounds on what a judgement may cost: decompressed size in bytes, and its ratio to the compressed size.
+    """Bounds on what judging one request may cost, in bytes unless named otherwise.
 
-    The ratio counts only above `ratio_free_bytes`, so that small, very regular batches pass.
+    `max_decompressed_bytes`: what its payloads become, together. `max_decompression_ratio`: of one payload, to its
+    compressed size; counts only above `ratio_free_bytes`, so that small, very regular batches pass.
+    `max_decompression_window_bytes`: what a payload makes us hold at once. `max_record_errors`: how many are listed.
     """
 
     max_decompressed_bytes: int = 128 << 20
     max_decompression_ratio: int = 1000
     ratio_free_bytes: int = 1 << 20
+    max_decompression_window_bytes: int = 16 << 20
+    max_record_errors: int = 1000
 
-    def decompressed_limit(self, compressed_bytes: int) -> int:
+    def plain_limit(self, compressed_bytes: int) -> int:
         """How many bytes a payload of this size may become."""
-        by_ratio = max(self.ratio_free_bytes, compressed_bytes * self.max_decompression_ratio)
-        return min(self.max_decompressed_bytes, by_ratio)
+        return max(self.ratio_free_bytes, compressed_bytes * self.max_decompression_ratio)

@@ -2,8 +2,12 @@
 cimport cython
 
 from protocol.produce_request cimport PartitionData, ProduceRequest, TopicData
+from protocol.records.allowance cimport Allowance
+from protocol.records.compression cimport Decompressor
 from protocol.records.record_batch cimport opens_transactional
 from validation.judge cimport Submission, judge_partition
+
+cdef Py_ssize_t _PARTITION_WORK
 
 
 cdef class JudgedRequest:
@@ -14,7 +18,7 @@ cdef class JudgedRequest:
 
 
 @cython.locals(judged=JudgedRequest, topic=TopicData, partition=PartitionData)
-cpdef judge_request(ProduceRequest request, names, policy_of, limits, now_ms, decompressor)
+cpdef judge_request(ProduceRequest request, names, policy_of, limits, now_ms, Decompressor decompressor, Allowance allowance)
 
 @cython.locals(topic=TopicData, t=Py_ssize_t, p=Py_ssize_t)
 cdef _whole_request(ProduceRequest request)

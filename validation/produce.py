@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 from protocol.errors import ErrorCode
 from protocol.produce_request import ProduceRequest
+from protocol.records.allowance import Allowance
 from protocol.records.compression import Decompressor
 from protocol.records.record_batch import CorruptBatch, opens_transactional
 from validation.judge import Submission, judge_partition
@@ -17,6 +18,8 @@ from validation.verdict import Accepted, Reason, Refused, Stage, Verdict
 Place = tuple[int, int]
 """A partition's place in a request: (topic position, partition position)."""
 
+# What any partition costs, in bytes of work.
+_PARTITION_WORK = 4096
 _VALID_ACKS = frozenset({-1, 0, 1})
 
 
@@ -43,9 +46,11 @@ def judge_request(
     limits: JudgementLimits,
     now_ms: Callable[[], int],
     decompressor: Decompressor,
+    allowance: Allowance,
 ) -> JudgedRequest:
     """Judge every partition. `names` resolves topic ids; `now_ms` is read once a partition.
 
+    `allowance` is what all of it may cost together: what goes beyond it is refused. Raises Abandoned where it does.
     A request whose acks no broker takes is left to the broker: nothing of it is judged or stored.
     """
     whole = _whole_request(request)
@@ -58,6 +63,7 @@ def judge_request(
         for p, partition in enumerate(topic.partitions):
             verdict: Verdict
             now = now_ms()
+            allowance.worked(_PARTITION_WORK)
             if whole is not None:
                 verdict = whole
             elif name is None or policy is None:
@@ -67,7 +73,7 @@ def judge_request(
                 continue
             else:
                 submission = Submission(name, partition.index, request.records(t, p), request.version)
-                verdict = judge_partition(submission, policy, limits, now, decompressor)
+                verdict = judge_partition(submission, policy, limits, now, decompressor, allowance)
             if isinstance(verdict, Refused):
                 judged.refused[t, p] = verdict
                 judged.refused_at_ms[t, p] = now

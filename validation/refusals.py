@@ -1,20 +1,34 @@
-"""From bad records to what is answered for their batch."""
+"""From bad records, and from payloads that became too large, to what is answered for their batch."""
 
 from collections.abc import Sequence
 
 from protocol.errors import ErrorCode
+from protocol.records.allowance import Allowance, OverLimit
 from validation import wording
 from validation.verdict import BadRecord, Reason, Refused
 
-_TIME_REASONS = frozenset({Reason.TIMESTAMP_BEFORE, Reason.TIMESTAMP_AFTER, Reason.TIMESTAMP_TYPE})
+# Described even where no record error can be listed any more, because the batch's message shows them.
+TEXTS_AT_LEAST = wording.FIRST_SHOWN
 
 
-def refuse_records(bad: Sequence[BadRecord], records: int) -> Refused:
-    """The refusal of a batch of `records` records: one bad time makes it INVALID_TIMESTAMP, whatever else is bad."""
-    first_time = next((record for record in bad if record.reason in _TIME_REASONS), None)
+def refuse_records(
+    bad: Sequence[BadRecord], bad_count: int, first_time: Reason | None, records: int, allowance: Allowance
+) -> Refused:
+    """The refusal of a batch of `records` records, `bad_count` of them bad, `bad` being the first of those.
+
+    `first_time` is what is wrong with the first bad time: one makes it INVALID_TIMESTAMP, whatever else is bad.
+    """
     if first_time is not None:
-        code, message, reason = ErrorCode.INVALID_TIMESTAMP, wording.INVALID_TIMESTAMPS, first_time.reason
+        code, message, reason = ErrorCode.INVALID_TIMESTAMP, wording.INVALID_TIMESTAMPS, first_time
     else:
         code, reason = ErrorCode.INVALID_RECORD, bad[0].reason
-        message = wording.invalid_records([(record.index, record.message) for record in bad])
-    return Refused(code, reason, message, tuple(bad), records)
+        message = wording.invalid_records([(record.index, record.message) for record in bad], bad_count)
+    listed = tuple(bad[: allowance.record_errors])
+    allowance.record_errors -= len(listed)
+    return Refused(code, reason, message, listed, bad_count, records)
+
+
+def over_limit(topic: str, partition: int, over: OverLimit, records: int) -> Refused:
+    """The refusal of a payload that becomes larger than is allowed."""
+    text = wording.decompression_limit(topic, partition, over)
+    return Refused(ErrorCode.INVALID_RECORD, Reason.DECOMPRESSION_LIMIT, text, records=records)

@@ -11,15 +11,22 @@ from protocol.records.record_batch import (
     RecordBatch,
     attributes_low_byte,
     has_valid_crc,
+    int64_at,
     magic_at,
     next_batch_end,
+    read_header,
 )
 from validation.policy import TopicPolicy
 from validation.verdict import Reason, Refused, Stage
 
 _ZSTD_SINCE = 7
-_NO_OFFSET = bytes(8)
 _LAST_CODEC = Codec.ZSTD.value
+# Against the request's rules; made once, because a request may have thousands of such partitions.
+_NO_BATCH = Refused(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=Stage.PARTITION)
+_OLD_MAGIC = Refused(ErrorCode.INVALID_RECORD, Reason.MAGIC, stage=Stage.PARTITION)
+_NO_CODEC = Refused(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CODEC, stage=Stage.PARTITION)
+_EARLY_ZSTD = Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, Reason.CODEC, stage=Stage.PARTITION)
+_TWO_BATCHES = Refused(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES, stage=Stage.PARTITION)
 
 
 def check_request_rules(records: memoryview, first_end: int | None, version: int) -> Refused | None:
@@ -28,38 +35,36 @@ def check_request_rules(records: memoryview, first_end: int | None, version: int
     Raises CorruptBatch when a second batch is damaged. Before v7 a codec that does not exist fails here already.
     """
     if first_end is None:
-        return _against_rules(ErrorCode.INVALID_RECORD, Reason.NO_BATCH)
+        return _NO_BATCH
     if magic_at(records, 0) != 2:
-        return _against_rules(ErrorCode.INVALID_RECORD, Reason.MAGIC)
+        return _OLD_MAGIC
     codec_id = attributes_low_byte(records, 0) & CODEC_MASK
     if version < _ZSTD_SINCE and codec_id > _LAST_CODEC:
-        return _against_rules(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CODEC)
+        return _NO_CODEC
     if version < _ZSTD_SINCE and codec_id == _LAST_CODEC:
-        return _against_rules(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, Reason.CODEC)
+        return _EARLY_ZSTD
     if first_end < len(records) and next_batch_end(records, first_end) is not None:
-        return _against_rules(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES)
+        return _TWO_BATCHES
     return None
 
 
-def _against_rules(code: ErrorCode, reason: Reason) -> Refused:
-    return Refused(code, reason, stage=Stage.PARTITION)
-
-
-def check_stored_form(records: memoryview, start: int, end: int, policy: TopicPolicy) -> Refused | RecordBatch:
-    """A magic 2 batch as the log sees it before its records: base offset, size, CRC, codec.
+def check_stored_form(
+    records: memoryview, data: memoryview, start: int, end: int, policy: TopicPolicy
+) -> Refused | RecordBatch:
+    """A magic 2 batch as the log sees it before its records: base offset, size, CRC, codec. `records` is `data`.
 
     One that ends before its producer id fails already where a broker looks for producer ids, ahead of the log.
     """
     if end - start < UP_TO_PRODUCER_ID_BYTES:
         return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CRC)
-    if records[start : start + len(_NO_OFFSET)] != _NO_OFFSET:
+    if int64_at(data, start) != 0:
         return Refused(ErrorCode.INVALID_RECORD, Reason.BASE_OFFSET)
     most = policy.max_message_bytes
     if most is not None and end - start > most:
         return Refused(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE)
     if end - start < HEADER_BYTES:
         return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.CRC)
-    batch = RecordBatch(records, start, end)
+    batch = read_header(data, start, end)
     if not has_valid_crc(records, batch):
         return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.CRC, records=max(batch.record_count, 0))
     if batch.attributes & CODEC_MASK > _LAST_CODEC:

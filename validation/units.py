@@ -31,14 +31,14 @@ class UnitRange:
     high: int
 
 
-def plausible_range(now_ms: int) -> tuple[int, int]:
-    """The times in ms, both included, that are within ten years of now."""
-    return now_ms - _PLAUSIBLE_MS, now_ms + _PLAUSIBLE_MS
+def plausible_range(now_ms: int, epoch_ms: int | None = None) -> tuple[int, int]:
+    """The times in ms, both included, that are within ten years of now; `epoch_ms` is another beginning."""
+    return now_ms - _PLAUSIBLE_MS if epoch_ms is None else epoch_ms, now_ms + _PLAUSIBLE_MS
 
 
-def unit_ranges(now_ms: int) -> tuple[UnitRange, ...]:
+def unit_ranges(now_ms: int, epoch_ms: int | None = None) -> tuple[UnitRange, ...]:
     """Which numbers are read in another unit, beyond those that are plausible as they are."""
-    low, high = plausible_range(now_ms)
+    low, high = plausible_range(now_ms, epoch_ms)
     seconds = UnitRange(Unit.SECONDS, -(-low // _MS_PER_SECOND), high // _MS_PER_SECOND)
     return (seconds, *(UnitRange(unit, low * per, high * per + per - 1) for unit, per in _PER_MS.items()))
 

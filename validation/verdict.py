@@ -61,14 +61,15 @@ class Accepted:
 class Refused:
     """The records are refused; code, message and record errors are what a broker would answer.
 
-    `bad_records` is ascending; `records` is the batch's own count, 0 where it cannot be known; `stage` is where a
-    broker would have found it.
+    `bad_records` is ascending, and only the first where a request has too many of them: `bad_count` is how many there
+    are. `records` is the batch's own count, 0 where it cannot be known; `stage` is where a broker would have found it.
     """
 
     code: ErrorCode
     reason: Reason
     message: str | None = None
     bad_records: tuple[BadRecord, ...] = ()
+    bad_count: int = 0
     records: int = 0
     stage: Stage = Stage.LOG
 

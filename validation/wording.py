@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from protocol.records.allowance import Bound, OverLimit
+
 INVALID_TIMESTAMPS = "One or more records have been rejected due to invalid timestamp"
-_FIRST_SHOWN = 3
+FIRST_SHOWN = 3
 
 
 def timestamp_out_of_range(timestamp: int, offset: int, earliest: int, latest: int) -> str:
@@ -24,11 +26,11 @@ def key_missing(topic: str, partition: int) -> str:
     return f"Compacted topic cannot accept message without key in topic partition {topic}-{partition}"
 
 
-def invalid_records(errors: Sequence[tuple[int, str]]) -> str:
-    """The batch's message for record errors other than times, given as (batch index, text)."""
-    shown = ", ".join(f"RecordError(batchIndex={index}, message='{text}')" for index, text in errors[:_FIRST_SHOWN])
+def invalid_records(errors: Sequence[tuple[int, str]], total: int) -> str:
+    """The batch's message for `total` record errors other than times, the first given as (batch index, text)."""
+    shown = ", ".join(f"RecordError(batchIndex={index}, message='{text}')" for index, text in errors[:FIRST_SHOWN])
     return (
-        f"One or more records have been rejected due to {len(errors)} record errors in total, "
+        f"One or more records have been rejected due to {total} record errors in total, "
         f"and only showing the first three errors at most: [{shown}]"
     )
 
@@ -48,10 +50,32 @@ def partial_record(offset: int, timestamp: int, key_size: int, value_size: int) 
     )
 
 
-def decompression_limit(topic: str, partition: int, limit: int) -> str:
-    """Ours, not a broker's: a broker has no such limit."""
-    return (
-        f"The batch for {topic}-{partition} decompresses to more than {limit} bytes, which the proxy in front of "
-        f"the cluster does not allow. Send smaller batches, or have limits.max_decompressed_bytes or "
-        f"limits.max_decompression_ratio raised."
-    )
+def legacy_batch(offset: int, record: str) -> str:
+    """A message of magic 0 or 1 with its offset; `record` is the broker's rendering of what is in it."""
+    return f"LegacyRecordBatch(offset={offset}, {record})"
+
+
+def inner_magic(batch: str, outer_magic: int, topic: str, partition: int) -> str:
+    """A message within a wrapper of another magic; `batch` is the broker's own rendering of it."""
+    return f"Record {batch}'s magic does not match outer magic {outer_magic} in topic partition {topic}-{partition}"
+
+
+_ADVICE = {
+    Bound.REQUEST: (
+        "The batches of this request up to that for {place} decompress to more than {size} bytes together, which the "
+        "proxy in front of the cluster does not allow. Send smaller requests, or have {key} raised."
+    ),
+    Bound.RATIO: (
+        "The batch for {place} decompresses to more than {size} bytes, too many for its compressed size, which the "
+        "proxy in front of the cluster does not allow. Send smaller batches, or have {key} raised."
+    ),
+    Bound.WINDOW: (
+        "The batch for {place} decompresses to more than {size} bytes in one block or window, which the proxy in front "
+        "of the cluster does not allow. Send smaller batches, compress with a smaller window, or have {key} raised."
+    ),
+}
+
+
+def decompression_limit(topic: str, partition: int, over: OverLimit) -> str:
+    """Ours, not a broker's: a broker has no such limits."""
+    return _ADVICE[over.bound].format(place=f"{topic}-{partition}", size=over.size, key=over.bound.value)

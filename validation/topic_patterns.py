@@ -1,0 +1,65 @@
+"""Which of many patterns is the first that matches a topic's name, all of them looked at at once."""
+
+from collections.abc import Sequence
+
+import re2
+
+from config.topic_pattern import exact_name_of, options, regular_expression_of
+
+# Compiled patterns and what matching remembers of names it has seen.
+_MAX_BYTES = 16 << 20
+_ANYTHING = "(?s).*"
+
+
+class TopicPatterns:
+    """Built once. Linear in the name's length, whatever the patterns are; any thread may ask.
+
+    RE2 says nothing when it lacks the memory to look at all at once; a last pattern that matches anything tells that
+    apart from no match. Then, or when there are too many patterns for one set, they are looked at one by one.
+    """
+
+    def __init__(self, matches: Sequence[str]) -> None:
+        self._exact: dict[str, int] = {}
+        self._places: list[int] = []
+        expressions: list[str] = []
+        for place, match in enumerate(matches):
+            exact = exact_name_of(match)
+            if exact is not None:
+                self._exact.setdefault(exact, place)
+            else:
+                expressions.append(regular_expression_of(match))
+                self._places.append(place)
+        self._set = _set_of(expressions) if expressions else None
+        self._one_by_one = [re2.compile(expression, options()) for expression in expressions]
+
+    def first_match(self, name: str) -> int | None:
+        """The place of the first pattern that matches the whole of `name`; None when none does."""
+        place = self._exact.get(name)
+        if not self._places:
+            return place
+        found = self._first_of_many(name)
+        if found is None or place is None:
+            return place if found is None else found
+        return min(place, found)
+
+    def _first_of_many(self, name: str) -> int | None:
+        if self._set is not None:
+            matched = self._set.Match(name)
+            if matched:
+                index = min(matched)
+                return self._places[index] if index < len(self._places) else None
+        return next(
+            (place for place, one in zip(self._places, self._one_by_one, strict=True) if one.fullmatch(name)), None
+        )
+
+
+def _set_of(expressions: Sequence[str]) -> "re2.Set | None":
+    """All expressions and, last, one that matches anything; None when they are too many."""
+    found = re2.Set.FullMatchSet(options(_MAX_BYTES))
+    try:
+        for expression in (*expressions, _ANYTHING):
+            found.Add(expression)
+        found.Compile()
+    except re2.error:
+        return None
+    return found
