@@ -1,101 +1,121 @@
-"""The admin endpoint: /metrics, /livez, /readyz over plain HTTP, served by a thread of its own.
+"""The admin endpoint: /metrics, /livez, /readyz over plain HTTP, served by an event loop in a thread of its own.
 
-A thread, so that it still answers when the event loop is stuck: /livez then says so.
+A thread, so that it still answers when the proxy's event loop is stuck: /livez then says so. /metrics is made in yet
+another one, so that a slow scrape keeps no health check waiting.
 """
 
+import asyncio
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterable
-from socketserver import TCPServer, ThreadingMixIn
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from prometheus_client import CollectorRegistry, make_wsgi_app
+import h11
+import structlog
+from prometheus_client import CollectorRegistry
 
 from config.address import HostPort
+from proxy.admin_connections import AdminConnection, AdminConnections
+from proxy.admin_pages import AdminPages, Page, text_page
+from proxy.health import Health
+from proxy.http_exchange import HttpExchange, refusal_of
 from proxy.listeners import CannotListen
+from proxy.once_a_minute import OnceAMinute
 
-_STUCK_SECONDS = 10
-StartResponse = Callable[[str, list[tuple[str, str]]], Any]
+_BACKLOG = 128
+_CLOSE_SECONDS = 5.0
 
-
-class Health:
-    """What the event loop says about itself; read by the admin thread."""
-
-    def __init__(self) -> None:
-        self._last_beat = time.monotonic()
-        self.not_ready: str | None = "starting"
-        self.stuck: str | None = None
-
-    def beat(self) -> None:
-        """The event loop is alive."""
-        self._last_beat = time.monotonic()
-
-    def not_live(self) -> str | None:
-        """Why the proxy is not alive; None when it is."""
-        if self.stuck is not None:
-            return self.stuck
-        silent = time.monotonic() - self._last_beat
-        return f"the event loop has not moved for {silent:.0f} s" if silent > _STUCK_SECONDS else None
-
-
-class _QuietHandler(WSGIRequestHandler):
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base class names it
-        """Requests for metrics are not worth a line each."""
-
-
-class _Server(ThreadingMixIn, WSGIServer):
-    """A thread for each request, so that a slow scraper keeps no health check waiting."""
-
-    daemon_threads = True
-
-    def server_bind(self) -> None:
-        TCPServer.server_bind(self)
-        host, port = self.server_address[:2]
-        self.server_name, self.server_port = str(host), int(port)  # the base class would ask DNS for a name
-        self.setup_environ()
-
-
-class _ServerOnIPv6(_Server):
-    address_family = socket.AF_INET6
+__all__ = ["AdminServer", "Health"]
 
 
 class AdminServer:
     """Serves until `close`. Raises CannotListen."""
 
     def __init__(self, address: HostPort, registry: CollectorRegistry, health: Health) -> None:
-        self._health = health
-        self._metrics = make_wsgi_app(registry)
+        self._pages = AdminPages(registry, health)
+        self._log = structlog.get_logger("sluicegate.admin")
+        self._complaints = OnceAMinute()
         try:
-            kind = _ServerOnIPv6 if ":" in address.host else _Server
-            self._server = make_server(address.host, address.port, self._app, kind, _QuietHandler)
+            self._listening = _listening_on(address)
         except OSError as error:
             raise CannotListen(f"{address}: {error.strerror or error}") from error
-        self.port: int = self._server.server_port
-        self._thread = threading.Thread(target=self._server.serve_forever, name="admin", daemon=True)
+        self.port: int = self._listening.getsockname()[1]
+        self._scrapes = ThreadPoolExecutor(1, "metrics")
+        self._loop = asyncio.new_event_loop()
+        self._serving: asyncio.Task[None] | None = None
+        self._thread = threading.Thread(target=self._run, name="admin", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         """Stop serving."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        with suppress(RuntimeError):  # it has ended by itself
+            self._loop.call_soon_threadsafe(self._stop)
+        self._thread.join(_CLOSE_SECONDS)
+        self._scrapes.shutdown(wait=False, cancel_futures=True)
 
-    def _app(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
-        match environ["PATH_INFO"]:
-            case "/metrics":
-                body: Iterable[bytes] = self._metrics(environ, start_response)
-                return body
-            case "/livez":
-                return _state(self._health.not_live(), start_response)
-            case "/readyz":
-                return _state(self._health.not_ready, start_response)
-        start_response("404 Not Found", [("Content-Type", "text/plain; charset=utf-8")])
-        return [b"here are /metrics, /livez and /readyz\n"]
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._serving = self._loop.create_task(self._serve_until_stopped())
+        with suppress(asyncio.CancelledError):
+            self._loop.run_until_complete(self._serving)
+        self._loop.run_until_complete(_all_ended(asyncio.all_tasks(self._loop)))
+        self._loop.close()
+
+    def _stop(self) -> None:
+        if self._serving is not None:
+            self._serving.cancel()
+
+    async def _serve_until_stopped(self) -> None:
+        self._connections = AdminConnections(self._listening, self._serve)
+        try:
+            await self._connections.accept_for_ever()
+        finally:
+            self._listening.close()
+            await self._connections.close()
+
+    async def _serve(self, connection: AdminConnection) -> None:
+        exchange = HttpExchange(connection.socket)
+        without_body = False
+        try:
+            request = await exchange.request()
+            if request is None:
+                return
+            connection.asked = True
+            without_body = request.method == b"HEAD"
+            page = await self._page_for(request, connection)
+        except h11.RemoteProtocolError as error:
+            connection.asked = True
+            page = refusal_of(error)
+        await exchange.answer(page, without_body)
+
+    async def _page_for(self, request: h11.Request, connection: AdminConnection) -> Page:
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers}
+        found = self._pages.find(request.method.decode("latin-1"), request.target.decode("latin-1"), headers)
+        if isinstance(found, Page):
+            return found
+        self._connections.is_slow(connection)
+        try:
+            return await self._loop.run_in_executor(self._scrapes, found)
+        except Exception as error:  # whatever fails in showing metrics, the endpoint goes on
+            if self._complaints.due(type(error).__name__) is not None:
+                self._log.error("metrics cannot be shown", exc_info=error)
+            return text_page(500, f"metrics cannot be shown: {type(error).__name__}; the log says more")
 
 
-def _state(problem: str | None, start_response: StartResponse) -> Iterable[bytes]:
-    status = "200 OK" if problem is None else "503 Service Unavailable"
-    start_response(status, [("Content-Type", "text/plain; charset=utf-8")])
-    return [f"{problem or 'ok'}\n".encode()]
+async def _all_ended(tasks: set[asyncio.Task[Any]]) -> None:
+    if tasks:
+        await asyncio.wait(tasks, timeout=_CLOSE_SECONDS)
+
+
+def _listening_on(address: HostPort) -> socket.socket:
+    listening = socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((address.host, address.port))
+        listening.listen(_BACKLOG)
+        listening.setblocking(False)
+    except OSError:
+        listening.close()
+        raise
+    return listening

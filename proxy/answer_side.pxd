@@ -2,8 +2,12 @@
 cimport cython
 
 from proxy.in_flight cimport Exchange
+from proxy.memory cimport Gathering
 
 
 cdef class BrokerSide:
     cdef object _session
     cdef object _finish
+    cdef Gathering _memory
+
+    cpdef on_room(self, Py_ssize_t more, Py_ssize_t size)

@@ -3,9 +3,11 @@
 from typing import TYPE_CHECKING
 
 from protocol.errors import MalformedMessage
-from protocol.framing import Disposition, frame_of
+from protocol.framing import Disposition
 from protocol.headers import CORRELATION_ID_BYTES, read_correlation_id
+from proxy.connection import Hold
 from proxy.in_flight import Finish
+from proxy.memory import Gathering
 
 if TYPE_CHECKING:
     from proxy.session import Session
@@ -19,6 +21,29 @@ class BrokerSide:
     def __init__(self, session: "Session") -> None:
         self._session = session
         self._finish: Finish | None = None
+        self._memory = Gathering(session.context.budget.answers, self._memory_came)
+
+    def on_room(self, more: int, size: int) -> None:
+        """Memory for an answer that is being gathered."""
+        if not self._memory.want(more):
+            self._session.broker.hold(Hold.MEMORY)
+
+    @property
+    def others_wait(self) -> bool:
+        """Whether somebody waits for memory that is held here."""
+        return bool(self._memory.held) and self._memory.others_wait
+
+    def give_back_memory(self) -> None:
+        """The client has taken what was gathered for it."""
+        if not self._session.broker.is_gathering:
+            self._memory.settle()
+
+    def give_up(self) -> None:
+        """The broker is gone."""
+        self._memory.leave()
+
+    def _memory_came(self) -> None:
+        self._session.broker.release(Hold.MEMORY)
 
     def on_head(self, size: int, head: bytes) -> Disposition:
         """Match an answer with the oldest request. Raises MalformedMessage when it is not its answer."""
@@ -30,7 +55,11 @@ class BrokerSide:
         if asked is not None and (size < CORRELATION_ID_BYTES or read_correlation_id(head) != asked):
             raise MalformedMessage(f"the broker's answer is not to request {asked}")
         self._finish = exchange.finish
-        return _STREAM if exchange.finish is None else _GATHER
+        if exchange.finish is None:
+            return _STREAM
+        if self._session.is_late():
+            self._session.turn_is_over(self._session.broker)
+        return _GATHER
 
     def on_pass(self, data: memoryview) -> None:
         """Bytes of an answer that needs nothing."""
@@ -42,4 +71,6 @@ class BrokerSide:
         assert finish is not None
         answer = finish(frame)
         if answer is not None:
-            self._session.client.write(frame_of(answer))
+            self._session.deliver(answer)
+        if not self._session.client.is_full:
+            self._memory.settle()

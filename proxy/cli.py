@@ -1,25 +1,27 @@
-"""The command `sluicegate`."""
+"""The command `sluicegate`. What only one subcommand needs is imported there, so that each starts quickly."""
 
 import os
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
-from config.loading import ConfigError, Loaded, load, load_file
-from config.model import Log
-from config.yaml_source import Source
-from proxy.build_info import describe
-from proxy.log_setup import set_up_logging
-from proxy.running import run_until_signal
-from proxy.server import CannotStart
+from config.loading import ConfigError, Loaded, Option, load, load_file
+from config.yaml_source import Source, printable
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+_MAX_PROBLEMS = 50
 
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings=_HELP,
     help="A Kafka-protocol proxy that validates what producers write before a broker stores it.",
 )
 
+_Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="The configuration file.")]
 _Upstream = Annotated[
     list[str] | None,
     typer.Option("--upstream", metavar="HOST:PORT", help="A broker to bootstrap from; may be repeated."),
@@ -27,69 +29,163 @@ _Upstream = Annotated[
 _Listen = Annotated[str | None, typer.Option("--listen", metavar="HOST:PORT", help="Where clients bootstrap.")]
 
 
-@app.command()
-def run(
-    config: Annotated[Path | None, typer.Option("--config", metavar="FILE", help="The configuration file.")] = None,
-    upstream: _Upstream = None,
-    listen: _Listen = None,
-) -> None:
+def _tell_version(asked: bool) -> None:
+    if asked:
+        version()
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="As the command `version`.")
+    ] = False,
+) -> None: ...
+
+
+@app.command(context_settings=_HELP)
+def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = None) -> None:
     """Run the proxy until SIGTERM or Ctrl-C. Options and SLUICEGATE__… variables go before the file."""
-    loaded = _loaded(config, upstream, listen)
-    set_up_logging(loaded.config.log)
-    for warning in loaded.warnings:
-        typer.echo(f"warning: {warning}", err=True)
+    loaded = _loaded(config, _options_of(upstream, listen))
+    from proxy.certificates import Level  # noqa: PLC0415
+    from proxy.file_check import findings_in  # noqa: PLC0415
+
+    findings = list(findings_in(loaded.config))
+    unusable = [str(finding) for finding in findings if finding.level is Level.UNUSABLE]
+    if unusable:
+        _end([f"sluicegate: {words}" for words in unusable])
+    for warning in (*loaded.warnings, *findings):
+        _say(f"warning: {warning}", err=True)
+
+    from proxy.log_setup import logging_behind_a_queue  # noqa: PLC0415
+    from proxy.running import run_until_signal  # noqa: PLC0415
+    from proxy.server import CannotStart  # noqa: PLC0415
+
     try:
-        run_until_signal(loaded.config)
+        with logging_behind_a_queue(loaded.config.log):
+            run_until_signal(loaded.config)
     except CannotStart as error:
-        typer.echo(f"sluicegate: {error}", err=True)
-        raise typer.Exit(1) from None
+        _end([f"sluicegate: {error}"])
 
 
-@app.command()
-def check(file: Annotated[Path, typer.Argument(help="The configuration file.")]) -> None:
-    """Check a configuration file: exit 0, or print each error with its key and line and exit 1."""
-    loaded = _loaded(file, None, None)
+@app.command(context_settings=_HELP)
+def check(
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="The configuration file.")] = None,
+    config: _Config = None,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option("--topic", metavar="NAME", help="Say which policy a topic gets, and why; may be repeated."),
+    ] = None,
+) -> None:
+    """Check a configuration and the files it names: exit 0, or print each error with its key and line and exit 1."""
+    if (file is None) == (config is None):
+        raise typer.BadParameter("give one file to check: sluicegate check FILE")
+    chosen = file or config
+    loaded = _loaded(chosen, [])
+    from proxy.file_check import findings_in  # noqa: PLC0415
+
+    findings = list(findings_in(loaded.config))
+    errors = [f"{_place(loaded, finding.key)}: {finding}" for finding in findings if finding.is_error]
     for warning in loaded.warnings:
-        typer.echo(f"warning: {warning}")
-    typer.echo(f"{file}: ok")
+        _say(f"warning: {warning}")
+    for finding in findings:
+        if not finding.is_error:
+            _say(f"warning: {_place(loaded, finding.key)}: {finding}")
+    if errors:
+        _end(errors)
+    for hint in loaded.hints:
+        _say(f"hint: {hint}")
+    for name in topic or ():
+        from proxy.topic_explanation import explain  # noqa: PLC0415
+
+        for line in explain(name, loaded):
+            _say(line)
+    _say(f"{chosen}: ok")
 
 
-@app.command()
+@app.command(context_settings=_HELP)
 def demo(
-    seconds: Annotated[float | None, typer.Option(help="End by itself after this many seconds.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="End by itself after this many seconds.", min=0)] = None,
 ) -> None:
     """Show it at work: an embedded cluster, a proxy in front of it, and producers that get some things wrong."""
     try:
         from proxy.demo.running import run_demo  # noqa: PLC0415  # needs the extra `demo`
     except ModuleNotFoundError as error:
-        typer.echo(f"sluicegate: the demo needs {error.name}: pip install 'sluicegate[demo]'", err=True)
-        raise typer.Exit(1) from None
+        _end([f"sluicegate: the demo needs {error.name}: pip install 'sluicegate[demo]'"])
+    from config.model import Log  # noqa: PLC0415
+    from proxy.log_setup import set_up_logging  # noqa: PLC0415
+    from proxy.server import CannotStart  # noqa: PLC0415
+
     set_up_logging(Log(level="error"))
     try:
         run_demo(seconds)
     except CannotStart as error:
-        typer.echo(f"sluicegate: {error}", err=True)
-        raise typer.Exit(1) from None
+        _end([f"sluicegate: {error}"])
 
 
-@app.command()
-def version() -> None:
-    """Say which version this is and whether its record scan is compiled."""
-    typer.echo(describe())
+@app.command(context_settings=_HELP)
+def healthcheck(config: _Config = None) -> None:
+    """Ask a proxy on this machine whether it is alive, where the configuration's admin.listen says: exit 0, or 1."""
+    from proxy.health_check import admin_of, trouble_with  # noqa: PLC0415
 
-
-def _loaded(file: Path | None, upstream: list[str] | None, listen: str | None) -> Loaded:
-    environment = dict(os.environ)
-    if upstream:
-        environment["SLUICEGATE__UPSTREAM__BOOTSTRAP"] = str(upstream)
-    if listen:
-        environment["SLUICEGATE__LISTEN__BOOTSTRAP"] = listen
     try:
-        return load_file(file, environment) if file is not None else load(Source("command line"), environment)
+        admin = admin_of(config, os.environ)
     except ConfigError as error:
-        for problem in error.problems:
-            typer.echo(str(problem), err=True)
-        raise typer.Exit(1) from None
+        _end([str(problem) for problem in error.problems])
+    if admin.listen is None:
+        _say("admin.listen is not set: nobody can be asked")
+        return
+    trouble = trouble_with(admin.listen)
+    if trouble is not None:
+        _end([trouble])
+    _say("alive")
+
+
+@app.command(context_settings=_HELP)
+def version() -> None:
+    """Say which version this is and whether it is compiled."""
+    from proxy.build_info import describe  # noqa: PLC0415
+
+    _say(describe())
+
+
+def _options_of(upstream: list[str] | None, listen: str | None) -> list[Option]:
+    given = []
+    if upstream is not None:
+        given.append(Option("--upstream", ("upstream", "bootstrap"), ",".join(upstream)))
+    if listen is not None:
+        given.append(Option("--listen", ("listen", "bootstrap"), listen))
+    return given
+
+
+def _loaded(file: Path | None, options: list[Option]) -> Loaded:
+    try:
+        if file is not None:
+            return load_file(file, os.environ, options)
+        return load(Source("command line"), os.environ, options)
+    except ConfigError as error:
+        problems = [str(problem) for problem in error.problems]
+        if file is None and any(problem.key in ("upstream", "listen") for problem in error.problems):
+            problems.append("give --config FILE, or --upstream HOST:PORT and --listen HOST:PORT")
+        _end(problems)
+
+
+def _place(loaded: Loaded, key: str) -> str:
+    return loaded.source.place_of(tuple(key.split(".")))
+
+
+def _end(problems: list[str]) -> NoReturn:
+    for problem in problems[:_MAX_PROBLEMS]:
+        _say(problem, err=True)
+    if len(problems) > _MAX_PROBLEMS:
+        _say(f"and {len(problems) - _MAX_PROBLEMS} more", err=True)
+    raise typer.Exit(1) from None
+
+
+def _say(text: str, err: bool = False) -> None:
+    """A line, whatever is in it and whatever the stream can show."""
+    encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
+    typer.echo(printable(text).encode(encoding, "backslashreplace").decode(encoding), err=err)
 
 
 def main() -> None:

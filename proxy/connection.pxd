@@ -16,9 +16,13 @@ cdef class Connection:
     cdef bint _into_frame
     cdef bint _taking
     cdef bint _paused
+    cdef bint _closing
+    cdef object _close_timer
+    cdef object _tell
+    cdef readonly long long bytes_in
     cdef readonly bint closed
     cdef readonly bint is_full
-    cdef readonly str peer
+    cdef public str peer
     cdef readonly object tls
 
     cpdef write(self, object data)

@@ -8,9 +8,9 @@ before the next read; a gathered frame is read straight into its own.
 import asyncio
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from protocol.errors import SenderError
 from protocol.framing import FrameReader
@@ -18,6 +18,9 @@ from protocol.framing import FrameReader
 READ_BUFFER_BYTES = 256 * 1024
 # What is read at once where frames begin: what lies beyond goes straight into a gathered frame's own buffer.
 _FRAME_START_BYTES = 32 * 1024
+# How long a peer may take to read what is left for it once its connection is being closed.
+_CLOSE_SECONDS = 5.0
+_NOBODY = "?"
 
 
 class Hold(Enum):
@@ -25,12 +28,16 @@ class Hold(Enum):
 
     CONNECTING = auto()
     OTHER_SIDE_FULL = auto()
+    ANSWERS_UNREAD = auto()
+    TURN_OVER = auto()
+    REFUSALS = auto()
     JUDGING = auto()
     ASKING = auto()
     SETTINGS = auto()
     MEMORY = auto()
     IN_FLIGHT = auto()
     DRAINING = auto()
+    TURNED_AWAY = auto()
 
 
 class ConnectionOwner(Protocol):
@@ -45,6 +52,9 @@ class ConnectionOwner(Protocol):
     def on_sender_error(self, connection: "Connection", error: SenderError) -> None:
         """What came in breaks the protocol."""
 
+    def on_our_fault(self, connection: "Connection", error: Exception) -> None:
+        """Something of ours failed over what came in."""
+
     def on_eof(self, connection: "Connection") -> None:
         """The peer will send no more, and all it sent was taken."""
 
@@ -53,6 +63,10 @@ class ConnectionOwner(Protocol):
 
     def on_full(self, connection: "Connection", full: bool) -> None:
         """Its write buffer has filled, or has drained again."""
+
+
+HoldsTold = Callable[[Hold, bool], None]
+"""Told of each hold that begins (True) or ends."""
 
 
 class Connection:
@@ -73,15 +87,24 @@ class Connection:
         self._into_frame = False
         self._taking = False
         self._paused = False
+        self._closing = False
+        self._close_timer: asyncio.TimerHandle | None = None
+        self._tell: HoldsTold | None = None
+        self.bytes_in = 0
         self.closed = False
         self.is_full = False
-        self.peer = "?"
+        self.peer = _NOBODY
         self.tls: ssl.SSLObject | None = None
 
     @property
     def protocol(self) -> asyncio.BaseProtocol:
         """What an event loop takes it for."""
         return cast(asyncio.BaseProtocol, self)
+
+    @property
+    def own_end(self) -> str:
+        """Where the connection leaves from, as host:port."""
+        return _shown(self._transport.get_extra_info("sockname")) if self._transport is not None else _NOBODY
 
     @property
     def mid_frame(self) -> bool:
@@ -92,6 +115,16 @@ class Connection:
     def mid_pass(self) -> bool:
         """Whether a frame was passed on in part and not ended."""
         return self._reader.mid_pass
+
+    @property
+    def is_gathering(self) -> bool:
+        """Whether a frame is held in part."""
+        return self._reader.is_gathering
+
+    @property
+    def frames_ended(self) -> int:
+        """How many frames have come whole."""
+        return self._reader.frames_ended
 
     @property
     def is_held(self) -> bool:
@@ -113,14 +146,24 @@ class Connection:
         """Whether the system has taken everything that was written."""
         return self._transport is None or self._transport.get_write_buffer_size() == 0
 
+    @property
+    def unsent_bytes(self) -> int:
+        """What was written and not yet taken by the system."""
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
     def close(self) -> None:
-        """Send what is buffered, then close."""
-        if self._transport is not None:
-            self._transport.close()
+        """Send what is buffered, then close; a peer that does not take it within seconds is cut off."""
+        if self._transport is None or self._closing:
+            return
+        self._closing = True
+        self._backlog = b""
+        if self.unsent_bytes > 0 or self.tls is not None:
+            self._close_timer = asyncio.get_running_loop().call_later(_CLOSE_SECONDS, self.abort)
+        self._transport.close()
 
     def abort(self) -> None:
         """Close at once."""
-        if self._transport is not None:
+        if self._transport is not None and not self.closed:
             self._transport.abort()
 
     @property
@@ -133,10 +176,16 @@ class Connection:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write_eof()
 
+    def tell_holds(self, tell: HoldsTold) -> None:
+        """Let somebody know what holds reading up."""
+        self._tell = tell
+
     def hold(self, reason: Hold) -> None:
         """Stop reading until `release(reason)`."""
         if self._holds is None:
             self._holds = set()
+        if self._tell is not None and reason not in self._holds:
+            self._tell(reason, True)
         self._holds.add(reason)
         self._reader.suspended = True
         self._pause()
@@ -146,6 +195,8 @@ class Connection:
         if not self._holds or reason not in self._holds:
             return
         self._holds.discard(reason)
+        if self._tell is not None:
+            self._tell(reason, False)
         if self._holds or self.closed:
             return
         self._reader.suspended = False
@@ -174,11 +225,14 @@ class Connection:
         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        self.peer = peer_name(transport)
+        self.peer = _shown(transport.get_extra_info("peername"))
         self.tls = transport.get_extra_info("ssl_object")
         if self._holds:
             self._pause()
-        self._owner.on_open(self)
+        try:
+            self._owner.on_open(self)
+        except Exception as error:
+            self._owner.on_our_fault(self, error)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         # Straight into a frame only when nothing waits before it.
@@ -190,16 +244,18 @@ class Connection:
 
     def buffer_updated(self, nbytes: int) -> None:
         self._taking = True
+        self.bytes_in += nbytes
         try:
             if self._into_frame:
                 self._into_frame = False
                 self._reader.gathered(nbytes)
             else:
                 self._receive(self._shared[:nbytes])
+            self._owner.on_bytes_taken(self)
         except SenderError as error:
             self._owner.on_sender_error(self, error)
-        else:
-            self._owner.on_bytes_taken(self)
+        except Exception as error:
+            self._owner.on_our_fault(self, error)
         finally:
             self._taking = False
         if self._paused or self._backlog or self._eof:
@@ -214,7 +270,14 @@ class Connection:
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
         self._backlog = b""
-        self._owner.on_lost(self, exc)
+        self._reader.drop()
+        self._transport = self.tls = None  # a TLS one has buffers of half a megabyte
+        if self._close_timer is not None:
+            self._close_timer.cancel()
+        try:
+            self._owner.on_lost(self, exc)
+        except Exception as error:
+            self._owner.on_our_fault(self, error)
 
     def pause_writing(self) -> None:
         self.is_full = True
@@ -227,7 +290,7 @@ class Connection:
     def _receive(self, data: memoryview) -> None:
         """Hand bytes to the reader; what a hold keeps it from taking waits in the backlog."""
         used = self._reader.receive(data)
-        if used < len(data):
+        if used < len(data) and not self._closing:
             self._backlog += bytes(data[used:])  # a transport may still deliver after it was paused
 
     def _take_backlog(self) -> None:
@@ -235,23 +298,26 @@ class Connection:
         self._taking = True
         try:
             self._receive(memoryview(backlog))
+            self._owner.on_bytes_taken(self)
         except SenderError as error:
             self._owner.on_sender_error(self, error)
-        else:
-            self._owner.on_bytes_taken(self)
+        except Exception as error:
+            self._owner.on_our_fault(self, error)
         finally:
             self._taking = False
 
     def _tell_eof(self) -> None:
-        if not self._eof_told:
-            self._eof_told = True
+        if self._eof_told:
+            return
+        self._eof_told = True
+        try:
             self._owner.on_eof(self)
+        except Exception as error:
+            self._owner.on_our_fault(self, error)
 
 
-def peer_name(transport: asyncio.BaseTransport) -> str:
-    """Who is at the other end, as host:port."""
-    name = transport.get_extra_info("peername")
-    return f"{name[0]}:{name[1]}" if name else "?"
+def _shown(name: Any) -> str:
+    return f"{name[0]}:{name[1]}" if name else _NOBODY
 
 
 def new_shared_buffer() -> memoryview:

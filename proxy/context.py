@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from config.model import Limits
 from protocol.frame_pool import FramePool
+from proxy.admission import Admission
+from proxy.connection_trace import Tracing
 from proxy.judging import Judges
-from proxy.log_starts import LogStarts
+from proxy.leading_back import LeadingBack
 from proxy.memory import GatherBudget
 from proxy.metrics import Tally
 from proxy.observer import Observer
+from proxy.pacing import Pacer
 from proxy.rewriting import AnswerRewriter
 from proxy.session_log import SessionLog
 from proxy.tls import AskedNames, TlsContext
@@ -25,7 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ProxyContext:
-    """See the module. `call_soon` runs something on the event loop from a thread; `now_ms` is the proxy's clock."""
+    """See the module. `call_soon` runs something on the event loop from a thread; `now_ms` is the proxy's clock.
+
+    `needs_login`: the cluster takes nothing from clients before they have logged in, as far as it is known.
+    """
 
     limits: Limits
     connect_timeout_seconds: float
@@ -35,7 +41,6 @@ class ProxyContext:
     topic_settings: TopicSettings | None
     rewriter: AnswerRewriter
     names: TopicNames
-    log_starts: LogStarts
     budget: GatherBudget
     observer: Observer
     log: SessionLog
@@ -45,6 +50,11 @@ class ProxyContext:
     now_ms: Callable[[], int]
     read_buffer: memoryview
     frames: FramePool
+    admission: Admission
+    leading_back: LeadingBack
+    tracing: Tracing
+    pacer: Pacer
+    needs_login: bool = False
     sessions: "set[Session]" = field(default_factory=set)
     _session_ended: asyncio.Event = field(default_factory=asyncio.Event)
 

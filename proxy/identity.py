@@ -1,17 +1,19 @@
-"""Who a client is: what its requests, its ApiVersions and its SASL exchange tell. No secret is kept."""
+"""Who a client is: what its requests, its ApiVersions and its SASL exchange tell. No secret is kept.
 
-import base64
-import binascii
-import json
+A name that a login claims becomes the principal when the broker has said yes to that very login, not before.
+"""
+
 from dataclasses import dataclass
 from enum import Enum
 
-from protocol.messages import sasl_authenticate, sasl_handshake
+from protocol.before_login import login_answer_in, mechanism_in, token_in
+from proxy.claims import principal_in
+from proxy.client_text import client_text
 
 
 @dataclass(slots=True)
 class ClientIdentity:
-    """What is known of one connection's client so far; None where it has not said."""
+    """What is known of one connection's client so far, as `client_text` shows it; None where it has not said."""
 
     peer: str
     client_id: str | None = None
@@ -36,73 +38,78 @@ class SaslStage(Enum):
     RAW_TOKENS = "tokens without headers, until a Kafka request comes (SaslHandshake v0)"
 
 
+@dataclass(slots=True)
+class Login:
+    """One login, from its handshake on. Its first token names who it is for; `claimed` is what that says."""
+
+    mechanism: str | None
+    claimed: str | None = None
+    has_sent: bool = False
+
+
 class SaslWatch:
-    """Follows a SASL exchange from outside, to know the principal and where raw tokens end."""
+    """Follows a SASL exchange from outside, to know the principal and where raw tokens end.
+
+    `has_begun`: a mechanism was asked for. `logged_in`: the broker has said yes on this connection. A client that logs
+    in again stays who it was until the broker's next yes.
+    """
 
     def __init__(self, identity: ClientIdentity) -> None:
         self.stage = SaslStage.REQUESTS
+        self.logged_in = False
+        self.has_begun = False
         self._identity = identity
-        self._mechanism: str | None = None
-        self._claimed: str | None = None
+        self._login = Login(None)
 
-    def handshake_asked(self, version: int, body: bytes) -> None:
-        """The client names a mechanism; after version 0 its tokens come raw."""
-        self._mechanism = sasl_handshake.REQUEST.parse(body, version)["mechanism"]
-        self._claimed = None
+    def handshake_asked(self, version: int, frame: bytearray, body_at: int) -> None:
+        """The client names a mechanism; after version 0 its tokens come raw. Raises MalformedMessage."""
+        self._login = Login(mechanism_in(frame, version, body_at))
+        self.has_begun = True
         if version == 0:
             self.stage = SaslStage.RAW_TOKENS
 
-    def token_sent(self, token: bytes) -> None:
-        """A token on its way to the broker: only the name in it is looked at."""
-        self._claimed = principal_in(self._mechanism, token) or self._claimed
+    def token_sent(self, token: bytes) -> Login:
+        """A token on its way to the broker: only the name in it is looked at. Its answer is for the login returned."""
+        login = self._login
+        if not login.has_sent:
+            login.has_sent = True
+            login.claimed = principal_in(login.mechanism, token)
+        return login
 
-    def authenticate_asked(self, version: int, body: bytes) -> None:
-        """A token within a SaslAuthenticate request."""
-        self.token_sent(sasl_authenticate.REQUEST.parse(body, version)["auth_bytes"])
+    def token_answered(self, login: Login, token: bytes) -> None:
+        """The broker's token to one of this login's, which it has not refused."""
+        if is_yes(login.mechanism, token):
+            self.logged_in = True
+            if login.claimed is not None:
+                self._identity.principal = login.claimed
 
-    def authenticate_answered(self, version: int, body: bytes) -> LoginFailure | None:
-        """The broker took the token, or did not."""
-        answer = sasl_authenticate.RESPONSE.parse(body, version)
-        if answer["error_code"]:
-            return LoginFailure(self._mechanism, self._claimed, answer["error_message"])
-        self._identity.principal = self._claimed
+    def authenticate_asked(self, version: int, frame: bytearray, body_at: int) -> Login:
+        """A token within a SaslAuthenticate request. Raises MalformedMessage."""
+        return self.token_sent(token_in(frame, version, body_at))
+
+    def authenticate_answered(self, login: Login, version: int, frame: bytearray, body_at: int) -> LoginFailure | None:
+        """The broker took the token, or did not. Raises MalformedMessage."""
+        answer = login_answer_in(frame, version, body_at)
+        if answer.error_code:
+            mechanism, reason = login.mechanism, answer.error_message
+            return LoginFailure(
+                None if mechanism is None else client_text(mechanism),
+                login.claimed,
+                None if reason is None else client_text(reason),
+            )
+        self.token_answered(login, answer.token)
         return None
 
     def requests_begin(self) -> None:
-        """A Kafka request came after raw tokens: the broker let the client in, or will close the connection."""
+        """A Kafka request came after raw tokens."""
         self.stage = SaslStage.REQUESTS
-        self._identity.principal = self._claimed
 
 
-def principal_in(mechanism: str | None, token: bytes) -> str | None:
-    """The principal that a client's token names, as Kafka writes it (User:name); None when it names none."""
-    name: str | None = None
+def is_yes(mechanism: str | None, token: bytes) -> bool:
+    """Whether a broker's token that comes without an error ends the login; of mechanisms not known here, any does."""
     match mechanism:
-        case "PLAIN":  # RFC 4616: authzid NUL authcid NUL password
-            parts = token.split(b"\0")
-            name = parts[1].decode("utf-8", "replace") if len(parts) == 3 else None
-        case "SCRAM-SHA-256" | "SCRAM-SHA-512":  # RFC 5802: n,,n=user,r=nonce
-            name = _scram_user(token.decode("utf-8", "replace"))
-        case "OAUTHBEARER":  # RFC 7628; the subject stands in the token's second part (RFC 7519)
-            name = _jwt_subject(token)
-    return f"User:{name}" if name else None
-
-
-def _scram_user(first: str) -> str | None:
-    if first[:2] not in ("n,", "y,", "p="):
-        return None
-    attribute = next((part for part in first.split(",")[2:] if part.startswith("n=")), None)
-    return attribute[2:].replace("=2C", ",").replace("=3D", "=") if attribute else None
-
-
-def _jwt_subject(token: bytes) -> str | None:
-    _, bearer, jwt = token.partition(b"auth=Bearer ")
-    parts = jwt.split(b"\x01")[0].split(b".")
-    if not bearer or len(parts) < 2:
-        return None
-    try:
-        claims = json.loads(base64.urlsafe_b64decode(parts[1] + b"=" * (-len(parts[1]) % 4)))
-    except (ValueError, binascii.Error):
-        return None
-    subject = claims.get("sub") if isinstance(claims, dict) else None
-    return subject if isinstance(subject, str) else None
+        case "PLAIN" | "OAUTHBEARER":  # what is not empty is OAUTHBEARER's error (RFC 7628)
+            return not token
+        case "SCRAM-SHA-256" | "SCRAM-SHA-512":  # RFC 5802: the server's signature, behind the proof was checked
+            return token.startswith(b"v=")
+    return True

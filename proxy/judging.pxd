@@ -2,8 +2,19 @@
 cimport cython
 
 from protocol.produce_request cimport PartitionData, ProduceRequest, TopicData
+from protocol.records.allowance cimport Allowance
 from protocol.records.record_batch cimport attributes_low_byte
 from validation.produce cimport judge_request
+
+cdef Py_ssize_t _LOOP_TURN_BYTES
+cdef Py_ssize_t _LOOP_REQUEST_BYTES
+
+
+@cython.final
+cdef class Dispatch:
+    cdef readonly object judged
+    cdef readonly object partly
+    cdef readonly list parts
 
 
 cdef class Judges:
@@ -11,12 +22,24 @@ cdef class Judges:
     cdef object _policy_of
     cdef object _limits
     cdef object _now_ms
+    cdef object _prepare
+    cdef object _call_soon
     cdef object _decompressor
-    cdef object _threads
-    cdef object _of_thread
+    cdef Py_ssize_t _loop_left
+    cdef bint _loop_turn_ends
+    cdef object _turns
+    cdef object _changed
+    cdef object _thread
+    cdef bint _closed
 
+    @cython.locals(size=Py_ssize_t, most=Py_ssize_t, allowance=Allowance)
     cpdef judge(self, ProduceRequest request)
 
+    cdef _dispatch(self, ProduceRequest request, judged)
+
+
+@cython.locals(topic=TopicData, partitions=Py_ssize_t, size=Py_ssize_t)
+cpdef bint is_heavy(ProduceRequest request) except -1
 
 @cython.locals(topic=TopicData, partition=PartitionData, compressed=Py_ssize_t, plain=Py_ssize_t, size=Py_ssize_t)
-cpdef bint is_heavy(ProduceRequest request) except -1
+cdef bint _is_heavy_by_size(ProduceRequest request) except -1

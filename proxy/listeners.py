@@ -18,7 +18,9 @@ from config.address import HostPort
 from config.model import NODE_ID, Listen
 
 BACKLOG = 1024
+MAX_BROKERS = 1000
 _MAX_PORT = 65535
+_MAX_NAMED_NODE = 999_999_999  # what `node_named` reads
 
 
 class CannotListen(Exception):
@@ -53,7 +55,10 @@ class Listeners:
         self._bind_socket = bind
         self._accept = accept
         self._open: dict[int | None, _Listener] = {}
+        self._offered: set[int] = set()
         self._refused: dict[int, str] = {}
+        self._told_advice: set[str] = set()
+        self._lacks_ports: str | None = None
         self._log = structlog.get_logger("sluicegate.listeners")
         self._broker_name = _name_pattern(listen.broker_host) if listen.broker_host is not None else None
 
@@ -75,27 +80,57 @@ class Listeners:
         self._log.info("listening", address=str(self.bootstrap_address), role="bootstrap")
 
     def offer(self, node_id: int) -> HostPort | None:
-        """Open broker `node_id`'s port, or find it open; returns what clients are told, None when it cannot be."""
+        """Open broker `node_id`'s port, or find it open; returns what clients are told, None when it cannot be.
+
+        At most MAX_BROKERS are offered, whatever a broker says that there are.
+        """
+        if node_id not in self._offered and not self._may_offer(node_id):
+            return None
         if self._listen.broker_host is not None:
+            self._offered.add(node_id)
             host = self._listen.broker_host.replace(NODE_ID, str(node_id))
             return HostPort(host, self.bootstrap_address.port)
         if node_id not in self._open:
-            port = self._listen.port_of(node_id)
             try:
-                if not 0 < port <= _MAX_PORT:
-                    raise CannotListen(f"broker {node_id} would need port {port}, which does not exist")
-                self._bind(node_id, HostPort(self._listen.bootstrap.host, port))
+                self._bind(node_id, HostPort(self._listen.bootstrap.host, self._listen.port_of(node_id)))
             except CannotListen as error:
                 self._complain_once(node_id, str(error))
                 return None
+            self._offered.add(node_id)
             self._refused.pop(node_id, None)
             self._log.info("listening", address=str(self._open[node_id].address), role=f"broker {node_id}")
         return HostPort(self._listen.host_for_clients, self._open[node_id].address.port)
 
+    def _may_offer(self, node_id: int) -> bool:
+        """Whether a new broker can have an address; the first of each kind that cannot is told."""
+        if node_id not in self._refused and len(self._offered) + len(self._refused) >= MAX_BROKERS:
+            reason, advice = f"a cluster of more than {MAX_BROKERS} brokers", "look what it is that answers"
+        elif node_id < 0:
+            reason, advice = "a negative id", "look whether what answers is a Kafka broker"
+        elif self._listen.broker_host is not None:
+            return node_id <= _MAX_NAMED_NODE
+        elif 0 < self._listen.port_of(node_id) <= _MAX_PORT:
+            return True
+        else:
+            reason = f"broker {node_id} would need port {self._listen.port_of(node_id)}, which does not exist"
+            advice = "change listen.broker_ports, or use listen.broker_host"
+            self._lacks_ports = f"{reason}; {advice}"
+        self._complain_of_kind(node_id, reason, advice)
+        return False
+
     @property
     def all_open(self) -> bool:
         """Whether no broker is without its port."""
-        return not self._refused
+        return self.not_open is None
+
+    @property
+    def not_open(self) -> str | None:
+        """Which broker is without its port, and why; None when none is."""
+        if self._refused:
+            node_id, reason = next(iter(self._refused.items()))
+            others = f", and {len(self._refused) - 1} more" if len(self._refused) > 1 else ""
+            return f"a broker's port cannot be bound: broker {node_id} at {reason}{others} (listen.broker_ports)"
+        return self._lacks_ports
 
     async def started(self) -> None:
         """Wait until every listener opened so far takes connections."""
@@ -115,12 +150,18 @@ class Listeners:
     def _complain_once(self, node_id: int, reason: str) -> None:
         if self._refused.get(node_id) != reason:
             self._refused[node_id] = reason
-            self._log.error(
-                "broker cannot be offered, clients will see it as unavailable",
-                broker=node_id,
-                reason=reason,
-                advice="free that port or change listen.broker_ports",
-            )
+            self._complain(node_id, reason, "free that port or change listen.broker_ports")
+
+    def _complain_of_kind(self, node_id: int, reason: str, advice: str) -> None:
+        """One line for all that are given the same advice: ids come from brokers' answers and may be without end."""
+        if advice not in self._told_advice:
+            self._told_advice.add(advice)
+            self._complain(node_id, reason, advice)
+
+    def _complain(self, node_id: int, reason: str, advice: str) -> None:
+        self._log.error(
+            "broker cannot be offered, clients will see it as unavailable", broker=node_id, reason=reason, advice=advice
+        )
 
 
 def _name_pattern(broker_host: str) -> re.Pattern[str]:

@@ -1,10 +1,11 @@
 """The log start offsets of partitions whose batches were refused, remembered for a moment.
 
-A broker tells the real one when it is asked with a batch that makes it write an error into its own log; so a flood of
-bad batches asks once a second for each partition, not once for each batch.
+A broker is asked for them (`protocol.log_start_question`), but once a second for each partition, however many bad
+batches there are.
 """
 
 from protocol.produce_response import TopicKey
+from protocol.topic_name import MAX_CHARACTERS
 
 _LIFETIME_MS = 1000
 _MAX_REMEMBERED = 10_000
@@ -17,10 +18,16 @@ class LogStarts:
         self._seen: dict[tuple[TopicKey, int], tuple[int, int]] = {}
 
     def learn(self, topic: TopicKey, partition: int, offset: int, now_ms: int) -> None:
-        """A broker just told a partition's log start offset."""
-        if len(self._seen) >= _MAX_REMEMBERED:
-            self._seen.clear()
+        """A broker just told a partition's log start offset; the one told longest ago gives up its place.
+
+        No broker has a topic with a longer name: what is told of one is nothing to remember.
+        """
+        if len(topic) > MAX_CHARACTERS:
+            return
+        self._seen.pop((topic, partition), None)
         self._seen[topic, partition] = (offset, now_ms)
+        if len(self._seen) > _MAX_REMEMBERED:
+            del self._seen[next(iter(self._seen))]
 
     def of(self, topic: TopicKey, partition: int, now_ms: int) -> int | None:
         """The log start offset, if it was seen within the last second."""

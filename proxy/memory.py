@@ -1,35 +1,136 @@
-"""The bound on what all connections together may gather: a frame's bytes are reserved before it is read."""
+"""The bound on what all connections together may gather: bytes are reserved as they come, not as they are announced.
+
+The budget has shares, so that nobody takes what others need: one for small requests, one for large ones, one for
+answers. Whoever finds a share spent waits in line. The first in line that holds part of a frame may always go on, up to
+one largest frame beyond the share, so that two half-read frames never wait for each other for ever.
+"""
 
 from collections import deque
 from collections.abc import Callable
+from typing import Any
+
+# A request up to this size counts as small.
+_SMALL_FRAME_BYTES = 1 << 20
+# How many that waited are told at once; the event loop does other things in between.
+_WOKEN_AT_ONCE = 16
+
+
+class Share:
+    """Bytes handed out first come, first served. `call_soon` runs something after what is going on now."""
+
+    def __init__(self, total_bytes: int, call_soon: Callable[[Callable[[], None]], Any]) -> None:
+        self._free = total_bytes
+        self._call_soon = call_soon
+        self._waiting: deque[Gathering] = deque()
+        self._beyond: Gathering | None = None
+        self._waking = False
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether somebody waits for bytes."""
+        return len(self._waiting) > 0
+
+    def take(self, who: "Gathering", size: int) -> bool:
+        """Reserve `size` bytes now (True), or later, when `who` is told so (False)."""
+        if (not self._waiting and size <= self._free) or who is self._beyond:
+            self._free -= size
+            return True
+        self._waiting.append(who)
+        self._wake()
+        return False
+
+    def give_back(self, who: "Gathering", size: int) -> None:
+        """Return what was reserved; whoever waits longest goes first."""
+        self._free += size
+        if who is self._beyond:
+            self._beyond = None
+        if self._waiting:
+            self._wake()
+
+    def forget(self, who: "Gathering") -> None:
+        """A waiter has gone."""
+        if who in self._waiting:
+            self._waiting.remove(who)
+
+    def _wake(self) -> None:
+        """Later and in one place: who is woken gives bytes back, which wakes others."""
+        if not self._waking:
+            self._waking = True
+            self._call_soon(self._wake_some)
+
+    def _wake_some(self) -> None:
+        self._waking = False
+        for _ in range(_WOKEN_AT_ONCE):
+            if not self._waiting:
+                return
+            first = self._waiting[0]
+            if first.wanted > self._free:
+                if self._beyond is not None:
+                    return
+                self._beyond = first
+            self._waiting.popleft()
+            self._free -= first.wanted
+            first.granted()
+        if self._waiting:
+            self._wake()
+
+
+class Gathering:
+    """What one direction of a connection holds of a share; `when_granted`: what it waited for is there."""
+
+    def __init__(self, share: Share, when_granted: Callable[[], None]) -> None:
+        self._share = share
+        self._when_granted = when_granted
+        self.held = 0
+        self.wanted = 0
+
+    def want(self, more: int) -> bool:
+        """Hold `more` bytes: at once (True), or when `when_granted` is called (False)."""
+        if more == 0 or self._share.take(self, more):
+            self.held += more
+            return True
+        self.wanted = more
+        return False
+
+    def granted(self) -> None:
+        """The share has what was waited for."""
+        self.held += self.wanted
+        self.wanted = 0
+        self._when_granted()
+
+    def settle(self) -> None:
+        """Give back everything that is held."""
+        if self.held or self._share._beyond is self:
+            held, self.held = self.held, 0
+            self._share.give_back(self, held)
+
+    def stop_waiting(self) -> None:
+        """What was waited for is no longer wanted."""
+        if self.wanted:
+            self.wanted = 0
+            self._share.forget(self)
+
+    def leave(self) -> None:
+        """The connection is gone."""
+        self.stop_waiting()
+        self.settle()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether bytes are waited for."""
+        return self.wanted > 0
+
+    @property
+    def others_wait(self) -> bool:
+        """Whether somebody waits for what is held here."""
+        return self._share.is_spent
 
 
 class GatherBudget:
-    """Bytes for gathered frames, handed out first come, first served.
+    """The shares of one proxy: of `total_bytes`, one largest frame (`frame_bytes`) is left for who goes beyond."""
 
-    A reservation is for a whole frame at once, so two half-read frames can never wait for each other.
-    """
-
-    def __init__(self, total_bytes: int) -> None:
-        self._free = total_bytes
-        self._waiting: deque[tuple[int, Callable[[], None]]] = deque()
-
-    def take(self, size: int, when_free: Callable[[], None]) -> bool:
-        """Reserve `size` bytes now (True), or later: `when_free` is called once they are reserved (False)."""
-        if not self._waiting and size <= self._free:
-            self._free -= size
-            return True
-        self._waiting.append((size, when_free))
-        return False
-
-    def forget(self, when_free: Callable[[], None]) -> None:
-        """A waiter has gone."""
-        self._waiting = deque(entry for entry in self._waiting if entry[1] != when_free)
-
-    def give_back(self, size: int) -> None:
-        """Return a reservation; whoever waits longest goes first."""
-        self._free += size
-        while self._waiting and self._waiting[0][0] <= self._free:
-            wanted, when_free = self._waiting.popleft()
-            self._free -= wanted
-            when_free()
+    def __init__(self, total_bytes: int, frame_bytes: int, call_soon: Callable[[Callable[[], None]], Any]) -> None:
+        self.small_frame_bytes = min(_SMALL_FRAME_BYTES, total_bytes // 8)
+        self.small = Share(total_bytes // 4, call_soon)
+        self.answers = Share(total_bytes // 8, call_soon)
+        self.large = Share(max(total_bytes * 5 // 8 - frame_bytes, 0), call_soon)

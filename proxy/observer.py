@@ -5,11 +5,15 @@ from typing import Any
 
 import structlog
 
+from protocol.errors import ErrorCode
 from protocol.produce_request import ProduceRequest, TopicData
-from proxy.aggregation import Aggregator
+from proxy.aggregation import Aggregator, Wider
+from proxy.bounded_text import cut
 from proxy.identity import ClientIdentity
 from proxy.metrics import Tally
-from proxy.violations import ViolationSink, violation_event
+from proxy.topic_labels import TopicLabels
+from proxy.violation_event import TIMED, Who, violation, who
+from proxy.violations import ViolationSink
 from validation.policies import TopicPolicies
 from validation.produce import JudgedRequest
 from validation.units import diagnose
@@ -18,27 +22,31 @@ from validation.verdict import Refused
 _INTERVAL_SECONDS = 60
 # KIP-937 announced one hour as the bound that Kafka 4.0 then set.
 _FAR_AHEAD_MS = 3_600_000
+_NAME_OF = {code: code.name for code in ErrorCode}  # the enum's own takes longer
+_OF_A_CLIENT = frozenset({"client_id", "software", "principal", "peer"})
 
 
 class Observer:
-    """Never changes a verdict and never waits."""
+    """Never changes a verdict and never waits. What a refused partition costs the event loop is a few microseconds."""
 
     def __init__(
         self,
         tally: Tally,
+        labels: TopicLabels,
         policies: TopicPolicies,
         names: dict[bytes, str],
         violations: ViolationSink | None,
         max_records: int,
     ) -> None:
         self._tally = tally
+        self._labels = labels
         self._policies = policies
         self._names = names
         self._violations = violations
         self._max_records = max_records
         self._log = structlog.get_logger("sluicegate")
-        self._refusals = Aggregator(_INTERVAL_SECONDS, self._log_refusal)
-        self._far_ahead = Aggregator(_INTERVAL_SECONDS, self._log_far_ahead)
+        self._refusals = Aggregator(_INTERVAL_SECONDS, self._log_refusal, self._wider_refusal)
+        self._far_ahead = Aggregator(_INTERVAL_SECONDS, self._log_far_ahead, self._wider_far_ahead)
 
     def judged(self, identity: ClientIdentity, request: ProduceRequest, judged: JudgedRequest) -> None:
         """One Produce request was judged."""
@@ -50,9 +58,16 @@ class Observer:
             tally.accepted_records += accepted.records
             if accepted.ahead_ms > _FAR_AHEAD_MS:
                 self._warn_far_ahead(identity, self._name(request.topics[place[0]]), accepted.ahead_ms)
-        for (t, p), refused in judged.refused.items():
-            topic = request.topics[t]
-            self._refused(identity, topic, topic.partitions[p].index, refused, judged.refused_at_ms[t, p])
+        if judged.refused:
+            self._refused(who(identity), request, judged)
+
+    def learn(self, topic: str) -> None:
+        """A broker's answer has shown that `topic` exists; its counts have a label of their own from now on."""
+        self._labels.learn(topic)
+
+    def counted(self) -> Tally:
+        """The counters at one moment; may be asked from another thread."""
+        return self._labels.counted()
 
     def sweep(self) -> None:
         """Write aggregated lines that are due; called every few seconds."""
@@ -70,46 +85,45 @@ class Observer:
     def _name(self, topic: TopicData) -> str | None:
         return topic.name if topic.name is not None else self._names.get(topic.topic_id or b"")
 
-    def _refused(
-        self, identity: ClientIdentity, topic: TopicData, partition: int, refused: Refused, now_ms: int
-    ) -> None:
-        name = self._name(topic)
-        label = self._tally.topic_label(name or "?")
-        self._tally.refused[label, refused.code.name] += 1
-        self._tally.refused_records[label] += len(refused.bad_records)
-        if self._violations is not None:
-            policy = self._policies.of(name or "")
-            event = violation_event(
-                identity, name, topic.topic_id, partition, refused, policy, now_ms, self._max_records
+    def _refused(self, client: Who, request: ProduceRequest, judged: JudgedRequest) -> None:
+        now = time.monotonic()
+        for place, refused in judged.refused.items():
+            topic = request.topics[place[0]]
+            partition = topic.partitions[place[1]].index
+            now_ms = judged.refused_at_ms[place]
+            name = self._name(topic)
+            self._labels.refused(name, _NAME_OF[refused.code], refused.bad_count)
+            if self._violations is not None:
+                policy = self._policies.of(name or "") if refused.bad_records else None
+                self._violations.write(
+                    violation(client, name, topic.topic_id, partition, refused, policy, now_ms, self._max_records)
+                )
+            shown = name if name is None else cut(name)
+            self._refusals.note(
+                (client.client_id, shown, refused.reason),
+                max(1, refused.bad_count),
+                now,
+                _refusal,
+                *(client, shown, partition, refused, now_ms),
             )
-            self._violations.write(event)
-        details: dict[str, Any] = {
-            "client_id": identity.client_id,
-            "software": _software(identity),
-            "principal": identity.principal,
-            "peer": identity.peer,
-            "topic": name,
-            "partition": partition,
-            "error": refused.code.name,
-            "reason": refused.reason.value,
-        }
-        if refused.bad_records:
-            first = refused.bad_records[0]
-            details |= {"record": first.index, "record_timestamp": first.timestamp}
-            details["diagnosis"] = diagnose(first.timestamp, now_ms)
-        key = (identity.client_id, name, refused.reason)
-        self._refusals.note(key, details, max(1, len(refused.bad_records)), time.monotonic())
 
     def _warn_far_ahead(self, identity: ClientIdentity, topic: str | None, ahead_ms: int) -> None:
-        self._tally.far_ahead[self._tally.topic_label(topic or "?")] += 1
-        details = {
-            "client_id": identity.client_id,
-            "software": _software(identity),
-            "peer": identity.peer,
-            "topic": topic,
-            "ahead_ms": ahead_ms,
-        }
-        self._far_ahead.note((identity.client_id, topic), details, 0, time.monotonic())
+        self._labels.far_ahead(topic)
+        shown = topic if topic is None else cut(topic)
+        client_id = identity.client_id if identity.client_id is None else cut(identity.client_id)
+        self._far_ahead.note((client_id, shown), 0, time.monotonic(), _far_ahead, identity, shown, ahead_ms)
+
+    def _wider_refusal(self, key: tuple[str | None, str | None, Any]) -> Wider:
+        _, topic, reason = key
+        if topic is not None and self._labels.knows(topic):
+            return Wider((topic, reason), _OF_A_CLIENT)
+        return Wider((None, reason), _OF_A_CLIENT | {"topic"})
+
+    def _wider_far_ahead(self, key: tuple[str | None, str | None]) -> Wider:
+        topic = key[1]
+        if topic is not None and self._labels.knows(topic):
+            return Wider((topic,), _OF_A_CLIENT)
+        return Wider((None,), _OF_A_CLIENT | {"topic"})
 
     def _log_refusal(self, details: dict[str, Any], times: int, records: int) -> None:
         self._log.warning("refused", **_said(details), batches=times, bad_records=records)
@@ -122,10 +136,38 @@ class Observer:
         )
 
 
-def _software(identity: ClientIdentity) -> str | None:
-    if identity.software_name is None:
-        return None
-    return f"{identity.software_name} {identity.software_version}"
+def _refusal(client: Who, topic: str | None, partition: int, refused: Refused, now_ms: int) -> dict[str, Any]:
+    details: dict[str, Any] = {
+        "client_id": client.client_id,
+        "software": _software(client),
+        "principal": client.principal,
+        "peer": client.peer,
+        "topic": topic,
+        "partition": partition,
+        "error": refused.code.name,
+        "reason": refused.reason.value,
+    }
+    if refused.bad_records:
+        first = refused.bad_records[0]
+        details |= {"record": first.index, "record_timestamp": first.timestamp}
+        if first.reason in TIMED:
+            details["diagnosis"] = diagnose(first.timestamp, now_ms)
+    return details
+
+
+def _far_ahead(identity: ClientIdentity, topic: str | None, ahead_ms: int) -> dict[str, Any]:
+    client = who(identity)
+    return {
+        "client_id": client.client_id,
+        "software": _software(client),
+        "peer": client.peer,
+        "topic": topic,
+        "ahead_ms": ahead_ms,
+    }
+
+
+def _software(client: Who) -> str | None:
+    return None if client.software_name is None else f"{client.software_name} {client.software_version}"
 
 
 def _said(details: dict[str, Any]) -> dict[str, Any]:

@@ -2,13 +2,17 @@
 cimport cython
 
 from protocol.produce_request cimport ProduceRequest, walk_produce_request
-from protocol.produce_response cimport names_endpoints
+from protocol.produce_response cimport tail_with_endpoints
 
 
 cdef class ProduceGate:
     cdef object _session
     cdef object _finish
     cdef int _finish_version
+    cdef object _job
+    cdef Py_ssize_t _requests
+    cdef Py_ssize_t _kept_bytes
+    cdef dict _proven
     cdef readonly bint is_busy
 
     cdef _ask_names(self, list missing, ProduceRequest request, correlation_id)
@@ -20,6 +24,6 @@ cdef class ProduceGate:
     cdef _judge(self, ProduceRequest request, correlation_id)
 
     @cython.locals(frame=bytearray)
-    cdef _judged(self, ProduceRequest request, correlation_id, judged)
+    cdef _judged(self, ProduceRequest request, correlation_id, dispatch)
 
     cdef _finish_plain(self, int version)

@@ -1,27 +1,31 @@
 """The way of a Produce request: walk it, name its topics, judge it, forward what is good and stand-ins for the rest.
 
-Judging happens where the bytes arrive unless it may take long (`is_heavy`); then a thread does it, and the client's
-connection is not read meanwhile, so that nothing overtakes.
+Judging happens where the bytes arrive unless it may take long (`proxy.judging`); then a thread does it, and the
+client's connection is not read meanwhile, so that nothing overtakes. Whatever goes wrong where something was waited
+for ends the session, and a line says so: no client waits for ever.
 """
 
+from collections.abc import Callable
+from concurrent.futures import Future as ThreadFuture
 from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 from protocol.framing import frame_of
 from protocol.headers import CORRELATION_ID_BYTES, response_body_at
+from protocol.log_start_question import log_starts_in
+from protocol.log_start_question import question as log_start_question
 from protocol.produce_request import TOPIC_ID_SINCE, ProduceRequest, walk_produce_request
-from protocol.produce_response import names_endpoints, walk_produce_answer
+from protocol.produce_response import tail_with_endpoints
+from protocol.topic_name import is_legal_topic_name
 from proxy.connection import Hold
 from proxy.in_flight import Exchange, Finish
-from proxy.judging import is_heavy
-from proxy.produce_answers import PartlyRefused
+from proxy.judging import Dispatch, Job
+from proxy.produce_answers import PartlyRefused, Spot
 from proxy.topic_names import names_in, question
-from validation.produce import JudgedRequest
 
 if TYPE_CHECKING:
     from asyncio import Future
-    from concurrent.futures import Future as ThreadFuture
 
     from proxy.session import Session
 
@@ -31,6 +35,10 @@ _FLEXIBLE_SINCE = 9
 _OUR_CORRELATION_ID = -1
 # Up to this a copy costs less than a second buffer in a write.
 _COPIED_BYTES = 8 * 1024
+# Of answers to refused requests, for one connection, before it is read no further until one has gone out.
+_MOST_KEPT_BYTES = 64 * 1024
+# Partitions of one connection of which a broker's word is remembered, before all are forgotten.
+_MOST_PROVEN = 100
 
 
 class ProduceGate:
@@ -40,14 +48,31 @@ class ProduceGate:
         self._session = session
         self._finish: Finish | None = None
         self._finish_version = -1
+        self._job: Job | None = None
+        self._requests = 0
+        self._kept_bytes = 0
+        self._proven: dict[tuple[Spot, int], int] = {}
         self.is_busy = False
 
+    @property
+    def busy_with(self) -> int | None:
+        """The number of the request that is waited for; None: none is."""
+        return self._requests if self.is_busy else None
+
+    def abandon(self) -> None:
+        """Nobody waits for a verdict any more."""
+        if self._job is not None and not self._job.is_abandoned:
+            self._session.context.tally.judgements_abandoned += 1
+            self._session.context.judges.abandon(self._job)
+
     def take(self, frame: bytearray, version: int, correlation_id: int, body_at: int) -> None:
-        """A gathered Produce request, its body from `body_at` on. Raises MalformedMessage when it cannot be walked."""
-        request = walk_produce_request(frame, version, body_at)
+        """A gathered Produce request, its body from `body_at` on. Raises SenderError when it cannot be walked."""
+        self._requests += 1
+        context = self._session.context
+        request = walk_produce_request(frame, version, body_at, context.limits.max_request_partitions)
         if version >= TOPIC_ID_SINCE:
             ids = [topic.topic_id for topic in request.topics if topic.topic_id is not None]
-            missing = self._session.context.names.missing(ids)
+            missing = context.names.missing(ids, context.now_ms())
             if missing:
                 self._ask_names(missing, request, correlation_id)
                 return
@@ -57,10 +82,10 @@ class ProduceGate:
         """Ask the broker for topic ids that no answer has named yet, on this very connection and in its order."""
 
         def answered(answer: bytearray) -> None:
-            self._session.context.names.learn(names_in(answer))
-            self.is_busy = False
-            self._named(request, correlation_id)
-            self._settled(Hold.ASKING)
+            context = self._session.context
+            context.names.learn(names_in(answer))
+            context.names.asked(missing, context.now_ms())
+            self._go_on(Hold.ASKING, partial(self._named, request, correlation_id))
 
         self.is_busy = True
         self._session.client.hold(Hold.ASKING)
@@ -85,10 +110,7 @@ class ProduceGate:
         """The cluster is being asked what topics are set to, on a connection of the proxy's own."""
 
         def known(_done: "Future[Any]") -> None:
-            self.is_busy = False
-            if not self._session.broker.closed:
-                self._judge(request, correlation_id)
-            self._settled(Hold.SETTINGS)
+            self._go_on(Hold.SETTINGS, partial(self._judge, request, correlation_id))
 
         self.is_busy = True
         self._session.client.hold(Hold.SETTINGS)
@@ -96,61 +118,100 @@ class ProduceGate:
 
     def _judge(self, request: ProduceRequest, correlation_id: int) -> None:
         context = self._session.context
-        if not is_heavy(request):
-            try:
-                judged = context.judges.judge(request)
-            except Exception as error:  # ours, whatever it is: the client shall not wait for ever
-                self._failed(error)
-            else:
-                self._judged(request, correlation_id, judged)
+        dispatch = context.judges.judge(request)
+        if dispatch is not None:
+            self._judged(request, correlation_id, dispatch)
             return
         self.is_busy = True
         self._session.client.hold(Hold.JUDGING)
-        future = context.judges.submit(request)
-        future.add_done_callback(lambda done: context.call_soon(self._judged_in_thread, request, correlation_id, done))
+        self._job = context.judges.submit(request, self._session.account)
+        self._job.future.add_done_callback(
+            lambda done: context.call_soon(self._judged_in_thread, request, correlation_id, done)
+        )
 
-    def _judged_in_thread(
-        self, request: ProduceRequest, correlation_id: int, future: "ThreadFuture[JudgedRequest]"
-    ) -> None:
-        self.is_busy = False
-        error = future.exception()
-        if error is not None:
-            self._failed(error)
-            return
-        if not self._session.broker.closed:
-            self._judged(request, correlation_id, future.result())
-        self._settled(Hold.JUDGING)
+    def _judged_in_thread(self, request: ProduceRequest, correlation_id: int, future: ThreadFuture[Dispatch]) -> None:
+        self._job = None
 
-    def _failed(self, error: BaseException) -> None:
-        self._session.context.log.judgement_failed(self._session.identity, error)
-        self._session.close_now()
+        def go_on() -> None:
+            if not future.cancelled():
+                self._judged(request, correlation_id, future.result())
 
-    def _settled(self, hold: Hold) -> None:
-        self._session.request_settled()
-        self._session.client.release(hold)
+        self._go_on(Hold.JUDGING, go_on)
 
-    def _judged(self, request: ProduceRequest, correlation_id: int, judged: JudgedRequest) -> None:
+    def _go_on(self, hold: Hold, step: Callable[[], None]) -> None:
+        """What was waited for is there: take the next step, unless the broker has gone meanwhile."""
+        session = self._session
+        try:
+            self.is_busy = False
+            if not session.broker.closed:
+                step()
+            session.request_settled()
+            session.client.release(hold)
+        except Exception as error:  # ours, whatever it is: the client shall not wait for ever
+            session.on_our_fault(session.client, error)
+
+    def _judged(self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch) -> None:
         """Forward it as it came, or with stand-ins for what was refused."""
         session = self._session
-        session.context.observer.judged(session.identity, request, judged)
+        session.context.observer.judged(session.identity, request, dispatch.judged)
         frame = request.frame
-        if not judged.refused:
+        partly = dispatch.partly
+        if partly is None:
             if request.acks != 0:
                 session.queue.add(Exchange(correlation_id, self._finish_plain(request.version)))
             if len(frame) <= _COPIED_BYTES:
                 session.broker.write(_SIZE.pack(len(frame)) + frame)
             else:
                 session.broker.write_parts((_SIZE.pack(len(frame)), frame))
-                session.frames_sent.append(frame)
+                session.frame_was_sent(frame)
             return
-        partly = PartlyRefused(request, judged, session.context.log_starts, session.context.now_ms())
         if request.acks != 0:
-            session.queue.add(Exchange(correlation_id, partial(self._finish_partly, partly, request.version)))
-        parts = request.with_records(partly.stand_ins)
-        session.broker.write_parts((_SIZE.pack(sum(map(len, parts))), *parts))
+            alone = partly.answer_alone(self._proven, correlation_id, session.context.now_ms())
+            if alone is not None:
+                session.answer_in_turn(Exchange(answer=alone))
+                return
+            self._ask_log_starts(partly)
+            session.queue.add(
+                Exchange(correlation_id, partial(self._finish_partly, partly, request.version, request.acks))
+            )
+            self._refusal_begins(partly)
+        session.broker.write_parts((_SIZE.pack(sum(map(len, dispatch.parts))), *dispatch.parts))
         if request.acks == 0 and partly.refuses_anything:
             session.context.tally.closed_acks_0 += 1
             session.answer_in_turn(Exchange(closes=True))
+
+    def _ask_log_starts(self, partly: PartlyRefused) -> None:
+        """On this very connection, so that the answer is there before that to the request."""
+        by_id = self._session.context.names.by_id
+        named: dict[tuple[str, int], Spot] = {}
+        partitions: dict[str, list[int]] = {}
+        for spot in partly.asked_log_starts:
+            name = spot.topic if isinstance(spot.topic, str) else by_id.get(spot.topic)
+            if name is not None and is_legal_topic_name(name):
+                named[name, spot.partition] = spot
+                partitions.setdefault(name, []).append(spot.partition)
+        if not named:
+            return
+
+        def answered(answer: bytearray) -> None:
+            now_ms = self._session.context.now_ms()
+            for place, offset in log_starts_in(answer).items():
+                if place in named:
+                    partly.log_start_told(named[place], offset, now_ms)
+
+        self._session.queue.add(Exchange(_OUR_CORRELATION_ID, answered))
+        self._session.broker.write(frame_of(log_start_question(partitions, _OUR_CORRELATION_ID)))
+
+    def _refusal_begins(self, partly: PartlyRefused) -> None:
+        """What clients are told is kept until the broker has answered: no more of it than a broker's answer or two."""
+        self._kept_bytes += partly.kept_bytes
+        if self._kept_bytes > _MOST_KEPT_BYTES:
+            self._session.client.hold(Hold.REFUSALS)
+
+    def _refusal_ends(self, partly: PartlyRefused) -> None:
+        self._kept_bytes -= partly.kept_bytes
+        if self._kept_bytes <= _MOST_KEPT_BYTES:
+            self._session.client.release(Hold.REFUSALS)
 
     def _finish_plain(self, version: int) -> Finish | None:
         """What a broker's answer to a request that was forwarded whole needs: addresses, from v10 on."""
@@ -166,12 +227,22 @@ class ProduceGate:
             if frame[CORRELATION_ID_BYTES : CORRELATION_ID_BYTES + 1] == b"\0"
             else response_body_at(frame, 1)
         )
-        if not names_endpoints(frame, version, body_at):
+        tail_at = tail_with_endpoints(frame, version, body_at)
+        if tail_at < 0:
             return frame
-        answer = walk_produce_answer(frame, version, body_at)
-        return answer.with_entries({}, self._session.context.rewriter.produce_tail(answer.tail))
+        return frame[:tail_at] + self._session.context.rewriter.produce_tail(bytes(frame[tail_at:]))
 
-    def _finish_partly(self, partly: PartlyRefused, version: int, frame: bytearray) -> bytes:
+    def _finish_partly(self, partly: PartlyRefused, version: int, acks: int, frame: bytearray) -> bytes:
         context = self._session.context
         body_at = response_body_at(frame, 1 if version >= _FLEXIBLE_SINCE else 0)
-        return partly.finish(frame, body_at, context.rewriter, context.now_ms())
+        answer = partly.finish(frame, body_at, context.rewriter)
+        proven = partly.proven_spots[:_MOST_PROVEN]
+        if len(self._proven) + len(proven) > _MOST_PROVEN:
+            self._proven.clear()
+        now_ms = context.now_ms()
+        for spot in proven:
+            self._proven[spot, acks] = now_ms
+        for topic in partly.proven_topics:
+            context.observer.learn(topic)
+        self._refusal_ends(partly)
+        return answer

@@ -4,21 +4,22 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from protocol.api import APIS, Api, ApiKey, Treatment
-from protocol.errors import MalformedMessage, UnknownApi
+from protocol.api import APIS, MAX_BYTES_BEFORE_LOGIN, Api, ApiKey, Treatment
+from protocol.before_login import software_in
+from protocol.errors import LoginMissing, MalformedMessage, UnknownApi
 from protocol.framing import Disposition, frame_of
 from protocol.headers import HEAD_BYTES, RequestHeader, parse_request_header, read_request_head, response_body_at
-from protocol.messages import api_versions
+from proxy.client_text import client_text
 from proxy.connection import Hold
 from proxy.identity import SaslStage, SaslWatch
 from proxy.in_flight import Exchange
+from proxy.memory import Gathering
 from proxy.produce_gate import ProduceGate
 from proxy.rewriting import cut_down_versions, unsupported_api_versions
 
 if TYPE_CHECKING:
     from proxy.session import Session
 
-_SOFTWARE_SINCE = 3
 _PRODUCE = APIS[ApiKey.PRODUCE]
 # Named here, because looking an enum's member up takes longer than the comparison.
 _STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
@@ -27,6 +28,10 @@ _RAW_TOKENS = SaslStage.RAW_TOKENS
 # Far above every API key and version there is, and below what SASL tokens begin with.
 _API_KEYS_END = 512
 _VERSIONS_END = 32
+# A client id and no tags: longer headers are read each time, so that no connection keeps more.
+_REMEMBERED_HEADER_BYTES = 1024
+# Requests of one connection that are taken before others get their turn.
+_REQUESTS_A_TURN = 64
 
 
 class ClientSide:
@@ -42,14 +47,33 @@ class ClientSide:
         self._header_version = -1
         self._header_rest = b""
         self._header_client_id: str | None = None
-        self._granted = 0
-        self._wanted = 0
-        self._memory_wait = self._memory_came
+        self._has_begun = False
+        self._turn_left = _REQUESTS_A_TURN
+        budget = session.context.budget
+        self._small_frame_bytes = budget.small_frame_bytes
+        self._small = Gathering(budget.small, self._memory_came)
+        self._large = Gathering(budget.large, self._memory_came)
 
     @property
     def is_busy(self) -> bool:
         """Whether a request is being judged or waits for an answer to a question of ours."""
         return self._gate.is_busy
+
+    @property
+    def busy_with(self) -> int | None:
+        """Which request the proxy itself is busy with, by number; None: none."""
+        return self._gate.busy_with
+
+    @property
+    def others_wait(self) -> bool:
+        """Whether somebody waits for memory that is held here."""
+        return any(each.held and each.others_wait for each in (self._small, self._large))
+
+    @property
+    def holds_what_others_wait_for(self) -> bool:
+        """Whether it is for the client's bytes of a begun request that others wait."""
+        waits = self._small.is_waiting or self._large.is_waiting
+        return self._session.client.is_gathering and not waits and self.others_wait
 
     @property
     def may_ask(self) -> bool:
@@ -58,10 +82,16 @@ class ClientSide:
 
     def on_head(self, size: int, head: bytes) -> Disposition:
         """Decide by API and version. Raises SenderError for what no broker would take."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._session.begin(head)
+        self._turn_left -= 1
+        if self._turn_left <= 0 or self._session.is_late():
+            self._session.turn_is_over(self._session.client)
         if self._sasl.stage is _RAW_TOKENS:
             if not _may_be_request(size, head):
                 self._on_gathered = self._raw_token
-                return self._gather(size)
+                return self._gather_before_login(size)
             self._sasl.requests_begin()
         if size < HEAD_BYTES:
             raise MalformedMessage(f"a frame of {size} bytes is too short for a request")
@@ -72,13 +102,19 @@ class ClientSide:
         if not 0 <= version <= api.max_version:
             if api_key == ApiKey.API_VERSIONS:
                 self._on_gathered = partial(self._too_new_api_versions, api, correlation_id)
-                return self._gather(size)
-            raise UnknownApi(f"{api.name} v{version}: this proxy understands 0 to {api.max_version}")
+                return self._gather_before_login(size)
+            raise UnknownApi(f"{api.name} v{version}: this proxy understands 0 to {api.max_version}", api.name)
         return self._by_treatment(api, version, correlation_id, size)
 
     def on_pass(self, data: memoryview) -> None:
         """Bytes of a request that nobody looks into."""
         self._session.broker.write(bytes(data))
+
+    def on_room(self, more: int, size: int) -> None:
+        """Memory for a request that is being gathered."""
+        gathering = self._small if size <= self._small_frame_bytes else self._large
+        if not gathering.want(more):
+            self._session.client.hold(Hold.MEMORY)
 
     def on_frame(self, frame: bytearray) -> None:
         """A request that was gathered."""
@@ -87,18 +123,33 @@ class ClientSide:
         handle(frame)
         self.give_back_memory()
 
+    def turn_begins(self) -> None:
+        """All that had arrived was taken, or waits."""
+        self._turn_left = _REQUESTS_A_TURN
+
     def give_back_memory(self) -> None:
         """What was gathered has been sent on: others may have its memory."""
-        if self._granted and self._on_gathered is None and not self._gate.is_busy and not self._session.broker.is_full:
-            granted, self._granted = self._granted, 0
-            self._session.context.budget.give_back(granted)
+        if self._on_gathered is None and not self._gate.is_busy and not self._session.broker.is_full:
+            self._small.settle()
+            self._large.settle()
 
     def give_up(self) -> None:
-        """The client is gone."""
-        self._session.context.budget.forget(self._memory_wait)
-        granted, self._granted = self._granted, 0
-        if granted:
-            self._session.context.budget.give_back(granted)
+        """The client is gone; what is being judged for it goes on, as it would at a broker, and holds its memory."""
+        self._small.stop_waiting()
+        self._large.stop_waiting()
+        if not self._gate.is_busy:
+            self._small.settle()
+            self._large.settle()
+
+    def end(self) -> None:
+        """The session is over."""
+        self._gate.abandon()
+        self._small.leave()
+        self._large.leave()
+
+    def abandon(self) -> None:
+        """Nothing of what the client sent is wanted any more."""
+        self._gate.abandon()
 
     def _by_treatment(self, api: Api, version: int, correlation_id: int, size: int) -> Disposition:
         session = self._session
@@ -111,30 +162,32 @@ class ClientSide:
             session.queue.add(Exchange(correlation_id, finish))
             return _STREAM
         if treatment is _JUDGE:
+            if session.context.needs_login and not self._sasl.logged_in:
+                raise LoginMissing(f"{api.name} before the login that the cluster wants")
             self._version = version
             self._correlation_id = correlation_id
             self._on_gathered = self._produce
-        elif treatment is _NEGOTIATE:
+            return _GATHER
+        if treatment is _NEGOTIATE:
             self._on_gathered = partial(self._api_versions, api, version)
         else:
             self._on_gathered = partial(self._sasl_request, api, version)
-        return self._gather(size)
+        return self._gather_before_login(size)
 
-    # -- memory --------------------------------------------------------------------------------------------------
-
-    def _gather(self, size: int) -> Disposition:
-        if self._session.context.budget.take(size, self._memory_wait):
-            self._granted += size
-        else:
-            self._wanted = size
-            self._session.client.hold(Hold.MEMORY)
+    def _gather_before_login(self, size: int) -> Disposition:
+        """What anybody may send is small, as on a broker (sasl.server.max.receive.size)."""
+        if size > MAX_BYTES_BEFORE_LOGIN:
+            raise MalformedMessage(
+                f"a request of {size} bytes where brokers take {MAX_BYTES_BEFORE_LOGIN} before a login"
+            )
         return _GATHER
 
     def _memory_came(self) -> None:
-        self._granted += self._wanted
-        self._wanted = 0
-        self.give_back_memory()
-        self._session.client.release(Hold.MEMORY)
+        try:
+            self.give_back_memory()
+            self._session.client.release(Hold.MEMORY)
+        except Exception as error:  # ours, whatever it is: the client shall not wait for ever
+            self._session.on_our_fault(self._session.client, error)
 
     # -- gathered requests ---------------------------------------------------------------------------------------
 
@@ -143,7 +196,7 @@ class ClientSide:
             header = parse_request_header(frame, api.request_header_version(version))
         except MalformedMessage as error:
             raise MalformedMessage(f"{api.name} v{version}: {error}") from error
-        self._session.identity.client_id = header.client_id
+        self._session.identity.client_id = None if header.client_id is None else client_text(header.client_id)
         return header
 
     def _forward(self, frame: bytearray, exchange: Exchange) -> None:
@@ -154,20 +207,23 @@ class ClientSide:
         """What follows a header's first bytes is nearly always what it was in the request before."""
         version = self._version
         header_version = 2 if version >= _PRODUCE.flexible_since else 1
-        if header_version != self._header_version or not frame.startswith(self._header_rest, HEAD_BYTES):
-            header = self._header(_PRODUCE, version, frame)
-            self._header_version = header_version
-            self._header_rest = bytes(frame[HEAD_BYTES : header.body_at])
-            self._header_client_id = header.client_id
-        self._session.identity.client_id = self._header_client_id
-        self._gate.take(frame, version, self._correlation_id, HEAD_BYTES + len(self._header_rest))
+        body_at = HEAD_BYTES + len(self._header_rest)
+        if header_version == self._header_version and frame.startswith(self._header_rest, HEAD_BYTES):
+            self._session.identity.client_id = self._header_client_id
+        else:
+            body_at = self._header(_PRODUCE, version, frame).body_at
+            if body_at <= _REMEMBERED_HEADER_BYTES:
+                self._header_version = header_version
+                self._header_rest = bytes(frame[HEAD_BYTES:body_at])
+                self._header_client_id = self._session.identity.client_id
+        self._gate.take(frame, version, self._correlation_id, body_at)
 
     def _api_versions(self, api: Api, version: int, frame: bytearray) -> None:
         header = self._header(api, version, frame)
-        if version >= _SOFTWARE_SINCE:
-            body = api_versions.REQUEST.parse(memoryview(frame)[header.body_at :], version)
-            self._session.identity.software_name = body["client_software_name"]
-            self._session.identity.software_version = body["client_software_version"]
+        software = software_in(frame, version, header.body_at)
+        if software is not None:
+            name, software_version = map(client_text, software)
+            self._session.identity.software_name, self._session.identity.software_version = name, software_version
         self._forward(frame, Exchange(header.correlation_id, partial(cut_down_versions, version)))
 
     def _too_new_api_versions(self, api: Api, correlation_id: int, _frame: bytearray) -> None:
@@ -177,16 +233,15 @@ class ClientSide:
 
     def _sasl_request(self, api: Api, version: int, frame: bytearray) -> None:
         header = self._header(api, version, frame)
-        body = bytes(frame[header.body_at :])
         if api.key == ApiKey.SASL_HANDSHAKE:
-            self._sasl.handshake_asked(version, body)
+            self._sasl.handshake_asked(version, frame, header.body_at)
             self._forward(frame, Exchange(header.correlation_id))
             return
-        self._sasl.authenticate_asked(version, body)
+        login = self._sasl.authenticate_asked(version, frame, header.body_at)
 
         def answered(answer: bytearray) -> bytearray:
             at = response_body_at(answer, api.response_header_version(version))
-            failure = self._sasl.authenticate_answered(version, bytes(answer[at:]))
+            failure = self._sasl.authenticate_answered(login, version, answer, at)
             if failure is not None:
                 self._session.context.log.login_refused(self._session.identity, failure)
             return answer
@@ -194,8 +249,13 @@ class ClientSide:
         self._forward(frame, Exchange(header.correlation_id, answered))
 
     def _raw_token(self, frame: bytearray) -> None:
-        self._sasl.token_sent(bytes(frame))
-        self._forward(frame, Exchange())
+        login = self._sasl.token_sent(bytes(frame))
+
+        def answered(answer: bytearray) -> bytearray:
+            self._sasl.token_answered(login, bytes(answer))
+            return answer
+
+        self._forward(frame, Exchange(finish=answered))
 
 
 def _may_be_request(size: int, head: bytes) -> bool:

@@ -4,32 +4,36 @@ Each function takes a gathered answer (a frame without its size) and returns the
 without a listener here is left out of lists, so that a client takes it for unavailable and asks again.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import cache, lru_cache
 
 from protocol.api import APIS, ApiKey
 from protocol.errors import ErrorCode, MalformedMessage
-from protocol.headers import build_response_header, read_correlation_id, response_body_at
-from protocol.messages import (
-    api_versions,
-    describe_cluster,
-    find_coordinator,
-    metadata,
-    share_acknowledge,
-    share_fetch,
+from protocol.headers import build_response_header, response_body_at
+from protocol.messages import api_versions
+from protocol.node_addresses import (
+    NodeAddress,
+    NodeList,
+    brokers_in_cluster,
+    brokers_in_metadata,
+    coordinators,
+    endpoints_of_share_acknowledge,
+    endpoints_of_share_fetch,
 )
-from protocol.messages.schema import MessageSchema
 from protocol.produce_tail import with_addresses
-from protocol.topic_ids import SINCE as TOPIC_IDS_SINCE
-from protocol.topic_ids import topic_names_by_id
+from protocol.readdressing import Told, with_coordinators, with_nodes
+from protocol.topic_ids import topics_told
 from proxy.addressing import AddressBook
 from proxy.topic_names import TopicNames
 
 _NO_NODE = -1
 _UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
-_COORDINATOR_LIST_SINCE = 4
-# Above this, ids are not picked out of an answer in passing but asked for when they are needed.
-_MAX_BYTES_SEARCHED_FOR_IDS = 256 * 1024
+# Above this, topics are not picked out of an answer in passing; ids are asked for when they are needed.
+_MAX_BYTES_SEARCHED_FOR_TOPICS = 256 * 1024
+# ApiVersions: brokers name some 60 APIs and a dozen features in half a KiB.
+_MAX_VERSIONS_ELEMENTS = 2000
+_MAX_BYTES_REMEMBERED = 4096
+_ANSWERS_REMEMBERED = 64
 
 
 class AnswerRewriter:
@@ -38,7 +42,7 @@ class AnswerRewriter:
     def __init__(self, book: AddressBook, names: TopicNames) -> None:
         self._book = book
         self._names = names
-        self._rewriters: dict[int, Callable[[bytearray, int, int], bytes]] = {
+        self._rewriters: dict[int, Callable[[bytearray, int, int], bytes | bytearray]] = {
             ApiKey.METADATA: self._metadata,
             ApiKey.FIND_COORDINATOR: self._find_coordinator,
             ApiKey.DESCRIBE_CLUSTER: self._describe_cluster,
@@ -46,7 +50,7 @@ class AnswerRewriter:
             ApiKey.SHARE_ACKNOWLEDGE: self._share_acknowledge,
         }
 
-    def rewrite(self, api_key: int, version: int, frame: bytearray) -> bytes:
+    def rewrite(self, api_key: int, version: int, frame: bytearray) -> bytes | bytearray:
         """The answer to a request of `api_key` in `version`, addresses replaced. Raises MalformedMessage."""
         header_version = APIS[api_key].response_header_version(version)
         body_at = response_body_at(frame, header_version)
@@ -57,83 +61,97 @@ class AnswerRewriter:
         return with_addresses(tail, self._address_of)
 
     def _metadata(self, frame: bytearray, version: int, body_at: int) -> bytes:
-        body = memoryview(frame)[body_at:]
-        head, size = metadata.RESPONSE_HEAD.parse(body, version)
-        head["brokers"] = self._offered(head["brokers"], "node_id")
-        if version >= TOPIC_IDS_SINCE and len(frame) <= _MAX_BYTES_SEARCHED_FOR_IDS:
-            self._names.learn(topic_names_by_id(body, size))
-        return b"".join((frame[:body_at], metadata.RESPONSE_HEAD.build(head, version), body[size:]))
+        found = brokers_in_metadata(frame, version, body_at)
+        if len(frame) <= _MAX_BYTES_SEARCHED_FOR_TOPICS:
+            self._names.learn(topics_told(frame, version, body_at))
+        return self._readdressed(frame, found, APIS[ApiKey.METADATA].is_flexible(version))
 
-    def _find_coordinator(self, frame: bytearray, version: int, body_at: int) -> bytes:
-        value = find_coordinator.RESPONSE.parse(memoryview(frame)[body_at:], version)
-        coordinators = value["coordinators"] if version >= _COORDINATOR_LIST_SINCE else [value]
-        for coordinator in coordinators:
-            if coordinator["node_id"] != _NO_NODE:
-                self._point_to_us(coordinator)
-        return bytes(frame[:body_at]) + find_coordinator.RESPONSE.build(value, version)
-
-    def _point_to_us(self, coordinator: dict[str, Any]) -> None:
-        offered = self._book.advertise(coordinator["node_id"], coordinator["host"], coordinator["port"])
-        if offered is None:
-            unavailable = {"node_id": _NO_NODE, "host": "", "port": -1}
-            coordinator.update(unavailable, error_code=int(ErrorCode.COORDINATOR_NOT_AVAILABLE))
-        else:
-            coordinator.update(host=offered.host, port=offered.port)
+    def _find_coordinator(self, frame: bytearray, version: int, body_at: int) -> bytes | bytearray:
+        found = [node for node in coordinators(frame, version, body_at) if not _is_nowhere(node)]
+        if not found:
+            return frame
+        flexible = APIS[ApiKey.FIND_COORDINATOR].is_flexible(version)
+        return with_coordinators(frame, found, self._told(found), flexible)
 
     def _describe_cluster(self, frame: bytearray, version: int, body_at: int) -> bytes:
-        value = describe_cluster.RESPONSE.parse(memoryview(frame)[body_at:], version)
-        value["brokers"] = self._offered(value["brokers"], "broker_id")
-        return bytes(frame[:body_at]) + describe_cluster.RESPONSE.build(value, version)
+        return self._readdressed(frame, brokers_in_cluster(frame, version, body_at), flexible=True)
 
-    def _share_fetch(self, frame: bytearray, version: int, body_at: int) -> bytes:
-        return self._node_endpoints(share_fetch.RESPONSE, frame, version, body_at)
+    def _share_fetch(self, frame: bytearray, version: int, body_at: int) -> bytes | bytearray:
+        found = endpoints_of_share_fetch(frame, version, body_at)
+        return self._readdressed(frame, found, flexible=True) if found.nodes else frame
 
-    def _share_acknowledge(self, frame: bytearray, version: int, body_at: int) -> bytes:
-        return self._node_endpoints(share_acknowledge.RESPONSE, frame, version, body_at)
+    def _share_acknowledge(self, frame: bytearray, version: int, body_at: int) -> bytes | bytearray:
+        found = endpoints_of_share_acknowledge(frame, version, body_at)
+        return self._readdressed(frame, found, flexible=True) if found.nodes else frame
 
-    def _node_endpoints(self, schema: MessageSchema, frame: bytearray, version: int, body_at: int) -> bytes:
-        value = schema.parse(memoryview(frame)[body_at:], version)
-        if not value["node_endpoints"]:
-            return bytes(frame)
-        value["node_endpoints"] = self._offered(value["node_endpoints"], "node_id")
-        return bytes(frame[:body_at]) + schema.build(value, version)
+    def _readdressed(self, frame: bytearray, found: NodeList, flexible: bool) -> bytes:
+        return with_nodes(frame, found, self._told(found.nodes), flexible)[0]
 
-    def _address_of(self, node_id: int, host: str, port: int) -> tuple[str, int] | None:
+    def _told(self, nodes: Iterable[NodeAddress]) -> list[Told]:
+        """For each node what clients are told; the book is asked once for each that is the same."""
+        told: dict[tuple[int, str, int], Told] = {}
+        answers = []
+        for node in nodes:
+            key = (node.node_id, node.host, node.port)
+            if key not in told:
+                told[key] = self._address_of(*key)
+            answers.append(told[key])
+        return answers
+
+    def _address_of(self, node_id: int, host: str, port: int) -> Told:
         ours = self._book.advertise(node_id, host, port)
         return None if ours is None else (ours.host, ours.port)
 
-    def _offered(self, brokers: list[dict[str, Any]], id_field: str) -> list[dict[str, Any]]:
-        pairs = [(b, self._book.advertise(b[id_field], b["host"], b["port"])) for b in brokers]
-        return [{**b, "host": ours.host, "port": ours.port} for b, ours in pairs if ours is not None]
+
+def _is_nowhere(node: NodeAddress) -> bool:
+    """Whether the broker itself says that there is no coordinator."""
+    return node.node_id == _NO_NODE and not node.host and node.port <= 0
 
 
 def cut_down_versions(version: int, frame: bytearray) -> bytes:
     """An ApiVersions answer with only what this proxy understands. Raises MalformedMessage.
 
+    All brokers of a cluster say the same to each connection, so the last answers' bytes are remembered.
+    """
+    body_at = response_body_at(frame, 0)
+    body = bytes(memoryview(frame)[body_at:])
+    cut_down = _remembered_versions if len(body) <= _MAX_BYTES_REMEMBERED else _cut_down_body
+    return bytes(frame[:body_at]) + cut_down(version, body)
+
+
+def _cut_down_body(version: int, body: bytes) -> bytes:
+    """The same for an answer's body.
+
     A broker refuses a version that it does not know in version 0. librdkafka's mock cluster refuses it in no version's
     layout; its clients then ask again in version 0, so that is what such an answer is turned into.
     """
-    body_at = response_body_at(frame, 0)
-    body = memoryview(frame)[body_at:]
     if body[:2] == _UNSUPPORTED_VERSION:
         version = 0
         try:
-            value = api_versions.RESPONSE.parse(body, version)
+            value = api_versions.RESPONSE.parse(body, version, _MAX_VERSIONS_ELEMENTS)
         except MalformedMessage:
-            return unsupported_api_versions(read_correlation_id(frame), max_version=0)
+            return _unsupported_body(max_version=0)
     else:
-        value = api_versions.RESPONSE.parse(body, version)
+        value = api_versions.RESPONSE.parse(body, version, _MAX_VERSIONS_ELEMENTS)
     kept = []
     for offered in value["api_keys"]:
         api = APIS.get(offered["api_key"])
         if api is not None and offered["min_version"] <= api.max_version:
             kept.append({**offered, "max_version": min(offered["max_version"], api.max_version)})
     value["api_keys"] = kept
-    return bytes(frame[:body_at]) + api_versions.RESPONSE.build(value, version)
+    return api_versions.RESPONSE.build(value, version)
+
+
+_remembered_versions = lru_cache(maxsize=_ANSWERS_REMEMBERED)(_cut_down_body)
 
 
 def unsupported_api_versions(correlation_id: int, max_version: int) -> bytes:
     """What a broker answers to an ApiVersions version it does not know: v0, with its range for this one key."""
+    return build_response_header(correlation_id, 0) + _unsupported_body(max_version)
+
+
+@cache
+def _unsupported_body(max_version: int) -> bytes:
     range_of_key = {"api_key": ApiKey.API_VERSIONS, "min_version": 0, "max_version": max_version}
     body = {"error_code": ErrorCode.UNSUPPORTED_VERSION, "api_keys": [range_of_key]}
-    return build_response_header(correlation_id, 0) + api_versions.RESPONSE.build(body, 0)
+    return api_versions.RESPONSE.build(body, 0)

@@ -3,7 +3,11 @@
 import asyncio
 import gc
 import socket
+import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from datetime import UTC, datetime
+from errno import EROFS
 from functools import partial
 from pathlib import Path
 
@@ -12,31 +16,49 @@ import structlog
 from config.address import HostPort
 from config.model import Config
 from protocol.frame_pool import FramePool
+from protocol.produce_request import ProduceRequest
+from proxy.accepting import ClientAcceptor
 from proxy.addressing import AddressBook
 from proxy.admin import AdminServer, Health
+from proxy.admission import Admission, most_connections
+from proxy.allocator import Allocator
 from proxy.build_info import SCAN_IS_COMPILED, VERSION
+from proxy.certificate_metrics import CertificateCollector
+from proxy.certificates import expired_for_clients
 from proxy.clock import now_ms
 from proxy.connection import new_shared_buffer
+from proxy.connection_trace import Tracing
 from proxy.context import ProxyContext
 from proxy.discovery import Discovered, look_at_cluster
-from proxy.judging import Judges
+from proxy.handshakes import Handshakes
+from proxy.judging import Dispatch, Judges
+from proxy.leading_back import LeadingBack, new_mark
 from proxy.listeners import BACKLOG, Acceptor, Bind, CannotListen, Listeners, bind
+from proxy.log_setup import log_lines_dropped
 from proxy.log_starts import LogStarts
 from proxy.memory import GatherBudget
 from proxy.metrics import Snapshot, Tally, registry_of
 from proxy.observer import Observer
+from proxy.pacing import LATE_SECONDS, Pacer
+from proxy.produce_answers import dispatch_of
+from proxy.proxy_protocol import proxy_protocol_of
 from proxy.rewriting import AnswerRewriter
 from proxy.session import Route, Session
 from proxy.session_log import SessionLog
 from proxy.tls import AskedNames, BadTlsFiles, TlsContext, context_for_brokers, context_for_clients
-from proxy.tls_accepting import TlsAcceptor
+from proxy.topic_labels import TopicLabels, exact_names, topics_of_one
 from proxy.topic_names import TopicNames
 from proxy.topic_settings import TopicSettings
 from proxy.violations import ViolationFile, ViolationSink
 from validation.policies import limits_of, policies_of
+from validation.produce import JudgedRequest
 
 _SWEEP_SECONDS = 2.0
 _RETRY_SECONDS = 2.0
+# How often a connection's waits are looked at, and how many connections are before the loop does other things.
+_LOOK_SECONDS = 1.0
+_LOOKS_AT_ONCE = 200
+_LEADS_BACK = "upstream.bootstrap leads back to this proxy itself: name brokers there"
 
 
 class CannotStart(Exception):
@@ -46,8 +68,12 @@ class CannotStart(Exception):
 class Server:
     """Start it, wait, drain it. All of it belongs to one event loop."""
 
-    def __init__(self, config: Config, violations: ViolationSink | None = None, bind: Bind = bind) -> None:
-        """`violations` takes the events instead of the configured file; `bind` makes the listening sockets."""
+    def __init__(
+        self, config: Config, violations: ViolationSink | None = None, bind: Bind = bind, mark: int | None = None
+    ) -> None:
+        """`violations` takes the events instead of the configured file; `bind` makes the listening sockets; `mark` is
+        what this proxy knows its own questions by, where it is several processes.
+        """
         self._config = config
         self._violations = violations
         self._log = structlog.get_logger("sluicegate")
@@ -60,7 +86,11 @@ class Server:
         self._context: ProxyContext | None = None
         self._topic_settings: TopicSettings | None = None
         self._asked_names = AskedNames()
+        self._allocator = Allocator()
+        self._mark = new_mark() if mark is None else mark
+        self._leading_back = LeadingBack(self._mark)
         self._client_tls: TlsContext | None = None
+        self._handshakes = Handshakes()
         self._broker_tls: TlsContext | None = None
 
     @property
@@ -81,11 +111,14 @@ class Server:
     def snapshot(self) -> Snapshot:
         """What the metrics show now; may be asked from another thread."""
         assert self._context is not None
-        return Snapshot(self.tally, self._context.requests_in_flight())
+        tally = self._context.observer.counted()
+        tally.log_lines_dropped = log_lines_dropped()
+        return Snapshot(tally, self._context.requests_in_flight())
 
     async def start(self) -> None:
         """Open every port that can be known now. Raises CannotStart."""
         config = self._config
+        self._allocator.set_up()
         try:
             self._read_certificates()
         except BadTlsFiles as error:
@@ -94,15 +127,25 @@ class Server:
         try:
             self._listeners.open_bootstrap()
             if config.admin.listen is not None:
-                self._admin = AdminServer(config.admin.listen, registry_of(self.snapshot), self.health)
+                registry = registry_of(self.snapshot)
+                registry.register(CertificateCollector(config))
+                self._admin = AdminServer(config.admin.listen, registry, self.health)
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}") from error
         for node_id in self._book.node_ids:
             self._listeners.offer(node_id)
-        self._look_done(await self._look())
+        self._look_done(await self._look(), await self._expired())
+        if self._leading_back.listener is not None:
+            await self._listeners.close()
+            await self._close()
+            raise CannotStart(f"{_LEADS_BACK} (listener {self._leading_back.listener})")
         await self._listeners.started()
         loop = asyncio.get_running_loop()
-        self._tasks = [loop.create_task(self._keep_looking()), loop.create_task(self._keep_sweeping())]
+        self._tasks = [
+            loop.create_task(self._keep_on(self._look_again)),
+            loop.create_task(self._keep_on(self._sweep)),
+            loop.create_task(self._keep_on(self._look_at_sessions)),
+        ]
         gc.collect()
         gc.freeze()  # what is here now stays: looking through it again and again would only cost time
         self._log.info(
@@ -135,6 +178,8 @@ class Server:
 
     async def _close(self) -> None:
         assert self._context is not None
+        if self._topic_settings is not None:
+            self._topic_settings.close()
         self._context.judges.close()
         self._context.log.flush()
         await asyncio.to_thread(self._context.observer.close)
@@ -149,14 +194,22 @@ class Server:
 
     def _new_context(self) -> ProxyContext:
         config = self._config
+        loop = asyncio.get_running_loop()
+        limits = config.limits
         names = TopicNames()
         policies = policies_of(config)
+        log_starts = LogStarts()
+
+        def prepare(request: ProduceRequest, judged: JudgedRequest) -> Dispatch:
+            return dispatch_of(request, judged, log_starts, now_ms())
+
         if config.upstream.topic_settings:
             self._topic_settings = TopicSettings(config.upstream, self._broker_tls, policies)
         violations = self._open_violations()
-        observer = Observer(self.tally, policies, names.by_id, violations, config.violations.max_records)
+        labels = TopicLabels(self.tally, names.is_known, exact_names(config), topics_of_one(config.workers))
+        observer = Observer(self.tally, labels, policies, names.by_id, violations, config.violations.max_records)
         return ProxyContext(
-            limits=config.limits,
+            limits=limits,
             connect_timeout_seconds=config.upstream.connect_timeout_seconds,
             upstream_tls=self._broker_tls,
             asked_names=self._asked_names,
@@ -164,16 +217,19 @@ class Server:
             topic_settings=self._topic_settings,
             rewriter=AnswerRewriter(self._book, names),
             names=names,
-            log_starts=LogStarts(),
-            budget=GatherBudget(config.limits.max_gathered_bytes),
+            budget=GatherBudget(limits.max_gathered_bytes, limits.max_frame_bytes, loop.call_soon),
             observer=observer,
             log=SessionLog(),
             tally=self.tally,
-            judges=Judges(names.by_id, policies.of, limits_of(config), now_ms),
-            call_soon=asyncio.get_running_loop().call_soon_threadsafe,
+            judges=Judges(names.by_id, policies.of, limits_of(config), now_ms, prepare, loop.call_soon),
+            call_soon=loop.call_soon_threadsafe,
             now_ms=now_ms,
             read_buffer=new_shared_buffer(),
             frames=FramePool(),
+            pacer=Pacer(loop.call_soon, lambda: time.monotonic() - loop.time() > LATE_SECONDS),
+            leading_back=self._leading_back,
+            tracing=Tracing(config.log),
+            admission=Admission(most_connections(limits), limits.max_connections_per_address),
         )
 
     def _open_violations(self) -> ViolationSink | None:
@@ -181,22 +237,27 @@ class Server:
             return self._violations
         path = Path(self._config.violations.file)
         try:
-            return ViolationFile(path, self._config.violations.queue_size, self.tally)
+            keys = self._config.violations
+            return ViolationFile(path, keys.queue_size, keys.max_file_bytes, self.tally)
         except OSError as error:
-            raise CannotStart(f"violations.file {path} cannot be written: {error.strerror}") from error
+            advice = "; give its folder a volume, or leave violations.file out" if error.errno == EROFS else ""
+            raise CannotStart(
+                f"violations.file {path.absolute()} cannot be written: {error.strerror}{advice}"
+            ) from error
 
     async def _accept(self, listener: int | None, listening: socket.socket) -> Acceptor:
         """Take the connections of a broker's listener, or of the bootstrap listener (None)."""
         context = self._context
         assert context is not None
 
-        def new_session() -> asyncio.BaseProtocol:
-            return Session(context, partial(self._route, listener)).client.protocol
+        def new_session(told_peer: str | None = None) -> asyncio.BaseProtocol:
+            return Session(context, partial(self._route, listener), told_peer).client.protocol
 
-        if self._client_tls is None:
+        proxied = proxy_protocol_of(self._config.listen)
+        if self._client_tls is None and proxied is None:
             return await asyncio.get_running_loop().create_server(new_session, sock=listening, backlog=BACKLOG)
         label = "bootstrap" if listener is None else f"broker {listener}"
-        return TlsAcceptor(listening, label, self._client_tls, new_session, context.log)
+        return ClientAcceptor(listening, label, self._client_tls, proxied, new_session, context.log, self._handshakes)
 
     def _route(self, listener: int | None, asked_name: str | None) -> Route:
         node_id = listener if listener is not None else self._listeners.node_named(asked_name)
@@ -208,34 +269,82 @@ class Server:
     # -- the cluster ---------------------------------------------------------------------------------------------
 
     async def _look(self) -> Discovered:
-        return await look_at_cluster(self._config.upstream, self._broker_tls)
+        self._leading_back.listener = None
+        return await look_at_cluster(self._config.upstream, self._broker_tls, self._mark)
 
-    def _look_done(self, found: Discovered) -> None:
+    async def _expired(self) -> str | None:
+        return await asyncio.to_thread(expired_for_clients, self._config, datetime.now(UTC))
+
+    def _look_done(self, found: Discovered, expired: str | None) -> None:
         for node_id, address in (found.brokers or {}).items():
             self._book.advertise(node_id, address.host, address.port)
         was_ready = self.tally.ready
         self.tally.ready = found.answered_by is not None
         self.health.not_ready = None
+        self.health.trouble = found.login_refused
+        assert self._context is not None
+        if found.needs_login is not None:
+            self._context.needs_login = found.needs_login
+        if found.login_refused is not None:
+            self.tally.own_logins_refused += 1
+            self._context.log.own_login_refused(found.login_refused)
         if not self.tally.ready:
-            self.health.not_ready = f"no upstream broker answers: {found.reason}"
-            assert self._context is not None
-            self._context.log.upstream_silent(str(found.reason))
+            listener = self._leading_back.listener
+            reason = str(found.reason) if listener is None else f"{_LEADS_BACK} (listener {listener})"
+            self.health.not_ready = f"no upstream broker answers: {reason}"
+            self._context.log.upstream_silent(reason)
         elif not was_ready:
             self._log.info("upstream answers", address=str(found.answered_by), brokers=self._book.node_ids)
-        if self.tally.ready and not self._listeners.all_open:
-            self.health.not_ready = "a broker's port cannot be bound"
+        if self.tally.ready:
+            self.health.not_ready = self._listeners.not_open or self._leads_back() or expired
 
-    async def _keep_looking(self) -> None:
+    def _leads_back(self) -> str | None:
+        for node_id, address in self._book.leading_back.items():
+            return (
+                f"broker {node_id} is said to be at {address}, which is this proxy's own listener: correct "
+                "upstream.brokers or the broker's advertised.listeners"
+            )
+        return None
+
+    # -- again and again ------------------------------------------------------------------------------------------
+
+    async def _keep_on(self, step: Callable[[], Awaitable[None]]) -> None:
+        """What is done every few seconds goes on being done, whatever happens in between."""
         while True:
-            await asyncio.sleep(self._config.upstream.refresh_seconds if self.tally.ready else _RETRY_SECONDS)
-            self._look_done(await self._look())
-            if self._topic_settings is not None:
-                await self._topic_settings.refresh()
+            try:
+                await step()
+            except Exception as error:
+                self._log.error("our fault: something that is done again and again failed", exc_info=error)
+                await asyncio.sleep(_SWEEP_SECONDS)
 
-    async def _keep_sweeping(self) -> None:
+    async def _look_again(self) -> None:
+        await asyncio.sleep(self._config.upstream.refresh_seconds if self.health.not_ready is None else _RETRY_SECONDS)
+        self._look_done(await self._look(), await self._expired())
+        if self._topic_settings is not None:
+            await self._topic_settings.refresh()
+
+    async def _sweep(self) -> None:
         assert self._context is not None
-        while True:
-            self.health.beat()
-            self._context.observer.sweep()
-            self._context.log.sweep()
-            await asyncio.sleep(_SWEEP_SECONDS)
+        self.health.beat()
+        self._context.observer.sweep()
+        self._context.log.sweep()
+        if self._allocator.has_grown:
+            await asyncio.to_thread(self._allocator.trim)
+        await asyncio.sleep(_SWEEP_SECONDS)
+
+    async def _look_at_sessions(self) -> None:
+        assert self._context is not None
+        await asyncio.sleep(min(_LOOK_SECONDS, self._config.limits.frame_seconds / 4))
+        sessions = list(self._context.sessions)
+        for first in range(0, len(sessions), _LOOKS_AT_ONCE):
+            now = time.monotonic()
+            for session in sessions[first : first + _LOOKS_AT_ONCE]:
+                _look(session, now)
+            await asyncio.sleep(0)
+
+
+def _look(session: Session, now: float) -> None:
+    try:
+        session.look(now)
+    except Exception as error:  # ours, and no reason to leave the others unwatched
+        session.on_our_fault(session.client, error)

@@ -5,15 +5,12 @@ from proxy.connection cimport Connection
 from proxy.in_flight cimport Exchange, InFlightQueue
 
 
-cdef double _NO_FRAME
-
-
 cdef class Session:
     cdef readonly object context
     cdef readonly object route
     cdef readonly InFlightQueue queue
     cdef readonly object identity
-    cdef readonly list frames_sent
+    cdef readonly object account
     cdef readonly Connection client
     cdef readonly Connection broker
     cdef object _route_for
@@ -22,9 +19,13 @@ cdef class Session:
     cdef object _requests
     cdef object _answers
     cdef object _connecting
-    cdef object _frame_timer
-    cdef double _frame_deadline
+    cdef list _frames_sent
+    cdef object _deadlines
+    cdef object _address
     cdef object _linger
+    cdef object _ends_upstream
+    cdef object _trace
+    cdef object _told_peer
     cdef bint _broker_open
     cdef bint _draining
     cdef bint _goodbye_due
@@ -32,3 +33,7 @@ cdef class Session:
 
     @cython.locals(exchange=Exchange)
     cpdef flush_ready(self)
+
+    cpdef frame_was_sent(self, bytearray frame)
+
+    cpdef bint is_late(self) except -1

@@ -11,24 +11,36 @@ import asyncio
 import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from time import monotonic
 
 from config.address import HostPort
-from protocol.errors import SenderError
-from protocol.framing import FrameReader, frame_of
+from protocol.errors import SenderError, UnknownApi
+from protocol.framing import FrameHandler, FrameReader, frame_of
 from protocol.headers import CORRELATION_ID_BYTES, HEAD_BYTES
 from proxy.answer_side import BrokerSide
+from proxy.client_text import client_text
 from proxy.connection import Connection, Hold, where_frames_start
+from proxy.connection_trace import ConnectionTrace
 from proxy.context import ProxyContext
+from proxy.deadlines import Deadlines, Overdue, Seen
 from proxy.identity import ClientIdentity
 from proxy.in_flight import Exchange, InFlightQueue
 from proxy.last_question import LAST_CORRELATION_ID, last_question
+from proxy.pacing import LATE_SECONDS
 from proxy.request_side import ClientSide
 from proxy.tls import principal_of, words_of
+from proxy.traced_sides import TracedAnswers, TracedRequests
+from proxy.turns import Account
 from proxy.upstream import UpstreamUnreachable, connect
 
 # How long a side that has been told that no more will come may take to finish.
 _LINGER_SECONDS = 10
-_NO_FRAME = 0.0
+# How long a client that asks for what was never offered waits before it is disconnected; as a broker lets clients wait
+# whose login has failed (connection.failed.authentication.delay.ms).
+_TURNED_AWAY_SECONDS = 0.1
+# How much of an answer is looked into for its codes.
+_TRACED_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,32 +57,53 @@ RouteFor = Callable[[str | None], Route]
 class Session:
     """See the module. Created for each accepted connection; ends when both sides are closed."""
 
-    def __init__(self, context: ProxyContext, route_for: RouteFor) -> None:
-        """`route_for` says where the listener leads, given the host name that a TLS client asked for."""
+    def __init__(self, context: ProxyContext, route_for: RouteFor, told_peer: str | None = None) -> None:
+        """`route_for` says where the listener leads, given the host name that a TLS client asked for; `told_peer` is
+        the client's address where a load balancer has told it.
+        """
         self.context = context
         self.route = Route("?", ())
         self._route_for = route_for
         self.queue = InFlightQueue()
         self.identity = ClientIdentity("?")
+        self.account = Account()
         self._loop = asyncio.get_running_loop()
         limits = context.limits
         self._max_in_flight = limits.max_in_flight
+        self._deadlines = Deadlines(limits.frame_seconds, limits.idle_seconds)
         self._requests = ClientSide(self)
         self._answers = BrokerSide(self)
-        client_reader = FrameReader(self._requests, HEAD_BYTES, limits.max_frame_bytes, context.frames)
-        broker_reader = FrameReader(self._answers, CORRELATION_ID_BYTES, limits.max_frame_bytes, context.frames)
-        self.frames_sent: list[bytearray] = []
+        self._trace = context.tracing.begin()
+        requests, answers = self._sides()
+        client_reader = FrameReader(requests, HEAD_BYTES, limits.max_frame_bytes, context.frames)
+        broker_reader = FrameReader(answers, CORRELATION_ID_BYTES, limits.max_frame_bytes, context.frames)
+        self._frames_sent: list[bytearray] = []
+        self._told_peer = told_peer
         self.client = Connection(self, client_reader, where_frames_start(context.read_buffer))
         self.broker = Connection(self, broker_reader, context.read_buffer)
+        if self._trace is not None:
+            self.client.tell_holds(partial(_trace_hold, self._trace, "client"))
+            self.broker.tell_holds(partial(_trace_hold, self._trace, "broker"))
         self._connecting: asyncio.Task[None] | None = None
-        self._frame_timer: asyncio.TimerHandle | None = None
-        self._frame_deadline = _NO_FRAME
+        self._address: str | None = None
         self._linger: asyncio.TimerHandle | None = None
+        self._ends_upstream: tuple[str, str] | None = None
         self._broker_open = False
         self._draining = False
         self._goodbye_due = False
         self._said_goodbye = False
-        self.client.hold(Hold.CONNECTING)
+
+    def _sides(self) -> tuple[FrameHandler, FrameHandler]:
+        if self._trace is None:
+            return self._requests, self._answers
+        return (
+            TracedRequests(self._requests, self.identity, self._trace),
+            TracedAnswers(self._answers, self.identity, self._trace),
+        )
+
+    def _ends(self, by: str) -> None:
+        if self._trace is not None:
+            self._trace.ends(by)
 
     # -- what the sides use --------------------------------------------------------------------------------------
 
@@ -78,6 +111,7 @@ class Session:
         """Queue an exchange that the proxy answers itself; nothing is read behind one that closes."""
         self.queue.add(exchange)
         if exchange.closes:
+            self._ends("proxy: a refusal that acks=0 leaves no answer for")
             self.client.hold(Hold.DRAINING)
         self.flush_ready()
 
@@ -90,7 +124,28 @@ class Session:
                 self.finish()
                 return
             if exchange.answer is not None:
-                self.client.write(frame_of(exchange.answer))
+                self.deliver(exchange.answer)
+
+    def deliver(self, answer: bytes | bytearray) -> None:
+        """Send the client an answer that was gathered, or made here."""
+        if self._trace is not None:
+            self._trace.answered(bytes(answer[:_TRACED_BYTES]), len(answer))
+        self.client.write(frame_of(answer))
+
+    def begin(self, head: bytes) -> None:
+        """The client has begun a request: now a broker is needed. Who only connects costs the cluster nothing.
+
+        Raises UpstreamLeadsBack.
+        """
+        self.context.leading_back.look_at((self.client.peer, self.client.own_end), head, self.route.label)
+        self.client.hold(Hold.CONNECTING)
+        self._connecting = self._loop.create_task(self._connect())
+
+    def frame_was_sent(self, frame: bytearray) -> None:
+        """A gathered frame was written as it lies. Others have its buffer once the system has taken it all."""
+        if not self._frames_sent:
+            self._loop.call_soon(self._give_back_frames)
+        self._frames_sent.append(frame)
 
     def finish(self) -> None:
         """End the session once the broker has taken everything that was forwarded, as a broker closes after storing.
@@ -106,19 +161,38 @@ class Session:
 
     def on_open(self, connection: Connection) -> None:
         if connection is self.client:
-            self._learn_who_it_is()
-            self.context.tally.connections_opened += 1
-            self.context.sessions.add(self)
-            self._connecting = self._loop.create_task(self._connect())
+            if self._told_peer is not None:
+                connection.peer = self._told_peer
+            if self._is_let_in():
+                self._learn_who_it_is()
+                self.context.tally.connections_opened += 1
+                self.context.sessions.add(self)
+                if self._trace is not None:
+                    self._trace.opened(self.client.peer, self.route.label)
         else:
             self._broker_open = True
+            self._ends_upstream = (connection.own_end, connection.peer)
+            self.context.leading_back.made(self._ends_upstream)
             self.client.release(Hold.CONNECTING)
+
+    def _is_let_in(self) -> bool:
+        address = self.client.peer.rpartition(":")[0]
+        beyond = self.context.admission.enter(address)
+        if beyond is None:
+            self._address = address
+            return True
+        limit, most = beyond
+        self.context.log.refused_connection(self.client.peer, limit, most)
+        self.context.tally.connections_refused[limit] += 1
+        self.client.abort()
+        return False
 
     def _learn_who_it_is(self) -> None:
         self.identity.peer = self.client.peer
         handshake = self.client.tls
         if handshake is not None:
-            self.identity.principal = principal_of(handshake)
+            principal = principal_of(handshake)
+            self.identity.principal = None if principal is None else client_text(principal)
         self.route = self._route_for(self.context.asked_names.of(handshake) if handshake is not None else None)
 
     async def _connect(self) -> None:
@@ -130,64 +204,108 @@ class Session:
         except UpstreamUnreachable as error:
             self.context.log.upstream_unreachable(self.route.label, str(error))
             self.context.tally.upstream_failures += 1
+            self._ends(f"proxy: upstream unreachable: {error}")
             self.client.abort()
+            return
+        except Exception as error:  # ours, whatever it is: the client shall not wait for ever
+            self.on_our_fault(self.client, error)
             return
         if self.client.closed:
             self.broker.abort()
 
     def on_bytes_taken(self, connection: Connection) -> None:
         if connection is self.client:
-            if connection.mid_frame:
-                self._watch_frame()
-            else:
-                self._frame_deadline = _NO_FRAME
+            self._requests.turn_begins()
             if len(self.queue) >= self._max_in_flight:
                 connection.hold(Hold.IN_FLIGHT)
             return
-        if self.frames_sent and connection.has_sent_all:
-            self._give_back_frames()
         self.flush_ready()
         if len(self.queue) < self._max_in_flight:
             self.client.release(Hold.IN_FLIGHT)
         if self._draining:
             self._close_if_idle()
 
+    def is_late(self) -> bool:
+        """Whether the event loop, which reads its clock when it looks at its sockets, has not done so for long."""
+        return monotonic() - self._loop.time() > LATE_SECONDS
+
+    def turn_is_over(self, connection: Connection) -> None:
+        """Much has come on it at once, or the loop is late: others first."""
+        connection.hold(Hold.TURN_OVER)
+        self.context.pacer.later(partial(connection.release, Hold.TURN_OVER))
+
     def _give_back_frames(self) -> None:
-        """The system has taken all that was forwarded: others may have the buffers it lay in."""
-        for frame in self.frames_sent:
-            self.context.frames.give_back(frame)
-        self.frames_sent.clear()
+        """What the system has not taken yet is the transport's, and goes with it."""
+        if self.broker.has_sent_all:
+            for frame in self._frames_sent:
+                self.context.frames.give_back(frame)
+        self._frames_sent.clear()
 
     def on_full(self, connection: Connection, full: bool) -> None:
-        other = self.client if connection is self.broker else self.broker
-        if full:
-            other.hold(Hold.OTHER_SIDE_FULL)
+        if connection is self.broker:
+            if full:
+                self.client.hold(Hold.OTHER_SIDE_FULL)
+            else:
+                self._requests.give_back_memory()
+                self.client.release(Hold.OTHER_SIDE_FULL)
+        elif full:  # who reads no answers gets no more requests in, as with a broker
+            self.broker.hold(Hold.OTHER_SIDE_FULL)
+            self.client.hold(Hold.ANSWERS_UNREAD)
         else:
-            self._requests.give_back_memory()
-            other.release(Hold.OTHER_SIDE_FULL)
+            self._answers.give_back_memory()
+            self.broker.release(Hold.OTHER_SIDE_FULL)
+            self.client.release(Hold.ANSWERS_UNREAD)
 
     def on_sender_error(self, connection: Connection, error: SenderError) -> None:
+        self._ends(f"proxy: {error}")
         if connection is self.client:
             self.context.log.bad_client(self.identity, self.route.label, error)
             self.context.tally.bad_clients += 1
         else:
             self.context.log.bad_broker(self.route.label, error)
+        self._requests.abandon()
+        if isinstance(error, UnknownApi):
+            self._turn_away(error)
+        else:
+            self._close_client_at_once()
+
+    def _turn_away(self, error: UnknownApi) -> None:
+        """A client that goes by no ApiVersions answer comes again at once, thousands of times a second: let it wait."""
+        self.context.tally.unsupported_versions[error.api] += 1
+        self.client.hold(Hold.TURNED_AWAY)
+        self._loop.call_later(_TURNED_AWAY_SECONDS, self._close_client_at_once)
+
+    def _close_client_at_once(self) -> None:
         self.client.close()
         self.broker.abort()
 
+    def on_our_fault(self, connection: Connection, error: BaseException) -> None:
+        self._ends("proxy: a fault of its own")
+        self.context.log.our_fault(self.identity, error)
+        self._abort()
+
     def on_eof(self, connection: Connection) -> None:
+        self._ends("client" if connection is self.client else "broker")
         if connection is self.client:
+            self.account.has_left = True
+            if self._connecting is None:
+                self.client.close()
             self._say_goodbye_to_broker()
         else:
             self.client.close()
             self.broker.close()
 
     def on_lost(self, connection: Connection, error: Exception | None) -> None:
+        self._ends("client" if connection is self.client else "broker")
         if connection is self.client:
             self._requests.give_up()
-            self._stop_frame_timer()
+            if error is not None:  # a reset, which a broker drops what it has not dealt with for
+                self._requests.abandon()
             self._say_goodbye_to_broker()
         else:
+            self._answers.give_up()
+            if self._ends_upstream is not None:
+                self.context.leading_back.ended(self._ends_upstream)
             if isinstance(error, ssl.SSLError):  # in TLS 1.3 a broker refuses a certificate behind the handshake
                 self.context.log.upstream_unreachable(self.route.label, words_of(error))
             self.client.close()
@@ -199,6 +317,12 @@ class Session:
             self._connecting.cancel()
         if self._linger is not None:
             self._linger.cancel()
+        self._requests.end()
+        if self._address is not None:
+            self.context.admission.leave(self._address)
+            self._address = None
+        if self._trace is not None:
+            self._trace.closed()
         self.context.ended(self)
 
     def _say_goodbye_to_broker(self) -> None:
@@ -223,44 +347,44 @@ class Session:
         self.broker.close()
 
     def _abort(self) -> None:
+        self._requests.abandon()
         self.client.abort()
         self.broker.abort()
 
-    # -- a frame that never ends ---------------------------------------------------------------------------------
+    # -- waits that last too long --------------------------------------------------------------------------------
 
-    def _watch_frame(self) -> None:
-        """A request that was begun has to arrive whole within a time, so that nobody can hold memory for ever.
+    def look(self, now: float) -> None:
+        """End what has been waited for too long. Called about once a second; `now` in seconds, monotonic."""
+        client, broker, requests = self.client, self.broker, self._requests
+        answer: tuple[bool, int] | None = None
+        if broker.mid_frame and not broker.is_held:
+            answer = (True, broker.frames_ended) if broker.is_gathering else (False, broker.bytes_in)
+        seen = Seen(
+            request=client.frames_ended if client.mid_frame else None,
+            held_of_request=client.bytes_in if requests.holds_what_others_wait_for else None,
+            answer=answer,
+            dealt_with=requests.busy_with,
+            unsent=broker.unsent_bytes if broker.is_full else None,
+            others_wait=requests.others_wait,
+            unread=client.unsent_bytes if client.is_full and self._answers.others_wait else None,
+            moved=client.bytes_in + broker.bytes_in,
+        )
+        overdue = self._deadlines.look(seen, now)
+        if overdue is not None:
+            self._cut_off(overdue)
 
-        One timer watches all frames of the connection: it is only set again when it has run out.
-        """
-        if self._frame_deadline == _NO_FRAME:
-            self._frame_deadline = self._loop.time() + self.context.limits.frame_seconds
-            if self._frame_timer is None:
-                self._frame_timer = self._loop.call_at(self._frame_deadline, self._frame_time_is_up)
-
-    def _stop_frame_timer(self) -> None:
-        if self._frame_timer is not None:
-            self._frame_timer.cancel()
-            self._frame_timer = None
-
-    def _frame_time_is_up(self) -> None:
-        self._frame_timer = None
-        if self._frame_deadline == _NO_FRAME:
-            return
-        if self.client.is_held:  # the wait is ours, not the client's
-            self._frame_deadline = _NO_FRAME
-            self._watch_frame()
-        elif self._frame_deadline > self._loop.time():
-            self._frame_timer = self._loop.call_at(self._frame_deadline, self._frame_time_is_up)
-        else:
-            error = SenderError(f"a request has not arrived whole within {self.context.limits.frame_seconds} s")
-            self.on_sender_error(self.client, error)
+    def _cut_off(self, overdue: Overdue) -> None:
+        self.context.log.cut_off(self.identity, self.route.label, overdue.limit, overdue.text)
+        self.context.tally.cut_off[overdue.limit] += 1
+        self._ends(f"proxy: {overdue.limit}")
+        self._abort()
 
     # -- draining ------------------------------------------------------------------------------------------------
 
     def drain(self) -> None:
         """Take no more requests, let what is in flight be answered, then close."""
         self._draining = True
+        self._ends("proxy: it stops")
         self.client.hold(Hold.DRAINING)
         self._close_if_idle()
 
@@ -279,3 +403,7 @@ class Session:
             self._say_goodbye_to_broker()
         if self._draining:
             self._close_if_idle()
+
+
+def _trace_hold(trace: ConnectionTrace, side: str, reason: Hold, begins: bool) -> None:
+    (trace.held if begins else trace.released)(side, reason.name.lower().replace("_", " "))

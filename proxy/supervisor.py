@@ -19,9 +19,13 @@ from config.address import HostPort
 from config.model import Config
 from proxy.admin import AdminServer, Health
 from proxy.build_info import SCAN_IS_COMPILED, VERSION
+from proxy.certificate_metrics import CertificateCollector
+from proxy.leading_back import new_mark
 from proxy.listeners import CannotListen, reserve_shared
+from proxy.log_setup import log_lines_dropped
 from proxy.metrics import Snapshot, Tally, registry_of, total_of
 from proxy.server import CannotStart
+from proxy.topic_labels import with_few_topics
 from proxy.worker import CouldNotStart, Message, Report, Started, Word, run_worker
 
 _REPORT_SECONDS = 1.0
@@ -61,6 +65,7 @@ class Supervisor:
         self._loop = asyncio.get_running_loop()
         self._cannot_start: str | None = None
         self._for_workers = config
+        self._mark = new_mark()
 
     async def start(self) -> None:
         """Start every worker and wait until each takes connections. Raises CannotStart."""
@@ -69,6 +74,7 @@ class Supervisor:
             self._reserved = reserve_shared(listen)
             if self._config.admin.listen is not None:
                 registry = registry_of(self._snapshot)
+                registry.register(CertificateCollector(self._config))
                 self._admin = AdminServer(self._config.admin.listen, registry, self._health)
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}") from error
@@ -110,7 +116,7 @@ class Supervisor:
     def _start_worker(self, index: int) -> None:
         here, there = multiprocessing.Pipe()
         process = self._spawn.Process(
-            target=run_worker, args=(index, self._for_workers, there), name=f"sluicegate-worker-{index}"
+            target=run_worker, args=(index, self._for_workers, self._mark, there), name=f"sluicegate-worker-{index}"
         )
         process.start()
         there.close()
@@ -142,7 +148,7 @@ class Supervisor:
         del self._workers[worker.index]
         if worker.report is not None:
             self._of_the_ended.append(_without_open_connections(worker.report.snapshot.tally))
-            self._of_the_ended = [total_of(self._of_the_ended)]
+            self._of_the_ended = [with_few_topics(total_of(self._of_the_ended))]
         self._changed.set()
         if self._draining or self._cannot_start is not None:
             return
@@ -194,6 +200,7 @@ class Supervisor:
         if not self._draining:
             reasons = [report.not_ready for report in reports]
             self._health.not_ready = None if None in reasons else next(iter(reasons), "no worker has reported yet")
+        self._health.trouble = next((report.trouble for report in reports if report.trouble is not None), None)
         silent = [w for w in self._workers.values() if w.takes_connections and now - w.heard_at > _SILENT_SECONDS]
         self._health.stuck = (
             f"worker {silent[0].index} has not answered for {_SILENT_SECONDS:.0f} s" if silent else None
@@ -204,8 +211,9 @@ class Supervisor:
         with suppress(TimeoutError):
             asyncio.run_coroutine_threadsafe(self._fresh_reports(), self._loop).result(_FRESH_SECONDS)
         reports = [worker.report for worker in list(self._workers.values()) if worker.report is not None]
+        own = Tally(log_lines_dropped=log_lines_dropped())
         return Snapshot(
-            total_of([*self._of_the_ended, *(report.snapshot.tally for report in reports)]),
+            total_of([own, *self._of_the_ended, *(report.snapshot.tally for report in reports)]),
             sum(report.snapshot.in_flight for report in reports),
             sum(worker.takes_connections for worker in list(self._workers.values())),
             self._restarts,

@@ -8,9 +8,10 @@ from typing import cast
 from weakref import WeakKeyDictionary
 
 import structlog
-from pydantic import SecretStr
 
 from config.model import ListenTls, UpstreamTls
+from config.password import PasswordUnreadable
+from proxy.certificates import files_for_brokers, files_for_clients, first_error
 
 _CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 _Stamp = tuple[tuple[int, int, int] | None, ...]
@@ -23,8 +24,12 @@ class BadTlsFiles(Exception):
 class TlsContext:
     """A context made of files. Raises BadTlsFiles at once when they cannot be used."""
 
-    def __init__(self, section: str, files: list[str], make: Callable[[], ssl.SSLContext]) -> None:
+    def __init__(
+        self, section: str, files: list[str], make: Callable[[], ssl.SSLContext], blame: Callable[[], str | None]
+    ) -> None:
+        """`blame` looks at each file by itself and says what is wrong with the first that is at fault."""
         self._section = section
+        self._blame = blame
         self._files = [Path(file) for file in files]
         self._make = make
         self._log = structlog.get_logger("sluicegate.tls")
@@ -47,10 +52,21 @@ class TlsContext:
     def _made(self) -> ssl.SSLContext:
         try:
             return self._make()
-        except OSError as error:
-            names = ", ".join(str(file) for file in self._files)
-            reason = words_of(error) if isinstance(error, ssl.SSLError) else error.strerror
-            raise BadTlsFiles(f"{self._section}: {names} cannot be used: {reason}") from error
+        except PasswordUnreadable as error:
+            raise BadTlsFiles(str(error)) from error
+        except (OSError, ValueError) as error:
+            raise BadTlsFiles(self._reason_of(error)) from error
+
+    def _reason_of(self, error: Exception) -> str:
+        """Which file is to blame, where looking at each tells; else all of them and the TLS library's reason."""
+        blamed = self._blame()
+        if blamed is not None:
+            return blamed
+        names = ", ".join(str(file) for file in self._files)
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        return (
+            f"{self._section}: {names} cannot be used: {words_of(error) if isinstance(error, ssl.SSLError) else reason}"
+        )
 
     def _stamp_now(self) -> _Stamp:
         return tuple(_stamp_of(file) for file in self._files)
@@ -61,14 +77,15 @@ def context_for_clients(tls: ListenTls, names: "AskedNames") -> TlsContext:
 
     def make() -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(tls.certificate_file, tls.key_file, _revealed(tls.key_password))
+        context.load_cert_chain(tls.certificate_file, tls.key_file, tls.password_of_key.get())
         context.verify_mode = _CLIENT_AUTH[tls.client_auth]
         if tls.client_ca_file is not None:
             context.load_verify_locations(tls.client_ca_file)
         context.sni_callback = names.remember
         return context
 
-    return TlsContext("listen.tls", _named(tls.certificate_file, tls.key_file, tls.client_ca_file), make)
+    files = _named(tls.certificate_file, tls.key_file, tls.client_ca_file, tls.key_password_file)
+    return TlsContext("listen.tls", files, make, lambda: first_error(files_for_clients(tls)))
 
 
 def context_for_brokers(tls: UpstreamTls) -> TlsContext:
@@ -78,10 +95,11 @@ def context_for_brokers(tls: UpstreamTls) -> TlsContext:
         context = ssl.create_default_context(cafile=tls.ca_file)
         context.check_hostname = tls.verify_hostname
         if tls.certificate_file is not None:
-            context.load_cert_chain(tls.certificate_file, tls.key_file, _revealed(tls.key_password))
+            context.load_cert_chain(tls.certificate_file, tls.key_file, tls.password_of_key.get())
         return context
 
-    return TlsContext("upstream.tls", _named(tls.ca_file, tls.certificate_file, tls.key_file), make)
+    files = _named(tls.ca_file, tls.certificate_file, tls.key_file, tls.key_password_file)
+    return TlsContext("upstream.tls", files, make, lambda: first_error(files_for_brokers(tls)))
 
 
 class AskedNames:
@@ -165,8 +183,3 @@ def _stamp_of(file: Path) -> tuple[int, int, int] | None:
 
 def _named(*files: str | None) -> list[str]:
     return [file for file in files if file is not None]
-
-
-def _revealed(password: SecretStr | None) -> str:
-    """Never None: the TLS library would ask for a password on the terminal."""
-    return "" if password is None else password.get_secret_value()

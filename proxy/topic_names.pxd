@@ -3,6 +3,10 @@ cimport cython
 
 
 cdef class TopicNames:
-    cdef readonly dict by_id
+    cdef readonly object by_id
+    cdef object _known
+    cdef object _unknown_until
 
-    cpdef list missing(self, topic_ids)
+    cpdef bint is_known(self, str name)
+
+    cpdef list missing(self, topic_ids, now_ms)

@@ -1,47 +1,96 @@
-"""Topic ids and their names, learnt from Metadata answers; Produce v13 names topics by id alone (KIP-516)."""
+"""Topics that the cluster has told of, learnt from Metadata answers: their names, and ids for Produce v13 (KIP-516).
 
+Only what a broker said is kept, never what a client named: how much there is, is the cluster's to say.
+"""
+
+from collections import OrderedDict
 from collections.abc import Iterable
+from typing import Any
 
 from protocol.api import APIS, ApiKey
-from protocol.errors import MalformedMessage
 from protocol.headers import build_request_header, response_body_at
-from protocol.messages import metadata
+from protocol.topic_ids import topics_told
+from protocol.topic_name import is_legal_topic_name
+from protocol.varint import unsigned_varint
 
+MAX_ASKED_IDS = 1000
 _MAX_KNOWN = 100_000
+_MAX_UNKNOWN_IDS = 10_000
+_UNKNOWN_MS = 1000
 _ASKED_VERSION = 12  # the first that answers for ids alone
 _CLIENT_ID = "sluicegate"
+_NO_NAME_NO_TAGS = b"\0\0"
+# Not to be created, no authorized operations, no tags.
+_BEHIND_TOPICS = b"\0\0\0"
 
 
 class TopicNames:
-    """Shared by all connections: a topic id means the same everywhere in a cluster, for ever."""
+    """Shared by all connections: a topic id means the same everywhere in a cluster, for ever.
+
+    `by_id` may be read by any thread. What was told longest ago is forgotten beyond a bound.
+    """
 
     def __init__(self) -> None:
-        self.by_id: dict[bytes, str] = {}
+        self.by_id: OrderedDict[bytes, str] = OrderedDict()
+        self._known: OrderedDict[str, None] = OrderedDict()
+        self._unknown_until: OrderedDict[bytes, int] = OrderedDict()
 
-    def learn(self, pairs: Iterable[tuple[bytes, str]]) -> None:
-        """Remember names; the oldest are forgotten beyond a bound."""
-        for topic_id, name in pairs:
-            self.by_id.setdefault(topic_id, name)
-        while len(self.by_id) > _MAX_KNOWN:
-            self.by_id.pop(next(iter(self.by_id)))
+    def learn(self, told: Iterable[tuple[bytes | None, str]]) -> None:
+        """A broker says that these topics exist: (id or None, name)."""
+        for topic_id, name in told:
+            if name in self._known:
+                self._known.move_to_end(name)
+            elif is_legal_topic_name(name):
+                self._known[name] = None
+            else:
+                continue
+            if topic_id is None:
+                continue
+            if topic_id in self.by_id:
+                self.by_id.move_to_end(topic_id)
+            else:
+                self.by_id[topic_id] = name
+        _forget_beyond(_MAX_KNOWN, self._known)
+        _forget_beyond(_MAX_KNOWN, self.by_id)
 
-    def missing(self, topic_ids: Iterable[bytes]) -> list[bytes]:
-        """Those that are not known yet, each once."""
-        return [topic_id for topic_id in dict.fromkeys(topic_ids) if topic_id not in self.by_id]
+    def is_known(self, name: str) -> bool:
+        """Whether a broker has said that there is a topic of this name."""
+        return name in self._known
+
+    def missing(self, topic_ids: Iterable[bytes], now_ms: int) -> list[bytes]:
+        """Those to ask a broker for, each once, at most MAX_ASKED_IDS: not known, nor just said to be unknown."""
+        found: dict[bytes, None] = {}
+        for topic_id in topic_ids:
+            if topic_id in self.by_id or self._unknown_until.get(topic_id, now_ms) > now_ms:
+                continue
+            found[topic_id] = None
+            if len(found) == MAX_ASKED_IDS:
+                break
+        return list(found)
+
+    def asked(self, topic_ids: Iterable[bytes], now_ms: int) -> None:
+        """A broker has answered for these: what it did not name is not asked for again for a second."""
+        for topic_id in topic_ids:
+            if topic_id not in self.by_id:
+                self._unknown_until[topic_id] = now_ms + _UNKNOWN_MS
+                self._unknown_until.move_to_end(topic_id)
+        _forget_beyond(_MAX_UNKNOWN_IDS, self._unknown_until)
 
 
-def question(topic_ids: Iterable[bytes], correlation_id: int) -> bytes:
+def _forget_beyond(bound: int, memory: OrderedDict[Any, Any]) -> None:
+    while len(memory) > bound:
+        memory.popitem(last=False)
+
+
+def question(topic_ids: list[bytes], correlation_id: int) -> bytes:
     """A Metadata request (a frame without its size) for these ids."""
     header_version = APIS[ApiKey.METADATA].request_header_version(_ASKED_VERSION)
     header = build_request_header(ApiKey.METADATA, _ASKED_VERSION, correlation_id, _CLIENT_ID, header_version)
-    topics = [{"topic_id": topic_id, "name": None} for topic_id in topic_ids]
-    return header + metadata.REQUEST.build({"topics": topics, "allow_auto_topic_creation": False}, _ASKED_VERSION)
+    topics = b"".join(topic_id + _NO_NAME_NO_TAGS for topic_id in topic_ids)
+    return header + unsigned_varint(len(topic_ids) + 1) + topics + _BEHIND_TOPICS
 
 
-def names_in(frame: bytearray) -> list[tuple[bytes, str]]:
+def names_in(frame: bytearray) -> list[tuple[bytes | None, str]]:
     """(id, name) of the topics in the answer to `question`. Raises MalformedMessage."""
     header_version = APIS[ApiKey.METADATA].response_header_version(_ASKED_VERSION)
-    value = metadata.RESPONSE.parse(frame[response_body_at(frame, header_version) :], _ASKED_VERSION)
-    if value["topics"] is None:
-        raise MalformedMessage("a Metadata answer without topics")
-    return [(t["topic_id"], t["name"]) for t in value["topics"] if t["error_code"] == 0 and t["name"]]
+    return topics_told(frame, _ASKED_VERSION, response_body_at(frame, header_version))

@@ -1,131 +1,109 @@
-"""Violation events: one JSON object for each refused partition (docs/violations.md), written behind a bounded queue.
+"""Violation events are written as lines (docs/violations.md) by a thread of its own behind a bounded queue.
 
-The wire never waits for the file: when the queue is full an event is dropped and counted. The file is opened again
-when it was moved away (logrotate).
+The wire never waits for the file: what finds no room in the queue is dropped and counted, what cannot be written is
+counted too, and one log line a minute says why.
 """
 
+import contextvars
 import json
-import os
-import queue
 import threading
-from datetime import UTC, datetime
-from io import FileIO
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import structlog
 
-from proxy.identity import ClientIdentity
+from proxy.bounded_queue import BoundedQueue
+from proxy.event_file import EventFile
 from proxy.metrics import Tally
-from validation.policy import TopicPolicy
-from validation.timestamps import TimeWindow, window_of
-from validation.units import diagnose
-from validation.verdict import BadRecord, Reason, Refused
+from proxy.once_a_minute import OnceAMinute
+from proxy.short_turns import ShortTurns
+from proxy.violation_event import Violation, event_of
+from proxy.whole_lines import NotWhole
 
-EVENT_VERSION = 1
-_TIMED = frozenset({Reason.TIMESTAMP_BEFORE, Reason.TIMESTAMP_AFTER})
-
-
-def violation_event(
-    identity: ClientIdentity,
-    topic: str | None,
-    topic_id: bytes | None,
-    partition: int,
-    refused: Refused,
-    policy: TopicPolicy,
-    now_ms: int,
-    max_records: int,
-) -> dict[str, Any]:
-    """The event of one refused partition; at most `max_records` bad records are listed, all are counted."""
-    window = window_of(policy, now_ms)
-    return {
-        "version": EVENT_VERSION,
-        "time": datetime.fromtimestamp(now_ms / 1000, UTC).isoformat(timespec="milliseconds"),
-        "client_id": identity.client_id,
-        "software_name": identity.software_name,
-        "software_version": identity.software_version,
-        "principal": identity.principal,
-        "peer": identity.peer,
-        "topic": topic,
-        "topic_id": topic_id.hex() if topic_id is not None else None,
-        "partition": partition,
-        "code": int(refused.code),
-        "error": refused.code.name,
-        "reason": refused.reason.value,
-        "message": refused.message,
-        "records": refused.records,
-        "bad_records": len(refused.bad_records),
-        "samples": [_sample(record, window, now_ms) for record in refused.bad_records[:max_records]],
-    }
-
-
-def _sample(record: BadRecord, window: TimeWindow | None, now_ms: int) -> dict[str, Any]:
-    sample: dict[str, Any] = {"index": record.index, "timestamp": record.timestamp, "reason": record.reason.value}
-    if record.reason in _TIMED and window is not None:
-        sample["earliest"], sample["latest"] = window.earliest, window.latest
-        sample["diagnosis"] = diagnose(record.timestamp, now_ms)
-    return sample
+_MAX_QUEUED_BYTES = 32 << 20
+_MAX_WRITTEN_AT_ONCE = 64 << 10
+_AT_THE_END_SECONDS = 3.0
 
 
 class ViolationSink(Protocol):
-    """Where violation events go. `write` must never wait."""
+    """Where violations go. `write` must never wait."""
 
-    def write(self, event: dict[str, Any]) -> None:
-        """Take one event."""
+    def write(self, violation: Violation) -> None:
+        """Take one."""
 
     def close(self) -> None:
-        """No more events will come; write what is queued."""
+        """No more will come; write what is queued, for a few seconds at most."""
 
 
 class ViolationFile:
     """Appends events to a file from a thread of its own. Raises OSError at once when the file cannot be opened."""
 
-    def __init__(self, path: Path, queue_size: int, tally: Tally) -> None:
+    def __init__(self, path: Path, queue_size: int, max_file_bytes: int, tally: Tally) -> None:
         self._path = path
         self._tally = tally
-        self._queue: queue.Queue[dict[str, Any] | None] = queue.Queue(queue_size)
+        self._queue: BoundedQueue[Violation] = BoundedQueue(queue_size, _MAX_QUEUED_BYTES)
         self._log = structlog.get_logger("sluicegate.violations")
-        self._file = _opened(path)
-        self._thread = threading.Thread(target=self._run, name="violations", daemon=True)
+        self._complaints = OnceAMinute()
+        self._file = EventFile(path, max_file_bytes)
+        context = contextvars.copy_context()  # log lines say which worker this is
+        self._thread = threading.Thread(target=context.run, args=(self._run,), name="violations", daemon=True)
         self._thread.start()
 
-    def write(self, event: dict[str, Any]) -> None:
+    def write(self, violation: Violation) -> None:
         """Queue an event; never waits."""
-        try:
-            self._queue.put_nowait(event)
-        except queue.Full:
+        if not self._queue.put(violation, violation.size):
             self._tally.violations_dropped += 1
 
     def close(self) -> None:
-        """Write what is queued, then stop."""
-        self._queue.put(None)
-        self._thread.join()
-        self._file.close()
+        """Write what is queued, then stop; a disk that hangs is waited for 3 s, and what is left is counted."""
+        self._queue.close()
+        self._thread.join(_AT_THE_END_SECONDS)
+        if self._thread.is_alive():
+            left = len(self._queue)
+            self._tally.violations_failed += left
+            self._log.error("violation events were not written before the end", file=str(self._path), events=left)
 
     def _run(self) -> None:
-        failing = False
-        while (event := self._queue.get()) is not None:
-            try:
-                self._reopen_if_moved()
-                self._file.write(json.dumps(event, ensure_ascii=False).encode() + b"\n")
-                failing = False
-            except OSError as error:
-                self._tally.violations_dropped += 1
-                if not failing:
-                    self._log.error("violation events cannot be written", file=str(self._path), reason=error.strerror)
-                failing = True
+        turns = ShortTurns()
+        while not self._queue.ended:
+            lines: list[bytes] = []
+            size = 0
+            violation = self._queue.take()
+            while violation is not None:
+                line = self._line_of(violation)
+                lines.append(line)
+                size += len(line)
+                turns.give_way()
+                violation = self._queue.take(0) if size < _MAX_WRITTEN_AT_ONCE else None
+            self._append([line for line in lines if line])
+        self._file.close()
 
-    def _reopen_if_moved(self) -> None:
+    def _line_of(self, violation: Violation) -> bytes:
+        """Its line; empty when none can be made, which is counted."""
         try:
-            same = os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
-        except FileNotFoundError:
-            same = False
-        if not same:
-            new = _opened(self._path)
-            self._file.close()
-            self._file = new
+            return json.dumps(event_of(violation)).encode() + b"\n"
+        except Exception as error:  # whatever a client has said, the events after it are written
+            self._failed(1, error)
+            return b""
 
+    def _append(self, lines: list[bytes]) -> None:
+        if not lines:
+            return
+        try:
+            self._file.append(lines)
+        except NotWhole as error:
+            self._failed(len(lines) - error.lines, error)
+        except Exception as error:
+            self._failed(len(lines), error)
 
-def _opened(path: Path) -> FileIO:
-    """Unbuffered, so that each line is one write and the lines of several workers never mix."""
-    return path.open("ab", buffering=0)
+    def _failed(self, events: int, error: Exception) -> None:
+        self._tally.violations_failed += events
+        reason = getattr(error, "strerror", None) or str(error)
+        times = self._complaints.due((type(error).__name__, reason))
+        if times is not None:
+            self._log.error(
+                "violation events cannot be written, see that violations.file has room and may be written",
+                file=str(self._path),
+                reason=reason,
+                lost_so_far=self._tally.violations_failed,
+            )

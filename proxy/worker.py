@@ -15,7 +15,7 @@ import uvloop
 
 from config.model import Config
 from proxy.listeners import bind_shared
-from proxy.log_setup import set_up_logging
+from proxy.log_setup import logging_behind_a_queue
 from proxy.metrics import Snapshot
 from proxy.server import CannotStart, Server
 
@@ -41,26 +41,28 @@ class CouldNotStart:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a worker has counted, and why it is not ready (None: it is)."""
+    """What a worker has counted, why it is not ready (None: it is), and what should be mended all the same."""
 
     snapshot: Snapshot
     not_ready: str | None
+    trouble: str | None
 
 
 Message = Started | CouldNotStart | Report
 
 
-def run_worker(index: int, config: Config, supervisor: Connection) -> None:
-    """The worker process. Ends when it is told to, on SIGTERM, or with its supervisor."""
+def run_worker(index: int, config: Config, mark: int, supervisor: Connection) -> None:
+    """The worker process; `mark` as its server takes it. Ends when told to, on SIGTERM, or with its supervisor."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # its supervisor says what there is to say
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the supervisor passes it on
-    set_up_logging(config.log)
     structlog.contextvars.bind_contextvars(worker=index)
-    uvloop.run(_Worker(config, supervisor).run())
+    with logging_behind_a_queue(config.log):
+        uvloop.run(_Worker(config, mark, supervisor).run())
 
 
 class _Worker:
-    def __init__(self, config: Config, supervisor: Connection) -> None:
-        self._server = Server(config, bind=bind_shared)
+    def __init__(self, config: Config, mark: int, supervisor: Connection) -> None:
+        self._server = Server(config, bind=bind_shared, mark=mark)
         self._supervisor = supervisor
         self._ended = asyncio.Event()
 
@@ -91,7 +93,7 @@ class _Worker:
             self._ended.set()
 
     def _report(self) -> Report:
-        return Report(self._server.snapshot(), self._server.health.not_ready)
+        return Report(self._server.snapshot(), self._server.health.not_ready, self._server.health.trouble)
 
     def _tell(self, message: Message) -> None:
         try:

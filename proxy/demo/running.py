@@ -14,6 +14,7 @@ from config.yaml_source import Source
 from proxy.demo.embedded_cluster import EmbeddedCluster
 from proxy.demo.sample_stream import SAMPLES, SampleStream
 from proxy.server import Server
+from proxy.violation_event import Violation, event_of
 
 _BROKERS = 3
 _STATUS_SECONDS = 2.0
@@ -43,8 +44,9 @@ class EventLines:
     def __init__(self, console: Console) -> None:
         self._console = console
 
-    def write(self, event: dict[str, Any]) -> None:
+    def write(self, violation: Violation) -> None:
         """One refused partition."""
+        event = event_of(violation)
         self._console.print(
             f"[red]refused[/]   {event['topic']}-{event['partition']} from [bold]{event['client_id']}[/]: "
             f"{event['error']}, {event['bad_records']} of {event['records']} records",
@@ -70,14 +72,14 @@ async def _run(seconds: float | None) -> None:
     cluster = EmbeddedCluster(_BROKERS)
     server = Server(demo_config(cluster.bootstrap), EventLines(console))
     await server.start()
-    console.print(f"embedded cluster at {', '.join(cluster.bootstrap)} (checks nothing)", highlight=False)
+    console.print(f"embedded cluster at {', '.join(cluster.bootstrap)} (it validates nothing itself)", highlight=False)
     console.print(
-        f"sluicegate at       {server.bootstrap_address}: a day behind, an hour ahead, orders.* need keys",
+        f"sluicegate at       {server.bootstrap_address}: at most a day behind, an hour ahead; orders.* need keys",
         highlight=False,
     )
     console.print(f"metrics at          http://127.0.0.1:{server.admin_port}/metrics", highlight=False)
     names = ", ".join(f"{sample.client_id} to {sample.topic}" for sample in SAMPLES)
-    console.print(f"four producers: {names}. Ctrl-C ends it.\n", highlight=False)
+    console.print(f"four producers: {names}. Stop with Ctrl-C.\n", highlight=False)
 
     stream = SampleStream(str(server.bootstrap_address))
     stream.start()

@@ -1,0 +1,164 @@
+"""The admin endpoint's connections: bounded in number and in time, and taken even when no descriptor is left.
+
+Whatever peers do, each connection ends within ten seconds. When there are too many, the oldest that has asked nothing
+yet is closed for a new one. A few descriptors are kept in reserve: when the process has spent all others, they take one
+connection after the other. A connection's descriptor becomes part of the reserve again in one step (dup2), because one
+that is free for a moment is taken by whoever else waits for it.
+"""
+
+import asyncio
+import errno
+import os
+import socket
+import struct
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+MAX_CONNECTIONS = 256
+MAX_SLOW = 16
+DEADLINE_SECONDS = 10.0
+_SPENT_DEADLINE_SECONDS = 0.25
+_BACK_OFF_SECONDS = 0.05
+_RESERVE = 4  # more than one: between giving one up and using it, somebody else may
+_SPENT = frozenset({errno.EMFILE, errno.ENFILE})
+_CLOSE_AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER: what was not taken is thrown away
+
+
+@dataclass(eq=False, slots=True)
+class AdminConnection:
+    """One accepted socket. `asked`: its request is there; `slow`: its page takes a while to make or to send."""
+
+    socket: socket.socket
+    since: float
+    deadline: float
+    task: "asyncio.Task[None] | None" = None
+    asked: bool = False
+    slow: bool = False
+
+
+Serve = Callable[[AdminConnection], Awaitable[None]]
+
+
+class AdminConnections:
+    """Accepts on `listening` and lets `serve` handle each; belongs to one event loop."""
+
+    def __init__(self, listening: socket.socket, serve: Serve) -> None:
+        self._listening = listening
+        self._serve = serve
+        self._loop = asyncio.get_running_loop()
+        self._open: dict[AdminConnection, None] = {}  # the oldest first
+        self._null = os.open(os.devnull, os.O_RDONLY)
+        self._reserve: list[int] = []
+        self._fill_reserve()
+
+    async def accept_for_ever(self) -> None:
+        """Until it is cancelled; nothing that a peer or a lack of descriptors does ends it."""
+        while True:
+            await self._somebody_waits()
+            try:
+                connection, _ = self._listening.accept()
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                if error.errno in _SPENT:
+                    await self._accept_with_the_reserve()
+                else:
+                    await asyncio.sleep(_BACK_OFF_SECONDS)
+                continue
+            self._fill_reserve()
+            if len(self._open) >= MAX_CONNECTIONS:
+                self._close_one(lambda open_one: not open_one.asked)
+            self._take(connection, DEADLINE_SECONDS)
+            await asyncio.sleep(0)  # those that are here already have their turn
+
+    def is_slow(self, connection: AdminConnection) -> None:
+        """Its page takes a while. Of those there are few, so that nobody makes many pages and reads none."""
+        connection.slow = True
+        if sum(open_one.slow for open_one in self._open) > MAX_SLOW:
+            self._close_one(lambda open_one: open_one.slow and open_one is not connection)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for connection in list(self._open):
+            self._end(connection)
+        self._open.clear()
+        for fd in (self._null, *self._reserve):
+            os.close(fd)
+        self._reserve.clear()
+
+    def _take(self, accepted: socket.socket, seconds: float) -> AdminConnection:
+        accepted.setblocking(False)
+        now = time.monotonic()
+        connection = AdminConnection(accepted, now, now + seconds)
+        self._open[connection] = None
+        connection.task = self._loop.create_task(self._serve_within(connection, seconds))
+        return connection
+
+    async def _serve_within(self, connection: AdminConnection, seconds: float) -> None:
+        try:
+            with suppress(OSError, TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._serve(connection)
+        finally:
+            self._forget(connection)
+
+    async def _accept_with_the_reserve(self) -> None:
+        """No descriptor is left: give one kept for this to the next in line, and wait until it is back."""
+        accepted = None
+        while accepted is None and self._reserve:
+            os.close(self._reserve.pop())
+            with suppress(OSError):
+                accepted = self._listening.accept()[0]
+        if accepted is not None:
+            task = self._take(accepted, _SPENT_DEADLINE_SECONDS).task
+            assert task is not None
+            await asyncio.wait([task])
+        else:
+            self._close_a_silent_one()
+            await asyncio.sleep(_BACK_OFF_SECONDS)
+        self._fill_reserve()
+
+    def _close_a_silent_one(self) -> None:
+        """The oldest, if it has had the time to ask: its descriptor becomes the reserve."""
+        asked_by = time.monotonic() - _SPENT_DEADLINE_SECONDS
+        silent = next((one for one in self._open if not one.asked and one.since < asked_by), None)
+        if silent is not None:
+            self._end(silent)
+
+    async def _somebody_waits(self) -> None:
+        """Looked at first, because without a descriptor accept fails whether or not anybody is there."""
+        waits = asyncio.Event()
+        self._loop.add_reader(self._listening, waits.set)
+        try:
+            await waits.wait()
+        finally:
+            self._loop.remove_reader(self._listening)
+
+    def _fill_reserve(self) -> None:
+        with suppress(OSError):
+            while len(self._reserve) < _RESERVE:
+                self._reserve.append(os.dup(self._null))
+
+    def _close_one(self, preferred: Callable[[AdminConnection], bool]) -> None:
+        """The oldest of the preferred ones, or the oldest of all."""
+        chosen = next((one for one in self._open if preferred(one)), None) or next(iter(self._open))
+        self._end(chosen)
+
+    def _end(self, connection: AdminConnection) -> None:
+        if connection.task is not None:
+            connection.task.cancel()
+        self._forget(connection)
+
+    def _forget(self, connection: AdminConnection) -> None:
+        if self._open.pop(connection, connection) is None:
+            with suppress(OSError):
+                if not connection.asked or time.monotonic() >= connection.deadline:
+                    connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _CLOSE_AT_ONCE)
+            self._loop.remove_reader(connection.socket.fileno())
+            self._loop.remove_writer(connection.socket.fileno())
+            if len(self._reserve) < _RESERVE:
+                self._reserve.append(os.dup2(self._null, connection.socket.detach(), inheritable=False))
+            else:
+                connection.socket.close()

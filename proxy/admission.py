@@ -1,0 +1,58 @@
+"""How many connections there may be, in all and from one address."""
+
+import resource
+from collections import Counter
+
+from config.model import Limits
+
+# Descriptors for everything but clients and their brokers: listeners, files, the proxy's own questions, handshakes.
+_OTHER_DESCRIPTORS = 40
+_DESCRIPTORS_OF_A_CONNECTION = 2
+_SHARE_FOR_OTHERS = 8
+_MANY = 1 << 20
+
+
+def raise_descriptor_limit() -> None:
+    """As many descriptors as the system lets this process have without asking for more rights."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MANY if hard == resource.RLIM_INFINITY else min(hard, _MANY)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def most_connections(limits: Limits) -> int:
+    """`limits.max_connections`, or as many as this process may have descriptors for."""
+    if limits.max_connections is not None:
+        return limits.max_connections
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if descriptors in (resource.RLIM_INFINITY, 0) or descriptors > _MANY:
+        descriptors = _MANY
+    others = max(_OTHER_DESCRIPTORS, descriptors // _SHARE_FOR_OTHERS)
+    return max(1, (descriptors - others) // _DESCRIPTORS_OF_A_CONNECTION)
+
+
+class Admission:
+    """Counts connections. `per_address` None: any number."""
+
+    def __init__(self, most: int, per_address: int | None) -> None:
+        self._most = most
+        self._per_address = per_address
+        self._of_address: Counter[str] = Counter()
+        self._all = 0
+
+    def enter(self, address: str) -> tuple[str, int] | None:
+        """Let a connection in (None), or say which limit, of which value, it would go beyond."""
+        if self._all >= self._most:
+            return "limits.max_connections", self._most
+        if self._per_address is not None and self._of_address[address] >= self._per_address:
+            return "limits.max_connections_per_address", self._per_address
+        self._all += 1
+        self._of_address[address] += 1
+        return None
+
+    def leave(self, address: str) -> None:
+        """A connection that was let in has ended."""
+        self._all -= 1
+        self._of_address[address] -= 1
+        if self._of_address[address] <= 0:
+            del self._of_address[address]

@@ -1,0 +1,105 @@
+"""Which of a connection's waits has lasted too long. Looked at about once a second; no clock of its own.
+
+A deadline belongs to a wait, whoever holds it up: a request that was begun has its time, also while the proxy itself
+reads no further.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+# Slower than this, a request that is being held is cut off while others wait for memory.
+_LEAST_BYTES_A_SECOND = 32 * 1024
+# How long others may wait for memory before anybody is cut off for it.
+_PRESSED_SECONDS = 1.0
+_UNREAD_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Overdue:
+    """A wait that has to end: the `limit` that ends it, as the configuration names it, and what happened, in words."""
+
+    limit: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a connection waits for at one moment; None where it does not.
+
+    Equal marks at two moments mean one and the same wait. `request`: a client's frame that has begun.
+    `held_of_request`: the bytes that have come, where others wait for memory that one holds. `answer`: a broker's frame
+    that has begun and is taken as it comes. `dealt_with`: a request that the proxy itself is busy with. `unsent`: what
+    the broker does not take; it has less time where others wait for the memory (`others_wait`). `unread`: what the
+    client does not take while others wait for the memory. `moved`: bytes that both sides have sent.
+    """
+
+    request: Hashable | None
+    held_of_request: int | None
+    answer: Hashable | None
+    dealt_with: Hashable | None
+    unsent: Hashable | None
+    others_wait: bool
+    unread: Hashable | None
+    moved: int
+
+
+class _Wait:
+    """One kind of wait, as looks at it see it."""
+
+    def __init__(self) -> None:
+        self._mark: Hashable | None = None
+        self._since = 0.0
+
+    def lasts(self, mark: Hashable | None, now: float) -> float:
+        """For how long, in seconds."""
+        if mark is None or mark != self._mark:
+            self._mark = mark
+            self._since = now
+        return now - self._since
+
+
+class Deadlines:
+    """Those of one connection; times are in seconds."""
+
+    def __init__(self, frame_seconds: float, idle_seconds: float) -> None:
+        self._frame_seconds = frame_seconds
+        self._idle_seconds = idle_seconds
+        self._request, self._answer, self._dealt_with, self._unsent = (_Wait() for _ in range(4))
+        self._unread, self._idle = _Wait(), _Wait()
+        self._pressed_at: float | None = None
+        self._pressed_bytes = 0
+
+    def look(self, seen: Seen, now: float) -> Overdue | None:
+        """What has lasted too long at `now` (monotonic); None: nothing."""
+        most = self._frame_seconds
+        if self._request.lasts(seen.request, now) > most:
+            return Overdue("limits.frame_seconds", f"a request has not arrived whole within {most:g} s")
+        if self._is_slow(seen.held_of_request, now):
+            text = "a request arrived so slowly that others had to wait for the memory it held"
+            return Overdue("limits.max_gathered_bytes", text)
+        if self._answer.lasts(seen.answer, now) > most:
+            return Overdue("limits.frame_seconds", f"the broker's answer has not gone on for {most:g} s")
+        if self._dealt_with.lasts(seen.dealt_with, now) > 2 * most:
+            return Overdue("limits.frame_seconds", f"a request could not be dealt with within {2 * most:g} s")
+        if (lasts := self._unsent.lasts(seen.unsent, now)) > (most if seen.others_wait else 2 * most):
+            return Overdue("limits.frame_seconds", f"the broker has taken nothing of a request for {lasts:.0f} s")
+        if self._unread.lasts(seen.unread, now) > _UNREAD_SECONDS:
+            text = "the client does not read an answer for whose memory others wait"
+            return Overdue("limits.max_gathered_bytes", text)
+        if self._idle.lasts(seen.moved, now) > self._idle_seconds:
+            return Overdue("limits.idle_seconds", f"nothing was sent in either direction for {self._idle_seconds:g} s")
+        return None
+
+    def _is_slow(self, held: int | None, now: float) -> bool:
+        if held is None:
+            self._pressed_at = None
+            return False
+        if self._pressed_at is None:
+            self._pressed_at, self._pressed_bytes = now, held
+            return False
+        lasts = now - self._pressed_at
+        if lasts < _PRESSED_SECONDS:
+            return False
+        came = held - self._pressed_bytes
+        self._pressed_at, self._pressed_bytes = now, held
+        return came < _LEAST_BYTES_A_SECOND * lasts
