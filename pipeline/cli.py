@@ -1,5 +1,6 @@
 """The command `sluicegate-spark`: one job a subcommand, all with the same way to say which topics and where to."""
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,20 +8,25 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn, cast
 
 import typer
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from rich.console import Console
 
 from pipeline.advise.job import YAML, NoProfile, advice_of, make_profile, profiled, summary_of
+from pipeline.extract.job import OtherExtraction
 from pipeline.kafka.cluster import TopicTrouble
 from pipeline.kafka.connection import BrokerUnreachable, LoginRefused
 from pipeline.kafka.settings import BadSetting, read_settings
+from pipeline.profile.epoch import BadEpoch, epoch_ms_from
 from pipeline.repair.job import RepairBegun
+from pipeline.repair.settings import Retention
 from pipeline.repair.writing import CannotWrite
-from pipeline.results import Results
+from pipeline.results import BadFolder, Results
 from pipeline.source.options import BadOption
-from pipeline.spark import session
+from pipeline.spark import NoSession, session
 from pipeline.topics import Topics
+from pipeline.verify.job import NotThePlan
 
 app = typer.Typer(
     add_completion=False,
@@ -38,11 +44,22 @@ _ConfigFile = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="Client settings (TLS, SASL): name=value lines.")
 ]
 _Master = Annotated[str | None, typer.Option("--master", help="Spark's master; without it, this machine's cores.")]
-_AFTER_MAX = 3_600_000
+_Epoch = Annotated[
+    str, typer.Option("--epoch", metavar="WHEN", help="Times before are implausible: 10y, 3650d, 2016 or 2016-11-30.")
+]
+_AFTER_MAX, _EPOCH = 3_600_000, "10y"
 _WIDE = 240
 _FILES_A_BATCH, _OFFSETS_A_BATCH = 100, 200_000
+_EXTRACTED_A_BATCH = 4_000_000
 
-_OURS = (BadOption, BadSetting, TopicTrouble, BrokerUnreachable, LoginRefused, NoProfile, RepairBegun, CannotWrite)
+_OURS = (
+    *(BadOption, BadSetting, TopicTrouble, BrokerUnreachable, LoginRefused, NoProfile, RepairBegun, CannotWrite),
+    *(NotThePlan, OtherExtraction, BadFolder, NoSession),
+)
+
+
+_RAISED = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
+"""What one of our own expressions said."""
 
 
 @contextmanager
@@ -51,15 +68,21 @@ def _job(name: str, topics: Topics | None, out: str, master: str | None) -> Iter
     try:
         if topics is not None:
             topics.partitions()
+            for held in topics.held_back():
+                typer.echo(f"warning: {held}", err=True)
         spark = session(name, master)
         try:
-            yield spark, Results(spark, out)
+            results = Results(spark, out)
+            results.make()
+            yield spark, results
         finally:
             spark.stop()
     except _OURS as error:
         _end(str(error))
     except PySparkException as error:
         _end(_reason(str(error)))
+    except Py4JJavaError as error:
+        _end(f"{out}: {error.java_exception.getMessage()}")
 
 
 def _end(reason: str) -> NoReturn:
@@ -69,6 +92,9 @@ def _end(reason: str) -> NoReturn:
 
 def _reason(text: str) -> str:
     """What our own code said on an executor, out of Spark's account of it; all of that where it did not."""
+    raised = _RAISED.search(text)
+    if raised is not None:
+        return raised[1]
     ours = [line for line in text.splitlines() if line.startswith("pipeline.") and ": " in line]
     return ours[-1].split(": ", 1)[1] if ours else text
 
@@ -80,6 +106,13 @@ def _topics(bootstrap: str, names: list[str], config: Path | None) -> Topics:
     except _OURS as error:
         _end(str(error))
     return topics
+
+
+def _epoch_ms(text: str, now_ms: int) -> int | None:
+    try:
+        return epoch_ms_from(text, now_ms)
+    except BadEpoch as error:
+        _end(str(error))
 
 
 def _now_ms() -> int:
@@ -95,17 +128,22 @@ def profile(
     before_max_ms: Annotated[
         int | None, typer.Option(help="Further behind append than this is past; without it nothing is.", min=0)
     ] = None,
+    epoch: _Epoch = _EPOCH,
     config: _ConfigFile = None,
     master: _Master = None,
 ) -> None:
     """Count what topics hold, and what is wrong with their timestamps, by topic, partition, hour and producer."""
     from pipeline.profile import job, report  # noqa: PLC0415
 
+    now_ms = _now_ms()
+    epoch_ms = _epoch_ms(epoch, now_ms)
     topics = _topics(bootstrap, topic, config)
     with _job("profile", topics, out, master) as (spark, results):
-        summary = job.profile(spark, topics, results, _now_ms(), after_max_ms, before_max_ms)
+        summary = job.profile(spark, topics, results, now_ms, after_max_ms, before_max_ms, epoch_ms)
         report.write_report(results, summary)
         results.write_summary(summary)
+        for line in report.went_meanwhile(summary):
+            typer.echo(f"warning: {line}", err=True)
         _show(report.console_table(summary), out)
 
 
@@ -157,11 +195,13 @@ def violations(
         int | None, typer.Option(help="At most so many files, or offsets of a topic, at once.", min=1)
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Go on with what comes, until stopped.")] = False,
+    every_seconds: Annotated[int, typer.Option(help="With --follow: how often what came is taken.", min=1)] = 30,
     config: _ConfigFile = None,
     master: _Master = None,
 ) -> None:
     """Add up the proxy's violation events in windows, by client, topic and reason; go on where the last run ended."""
     from pipeline.violations import job, report  # noqa: PLC0415
+    from pipeline.violations.batches import Totals  # noqa: PLC0415
     from pipeline.violations.events import from_files, from_topic  # noqa: PLC0415
     from pipeline.violations.files import ReadFiles  # noqa: PLC0415
 
@@ -177,7 +217,7 @@ def violations(
 
         read_files = None if events is None else ReadFiles(spark, events, results)
 
-        def tell() -> None:
+        def tell(totals: Totals) -> None:
             grown = [] if read_files is None else read_files.grown()
             for file in grown:
                 typer.echo(
@@ -185,12 +225,14 @@ def violations(
                     "when they are whole, or ship events to a topic",
                     err=True,
                 )
-            summary = job.summary_of(results) | {"grown_files": grown}
+            summary = job.summary_of(totals) | {"grown_files": grown}
             report.write_report(results, summary, _now_ms())
             results.write_summary(summary)
 
-        job.run(stream, results, window, late_after_seconds, follow=follow, after_batch=tell)
-        tell()
+        job.run(
+            stream, results, window, late_after_seconds, follow=follow, every_seconds=every_seconds, after_batch=tell
+        )
+        tell(Totals.of_batches_before(results, None))
         _show(report.console_table(results.read_summary()), out)
 
 
@@ -200,19 +242,19 @@ def extract(
     topic: _Topic,
     out: _Out,
     extractor: Annotated[str, typer.Option(help="fail, skip, previous or wallclock (KIP-93).")] = "fail",
-    batch: Annotated[int, typer.Option(help="At most so many offsets at once.", min=1)] = 500_000,
+    batch: Annotated[int, typer.Option(help="At most so many offsets at once.", min=1)] = _EXTRACTED_A_BATCH,
     config: _ConfigFile = None,
     master: _Master = None,
 ) -> None:
     """Write records with their event time; go on where the last run ended."""
     from pipeline.extract import job, report  # noqa: PLC0415
-    from pipeline.extract.extractors import BUILT_IN  # noqa: PLC0415
+    from pipeline.extract.built_in import NAMES, BuiltIn  # noqa: PLC0415
 
-    if extractor not in BUILT_IN:
-        _end(f"there is no extractor {extractor!r}; there are {', '.join(BUILT_IN)}")
+    if extractor not in NAMES:
+        _end(f"there is no extractor {extractor!r}; there are {', '.join(NAMES)}")
     topics = _topics(bootstrap, topic, config)
     with _job("extract", topics, out, master) as (spark, results):
-        job.run(spark, topics, results, BUILT_IN[extractor](), batch)
+        job.run(spark, topics, results, BuiltIn(extractor), batch)
         summary = job.summary_of(topics, results)
         report.write_report(results, summary, extractor, _now_ms())
         results.write_summary(summary)
@@ -234,6 +276,14 @@ def repair(
     keep: Annotated[
         list[str] | None, typer.Option(metavar="DAMAGE", help="Leave this damage; may be repeated.")
     ] = None,
+    rewrite: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DAMAGE", help="Rewrite this one though it may be sound: future or implausible."),
+    ] = None,
+    epoch: _Epoch = _EPOCH,
+    retention: Annotated[
+        Retention, typer.Option(help="What the clean topic deletes: nothing, or what its source deletes.")
+    ] = Retention.KEEP,
     assume_ms: Annotated[
         int | None,
         typer.Option(metavar="MS", help="The time of append in partitions where nothing tells of one.", min=1),
@@ -243,29 +293,36 @@ def repair(
 ) -> None:
     """Propose corrections of damaged timestamps, and write the corrected records to a clean topic, exactly once."""
     from pipeline.repair import job, report  # noqa: PLC0415
-    from pipeline.repair.correction import NAMES, Rules  # noqa: PLC0415
+    from pipeline.repair.correction import BY_NAME_ONLY, NAMES, Rules  # noqa: PLC0415
+    from pipeline.repair.reasons import first_lines  # noqa: PLC0415
 
-    unknown = set(keep or ()) - set(NAMES[1:])
-    if unknown:
-        _end(f"there is no damage {', '.join(sorted(unknown))}; there are {', '.join(NAMES[1:])}")
+    for given, known in ((keep, NAMES[1:]), (rewrite, BY_NAME_ONLY)):
+        unknown = set(given or ()) - set(known)
+        if unknown:
+            _end(f"there is no damage {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    now_ms = _now_ms()
+    epoch_ms = _epoch_ms(epoch, now_ms)
     topics = _topics(bootstrap, topic, config)
     try:
         targets = job.targets_of(topics, to)
     except CannotWrite as error:
         _end(str(error))
     with _job("repair", topics, out, master) as (spark, results):
-        now_ms = _now_ms()
-        rules = Rules(now_ms, after_max_ms, frozenset(keep or ()), assume_ms)
+        asked = (frozenset(keep or ()), assume_ms, frozenset(rewrite or ()), epoch_ms, retention)
+        rules = Rules(now_ms, after_max_ms, *asked)
         plan = job.kept_plan(results, targets, rules) if apply else None
         if plan is None:
             plan = job.planned(spark, topics, results, targets, rules)
         results.forget_summary()
-        changes = job.listed(spark, topics, results, plan)
-        written = job.apply(spark, topics, results, plan) if apply else None
-        summary = job.summary_of(plan, changes, written)
+        listing = job.listed(spark, topics, results, plan)
+        written = job.apply(spark, topics, results, plan, listing) if apply else None
+        summary = job.summary_of(plan, listing, written)
         report.write_report(results, summary, now_ms)
         results.write_summary(summary)
-        _show(report.console_table(changes, apply), out)
+        typer.echo("\n".join(first_lines(summary)))
+        _show(report.console_table(listing.changes, apply), out)
+        if summary["obstacles"]:
+            raise typer.Exit(1)
 
 
 @app.command()
@@ -275,6 +332,10 @@ def verify(
         list[str], typer.Option("--topic", metavar="NAME", help="Twice: the topic that was first, and the other.")
     ],
     out: _Out,
+    plan: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="The repair's --out: compare as far as its plan goes, and by its rules."),
+    ] = None,
     config: _ConfigFile = None,
     master: _Master = None,
 ) -> None:
@@ -286,7 +347,8 @@ def verify(
     topics = _topics(bootstrap, topic, config)
     with _job("verify", topics, out, master) as (spark, results):
         source = Topics(bootstrap, (topic[0],), topics.settings)
-        summary = job.verify(spark, source, topic[1], results)
+        made_by = job.plan_in(Results(spark, plan), *topic) if plan is not None else None
+        summary = job.verify(spark, source, topic[1], results, _now_ms(), made_by)
         report.write_report(results, summary, _now_ms())
         results.write_summary(summary)
         _show(report.console_table(summary), out)

@@ -6,24 +6,42 @@ A file appears whole or not at all; `summary.json` comes last, so that where it 
 import json
 from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 
 SUMMARY = "summary.json"
 REPORT = "report.html"
 
 
+class BadFolder(Exception):
+    """What was given is no folder, and cannot be made one; the text says which and why."""
+
+
 class Results:
     """The folder `out`; a run replaces what an earlier one left."""
 
     def __init__(self, spark: SparkSession, out: str) -> None:
+        """It need not be there. Raises BadFolder where there is something else, or Spark knows no such file system."""
         self._spark = spark
         self._out = out.rstrip("/")
         jvm = spark.sparkContext._jvm
         assert jvm is not None
         self._path_of = jvm.org.apache.hadoop.fs.Path
-        folder = self._path_of(self._out)
-        self._files = folder.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-        self._files.mkdirs(folder)
+        try:
+            folder = self._path_of(self._out)
+            self._files = folder.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+            is_file = self._files.exists(folder) and self._files.getFileStatus(folder).isFile()
+        except Py4JJavaError as error:
+            raise BadFolder(f"{out} cannot be used: {_told(error)}") from error
+        if is_file:
+            raise BadFolder(f"{out} is a file, and results need a folder")
+
+    def make(self) -> None:
+        """The folder itself, so that it is known to be writable before the work begins. Raises BadFolder."""
+        try:
+            self._files.mkdirs(self._path_of(self._out))
+        except Py4JJavaError as error:
+            raise BadFolder(f"{self._out} cannot be made: {_told(error)}") from error
 
     def path(self, name: str) -> str:
         """Of a file or folder within."""
@@ -74,3 +92,7 @@ class Results:
     def forget_summary(self) -> None:
         """Before anything else is replaced."""
         self._files.delete(self._path_of(self.path(SUMMARY)), False)
+
+
+def _told(error: Py4JJavaError) -> str:
+    return str(error.java_exception.getMessage())

@@ -1,21 +1,35 @@
 """The Spark session that a job runs in: one of its own on this machine, or that of the cluster it was submitted to."""
 
 import os
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark import SparkConf
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from pipeline.source.datasource import TopicSource
 
 _HERE = "local[*]"
+_MASTER = re.compile(r"local(-cluster)?(\[[^\]]+\])?|yarn|(spark|k8s)://\S+")
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
+class NoSession(Exception):
+    """Spark does not begin; the text says with what, and why."""
+
+
 def session(job: str, master: str | None) -> SparkSession:
-    """`master`: as Spark names them; None leaves it to spark-submit, and without that means this machine's cores."""
+    """`master`: as Spark names them; None leaves it to spark-submit, and without that means this machine's cores.
+
+    Raises NoSession.
+    """
+    if master is not None and _MASTER.fullmatch(master) is None:
+        raise NoSession(f"--master {master} is none of local, local[N], local[*], spark://…, yarn and k8s://…")
     builder = SparkSession.builder.appName(f"sluicegate {job}")
     submitted = SparkConf().contains("spark.master")
     chosen = master if master is not None else None if submitted else _HERE
@@ -28,13 +42,23 @@ def session(job: str, master: str | None) -> SparkSession:
             builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}")
             # Each shuffled part is a task, and for state a Python process's work: as many as can run at once.
             builder = builder.config("spark.sql.shuffle.partitions", str(os.cpu_count() or 1))
-    found = (
+    try:
+        found = _begun(builder)
+    except (Py4JJavaError, PySparkException) as error:
+        told = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else str(error)
+        where = "the master that spark-submit was given" if chosen is None else f"--master {chosen}"
+        raise NoSession(f"Spark does not begin with {where}: {told}") from error
+    found.sparkContext.setLogLevel("ERROR")
+    found.dataSource.register(TopicSource)
+    return found
+
+
+def _begun(builder: Any) -> SparkSession:
+    session: SparkSession = (
         builder.config("spark.sql.session.timeZone", "UTC")
         .config("spark.ui.showConsoleProgress", "true")
         .config("spark.sql.streaming.stateStore.providerClass", _ROCKSDB)
         .config("spark.sql.streaming.forceDeleteTempCheckpointLocation", "true")
         .getOrCreate()
     )
-    found.sparkContext.setLogLevel("ERROR")
-    found.dataSource.register(TopicSource)
-    return found
+    return session

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -10,6 +11,7 @@ from pipeline.kafka.connection import Address
 from pipeline.kafka.settings import ClientSettings
 from pipeline.source.options import source_options
 from pipeline.source.planning import planned_ranges
+from protocol.messages.list_offsets import LATEST
 
 _PATIENCE_SECONDS = 5.0
 """Somebody is waiting, perhaps with an address that is wrong."""
@@ -28,6 +30,11 @@ class Topics:
         """For the raw source and those built on it."""
         clients = {f"kafka.{name}": value for name, value in self.settings.items()}
         return {"kafka.bootstrap.servers": self.bootstrap, "subscribe": ",".join(self.names), **clients}
+
+    @property
+    def for_librdkafka(self) -> dict[str, Any]:
+        """For its clients."""
+        return {"bootstrap.servers": self.bootstrap, **self.settings}
 
     @cached_property
     def client(self) -> tuple[tuple[Address, ...], ClientSettings]:
@@ -54,6 +61,21 @@ class Topics:
             return planned_ranges(cluster, source_options(self.options))
         finally:
             cluster.close()
+
+    def held_back(self) -> list[str]:
+        """A sentence for each partition where records lie behind an open transaction: they are not read."""
+        cluster = self.cluster()
+        try:
+            partitions = cluster.partitions(self.names)
+            readable, ends = (cluster.offsets(partitions, LATEST, committed) for committed in (True, False))
+        finally:
+            cluster.close()
+        return [
+            f"{p}: offsets {readable[p]} to {ends[p] - 1} lie behind a transaction that is still open, and are left "
+            "out until it has ended"
+            for p in partitions
+            if readable[p] < ends[p]
+        ]
 
     def read(self, spark: SparkSession, source: str, **options: str) -> DataFrame:
         """A batch over all of it."""

@@ -46,14 +46,25 @@ class Advice:
     behind: Limit
     ahead: Limit
     kafka_4: Limit
+    broker_sets_times: bool = False
 
 
-def advise(bounds: Iterable[Beyond], at_most: float) -> list[Advice]:
-    """One for each topic with records. `at_most`: the share of sound records that a limit may refuse."""
+def advise(bounds: Iterable[Beyond], at_most: float, stamped: frozenset[str] = frozenset()) -> list[Advice]:
+    """One for each topic with records. `at_most`: the share of sound records that a limit may refuse. `stamped`: topics
+    whose times their broker sets (LogAppendTime), whatever producers write; a limit would only refuse what it takes.
+    """
     of_topic: dict[str, list[Beyond]] = {}
     for each in sorted(bounds, key=lambda b: b.bound_ms):
         of_topic.setdefault(each.topic, []).append(each)
-    return [_advice(topic, its, at_most) for topic, its in sorted(of_topic.items())]
+    return [
+        _no_limits(topic, its[0].records) if topic in stamped else _advice(topic, its, at_most)
+        for topic, its in sorted(of_topic.items())
+    ]
+
+
+def _no_limits(topic: str, records: int) -> Advice:
+    behind, ahead = (Limit(side, LONG_MAX, 0, 0) for side in (BEHIND, AHEAD))
+    return Advice(topic, records, behind, ahead, Limit(AHEAD, KAFKA_4_AFTER_MAX_MS, 0, 0), broker_sets_times=True)
 
 
 def _advice(topic: str, bounds: Sequence[Beyond], at_most: float) -> Advice:

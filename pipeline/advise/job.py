@@ -2,16 +2,20 @@
 
 from typing import Any
 
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from pipeline.advise.advice import LONG_MAX, Advice, Beyond, Limit, advise, as_yaml
 from pipeline.profile.bounds import in_words
 from pipeline.profile.damage import Damage
 from pipeline.profile.job import profile
+from pipeline.repair.settings import settings_of
 from pipeline.results import SUMMARY, Results
 from pipeline.topics import Topics
 
 YAML = "sluicegate.yaml"
+_TIMESTAMP_TYPE, _LOG_APPEND_TIME = "message.timestamp.type", "LogAppendTime"
 
 
 class NoProfile(Exception):
@@ -39,13 +43,22 @@ def make_profile(spark: SparkSession, topics: Topics, out: Results, now_ms: int,
 def advice_of(topics: Topics, profile_results: Results, at_most: float) -> list[Advice]:
     """For each topic that has records."""
     found = profile_results.read_summary()["topics"]
+    stamped = frozenset(name for name in topics.names if _is_stamped(topics, name, found[name]["producers"]))
     bounds = []
     for name in topics.names:
         topic = found[name]
         sound = topic["records"] - sum(count for kind, count in topic["damage"].items() if kind != Damage.PAST)
         if topic["records"]:
             bounds += [Beyond(topic=name, records=topic["records"], sound=sound, **each) for each in topic["bounds"]]
-    return advise(bounds, at_most)
+    return advise(bounds, at_most, stamped)
+
+
+def _is_stamped(topics: Topics, name: str, producers: list[dict[str, Any]]) -> bool:
+    """Whether the broker sets a topic's times: by its settings, or, where they may not be read, by what it holds."""
+    try:
+        return settings_of(AdminClient(topics.for_librdkafka), name).values[_TIMESTAMP_TYPE] == _LOG_APPEND_TIME
+    except KafkaException:
+        return any(producer["timestamp_type"] == 1 for producer in producers)
 
 
 def summary_of(advice: list[Advice], topics: Topics, at_most: float) -> tuple[dict[str, Any], str]:
@@ -60,12 +73,15 @@ def summary_of(advice: list[Advice], topics: Topics, at_most: float) -> tuple[di
             "refused_ahead": each.ahead.refused,
             "sound_refused": each.behind.sound_refused + each.ahead.sound_refused,
             "kafka_4_refused": each.kafka_4.refused,
+            "broker_sets_times": each.broker_sets_times,
         }
         for each in advice
     }
     return {"job": "advise", "at_most": at_most, "topics": found, "yaml": config}, config
 
 
-def limit_in_words(limit: Limit) -> str:
+def limit_in_words(limit: Limit, broker_sets_times: bool) -> str:
     """As a table shows it."""
+    if broker_sets_times:
+        return "none: the broker sets times"
     return "no limit" if limit.bound_ms == LONG_MAX else in_words(limit.bound_ms)

@@ -28,9 +28,9 @@ def _rows(advice: list[Advice]) -> list[tuple[str | int, ...]]:
         (
             each.topic,
             each.records,
-            limit_in_words(each.behind),
+            limit_in_words(each.behind, each.broker_sets_times),
             each.behind.refused,
-            limit_in_words(each.ahead),
+            limit_in_words(each.ahead, each.broker_sets_times),
             each.ahead.refused,
             each.behind.sound_refused + each.ahead.sound_refused,
             each.kafka_4.refused,

@@ -6,6 +6,7 @@
 The partition's time is kept in Spark's state store from micro-batch to micro-batch and over restarts.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ _MS = "event_time_ms"
 _SKIPPED = "skipped_in_batch"
 _PARTITION = ("topic", "partition")
 _NEEDED = (*_PARTITION, "offset", "timestamp")
-_LATEST_MS = (2**63 - 1) // 1000
+LATEST_MS = (2**63 - 1) // 1000
 SKIPPED_METRIC = "skipped records"
 
 
@@ -80,8 +81,8 @@ class _EventTimes(StatefulProcessor):
         times = []
         for record in batch[self._columns].itertuples(index=False):
             found = self._extractor.extract(record, previous)
-            if found > _LATEST_MS:
-                raise InvalidTimestamp(_beyond(record, found, previous))
+            if found > LATEST_MS:
+                raise InvalidTimestamp(_beyond(record, found))
             times.append(found)
             previous = max(previous, found)
         self._time.update((previous,))
@@ -94,10 +95,10 @@ class _EventTimes(StatefulProcessor):
         """Nothing is held."""
 
 
-def _beyond(record: Any, found: int, previous: int) -> str:
+def _beyond(record: Any, found: int) -> str:
     place = f"{record.topic}-{record.partition} offset {record.offset}"
     return (
-        f"{place}: the event time {found} is later than Spark's timestamps reach"
-        + (f"; it {diagnose(found, previous)}" if previous >= 0 else "")
-        + ". An extractor of one's own can correct it, and sluicegate-spark repair mends the topic"
+        f"{place}: the event time {found} is later than Spark's timestamps reach; it "
+        f"{diagnose(found, time.time_ns() // 1_000_000)}. An extractor of one's own can "
+        "correct it, and sluicegate-spark repair mends the topic"
     )

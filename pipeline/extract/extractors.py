@@ -82,11 +82,3 @@ class WallclockTimestampExtractor:
 
 def _place(record: Record) -> str:
     return f"{record.topic}-{record.partition} offset {record.offset}"
-
-
-BUILT_IN: dict[str, type[TimestampExtractor]] = {
-    "fail": FailOnInvalidTimestamp,
-    "skip": LogAndSkipOnInvalidTimestamp,
-    "previous": UsePreviousTimeOnInvalidTimestamp,
-    "wallclock": WallclockTimestampExtractor,
-}

@@ -3,25 +3,33 @@
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from pipeline.kafka.connection import Address, BrokerConnection, BrokerUnreachable
 from pipeline.kafka.settings import ClientSettings
 from protocol.api import ApiKey
 from protocol.messages import list_offsets, metadata
+from protocol.messages.list_offsets import EARLIEST
 from protocol.messages.schema import Value
 
 T = TypeVar("T")
 _PATIENCE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.2
+_UNKNOWN_SECONDS = 2.0
 # What another look at the metadata, or some patience, may cure.
 _RETRIABLE = frozenset({3, 5, 6, 7, 9, 13, 56, 74, 75, 76, 78, 100, 103})
-_METADATA_AT_MOST, _OFFSETS_AT_MOST = 9, 7
+_METADATA_AT_MOST, _OFFSETS_AT_MOST = 9, 9
 _TOPIC_UNKNOWN = 3
+_EARLIEST_LOCAL, _LOCAL_START_SINCE = -4, 8
 
 
 class TopicTrouble(Exception):
     """A broker answers with an error that waiting does not cure; the text names topic, partition and code."""
+
+
+class TopicUnknown(TopicTrouble):
+    """The broker that was asked knows no such topic."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -42,6 +50,11 @@ class OffsetRange:
     of: TopicPartition
     start: int
     end: int
+
+    @property
+    def size(self) -> int:
+        """How many offsets."""
+        return self.end - self.start
 
 
 class Cluster:
@@ -65,9 +78,15 @@ class Cluster:
     def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
         """All partitions of some topics. Raises TopicTrouble for one that does not exist, BrokerUnreachable."""
         wanted = sorted(set(topics))
+        given_up = time.monotonic() + _UNKNOWN_SECONDS
 
         def look() -> list[TopicPartition]:
-            self._learn(self._ask_any(wanted), wanted)
+            try:
+                self._learn(self._ask_any(wanted), wanted)
+            except TopicUnknown as error:
+                if time.monotonic() > given_up:
+                    raise
+                raise Retry(str(error)) from error  # a topic that was just made is not known to all brokers at once
             return sorted(partition for partition in self._leaders if partition.topic in wanted)
 
         return self._patiently(look)
@@ -85,11 +104,21 @@ class Cluster:
 
         def look() -> dict[TopicPartition, int]:
             for leader, its in self._by_leader(missing).items():
-                found.update(self._ask_offsets(leader, its, timestamp, committed))
+                asked = partial(_ask_offsets, partitions=its, timestamp=timestamp, committed=committed)
+                found.update(self._at(leader, asked))
                 missing.difference_update(found)
             return found
 
         return self._patiently(look)
+
+    def local_start(self, partition: TopicPartition) -> int:
+        """Where the part of the log begins that its leader holds itself; what lies before is in remote storage."""
+
+        def ask(broker: BrokerConnection) -> int:
+            known = broker.offers(ApiKey.LIST_OFFSETS) >= _LOCAL_START_SINCE  # older ones have no remote storage
+            return _ask_offsets(broker, [partition], _EARLIEST_LOCAL if known else EARLIEST, committed=False)[partition]
+
+        return self.ask_leader(partition, ask)
 
     def ask_leader(self, partition: TopicPartition, ask: Callable[[BrokerConnection], T]) -> T:
         """Ask a partition's leader. What `ask` raises as `Retry` or BrokerUnreachable is tried again for a while."""
@@ -144,11 +173,11 @@ class Cluster:
         for topic in answer["topics"]:
             code = topic["error_code"]
             if code == _TOPIC_UNKNOWN:
-                raise TopicTrouble(f"there is no topic {topic['name']!r} on this cluster")
+                raise TopicUnknown(f"there is no topic {topic['name']!r} on this cluster")
             if code in _RETRIABLE:
-                raise Retry(f"topic {topic['name']}: error {code}")
+                raise Retry(f"topic {topic['name']}: {named(code)}")
             if code:
-                raise TopicTrouble(f"topic {topic['name']!r}: the broker answers error {code}")
+                raise TopicTrouble(f"topic {topic['name']!r}: the broker answers {named(code)}")
             for partition in topic["partitions"]:
                 name = TopicPartition(topic["name"], partition["partition_index"])
                 if partition["leader_id"] not in brokers:
@@ -170,30 +199,12 @@ class Cluster:
             found.setdefault(self._leaders[partition], []).append(partition)
         return found
 
-    def _ask_offsets(
-        self, leader: Address, partitions: list[TopicPartition], timestamp: int, committed: bool
-    ) -> dict[TopicPartition, int]:
-        topics: dict[str, list[Value]] = {}
-        for partition in partitions:
-            entry = {"partition_index": partition.partition, "timestamp": timestamp}
-            topics.setdefault(partition.topic, []).append(entry)
-        body = {
-            "isolation_level": int(committed),
-            "topics": [{"name": name, "partitions": entries} for name, entries in topics.items()],
-        }
-        answer = self._at(
-            leader,
-            lambda broker: broker.call(
-                ApiKey.LIST_OFFSETS, list_offsets.REQUEST, list_offsets.RESPONSE, body, _OFFSETS_AT_MOST
-            ),
-        )
-        found = {}
-        for topic in answer["topics"]:
-            for entry in topic["partitions"]:
-                name = TopicPartition(topic["name"], entry["partition_index"])
-                check_code(name, entry["error_code"])
-                found[name] = entry["offset"]
-        return found
+
+def named(code: int) -> str:
+    """An error code as people know it, such as `TOPIC_AUTHORIZATION_FAILED (29)`."""
+    from confluent_kafka import KafkaError  # noqa: PLC0415  # only trouble needs it, every task would load it
+
+    return f"{KafkaError(code).name()} ({code})"
 
 
 class Retry(Exception):
@@ -203,6 +214,27 @@ class Retry(Exception):
 def check_code(partition: TopicPartition, code: int) -> None:
     """Raises Retry where waiting may help, TopicTrouble where it does not."""
     if code in _RETRIABLE:
-        raise Retry(f"{partition}: error {code}")
+        raise Retry(f"{partition}: {named(code)}")
     if code:
-        raise TopicTrouble(f"{partition}: the broker answers error {code}")
+        raise TopicTrouble(f"{partition}: the broker answers {named(code)}")
+
+
+def _ask_offsets(
+    broker: BrokerConnection, partitions: list[TopicPartition], timestamp: int, committed: bool
+) -> dict[TopicPartition, int]:
+    topics: dict[str, list[Value]] = {}
+    for partition in partitions:
+        entry = {"partition_index": partition.partition, "timestamp": timestamp}
+        topics.setdefault(partition.topic, []).append(entry)
+    body = {
+        "isolation_level": int(committed),
+        "topics": [{"name": name, "partitions": entries} for name, entries in topics.items()],
+    }
+    answer = broker.call(ApiKey.LIST_OFFSETS, list_offsets.REQUEST, list_offsets.RESPONSE, body, _OFFSETS_AT_MOST)
+    found = {}
+    for topic in answer["topics"]:
+        for entry in topic["partitions"]:
+            name = TopicPartition(topic["name"], entry["partition_index"])
+            check_code(name, entry["error_code"])
+            found[name] = entry["offset"]
+    return found

@@ -58,6 +58,10 @@ class BrokerConnection:
             raise BrokerUnreachable(f"{self._name} offers no {APIS[key].name} that is known here")
         return response.parse(self._ask(key, version, request.build(body, version)), version)
 
+    def offers(self, key: ApiKey) -> int:
+        """The highest version of an API that the broker knows; -1 for none."""
+        return self._offered.get(key, -1)
+
     def fetch(self, body: Value) -> tuple[int, FetchedPartition | None]:
         """Ask for one partition's records: the answer's error code, and the partition's part.
 

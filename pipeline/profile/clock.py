@@ -1,15 +1,13 @@
 """When records were appended, as their neighbours tell: a broker does not keep it, and a bad timestamp says nothing.
 
 In the order of a partition's offsets, healthy times go up; a time that is ahead, or late, stands out from those behind
-and before it. So the clock of a partition is the heaviest chain of times that never goes down (ten minutes count as the
-same), not after the moment of reading; between its links it is interpolated. Good to about a minute, which is how fine
-a tally is.
+and before it. So the clock of a partition is the function that fits its plausible times best and never goes down (ten
+minutes count as the same), not after the moment of reading; see `pipeline.profile.fit`. A number in another unit that
+converts to a plausible time tells as much as any other, so a partition's clock goes on where its damage begins. Between
+the times that are on it, the clock is interpolated. Good to about a minute, which is how fine a tally is.
 
-Where that chain holds less than two thirds of the records, they came in no order, as late data does: then what is ahead
-cannot be told from what others are behind, and the clock is the latest time so far.
-
-What it cannot tell: how late records are that lie at the very end or beginning with nothing to contradict them, and
-anything about a topic that was written by replaying old records, whose clock is then that of the records.
+What it cannot tell: how late records are that lie at the very beginning with nothing to contradict them, and anything
+about a topic that was written by replaying old records, whose clock is then that of the records.
 """
 
 import math
@@ -18,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.profile.fit import fitted
+
 _SKEW_MS = 60_000
 _COARSE_MS = 10 * 60_000
-_TRUSTED_SHARE = 2 / 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,50 +96,10 @@ def clock_of(
         return None
     order = usable[np.lexsort((earliest[usable], first_offsets[usable]))]
     # Producers are minutes apart where all is well, so what counts as going down is coarser than that.
-    chain = order[_heaviest_chain(earliest[order] // _COARSE_MS, weights[order])]
-    if weights[chain].sum() < _TRUSTED_SHARE * weights[order].sum():
-        chain = order  # no order to go by: then the latest time so far is the least that the clock can show
+    chain = order[fitted(earliest[order] // _COARSE_MS, weights[order])]
     offsets = np.concatenate((first_offsets[chain], last_offsets[chain]))
     times = np.concatenate((earliest[chain], latest[chain]))
     by_offset = np.lexsort((times, offsets))
     # Rows of several producers overlap by up to a minute.
     rising = np.maximum.accumulate(times[by_offset])
     return Clock(offsets[by_offset], rising)
-
-
-def _heaviest_chain(values: NDArray[np.int64], weights: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The places of the subsequence that never goes down and weighs most."""
-    ranks = np.unique(values, return_inverse=True)[1] + 1
-    tree = _BestUpTo(int(ranks.max()))
-    before: list[int] = []
-    totals: list[int] = []
-    for place, (rank, weight) in enumerate(zip(ranks.tolist(), weights.tolist(), strict=True)):
-        total, previous = tree.best(rank)
-        before.append(previous)
-        totals.append(total + weight)
-        tree.put(rank, totals[-1], place)
-    chain = []
-    place = int(np.argmax(totals))
-    while place >= 0:
-        chain.append(place)
-        place = before[place]
-    return np.array(chain[::-1], np.int64)
-
-
-class _BestUpTo:
-    """The largest total among ranks 1 to r, and whose it is: a Fenwick tree of maxima."""
-
-    def __init__(self, ranks: int) -> None:
-        self._best: list[tuple[int, int]] = [(0, -1)] * (ranks + 1)
-
-    def best(self, rank: int) -> tuple[int, int]:
-        found = (0, -1)
-        while rank > 0:
-            found = max(found, self._best[rank])
-            rank &= rank - 1
-        return found
-
-    def put(self, rank: int, total: int, place: int) -> None:
-        while rank < len(self._best):
-            self._best[rank] = max(self._best[rank], (total, place))
-            rank += rank & -rank

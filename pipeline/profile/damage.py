@@ -7,19 +7,22 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pipeline.profile.clock import Clock, clock_of
-from pipeline.profile.kinds import Kind
+from pipeline.profile.kinds import Kind, in_milliseconds, tells_a_time
 
 _HOUR_MS = 3_600_000
 
 
 class Damage(StrEnum):
-    """FUTURE is more than after.max ahead of the estimated append, PAST more than before.max behind it."""
+    """FUTURE is more than after.max ahead of the estimated append, PAST more than before.max behind it; IMPLAUSIBLE is
+    before the epoch that was set.
+    """
 
     SECONDS = "seconds"
     MICROSECONDS = "microseconds"
     NANOSECONDS = "nanoseconds"
     ZERO = "zero"
     NEGATIVE = "negative"
+    IMPLAUSIBLE = "implausible"
     FUTURE = "future"
     PAST = "past"
 
@@ -55,16 +58,12 @@ def assess(rows: pa.Table, now_ms: int, after_max_ms: int, before_max_ms: int | 
 
 
 def partition_clock(rows: pa.Table, now_ms: int) -> Clock | None:
-    """The clock that a partition's tally tells."""
-    healthy = rows.filter(pa.array(rows["kind"].to_numpy() == Kind.MILLISECONDS))
-    return clock_of(
-        healthy["first_offset"].to_numpy(),
-        healthy["last_offset"].to_numpy(),
-        healthy["earliest"].to_numpy(),
-        healthy["latest"].to_numpy(),
-        healthy["records"].to_numpy(),
-        now_ms,
-    )
+    """The clock that a partition's tally tells: by all plausible times, converted ones too."""
+    kinds = rows["kind"].to_numpy().astype(np.int8)
+    telling = tells_a_time(kinds)
+    first, last, weights = (rows[name].to_numpy()[telling] for name in ("first_offset", "last_offset", "records"))
+    earliest, latest = (in_milliseconds(rows[name].to_numpy(), kinds)[telling] for name in ("earliest", "latest"))
+    return clock_of(first, last, earliest, latest, weights, now_ms)
 
 
 def difference(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -6,7 +6,7 @@ A partition is read by one task and added up there, so what passes through Spark
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from pipeline.kafka.cluster import OffsetRange
@@ -17,54 +17,98 @@ from pipeline.results import Results
 from pipeline.source.options import source_options
 from pipeline.source.tasks import over
 from pipeline.topics import Topics
+from validation.odd_units import likely_unit
+from validation.units import plausible_range
 
 HOURS = "hours"
 _OF_PRODUCER = ("producer_id", "codec", "timestamp_type")
+_GUESSED = (Damage.IMPLAUSIBLE.value, Damage.FUTURE.value)
+_GONE = ("partition", "gone_from", "gone_to")
 _SOUND = (NO_DAMAGE, Damage.PAST.value)
 
 
-def cells(spark: SparkSession, topics: Topics, now_ms: int, after_max_ms: int, before_max_ms: int | None) -> DataFrame:
+def cells(
+    spark: SparkSession,
+    topics: Topics,
+    now_ms: int,
+    after_max_ms: int,
+    before_max_ms: int | None,
+    epoch_ms: int | None = None,
+) -> DataFrame:
     """The rows that `pipeline.profile.cells` makes of topics."""
     options = source_options(topics.options)
 
-    def of_partition(wanted: OffsetRange) -> pa.Table:
-        return cells_of(tally_of(options, wanted, now_ms), now_ms, after_max_ms, before_max_ms)
+    def of_partition(wanted: OffsetRange) -> list[pa.RecordBatch]:
+        reading = tally_of(options, wanted, now_ms, epoch_ms)
+        found: list[pa.RecordBatch] = cells_of(wanted, reading, now_ms, after_max_ms, before_max_ms).to_batches()
+        return found
 
-    return over(spark, topics.ranges(), of_partition, DDL)
+    return over(spark, topics.ranges(), lambda wanted: wanted.size, of_partition, DDL)
 
 
 def profile(
-    spark: SparkSession, topics: Topics, results: Results, now_ms: int, after_max_ms: int, before_max_ms: int | None
+    spark: SparkSession,
+    topics: Topics,
+    results: Results,
+    now_ms: int,
+    after_max_ms: int,
+    before_max_ms: int | None,
+    epoch_ms: int | None = None,
 ) -> dict[str, Any]:
-    """Write the table `hours` and return the summary, which is not written yet."""
+    """Write the table `hours` and return the summary, which is not written yet. `epoch_ms`: ten years back where it is
+    None.
+    """
     results.forget_summary()
-    hours = results.write_table(HOURS, cells(spark, topics, now_ms, after_max_ms, before_max_ms))
+    found = results.write_table(HOURS, cells(spark, topics, now_ms, after_max_ms, before_max_ms, epoch_ms))
+    gone = [row.asDict() for row in found.where("gone_from IS NOT NULL").select("topic", *_GONE).collect()]
     rows = (
-        hours.groupBy("topic", *_OF_PRODUCER, "damage", "ahead_beyond_ms", "behind_beyond_ms")
+        found.where("gone_from IS NULL")
+        .groupBy("topic", *_OF_PRODUCER, "damage", "ahead_beyond_ms", "behind_beyond_ms")
         .agg(*(f.sum(n).alias(n) for n in SUMS), f.min("earliest").alias("earliest"), f.max("latest").alias("latest"))
         .collect()
     )
+    of_topic: dict[str, list[dict[str, Any]]] = {name: [] for name in topics.names}
+    for row in rows:
+        of_topic[row.topic].append(row.asDict())  # a Row looks through its names for each field
     return {
         "job": "profile",
         "read_at_ms": now_ms,
         "after_max_ms": after_max_ms,
         "before_max_ms": before_max_ms,
-        "topics": {name: _topic([row for row in rows if row["topic"] == name]) for name in topics.names},
+        "epoch_ms": plausible_range(now_ms, epoch_ms)[0],
+        "topics": {
+            name: _topic(of_topic[name], now_ms)
+            | {"gone": [{key: row[key] for key in _GONE} for row in gone if row["topic"] == name]}
+            for name in topics.names
+        },
     }
 
 
-def _topic(rows: list[Row]) -> dict[str, Any]:
+def _topic(rows: list[dict[str, Any]], now_ms: int) -> dict[str, Any]:
     return {
         **{name: sum(row[name] for row in rows) for name in SUMS},
         "timestamp_min": min((row["earliest"] for row in rows), default=None),
         "timestamp_max": max((row["latest"] for row in rows), default=None),
         "damage": {d.value: sum(row["records"] for row in rows if row["damage"] == d.value) for d in Damage},
+        "likely_units": _likely_units(rows, now_ms),
         "producers": _producers(rows),
         "bounds": _bounds(rows),
     }
 
 
-def _producers(rows: list[Row]) -> list[dict[str, Any]]:
+def _likely_units(rows: list[dict[str, Any]], now_ms: int) -> dict[str, int]:
+    """What implausible and future times were perhaps written in, by what their extremes allow, and how many."""
+    found: dict[str, int] = {}
+    for row in rows:
+        if row["damage"] in _GUESSED:
+            units = {likely_unit(row[end], now_ms) for end in ("earliest", "latest")}
+            name = " or ".join(sorted(unit for unit in units if unit)) or None
+            if name is not None:
+                found[name] = found.get(name, 0) + row["records"]
+    return dict(sorted(found.items()))
+
+
+def _producers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Those with most records first, each with its damage."""
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
@@ -77,13 +121,18 @@ def _producers(rows: list[Row]) -> list[dict[str, Any]]:
     return sorted(found.values(), key=lambda entry: (-entry["records"], entry["producer_id"]))
 
 
-def _bounds(rows: list[Row]) -> list[dict[str, Any]]:
+def _bounds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """How many records lie beyond each bound that one could set; `sound_beyond` leaves out those that are damaged."""
     found = []
     for side in ("ahead", "behind"):
+        counts: dict[tuple[int, bool], int] = {}
+        for row in rows:
+            place = (row[f"{side}_beyond_ms"], row["damage"] in _SOUND)
+            counts[place] = counts.get(place, 0) + row["records"]
         for bound in LADDER_MS:
-            beyond = [row for row in rows if row[f"{side}_beyond_ms"] >= bound]
-            sound = sum(row["records"] for row in beyond if row["damage"] in _SOUND)
-            total = sum(row["records"] for row in beyond)
+            total, sound = (
+                sum(n for (beyond, is_sound), n in counts.items() if beyond >= bound and (is_sound or not only_sound))
+                for only_sound in (False, True)
+            )
             found.append({"side": side, "bound_ms": bound, "beyond": total, "sound_beyond": sound})
     return found

@@ -9,6 +9,8 @@ from rich.table import Table as ConsoleTable
 from pipeline.profile.bounds import in_words
 from pipeline.profile.damage import NO_DAMAGE, Damage
 from pipeline.profile.job import HOURS
+from pipeline.report.longest import cut
+from pipeline.report.moments import moment
 from pipeline.report.page import Section, Table, page
 from pipeline.report.plots import bars, over_time, share_beyond
 from pipeline.results import REPORT, Results
@@ -25,13 +27,17 @@ def write_report(results: Results, summary: dict[str, Any]) -> None:
         "Timestamps are milliseconds as they stand on the wire.",
         ("topic", "records", "null keys", "bytes", "stored bytes", "smallest timestamp", "largest timestamp"),
         [
-            (name, t["records"], t["null_keys"], t["bytes"], t["stored_bytes"], t["timestamp_min"], t["timestamp_max"])
+            (
+                *(name, t["records"], t["null_keys"], t["bytes"], t["stored_bytes"]),
+                *(_with_date(t[end]) for end in ("timestamp_min", "timestamp_max")),
+            )
             for name, t in summary["topics"].items()
         ],
     )
     sections = [Section("Topics", tables=[overview])]
     sections += [_section(results, name, topic) for name, topic in summary["topics"].items() if topic["records"]]
-    lead = f"Future is more than {in_words(summary['after_max_ms'])} ahead of when a record was appended."
+    future = f"Future is more than {in_words(summary['after_max_ms'])} ahead of when a record was appended."
+    lead = " ".join([future, *(f"{line}." for line in went_meanwhile(summary))])
     results.write_text(REPORT, page("Profile", lead, sections, summary["read_at_ms"]))
 
 
@@ -46,6 +52,21 @@ def console_table(summary: dict[str, Any]) -> ConsoleTable:
     return table
 
 
+def went_meanwhile(summary: dict[str, Any]) -> list[str]:
+    """A sentence for each stretch of offsets that retention took before it could be read."""
+    return [
+        f"{name}-{gone['partition']}: offsets {gone['gone_from']} to {gone['gone_to']} were deleted (retention?) "
+        "before they could be read; the rest is counted"
+        for name, topic in summary["topics"].items()
+        for gone in topic["gone"]
+    ]
+
+
+def _with_date(milliseconds: int | None) -> str:
+    """As `0 (1970-01-01 00:00:00 UTC)`."""
+    return "none" if milliseconds is None else f"{milliseconds} ({moment(milliseconds)})"
+
+
 def producer_name(producer: dict[str, Any]) -> str:
     """As far as what is stored tells: clients' names are not."""
     who = f"producer id {producer['producer_id']}" if producer["producer_id"] >= 0 else "without a producer id"
@@ -54,6 +75,20 @@ def producer_name(producer: dict[str, Any]) -> str:
 
 def _section(results: Results, name: str, topic: dict[str, Any]) -> Section:
     producers = topic["producers"]
+    damage = Table(
+        "What is wrong with timestamps",
+        ("kind", "records", "share"),
+        [(kind, n, f"{100 * n / topic['records']:.4f} %") for kind, n in topic["damage"].items()],
+    )
+    return Section(
+        name,
+        plots=[_over_time(results, name), _distances(topic), _by_producer(producers)],
+        tables=[damage, _producers_table(producers)],
+    )
+
+
+def _producers_table(producers: list[dict[str, Any]]) -> Table:
+    shown, rest = cut(producers, "summary.json")
     rows = [
         (
             producer_name(p),
@@ -62,23 +97,13 @@ def _section(results: Results, name: str, topic: dict[str, Any]) -> Section:
             ", ".join(f"{kind} {count:,}" for kind, count in sorted(p["damage"].items())) or "none",
             f"{100 * sum(p['damage'].values()) / p['records']:.3f} %",
         )
-        for p in producers
+        for p in shown
     ]
-    damage = Table(
-        "What is wrong with timestamps",
-        ("kind", "records", "share"),
-        [(kind, n, f"{100 * n / topic['records']:.4f} %") for kind, n in topic["damage"].items()],
-    )
-    who = Table("Producers", ("producer", "records", "bytes", "damage", "damaged"), rows)
-    return Section(
-        name,
-        plots=[_over_time(results, name), _distances(topic), _by_producer(producers)],
-        tables=[damage, who],
-    )
+    return Table(f"Producers. {rest}".strip(), ("producer", "records", "bytes", "damage", "damaged"), rows)
 
 
 def _over_time(results: Results, topic: str) -> str:
-    rows = results.read_table(HOURS).where(f.col("topic") == topic)
+    rows = results.read_table(HOURS).where((f.col("topic") == topic) & f.col("gone_from").isNull())
     found = rows.groupBy("hour", "damage").agg(f.sum("records").alias("records")).orderBy("hour").collect()
     first, last = found[0]["hour"], found[-1]["hour"]
     unit = max(1, -(-((last - first) // _HOUR_MS + 1) // _MOST_BARS)) * _HOUR_MS
@@ -105,5 +130,6 @@ def _by_producer(producers: list[dict[str, Any]]) -> str:
     kinds = [kind for kind in _DAMAGES if any(kind in p["damage"] for p in most)]
     series = {kind: [p["damage"].get(kind, 0) for p in most] for kind in kinds}
     series = series or {NO_DAMAGE: [p["records"] for p in most]}
-    title = "Damaged records by producer" if kinds else "Records by producer (none are damaged)"
+    of = f", the {len(most)} with most of {len(producers):,}" if len(most) < len(producers) else ""
+    title = f"Damaged records by producer{of}" if kinds else f"Records by producer (none are damaged{of})"
     return bars([producer_name(p) for p in most], series, title, "records")

@@ -1,12 +1,14 @@
 """Records of one partition added up while they are read: one row for those that are alike and near each other.
 
-Alike: the same kind of timestamp, the same minute, producer and codec. Near: within the same 65,536 offsets, and
-while healthy times around them are in the same ten minutes, so that each row's place among the others still tells
+Alike: the same kind of timestamp, the same minute (as meant, where it is in another unit; the same number of digits,
+where it is no plausible time), producer and codec. Near: within the same 65,536 offsets, and while plausible times
+around them are in the same ten minutes, so that each row's place among the others still tells
 about when it was appended. What is in order and healthy comes to one row a minute and producer. A partition that has
 come to a million rows is added up in longer spans where its times are far apart.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +16,9 @@ from numpy.typing import NDArray
 
 from pipeline.kafka.cluster import TopicPartition
 from pipeline.profile.groups import Groups
-from pipeline.profile.kinds import Kind, Kinds
+from pipeline.profile.kinds import UNITS, Kind, Kinds, in_milliseconds, tells_a_time
 from pipeline.source.decoding import BatchFacts, DecodedBatch
+from protocol.records.message_set import NO_TIMESTAMP
 from protocol.records.totals import Totals
 
 MINUTE_MS = 60_000
@@ -24,6 +27,8 @@ _BLOCK_SHIFT = 16
 _ROWS_AT_ONCE = 64 * 1024
 _SPANS_A_BATCH = 16
 _MOST_EXACT_ROWS = 1_000_000  # some 120 MB; only times from far and wide make so many
+_LAST_TELLING = max(UNITS)
+_UNLIKE_AT_MOST, _TRIED_AGAIN_AFTER = 4, 64
 _TIMESTAMP, _KEY_SIZE, _VALUE_SIZE = 1, 3, 5
 
 SCHEMA = pa.schema(
@@ -60,6 +65,19 @@ class _Row:
     last_offset: int
 
 
+class _Columns(NamedTuple):
+    """Of some records."""
+
+    kinds: NDArray[np.int8]
+    minutes: NDArray[np.int64]
+    times: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    key_sizes: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+
+_Who = tuple[int, str, int]
+"""(producer id, codec, timestamp type)"""
 _Key = tuple[int, int, int, int, str, int]
 """(ten minutes around, kind, minute, producer id, codec, timestamp type)"""
 
@@ -67,9 +85,9 @@ _Key = tuple[int, int, int, int, str, int]
 class Tally:
     """Of one partition; add its batches in their order."""
 
-    def __init__(self, of: TopicPartition, now_ms: int) -> None:
+    def __init__(self, of: TopicPartition, now_ms: int, epoch_ms: int | None = None) -> None:
         self._of = of
-        self._kinds = Kinds(now_ms)
+        self._kinds = Kinds(now_ms, epoch_ms)
         self._now_minute = now_ms // MINUTE_MS
         self._rows: dict[_Key, _Row] = {}
         self._closed: list[tuple[_Key, _Row]] = []
@@ -77,12 +95,21 @@ class Tally:
         self._packed_rows = 0
         self._block = -1
         self._around = 0
+        self._pending: dict[_Who, list[_Columns]] = {}
+        self._pending_batches: dict[_Who, tuple[int, int]] = {}
+        self._unlike = 0
+
+    @property
+    def expects_alike(self) -> bool:
+        """Whether the next batch is worth a try by `add_alike`: where those before it were, and now and then."""
+        return self._unlike < _UNLIKE_AT_MOST or self._unlike % _TRIED_AGAIN_AFTER == 0
 
     def add_alike(self, facts: BatchFacts, totals: Totals, last_offset: int) -> bool:
         """Add a whole batch whose records are alike; False, and nothing added, when they are not."""
         minute = totals.earliest // MINUTE_MS
         if minute != totals.latest // MINUTE_MS or not self._kinds.all_plausible(totals.earliest, totals.latest):
             return False
+        self._unlike = 0
         self._enter(facts.base_offset, minute)
         row = _Row(
             totals.records,
@@ -95,43 +122,83 @@ class Tally:
             facts.base_offset,
             last_offset,
         )
-        self._put((self._around, 0, minute, facts.producer_id, facts.codec, facts.timestamp_type), row)
+        self._put((self._around, 0, minute, *_who(facts)), row)
         return True
 
     def add(self, batch: DecodedBatch, start: int, end: int) -> None:
         """Add the records whose offsets are in [start, end)."""
+        self._unlike += 1
         first, last = (int(place) for place in np.searchsorted(batch.offset, (start, end)))
         if first == last:
+            return
+        if self._add_later(batch, first, last):
             return
         offsets = batch.offset[first:last]
         times = batch.columns[_TIMESTAMP, first:last]
         key_sizes = batch.columns[_KEY_SIZE, first:last]
         sizes = np.maximum(key_sizes, 0) + np.maximum(batch.columns[_VALUE_SIZE, first:last], 0)
         kinds = self._kinds.of(times)
-        minutes = np.where(kinds == Kind.MILLISECONDS, times // MINUTE_MS, 0)
+        telling = tells_a_time(kinds)
+        minutes = np.where(telling, in_milliseconds(times, kinds) // MINUTE_MS, 0)
         if self._packed_rows > _MOST_EXACT_ROWS:
-            minutes = _spans(minutes, kinds == Kind.MILLISECONDS)
+            minutes = _spans(minutes, telling)
+        minutes[times == NO_TIMESTAMP] = NO_TIMESTAMP  # no limit refuses it, as it does what is negative
+        odd = kinds == Kind.IMPLAUSIBLE
+        if odd.any():
+            minutes[odd] = np.log10(times[odd])
         facts = batch.facts
-        groups = Groups(kinds, minutes)
-        columns = (
-            groups.first_of(kinds),
-            groups.first_of(minutes),
+        counts_batch = (1, facts.size) if first == 0 else (0, 0)  # its bytes stand with its first records
+        self._add_groups(_who(facts), _Columns(kinds, minutes, times, offsets, key_sizes, sizes), counts_batch)
+
+    def _add_later(self, batch: DecodedBatch, first: int, last: int) -> bool:
+        """Keep what is plausible but from several minutes until its block of offsets ends: to add up a hundred small
+        batches in no order costs hardly more than to add up one.
+        """
+        times = batch.columns[_TIMESTAMP, first:last]
+        if self._packed_rows > _MOST_EXACT_ROWS or not self._kinds.all_plausible(int(times.min()), int(times.max())):
+            return False
+        rows = batch.columns[:, first:last].copy()
+        self._enter(int(rows[0, 0]), int(rows[_TIMESTAMP, -1]) // MINUTE_MS)
+        sizes = np.maximum(rows[_KEY_SIZE], 0) + np.maximum(rows[_VALUE_SIZE], 0)
+        minutes = rows[_TIMESTAMP] // MINUTE_MS
+        kinds = np.zeros(last - first, np.int8)
+        kept = self._pending.setdefault(_who(batch.facts), [])
+        kept.append(_Columns(kinds, minutes, rows[_TIMESTAMP], rows[0], rows[_KEY_SIZE], sizes))
+        if first == 0:
+            who = _who(batch.facts)
+            count, filled = self._pending_batches.get(who, (0, 0))
+            self._pending_batches[who] = (count + 1, filled + batch.facts.size)
+        return True
+
+    def _add_pending(self) -> None:
+        pending, self._pending = self._pending, {}
+        batches, self._pending_batches = self._pending_batches, {}
+        around = self._around
+        for who, kept in pending.items():
+            joined = _Columns(*(np.concatenate(column) for column in zip(*kept, strict=True)))
+            self._add_groups(who, joined, batches.get(who, (0, 0)))
+        self._around = around
+
+    def _add_groups(self, who: _Who, columns: _Columns, batches: tuple[int, int]) -> None:
+        """`batches`: how many, and their stored bytes."""
+        groups = Groups(columns.kinds, columns.minutes)
+        found = (
+            groups.first_of(columns.kinds),
+            groups.first_of(columns.minutes),
             groups.sizes,
-            groups.sum(key_sizes < 0),
-            groups.sum(sizes),
-            groups.least(times),
-            groups.most(times),
-            groups.first_of(offsets),
-            groups.last_of(offsets),
+            groups.sum(columns.key_sizes < 0),
+            groups.sum(columns.sizes),
+            groups.least(columns.times),
+            groups.most(columns.times),
+            groups.first_of(columns.offsets),
+            groups.last_of(columns.offsets),
         )
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        counts_batch = first == 0  # its bytes stand with its first records
+        rows = zip(*(column.tolist() for column in found), strict=True)
         for kind, minute, records, null_keys, filled, earliest, latest, first_offset, last_offset in rows:
-            self._enter(first_offset, minute if kind == Kind.MILLISECONDS else self._now_minute + 1)
-            batches, stored = (1, facts.size) if counts_batch else (0, 0)
-            counts_batch = False
-            row = _Row(records, null_keys, filled, batches, stored, earliest, latest, first_offset, last_offset)
-            self._put((self._around, kind, minute, facts.producer_id, facts.codec, facts.timestamp_type), row)
+            self._note(minute if kind <= _LAST_TELLING else self._now_minute + 1)
+            row = _Row(records, null_keys, filled, *batches, earliest, latest, first_offset, last_offset)
+            batches = (0, 0)
+            self._put((self._around, kind, minute, *who), row)
 
     def table(self) -> pa.Table:
         """All rows, in about the order of their offsets."""
@@ -141,11 +208,14 @@ class Tally:
 
     def _enter(self, offset: int, minute: int) -> None:
         """Note where we are; rows of the blocks of offsets before are closed."""
-        if minute <= self._now_minute:
-            self._around = minute // _AROUND_MINUTES
         if offset >> _BLOCK_SHIFT != self._block or len(self._rows) > _ROWS_AT_ONCE:
             self._close()
             self._block = offset >> _BLOCK_SHIFT
+        self._note(minute)
+
+    def _note(self, minute: int) -> None:
+        if minute <= self._now_minute:
+            self._around = minute // _AROUND_MINUTES
 
     def _put(self, key: _Key, more: _Row) -> None:
         row = self._rows.get(key)
@@ -162,6 +232,7 @@ class Tally:
         row.last_offset = more.last_offset
 
     def _close(self) -> None:
+        self._add_pending()
         self._closed += self._rows.items()
         self._rows = {}
         if len(self._closed) >= _ROWS_AT_ONCE:
@@ -181,11 +252,15 @@ class Tally:
         self._packed.append(pa.RecordBatch.from_arrays(columns, schema=SCHEMA))
 
 
-def _spans(minutes: NDArray[np.int64], in_ms: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _who(facts: BatchFacts) -> _Who:
+    return facts.producer_id, facts.codec, facts.timestamp_type
+
+
+def _spans(minutes: NDArray[np.int64], telling: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The minutes, or where a batch has them from far and wide, spans of so many that it has few of them."""
-    if not in_ms.any():
+    if not telling.any():
         return minutes
-    spread = int(np.ptp(minutes[in_ms]))
+    spread = int(np.ptp(minutes[telling]))
     if spread <= _SPANS_A_BATCH:
         return minutes
     span = 1 << (spread // _SPANS_A_BATCH).bit_length()

@@ -1,7 +1,9 @@
 """What a damaged timestamp should have been.
 
-A number in another unit is converted, unless even then it lies ahead of its append. Zero, negative and future times say
-nothing of their own: they become the estimated time of append. What neither tells is left as it is.
+A number in another unit is converted, unless even then it lies ahead of its append and of the moment of reading. Zero
+and negative times, and those ahead of the moment of reading, say nothing of their own: they become the estimated time
+of append. What lies before that moment may be sound, whatever the clock makes of it, and is rewritten only where that
+is asked for by name; so is what is implausible. What neither tells is left as it is.
 """
 
 from collections.abc import Mapping
@@ -14,13 +16,16 @@ from numpy.typing import NDArray
 
 from pipeline.profile.clock import Clock
 from pipeline.profile.damage import Damage, saturated
-from pipeline.profile.kinds import UNITS, Kind, Kinds
-from validation.units import Unit
+from pipeline.profile.kinds import UNITS, Kind, Kinds, in_milliseconds
+from pipeline.repair.settings import Retention
 
-_MS_PER_SECOND = 1000
-_PER_MS = {Kind.MICROSECONDS: 1_000, Kind.NANOSECONDS: 1_000_000}
 NAMES = ("", *(Damage[kind.name].value for kind in Kind if kind is not Kind.MILLISECONDS), Damage.FUTURE.value)
 _FUTURE = len(Kind)
+_TIMELESS = [Kind.ZERO, Kind.NEGATIVE, _FUTURE]
+BY_NAME_ONLY = (Damage.FUTURE.value, Damage.IMPLAUSIBLE.value)
+"""Damages whose times may be sound: they are rewritten where that is asked for, and future ones that are ahead of the
+moment of reading in any case.
+"""
 
 
 class RepairHeader(StrEnum):
@@ -33,61 +38,58 @@ class RepairHeader(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """`now_ms`: the moment that kinds are told by; `keep`: damages that are left alone; `assume_ms`: the time of append
-    in partitions where nothing tells of one.
+    """`now_ms`: the moment of reading, that kinds are told by; `keep`: damages that are left alone; `rewrite`: those of
+    `BY_NAME_ONLY` that are rewritten though they may be sound; `assume_ms`: the time of append in partitions where
+    nothing tells of one; `epoch_ms`: what is before is implausible, None for ten years before `now_ms`; `retention`:
+    what clean topics delete.
     """
 
     now_ms: int
     after_max_ms: int
     keep: frozenset[str] = frozenset()
     assume_ms: int | None = None
+    rewrite: frozenset[str] = frozenset()
+    epoch_ms: int | None = None
+    retention: Retention = Retention.KEEP
 
 
 @dataclass(frozen=True, slots=True)
 class Corrections:
-    """For each record: `kinds`, an index into `NAMES` (0 none), the timestamp `after`, and whether it was `solved`."""
+    """For each record: `kinds`, an index into `NAMES` (0 none), the timestamp `after`, whether it was `solved`, and
+    whether its time may be sound: not ahead of the moment of reading, and no zero, negative or other unit.
+    """
 
     kinds: NDArray[np.int8]
     after: NDArray[np.int64]
     solved: NDArray[np.bool_]
+    may_be_sound: NDArray[np.bool_]
 
 
 def correct(
     timestamps: NDArray[np.int64], offsets: NDArray[np.int64], clock: Clock | None, rules: Rules
 ) -> Corrections:
     """Records of one partition, in their order. A clock of None: nothing around them tells when they were appended."""
-    kinds = Kinds(rules.now_ms).of(timestamps)
+    kinds = Kinds(rules.now_ms, rules.epoch_ms).of(timestamps)
     after = timestamps.copy()
     # Without a clock only what is ahead of the present is known to be in the future, and for no time there is a better.
     appended = clock.at(offsets) if clock is not None else np.full(len(offsets), rules.now_ms, np.int64)
     latest = saturated(appended, rules.after_max_ms)
     kinds[(kinds == Kind.MILLISECONDS) & (timestamps > latest)] = _FUTURE
     solved = np.zeros(len(timestamps), np.bool_)
+    may_be_sound = (kinds == Kind.IMPLAUSIBLE) | ((kinds == _FUTURE) & (timestamps <= rules.now_ms))
     if not kinds.any():
-        return Corrections(kinds, after, solved)
-    for kind in UNITS:
-        its = kinds == kind
-        if its.any():
-            meant = _in_milliseconds(timestamps[its], kind)
-            after[its] = np.where(meant <= latest[its], meant, timestamps[its])
-            solved[its] = meant <= latest[its]
+        return Corrections(kinds, after, solved, may_be_sound)
+    meant = in_milliseconds(timestamps, kinds)
+    in_unit = np.isin(kinds, list(UNITS)) & (meant <= np.maximum(latest, rules.now_ms))
+    after[in_unit], solved[in_unit] = meant[in_unit], True
     if clock is not None:
-        timeless = (kinds == Kind.ZERO) | (kinds == Kind.NEGATIVE) | (kinds == _FUTURE)
-        after[timeless] = appended[timeless]
-        solved[timeless] = True
-    for place, name in enumerate(NAMES):
-        if name in rules.keep:
-            kept = kinds == place
-            after[kept] = timestamps[kept]
-            solved[kept] = False
-    return Corrections(kinds, after, solved)
-
-
-def _in_milliseconds(timestamps: NDArray[np.int64], kind: Kind) -> NDArray[np.int64]:
-    """As `validation.units.in_milliseconds`, many at a time."""
-    if UNITS[kind] is Unit.SECONDS:
-        return timestamps * _MS_PER_SECOND
-    return timestamps // _PER_MS[kind]
+        timeless = np.isin(kinds, _TIMELESS) & ~may_be_sound
+        for name in rules.rewrite:
+            timeless |= kinds == NAMES.index(name)
+        after[timeless], solved[timeless] = appended[timeless], True
+    kept = np.isin(kinds, [NAMES.index(name) for name in rules.keep])
+    after[kept], solved[kept] = timestamps[kept], False
+    return Corrections(kinds, after, solved, may_be_sound)
 
 
 def clock_from(value: Mapping[str, Any] | None) -> Clock | None:

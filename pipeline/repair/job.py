@@ -1,7 +1,7 @@
 """`sluicegate-spark repair`: a plan, what it would change, and on --apply the clean topic."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -10,16 +10,37 @@ from pyspark.sql import functions as f
 
 from pipeline.repair.correction import Rules
 from pipeline.repair.listing import before_and_after, damaged
-from pipeline.repair.plan import PartitionPlan, Plan, make_plan, plan_from, survey
-from pipeline.repair.target import client_of, prepare
+from pipeline.repair.obstacles import (
+    headers_that_no_client_writes,
+    what_is_gone,
+    what_retention_takes,
+    what_targets_refuse,
+    zeros_that_stay,
+)
+from pipeline.repair.plan import PartitionPlan, Plan, make_plan, plan_from
+from pipeline.repair.reasons import why_left
+from pipeline.repair.survey import survey
+from pipeline.repair.target import log_starts, prepare, source_settings, target_settings
 from pipeline.repair.writing import CannotWrite, Written, write_partition
 from pipeline.results import Results
 from pipeline.source.tasks import over
 from pipeline.topics import Topics
 
 PLAN = "plan.json"
+_AT_ONCE = 4  # a small partition's writing is mostly waiting for coordinators
 _TOPIC = "{topic}"
 _WRITTEN = "topic string, partition bigint, records bigint, corrected bigint"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """`changes`: the rows of the before-and-after table, `left` saying why where nothing changes; `obstacles`: what
+    would stop the writing; `warnings`: what to know of the clean topics' retention.
+    """
+
+    changes: list[dict[str, Any]]
+    obstacles: list[str]
+    warnings: list[str]
 
 
 class RepairBegun(Exception):
@@ -44,7 +65,12 @@ def planned(spark: SparkSession, topics: Topics, results: Results, targets: dict
             f"a repair was begun in {results.path('')} already: go on with it by --apply, or use another --out"
         )
     ranges = topics.ranges()
-    plan = make_plan(ranges, targets, survey(spark, topics, ranges, rules.now_ms), rules)
+    sources, there = source_settings(topics), target_settings(topics, targets)
+    room = {
+        name: min(its.largest_message for its in (sources[name], there.get(to, sources[name])))
+        for name, to in targets.items()
+    }
+    plan = make_plan(ranges, targets, survey(spark, topics, ranges, rules, sources, room), rules)
     results.write_text(PLAN, plan.as_json())
     return plan
 
@@ -64,43 +90,72 @@ def kept_plan(results: Results, targets: dict[str, str], rules: Rules) -> Plan |
         return plan
     if plan.begun:
         raise RepairBegun(
-            f"the repair in {results.path('')} was begun with other --after-max-ms, --keep or --assume-ms: go on with "
-            "those, or use another --out and --to"
+            f"the repair in {results.path('')} was begun with other --after-max-ms, --keep, --rewrite, --epoch, "
+            "--retention or --assume-ms: go on with those, or use another --out and --to"
         )
     return None
 
 
-def listed(spark: SparkSession, topics: Topics, results: Results, plan: Plan) -> list[dict[str, Any]]:
-    """Write the tables `repairs` and `undiagnosed`; returns the rows of the before-and-after table."""
+def listed(spark: SparkSession, topics: Topics, results: Results, plan: Plan) -> Listing:
+    """Write the tables `repairs` and `undiagnosed`, and find what would stop it."""
     found = results.write_table("repairs", damaged(spark, topics, plan))
-    results.write_table("undiagnosed", found.where(~f.col("solved")))
-    return before_and_after(found)
+    results.write_table("undiagnosed", found.where(f.col("damage").isNotNull() & ~f.col("solved")))
+    changes = [row | {"left": why_left(row, plan.rules)} for row in before_and_after(found)]
+    sources, there = source_settings(topics), target_settings(topics, plan.targets)
+    obstacles = [
+        *zeros_that_stay(found),
+        *headers_that_no_client_writes(found),
+        *what_targets_refuse(plan, sources, there),
+    ]
+    if not plan.begun:
+        obstacles += what_is_gone(plan, log_starts(plan, topics), {})
+    return Listing(changes, obstacles, what_retention_takes(plan, sources, there))
 
 
-def apply(spark: SparkSession, topics: Topics, results: Results, plan: Plan) -> list[Written]:
+def check_no_obstacles(listing: Listing) -> None:
+    """Raises CannotWrite, which names them all."""
+    if listing.obstacles:
+        raise CannotWrite("nothing is written yet, because it could not be finished:\n" + "\n".join(listing.obstacles))
+
+
+def apply(spark: SparkSession, topics: Topics, results: Results, plan: Plan, listing: Listing) -> list[Written]:
     """Write the clean topics; goes on where a run before was killed. Raises CannotWrite."""
-    groups = prepare(plan, topics)
+    check_no_obstacles(listing)
+    found = prepare(plan, topics)
     results.write_text(PLAN, replace(plan, begun=True).as_json())
-    options, client = topics.options, client_of(topics)
+    options, client, plan_id = topics.options, topics.for_librdkafka, plan.plan_id
 
-    def write(each: PartitionPlan) -> pa.Table:
-        return pa.Table.from_pylist([asdict(write_partition(each, groups[each.to], options, client))])
+    def write(each: PartitionPlan) -> list[pa.RecordBatch]:
+        to = found[each.to]
+        done = write_partition(each, plan_id, to.group_id, to.largest_message, options, client)
+        return [pa.RecordBatch.from_pylist([asdict(done)])]
 
-    rows = over(spark, plan.partitions, write, _WRITTEN).collect()
+    rows = over(spark, plan.partitions, lambda each: each.source.size, write, _WRITTEN, _AT_ONCE).collect()
     return [Written(**row.asDict()) for row in rows]
 
 
-def summary_of(plan: Plan, changes: list[dict[str, Any]], written: list[Written] | None) -> dict[str, Any]:
-    """`written` is None for a dry run."""
+def summary_of(plan: Plan, listing: Listing, written: list[Written] | None) -> dict[str, Any]:
+    """`written` is None for a dry run. `sound_looking`: how many records change though their times may be sound."""
     topics: Mapping[str, dict[str, Any]] = {
-        source: {"to": to, "offsets": 0, "repaired": {}, "undiagnosed": {}} for source, to in plan.targets.items()
+        source: {"to": to, "offsets": 0, "records": 0, "repaired": {}, "undiagnosed": {}, "sound_looking": 0}
+        for source, to in plan.targets.items()
     }
     for each in plan.partitions:
         topics[each.source.of.topic]["offsets"] += each.source.end - each.source.start
-    for row in changes:
+        topics[each.source.of.topic]["records"] += each.contents.records
+    for row in listing.changes:
         counts = topics[row["topic"]]["repaired" if row["solved"] else "undiagnosed"]
         counts[row["damage"]] = counts.get(row["damage"], 0) + row["records"]
-    found: dict[str, Any] = {"job": "repair", "applied": written is not None, "topics": topics, "changes": changes}
+        if row["solved"] and row["may_be_sound"]:
+            topics[row["topic"]]["sound_looking"] += row["records"]
+    found: dict[str, Any] = {
+        "job": "repair",
+        "applied": written is not None,
+        "topics": topics,
+        "changes": listing.changes,
+        "obstacles": listing.obstacles,
+        "warnings": listing.warnings,
+    }
     if written is not None:
         found["written_by_this_run"] = sum(each.records for each in written)
     return found

@@ -6,71 +6,101 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from pipeline.kafka.cluster import TopicPartition
 from pipeline.repair.correction import NAMES, correct
 from pipeline.repair.plan import PartitionPlan, Plan
+from pipeline.source.options import source_options
+from pipeline.source.reading import read_rows
+from pipeline.source.tasks import over
 from pipeline.topics import Topics
 
-_COLUMNS = "topic,partition,offset,timestamp,producer_id"
+_COLUMNS = "topic,partition,offset,timestamp,producer_id,headers_binary"
 DDL = (
     "topic string, partition int, offset bigint, producer_id bigint, damage string, before bigint, after bigint, "
-    "solved boolean"
+    "solved boolean, may_be_sound boolean, odd_header boolean"
 )
 
 
 def damaged(spark: SparkSession, topics: Topics, plan: Plan) -> DataFrame:
-    """One row for each damaged record of the plan's ranges; `after` is `before` where it was not `solved`."""
-    of_partition = {each.source.of: each for each in plan.partitions}
+    """One row for each damaged record of the plan's ranges; `after` is `before` where it was not `solved`.
 
-    def correct_rows(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-        for batch in batches:
-            if len(batch):
-                yield _damaged(batch, of_partition)
+    One too, with a damage of null, for each other that has an `odd_header`, whose name is not UTF-8.
+    """
+    options = source_options({**topics.options, "columns": _COLUMNS, "failOnDataLoss": "false"})
 
-    rows = topics.read(spark, "sluicegate", columns=_COLUMNS, **offsets_of(plan))
-    return rows.mapInArrow(correct_rows, DDL)
+    def of_partition(each: PartitionPlan) -> Iterable[pa.RecordBatch]:
+        return (_damaged(batch, each) for batch in read_rows(options, each.source))
+
+    return over(spark, plan.partitions, lambda each: each.source.size, of_partition, DDL)
 
 
-def offsets_of(plan: Plan) -> dict[str, str]:
-    """The plan's ranges as the raw source's options."""
+def offsets_of(plan: Plan, topic: str | None = None) -> dict[str, str]:
+    """The plan's ranges as the raw source's options; of one topic, or all."""
     starts: dict[str, dict[str, int]] = {}
     ends: dict[str, dict[str, int]] = {}
     for each in plan.partitions:
         of = each.source.of
+        if topic not in (None, of.topic):
+            continue
         starts.setdefault(of.topic, {})[str(of.partition)] = each.source.start
         ends.setdefault(of.topic, {})[str(of.partition)] = each.source.end
     return {"startingOffsets": json.dumps(starts), "endingOffsets": json.dumps(ends)}
 
 
-def _damaged(batch: pa.RecordBatch, plans: dict[TopicPartition, PartitionPlan]) -> pa.RecordBatch:
-    """Those of one Arrow batch; it comes from one task of the raw source, so it is of one partition."""
-    of = TopicPartition(batch["topic"][0].as_py(), batch["partition"][0].as_py())
+def _damaged(batch: pa.RecordBatch, plan: PartitionPlan) -> pa.RecordBatch:
+    """Those of one Arrow batch."""
     before, offsets = batch["timestamp"].to_numpy(), batch["offset"].to_numpy()
-    found = correct(before, offsets, plans[of].clock, plans[of].rules)
-    places = np.flatnonzero(found.kinds)
+    found = correct(before, offsets, plan.clock, plan.rules)
+    odd = _odd_headers(batch["headers_binary"])
+    places = np.flatnonzero(found.kinds.astype(np.bool_) | odd)
     kept = batch.take(pa.array(places))
     added = {
-        "damage": pa.array([NAMES[kind] for kind in found.kinds[places]], pa.string()),
+        "damage": pa.array([NAMES[kind] or None for kind in found.kinds[places]], pa.string()),
+        "odd_header": pa.array(odd[places]),
         "before": kept["timestamp"],
         "after": pa.array(found.after[places]),
         "solved": pa.array(found.solved[places]),
+        "may_be_sound": pa.array(found.may_be_sound[places]),
     }
     names = [column.split()[0] for column in DDL.split(", ")]
     return pa.RecordBatch.from_arrays([added[name] if name in added else kept[name] for name in names], names)
 
 
+def _odd_headers(headers: pa.ListArray) -> NDArray[np.bool_]:
+    """Which records have a header whose name is not UTF-8."""
+    odd = np.zeros(len(headers), np.bool_)
+    names = headers.flatten().field("key")
+    if not _is_utf8(names):
+        parents = pc.list_parent_indices(headers).to_numpy()
+        odd[[parents[i] for i in range(len(names)) if not _is_utf8(names[i : i + 1])]] = True
+    return odd
+
+
+def _is_utf8(names: pa.Array) -> bool:
+    try:
+        names.cast(pa.string())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
 def before_and_after(listed: DataFrame) -> list[dict[str, Any]]:
-    """By topic, producer and damage: how many, from what to what, an example of each."""
-    grouped = listed.groupBy("topic", "producer_id", "damage", "solved").agg(
-        f.count("*").alias("records"),
-        f.min("after").alias("earliest_after"),
-        f.max("after").alias("latest_after"),
-        f.min_by("before", f.struct("partition", "offset")).alias("example_before"),
-        f.min_by("after", f.struct("partition", "offset")).alias("example_after"),
-        f.min_by(f.struct("partition", "offset"), f.struct("partition", "offset")).alias("example_at"),
+    """By topic, producer, damage and whether they may be sound: how many, from what to what, an example of each."""
+    grouped = (
+        listed.where(f.col("damage").isNotNull())
+        .groupBy("topic", "producer_id", "damage", "solved", "may_be_sound")
+        .agg(
+            f.count("*").alias("records"),
+            f.min("after").alias("earliest_after"),
+            f.max("after").alias("latest_after"),
+            f.min_by("before", f.struct("partition", "offset")).alias("example_before"),
+            f.min_by("after", f.struct("partition", "offset")).alias("example_after"),
+            f.min_by(f.struct("partition", "offset"), f.struct("partition", "offset")).alias("example_at"),
+        )
     )
-    rows = grouped.orderBy("topic", "producer_id", "damage").collect()
+    rows = grouped.orderBy("topic", "producer_id", "damage", "may_be_sound").collect()
     return [row.asDict(recursive=True) for row in rows]

@@ -4,31 +4,27 @@ Each transaction holds some records and, as a group's committed offset, how far 
 killed leaves a transaction open, which the next one's first call aborts, and then goes on from the offset committed.
 """
 
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Producer
-from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka import KafkaException, Producer
 
 from pipeline.kafka.cluster import OffsetRange
+from pipeline.kafka.emptiness import DataLoss
 from pipeline.repair.correction import NAMES, RepairHeader, correct
 from pipeline.repair.plan import PartitionPlan
+from pipeline.repair.progress import SECONDS, Progress, group, progress_in
+from pipeline.repair.settings import ROOM_BYTES
 from pipeline.source.options import source_options
 from pipeline.source.reading import read_rows
 
 _RECORDS_A_TRANSACTION = 100_000
 _BYTES_A_TRANSACTION = 64 << 20
+_BATCH_BYTES = 1_000_000
 _LARGEST_RECORD_BYTES = 100_000_000
-_SECONDS = 60.0
-_PAUSE_SECONDS = 0.2
-_COORDINATOR_MOVES = frozenset(
-    {KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS}
-)
-_COLUMNS = "key,value,offset,timestamp,headers"
+_COLUMNS = "key,value,offset,timestamp,headers_binary"
 
 
 class CannotWrite(Exception):
@@ -45,17 +41,17 @@ class Written:
     corrected: int
 
 
-def group_of(target: str, topic_id: str) -> str:
-    """The group whose committed offsets tell how far a repair into a topic has come; one of the same name that is made
-    anew has another id, and begins anew.
-    """
-    return f"sluicegate-repair.{target}.{topic_id}"
-
-
 def write_partition(
-    plan: PartitionPlan, group_id: str, options: Mapping[str, str], client: Mapping[str, str]
+    plan: PartitionPlan,
+    plan_id: str,
+    group_id: str,
+    batch_bytes: int,
+    options: Mapping[str, str],
+    client: Mapping[str, str],
 ) -> Written:
-    """`options` are the raw source's, `client` librdkafka's. Raises CannotWrite and what reading raises."""
+    """`batch_bytes`: the largest batch that the clean topic takes; `options` are the raw source's, `client` those of
+    librdkafka. Raises CannotWrite and what reading raises.
+    """
     of = plan.source.of
     producer = Producer(
         {
@@ -65,59 +61,37 @@ def write_partition(
             "linger.ms": 50,
             "message.max.bytes": _LARGEST_RECORD_BYTES,
             "batch.num.messages": 100_000,
+            "batch.size": min(_BATCH_BYTES, batch_bytes - ROOM_BYTES),  # not compressed, so a batch always fits
             "queue.buffering.max.messages": 2 * _RECORDS_A_TRANSACTION,
             "queue.buffering.max.kbytes": 4 * _BYTES_A_TRANSACTION >> 10,
         }
     )
     try:
-        producer.init_transactions(_SECONDS)
-        with _group(group_id, client) as group:
-            start = max(plan.source.start, _committed(group, plan))
-            writer = _Writer(plan, producer, group.consumer_group_metadata())
+        producer.init_transactions(SECONDS)
+        with group(group_id, client) as consumer:
+            before = progress_in(consumer, [of]).get(of) or Progress(plan.source.start, 0, plan_id)
+            start = max(plan.source.start, before.reached)
+            writer = _Writer(plan, producer, consumer.consumer_group_metadata(), before)
             if start < plan.source.end:
                 reading = source_options({**options, "subscribe": of.topic, "columns": _COLUMNS})
                 writer.write(read_rows(reading, OffsetRange(of, start, plan.source.end)))
+    except DataLoss as loss:
+        raise CannotWrite(
+            f"{loss} since the plan was made (retention?); what is written stays. Make a new plan, with another --out "
+            "and --to"
+        ) from loss
     except KafkaException as error:
         raise CannotWrite(f"{of} to {plan.to}: {error.args[0].str()}") from error
     return Written(of.topic, of.partition, writer.records, writer.corrected)
 
 
-def committed_offset(plan: PartitionPlan, group_id: str, client: Mapping[str, str]) -> int:
-    """The next offset in the source that has not been written; -1 where nothing has. Raises KafkaException."""
-    with _group(group_id, client) as group:
-        return _committed(group, plan)
-
-
-@contextmanager
-def _group(group_id: str, client: Mapping[str, str]) -> Iterator[Consumer]:
-    """The group whose offsets tell of progress; nothing is consumed with it."""
-    consumer = Consumer({**client, "group.id": group_id})
-    try:
-        yield consumer
-    finally:
-        consumer.close()
-
-
-def _committed(group: Consumer, plan: PartitionPlan) -> int:
-    place = [ClientPartition(plan.source.of.topic, plan.source.of.partition)]
-    end = time.monotonic() + _SECONDS
-    while True:
-        try:
-            (found,) = group.committed(place, timeout=_SECONDS)
-            if found.error is not None:
-                raise KafkaException(found.error)  # not to be taken for nothing written yet
-            return -1 if found.offset == OFFSET_INVALID else int(found.offset)
-        except KafkaException as error:
-            if error.args[0].code() not in _COORDINATOR_MOVES or time.monotonic() > end:
-                raise
-            time.sleep(_PAUSE_SECONDS)  # nothing announces that a coordinator is ready
-
-
 class _Writer:
     """Writes Arrow rows in transactions."""
 
-    def __init__(self, plan: PartitionPlan, producer: Producer, group: Any) -> None:
+    def __init__(self, plan: PartitionPlan, producer: Producer, group: Any, before: Progress) -> None:
+        """`before`: what earlier runs have written."""
         self._plan = plan
+        self._before = before
         self._producer = producer
         self._group = group
         self._origin = f"{plan.source.of.topic}/{plan.source.of.partition}/"
@@ -137,23 +111,33 @@ class _Writer:
                 if self._open_records >= _RECORDS_A_TRANSACTION or self._open_bytes >= _BYTES_A_TRANSACTION:
                     self._commit(rows["offset"][-1].as_py() + 1)
                     self._producer.begin_transaction()
+        written = self._before.records + self.records
+        planned = self._plan.contents
+        if written > planned.records or (written < planned.records and not planned.may_shrink):
+            self._producer.abort_transaction(SECONDS)
+            raise CannotWrite(
+                f"{self._plan.source.of} to {self._plan.to}: the plan counted {planned.records:,} records in "
+                f"offsets {self._plan.source.start} to {self._plan.source.end - 1}, and {written:,} came when read "
+                "again; what is committed stays, the rest is not written. Were records deleted "
+                "since? Then make a new plan, with another --out and --to; if not, start again"
+            )
         self._commit(self._plan.source.end)
 
     def _commit(self, reached: int) -> None:
         of = self._plan.source.of
-        self._producer.flush(_SECONDS)
+        self._producer.flush(SECONDS)
         if self._failed:
-            self._producer.abort_transaction(_SECONDS)
+            self._producer.abort_transaction(SECONDS)
             raise CannotWrite(f"{of} to {self._plan.to}: {self._failed[0]}")
-        place = ClientPartition(of.topic, of.partition, reached)
-        self._producer.send_offsets_to_transaction([place], self._group, _SECONDS)
-        self._producer.commit_transaction(_SECONDS)
+        place = Progress(reached, self._before.records + self.records, self._before.plan_id).committed(of)
+        self._producer.send_offsets_to_transaction([place], self._group, SECONDS)
+        self._producer.commit_transaction(SECONDS)
         self._open_records = self._open_bytes = 0
 
     def _produce(self, rows: pa.RecordBatch) -> None:
         timestamps, offsets = rows["timestamp"].to_numpy(), rows["offset"].to_numpy()
         found = correct(timestamps, offsets, self._plan.clock, self._plan.rules)
-        columns = [rows[name].to_pylist() for name in ("key", "value", "headers")]
+        columns = [rows[name].to_pylist() for name in ("key", "value", "headers_binary")]
         corrected = found.solved & (found.after != timestamps)
         numbers = (
             found.after.tolist(),
@@ -169,9 +153,7 @@ class _Writer:
                     f"{self._plan.source.of} offset {offset}: a timestamp of 0 cannot be written, and nothing around "
                     "it tells of a better one; give one by --assume-ms"
                 )
-            carried: list[tuple[str, Any]] | None = (
-                [(h["key"], h["value"]) for h in headers] if headers is not None else None
-            )
+            carried = _as_clients_take(headers, f"{self._plan.source.of} offset {offset}")
             if is_corrected:
                 carried = [*(carried or ()), *self._told(offset, before, kind)]
             while True:
@@ -196,3 +178,12 @@ class _Writer:
     def _delivered(self, error: Any, message: Any) -> None:
         if error is not None:
             self._failed.append(error.str())
+
+
+def _as_clients_take(headers: list[dict[str, Any]] | None, where: str) -> list[tuple[str, Any]] | None:
+    if headers is None:
+        return None
+    try:
+        return [(header["key"].decode(), header["value"]) for header in headers]
+    except UnicodeDecodeError as error:
+        raise CannotWrite(f"{where}: the name of a header is not UTF-8, and clients write no other") from error

@@ -14,14 +14,14 @@ _TEMPLATE = """<!doctype html>
 <title>{{ title }}</title>
 <style>
 :root { color-scheme: light; --ink: #1c2733; --soft: #5b6875; --line: #dde3e9; --accent: #0b6e99; }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); max-width: 75rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; margin-bottom: .2rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
 .lead { color: var(--soft); margin-top: 0; }
 table { border-collapse: collapse; margin: .8rem 0; font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--soft); padding-bottom: .3rem; }
 th, td { padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); text-align: left; }
-td, th { vertical-align: top; white-space: nowrap; }
-td.number, th.number { text-align: right; }
+td, th { vertical-align: top; overflow-wrap: anywhere; }
+td.number { text-align: right; white-space: nowrap; } th.number { text-align: right; }
 pre { background: #f4f6f8; padding: .8rem 1rem; overflow-x: auto; border-left: 3px solid var(--accent); }
 figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; } .wide { overflow-x: auto; }
 </style>

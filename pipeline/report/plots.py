@@ -16,6 +16,7 @@ COLOURS = {
     "nanoseconds": "#a11d33",
     "zero": "#444444",
     "negative": "#8c564b",
+    "implausible": "#c2a83e",
     "future": "#7b4ab5",
     "past": "#0b6e99",
 }

@@ -15,7 +15,10 @@ from protocol.records.columns import gather, read_headers
 
 _KEY, _VALUE, _HEADERS = 2, 4, 6
 _NO_HEADERS_BYTES = 1
-_HEADERS_TYPE = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+_HEADERS_TYPES = {
+    "headers": pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
+    "headers_binary": pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())])),
+}
 _OF_PARTITION = {"topic": pa.string(), "partition": pa.int32()}
 _BYTES = {"key": _KEY, "value": _VALUE}
 _NUMBERS = {  # which row of the columns, and how wide
@@ -79,7 +82,7 @@ class ArrowRows:
         self._facts: list[BatchFacts] = []
         self._numbers: list[NDArray[np.int64]] = []
         self._positions: list[NDArray[np.int32]] = []
-        self._headers: list[pa.Array] = []
+        self._headers: dict[str, list[pa.Array]] = {name: [] for name in _HEADERS_TYPES if name in self._names}
         self._bytes = {
             at: _Bytes(np.empty(1 << 20, np.uint8), 0, []) for name, at in _BYTES.items() if name in self._names
         }
@@ -102,8 +105,8 @@ class ArrowRows:
         self._numbers.append(batch.columns[:, rows])
         if "batch_position" in self._names:
             self._positions.append(np.arange(first, last, dtype=np.int32))
-        if "headers" in self._names:
-            self._headers.append(self._headers_of(batch, rows))
+        for name, gathered in self._headers.items():
+            gathered.append(self._headers_of(batch, rows, name))
         for at, column in self._bytes.items():
             column.add(batch, rows, at)
         self.rows += last - first
@@ -111,7 +114,8 @@ class ArrowRows:
     def take(self) -> pa.RecordBatch:
         """All rows gathered, and begin anew. There must be some."""
         arrays = [self._array(name) for name in self._names]
-        self._counts, self._facts, self._numbers, self._positions, self._headers = [], [], [], [], []
+        self._counts, self._facts, self._numbers, self._positions = [], [], [], []
+        self._headers = {name: [] for name in self._headers}
         self.rows = 0
         return pa.RecordBatch.from_arrays(arrays, self._names)
 
@@ -124,29 +128,34 @@ class ArrowRows:
             return pa.array(np.concatenate([columns[row] for columns in self._numbers]).astype(width, copy=False))
         if name in _BYTES:
             return self._bytes[_BYTES[name]].take()
-        if name == "headers":
-            return pa.concat_arrays(self._headers)
+        if name in self._headers:
+            return pa.concat_arrays(self._headers[name])
         if name == "batch_position":
             return pa.array(np.concatenate(self._positions))
         of_partition = pa.array([self._of.topic] if name == "topic" else [self._of.partition], _OF_PARTITION[name])
         return _repeated(of_partition, [self.rows])
 
-    def _headers_of(self, batch: DecodedBatch, rows: slice) -> pa.Array:
+    def _headers_of(self, batch: DecodedBatch, rows: slice, name: str) -> pa.Array:
         sizes = batch.columns[_HEADERS + 1, rows]
         if (sizes <= _NO_HEADERS_BYTES).all():
-            return pa.nulls(len(sizes), _HEADERS_TYPE)
+            return pa.nulls(len(sizes), _HEADERS_TYPES[name])
         places = batch.columns[_HEADERS, rows]
         found = [
             self._headers_at(batch, int(place), int(size)) if size > _NO_HEADERS_BYTES else None
             for place, size in zip(places, sizes, strict=True)
         ]
-        return pa.array(found, _HEADERS_TYPE)
+        if name == "headers":
+            found = [
+                headers and [{**header, "key": header["key"].decode("utf-8", "replace")} for header in headers]
+                for headers in found
+            ]
+        return pa.array(found, _HEADERS_TYPES[name])
 
-    def _headers_at(self, batch: DecodedBatch, place: int, size: int) -> list[dict[str, object]]:
+    def _headers_at(self, batch: DecodedBatch, place: int, size: int) -> list[dict[str, Any]]:
         found = read_headers(batch.payload, place, place + size)
         if found is None:
             raise BrokenRecords(f"{self._of}: headers in the batch at offset {batch.facts.base_offset} are broken")
-        return [{"key": name.decode("utf-8", "replace"), "value": value} for name, value in found]
+        return [{"key": name, "value": value} for name, value in found]
 
 
 def _repeated(values: pa.Array, counts: Sequence[int]) -> pa.Array:

@@ -35,7 +35,9 @@ ALL = (
     Column("batch_size", "int"),
     Column("batch_records", "int"),
 )
-_BY_NAME = {column.name: column for column in ALL}
+BY_NAME_ONLY = (Column("headers_binary", "array<struct<key: binary, value: binary>>"),)
+"""Headers whose names are bytes, as they lie: not all are UTF-8."""
+_BY_NAME = {column.name: column for column in (*ALL, *BY_NAME_ONLY)}
 
 
 class UnknownColumn(ValueError):
@@ -43,7 +45,7 @@ class UnknownColumn(ValueError):
 
 
 def columns_named(text: str | None) -> tuple[Column, ...]:
-    """The columns of a comma-separated list, all where there is none. Raises UnknownColumn."""
+    """The columns of a comma-separated list; where there is none all but those `BY_NAME_ONLY`. Raises UnknownColumn."""
     if text is None:
         return ALL
     names = [name.strip() for name in text.split(",") if name.strip()]

@@ -9,7 +9,7 @@ from pipeline.kafka.fetching import StoredBatch
 from protocol.records.codec import Codec
 from protocol.records.columns import Columns, read_columns
 from protocol.records.compression import Decompressor
-from protocol.records.message_set import BrokenMessage, Message, inner_messages, read_message
+from protocol.records.message_set import BrokenMessage, Message, has_crc, inner_messages, read_message
 from protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, LOG_APPEND_TIME, RecordBatch, has_valid_crc
 from protocol.records.totals import Totals, read_totals
 
@@ -18,8 +18,6 @@ _U64 = 2**64 - 1
 _MAX_DECOMPRESSED_BYTES = 2**31 - 1
 _NO_TIMESTAMP_TYPE, _CREATE_TIME, _LOG_APPEND_TIME = -1, 0, 1
 _NO_PRODUCER = -1
-# In a message, from its offset on.
-_BODY_AT, _KEY_SIZE_AT_MAGIC_0, _KEY_SIZE_AT_MAGIC_1 = 12, 18, 26
 _SIZE_BYTES = 4
 
 
@@ -59,12 +57,18 @@ class DecodedBatch:
         """Ascending; compaction leaves gaps."""
         return np.asarray(self.columns[0])
 
+    @property
+    def largest_record(self) -> int:
+        """Bytes of the largest one's key, value and headers."""
+        return int(np.maximum(self.columns[3::2], 0).sum(axis=0).max(initial=0))
+
 
 class BatchDecoder:
-    """Keeps its buffers from batch to batch."""
+    """Keeps its buffers from batch to batch. `plain_bytes`: what the last batch's records take, decompressed."""
 
     def __init__(self) -> None:
         self._decompressor = Decompressor()
+        self.plain_bytes = 0
 
     def decode(self, batch: StoredBatch) -> DecodedBatch:
         """Raises BrokenRecords."""
@@ -79,12 +83,14 @@ class BatchDecoder:
         if header is None or header.attributes & LOG_APPEND_TIME:
             return None
         payload, start, end = self._records_of(batch, header)
+        self.plain_bytes = end - start
         totals = read_totals(payload, start, end, header.record_count, header.base_timestamp & _U64)
         _check_count(totals.records, header)
         return _facts_of(header), totals
 
     def _decode_v2(self, batch: StoredBatch, header: RecordBatch) -> DecodedBatch:
         payload, start, end = self._records_of(batch, header)
+        self.plain_bytes = end - start
         count = header.record_count
         columns = np.empty((8, max(count, 0)), np.int64)
         read = read_columns(
@@ -110,26 +116,30 @@ class BatchDecoder:
         """A message of magic 0 or 1, which may hold others."""
         try:
             outer = read_message(batch.data, batch.start, batch.end)
+            _check_crc(batch.data, outer)
             codec = _codec_of(outer.attributes, outer.offset)
             if codec is Codec.NONE:
-                payload, inner = batch.data, [(outer, batch.start)]
-            elif outer.value is None:
+                payload, inner = batch.data, [outer]
+            elif outer.value_size < 0:
                 raise BrokenRecords(f"the compressed message at offset {outer.offset} holds nothing")
             else:
-                payload = self._plain(codec, outer.value, outer.offset, outer.magic)
-                inner = _places(payload)
+                value = batch.data[outer.value_at : outer.value_at + outer.value_size]
+                payload = self._plain(codec, value, outer.offset, outer.magic)
+                inner = inner_messages(payload)
         except BrokenMessage as error:
             raise BrokenRecords(f"the message at offset {batch.last_offset}: {error}") from error
+        self.plain_bytes = len(payload)
         columns = np.empty((8, len(inner)), np.int64)
         # Inner offsets of magic 1 count from 0, the wrapper has that of the last; those of magic 0 are whole.
-        shift = outer.offset - inner[-1][0].offset if outer.magic > 0 and inner else 0
+        shift = outer.offset - inner[-1].offset if outer.magic > 0 and inner else 0
         stamped = outer.is_log_append_time
-        for row, (message, start) in enumerate(inner):
-            key_at = start + (_KEY_SIZE_AT_MAGIC_1 if message.magic > 0 else _KEY_SIZE_AT_MAGIC_0) + _SIZE_BYTES
-            value_at = key_at + max(message.key_size, 0) + _SIZE_BYTES
-            value_size = -1 if message.value is None else len(message.value)
+        for row, message in enumerate(inner):
+            _check_crc(payload, message)
+            key_at = message.value_at - _SIZE_BYTES - max(message.key_size, 0)
             timestamp = outer.timestamp if stamped else message.timestamp
-            columns[:, row] = (message.offset + shift, timestamp, key_at, message.key_size, value_at, value_size, 0, 0)
+            columns[:, row] = (
+                message.offset + shift, timestamp, key_at, message.key_size, message.value_at, message.value_size, 0, 0,
+            )  # fmt: skip
         kind = _NO_TIMESTAMP_TYPE if outer.magic == 0 else _LOG_APPEND_TIME if stamped else _CREATE_TIME
         first = int(columns[0, 0]) if inner else outer.offset
         facts = BatchFacts(
@@ -172,10 +182,6 @@ def _codec_of(attributes: int, offset: int) -> Codec:
     return _CODECS[codec_id]
 
 
-def _places(payload: memoryview) -> list[tuple[Message, int]]:
-    """The messages of a decompressed wrapper, each with where it starts."""
-    found, start = [], 0
-    for message in inner_messages(payload):
-        found.append((message, start))
-        start += _BODY_AT + message.size
-    return found
+def _check_crc(data: memoryview, message: Message) -> None:
+    if not has_crc(data, data, message.start, message.end):
+        raise BrokenRecords(f"the CRC of the message at offset {message.offset} does not match")

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from pipeline.kafka.cluster import Cluster, OffsetRange
-from pipeline.kafka.fetching import DataLoss, stored_batches
+from pipeline.kafka.emptiness import DataLoss
+from pipeline.kafka.fetching import stored_batches
 from pipeline.source.arrow import ArrowRows
 from pipeline.source.decoding import BatchDecoder, BrokenRecords
 from pipeline.source.options import SourceOptions

@@ -7,25 +7,50 @@ nothing between executors. Only when those differ are records compared one by on
 from dataclasses import replace
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
+from pipeline.repair.job import PLAN
+from pipeline.repair.listing import offsets_of
+from pipeline.repair.plan import Plan, plan_from
 from pipeline.results import Results
 from pipeline.topics import Topics
 from pipeline.verify.records import comparable, content_hash
-from validation.units import Unit
+from pipeline.verify.repairs import is_timeless, not_as_planned, out_of_bounds, tells_a_time, unit_is_wrong
 
 _BLOCK_BITS = 16
 _SAMPLES = 20
 _OTHER_SEED = 1
+_SMALLEST, _LARGEST = {"earliest": "told", "least": "estimated"}, {"latest": "told", "most": "estimated"}
 
 
-def verify(spark: SparkSession, source: Topics, target: str, results: Results) -> dict[str, Any]:
-    """Compare a topic with `target`; write the table `differences` where they differ, and return the summary."""
+class NotThePlan(Exception):
+    """The plan given is not about these topics; the text says about which."""
+
+
+def plan_in(results: Results, source: str, target: str) -> Plan:
+    """That of the repair whose folder it is. Raises NotThePlan."""
+    if not results.has(PLAN):
+        raise NotThePlan(f"there is no {results.path(PLAN)}: --plan takes the --out of the repair")
+    plan = plan_from(results.read_text(PLAN))
+    if plan.targets.get(source) != target:
+        held = ", ".join(f"{source} to {to}" for source, to in plan.targets.items())
+        raise NotThePlan(f"the plan in {results.path(PLAN)} is for {held}")
+    return plan
+
+
+def verify(
+    spark: SparkSession, source: Topics, target: str, results: Results, now_ms: int, plan: Plan | None = None
+) -> dict[str, Any]:
+    """Compare a topic with `target`; write the table `differences` where they differ, and return the summary. With a
+    plan, what it has read is compared, and no more; declared repairs are held against it.
+    """
     results.forget_summary()
-    theirs = comparable(spark, source)
-    ours = comparable(spark, replace(source, names=(target,)))
-    left, right = _fingerprints(theirs), _fingerprints(ours)
+    theirs = comparable(spark, source, options=None if plan is None else offsets_of(plan, source.names[0]))
+    if plan is not None:
+        theirs = theirs.where(f.col("partition").isin([each.source.of.partition for each in plan.partitions]))
+    ours = comparable(spark, replace(source, names=(target,)), source.names[0])
+    left, right = _fingerprints(theirs, now_ms), _fingerprints(ours, now_ms)
     summary: dict[str, Any] = {
         "job": "verify",
         "source": source.names[0],
@@ -39,6 +64,10 @@ def verify(spark: SparkSession, source: Topics, target: str, results: Results) -
         for kind, count in block["repairs"].items():
             summary["repairs"][kind] = summary["repairs"].get(kind, 0) + count
         summary["differences"]["repaired wrongly"] += block["wrong"]
+    if plan is not None:
+        summary["differences"]["repaired wrongly"] = not_as_planned(ours, plan, source.names[0])
+    else:
+        summary["differences"]["repaired wrongly"] += out_of_bounds(ours, right, now_ms)
     if _by_place(left) != _by_place(right):
         found = results.write_table("differences", _differences(theirs, ours))
         for row in found.groupBy("what").count().collect():
@@ -49,32 +78,42 @@ def verify(spark: SparkSession, source: Topics, target: str, results: Results) -
     return summary
 
 
-def _fingerprints(rows: DataFrame) -> list[dict[str, Any]]:
-    """Of each block of 65,536 records of a partition: what they hash to, in their order, and what was repaired."""
+def _fingerprints(rows: DataFrame, now_ms: int) -> list[dict[str, Any]]:
+    """Of each block of 65,536 records of a partition: what they hash to, in their order, what was repaired, and the
+    smallest and largest of times that tell one (`earliest`, `latest`) and of estimates (`least`, `most`).
+    """
     hashed = rows.select(
         "partition",
         f.shiftright("ordinal", _BLOCK_BITS).alias("block"),
         content_hash(f.col("ordinal")).alias("one"),
         content_hash(f.col("ordinal"), f.lit(_OTHER_SEED)).alias("other"),
         "repair",
-        _repaired_wrongly().alias("wrong"),
+        unit_is_wrong().alias("wrong"),
+        f.when(tells_a_time(now_ms), f.col("timestamp")).alias("told"),
+        f.when(is_timeless(), f.col("timestamp")).alias("estimated"),
     )
     blocks = hashed.groupBy("partition", "block", "repair").agg(
         f.count("*").alias("records"),
         f.bit_xor("one").alias("one"),
         f.bit_xor("other").alias("other"),
         f.count_if("wrong").alias("wrong"),
+        *(f.min(column).alias(name) for name, column in _SMALLEST.items()),
+        *(f.max(column).alias(name) for name, column in _LARGEST.items()),
     )
     found: dict[tuple[int, int], dict[str, Any]] = {}
     for row in blocks.collect():
         block = found.setdefault(
             (row.partition, row.block),
-            {"place": (row.partition, row.block), "records": 0, "one": 0, "other": 0, "wrong": 0, "repairs": {}},
+            {"place": (row.partition, row.block), "records": 0, "one": 0, "other": 0, "wrong": 0, "repairs": {}}
+            | dict.fromkeys((*_SMALLEST, *_LARGEST)),
         )
         block["records"] += row.records
         block["one"] ^= row.one
         block["other"] ^= row.other
         block["wrong"] += row.wrong
+        for names, choose in ((_SMALLEST, min), (_LARGEST, max)):
+            for name in names:
+                block[name] = choose((t for t in (block[name], row[name]) if t is not None), default=None)
         if row.repair is not None:
             block["repairs"][row.repair] = row.records
     return list(found.values())
@@ -82,16 +121,6 @@ def _fingerprints(rows: DataFrame) -> list[dict[str, Any]]:
 
 def _by_place(blocks: list[dict[str, Any]]) -> dict[tuple[int, int], tuple[int, int, int]]:
     return {block["place"]: (block["records"], block["one"], block["other"]) for block in blocks}
-
-
-def _repaired_wrongly() -> Column:
-    """A repair that says a unit must be that unit's conversion."""
-    meant = (
-        f.when(f.col("repair") == Unit.SECONDS.value, f.col("original") * 1000)
-        .when(f.col("repair") == Unit.MICROSECONDS.value, f.expr("original div 1000"))
-        .when(f.col("repair") == Unit.NANOSECONDS.value, f.expr("original div 1000000"))
-    )
-    return f.coalesce(meant != f.col("timestamp"), f.lit(False))
 
 
 def _differences(theirs: DataFrame, ours: DataFrame) -> DataFrame:

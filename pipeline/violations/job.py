@@ -6,7 +6,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from pipeline.results import Results
-from pipeline.violations.batches import BAD_LINES, EVENTS, offenders, windows_of, write_batch
+from pipeline.violations.batches import Totals, write_batch
 
 CHECKPOINT = "checkpoint"
 
@@ -18,17 +18,26 @@ def run(
     late_after_seconds: int,
     *,
     follow: bool,
-    after_batch: Callable[[], None],
+    every_seconds: int,
+    after_batch: Callable[[Totals], None],
 ) -> None:
-    """Take what is there, or with `follow` go on until stopped; a run that was killed is gone on with."""
+    """Take what is there, or with `follow` go on until stopped, a batch every so many seconds; a run that was killed is
+    gone on with. `after_batch` gets what all batches add up to; they are read once, and then each when it is written.
+    """
+    so_far: list[Totals] = []
 
     def take(batch: DataFrame, number: int) -> None:
-        write_batch(batch, number, results, window, late_after_seconds)
+        if not so_far:
+            so_far.append(Totals.of_batches_before(results, number))
+        (totals,) = so_far
+        write_batch(batch, number, results, window, late_after_seconds, totals.latest)
+        totals.add_batch(batch.sparkSession, results, number)
         if follow:
-            after_batch()
+            after_batch(totals)
 
     query = (
         events.writeStream.queryName("sluicegate violations")
+        .trigger(processingTime=f"{every_seconds if follow else 0} seconds")
         .foreachBatch(take)
         .option("checkpointLocation", results.path(CHECKPOINT))
         .start()
@@ -42,18 +51,16 @@ def run(
         query.stop()
 
 
-def summary_of(results: Results) -> dict[str, Any]:
+def summary_of(totals: Totals) -> dict[str, Any]:
     """What all batches so far hold."""
-    if not results.has(EVENTS):
-        return {"job": "violations", "events": 0, "bad_lines": 0, "late_events": 0, "windows": 0, "offenders": []}
-    found = offenders(results)
+    found = totals.offenders()
     for row in found:
         row["first_window"], row["latest"] = row["first_window"].isoformat(), row["latest"].isoformat()
     return {
         "job": "violations",
-        "events": results.read_table(EVENTS).count(),
-        "bad_lines": results.read_table(BAD_LINES).count(),
+        "events": totals.events,
+        "bad_lines": totals.bad_lines,
         "late_events": sum(row["late_events"] for row in found),
-        "windows": windows_of(results).count(),
+        "windows": totals.windows,
         "offenders": found,
     }

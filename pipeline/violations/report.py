@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.table import Table as ConsoleTable
 
+from pipeline.report.longest import cut
 from pipeline.report.page import Section, Table, page
 from pipeline.report.plots import bars
 from pipeline.results import REPORT, Results
@@ -34,8 +35,10 @@ def console_table(summary: dict[str, Any]) -> ConsoleTable:
     table = ConsoleTable(title=f"Offenders ({summary['events']:,} events, {summary['bad_lines']:,} lines are none)")
     for head in _HEADS:
         table.add_column(head)
-    for row in _rows(summary):
+    shown, rest = cut(_rows(summary), "summary.json")
+    for row in shown:
         table.add_row(*(f"{cell:,}" if isinstance(cell, int) else cell for cell in row))
+    table.caption = rest or None
     return table
 
 
@@ -46,6 +49,7 @@ def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None
         clients[row["client_id"] or "(no client id)"] += row["events"]
     worst = sorted(clients.items(), key=lambda item: -item[1])[:_MOST_BARS]
     plots = [bars([n for n, _ in worst], {"batches": [c for _, c in worst]}, "Refused batches by client", "batches")]
-    sections = [Section("Offenders", "", plots if worst else [], [Table("", _HEADS, _rows(summary))])]
+    shown, rest = cut(_rows(summary), "summary.json")
+    sections = [Section("Offenders", "", plots if worst else [], [Table(rest, _HEADS, shown)])]
     lead = f"{summary['events']:,} events in {summary['windows']:,} windows, {summary['late_events']:,} of them late."
     results.write_text(REPORT, page("Violations", lead, sections, now_ms))

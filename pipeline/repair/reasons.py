@@ -1,0 +1,55 @@
+"""Why a damaged record is left as it is, and what to say where one is not."""
+
+from typing import Any
+
+from pipeline.profile.damage import Damage
+from pipeline.profile.kinds import UNITS
+from pipeline.repair.correction import Rules
+from validation.odd_units import likely_unit
+
+
+def why_left(row: dict[str, Any], rules: Rules) -> str | None:
+    """Of a row of the before-and-after table; None where its records change."""
+    if row["solved"]:
+        return None
+    damage = row["damage"]
+    if damage in rules.keep:
+        return f"left as it is: --keep {damage}"
+    if damage == Damage.IMPLAUSIBLE:
+        unit = likely_unit(row["example_before"], rules.now_ms)
+        guess = f"perhaps {unit}" if unit else "no unit fits"
+        return f"left as it is: before --epoch, {guess}; --rewrite {damage} makes it the time of append"
+    if row["may_be_sound"]:
+        return f"left as it is: not ahead of the moment of reading, so it may be sound; --rewrite {damage} changes it"
+    if damage in {unit.value for unit in UNITS.values()}:
+        return "left as it is: even converted it lies ahead of the moment of reading"
+    return "left as it is: nothing tells what it should be; --assume-ms MS gives a time"
+
+
+def first_lines(summary: dict[str, Any]) -> list[str]:
+    """What changes and what does not, in sentences: the sound-looking ones first."""
+    topics = summary["topics"].values()
+    sound = sum(topic["sound_looking"] for topic in topics)
+    records = sum(topic["records"] for topic in topics)
+    would = "have changed" if summary["applied"] else "would change"
+    repaired, left = _added_up(topics, "repaired"), _added_up(topics, "undiagnosed")
+    why = " (their times are not ahead of the moment of reading; --rewrite asks for it)" if sound else ""
+    return [
+        f"{sound:,} sound-looking records {would}{why}.",
+        f"{sum(repaired.values()) - sound:,} damaged ones {would}, of {records:,} records in all{_in_words(repaired)}.",
+        f"{sum(left.values()):,} damaged ones are left as they are{_in_words(left)}; the table says why.",
+        *(f"Warning: {warning}." for warning in summary["warnings"]),
+        *(f"This would stop --apply: {obstacle}" for obstacle in summary["obstacles"]),
+    ]
+
+
+def _added_up(topics: Any, what: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for topic in topics:
+        for damage, count in topic[what].items():
+            found[damage] = found.get(damage, 0) + count
+    return found
+
+
+def _in_words(counts: dict[str, int]) -> str:
+    return ": " + ", ".join(f"{damage} {count:,}" for damage, count in sorted(counts.items())) if counts else ""

@@ -1,0 +1,126 @@
+"""What a plan has to know of a partition before anything is written: its clock, and what the clean topic will hold."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from pipeline.kafka.cluster import OffsetRange, TopicPartition
+from pipeline.profile.cells import tally_of
+from pipeline.profile.clock import Clock, simplified
+from pipeline.profile.damage import partition_clock
+from pipeline.profile.kinds import Kind, in_milliseconds
+from pipeline.profile.tally import MINUTE_MS
+from pipeline.repair.correction import Rules, clock_as_plan, clock_from
+from pipeline.repair.settings import TopicSettings
+from pipeline.source.options import source_options
+from pipeline.source.tasks import over
+from pipeline.topics import Topics
+
+_DDL = (
+    "topic string, partition int, codec string, records bigint, null_keys bigint, largest bigint, outdated bigint, "
+    "start bigint, may_shrink boolean, offsets array<bigint>, times array<bigint>"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a range holds: `records`, of them `null_keys`, and `outdated` ones, whose times, repaired, lie further back
+    than the source's retention.ms. `largest`: bytes of the largest record, 0 where none may be too large. `may_shrink`:
+    the source is compacted, so some may be gone when they are read again.
+    """
+
+    records: int = 0
+    null_keys: int = 0
+    outdated: int = 0
+    largest: int = 0
+    may_shrink: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """`start`: where the range begins, after what retention took meanwhile. `clock` is None where nothing tells a time,
+    `codec` that of most records.
+    """
+
+    start: int
+    contents: Contents
+    codec: str
+    clock: Clock | None
+
+
+def survey(
+    spark: SparkSession,
+    topics: Topics,
+    ranges: Sequence[OffsetRange],
+    rules: Rules,
+    settings: Mapping[str, TopicSettings],
+    large_bytes: Mapping[str, int],
+) -> dict[TopicPartition, Survey]:
+    """Of each range's partition that holds something. `settings` are the sources', `large_bytes` say from what size on
+    a record of a topic may be too large for its clean one.
+    """
+    options = source_options(topics.options)
+
+    def of_partition(wanted: OffsetRange) -> list[pa.RecordBatch]:
+        its = settings[wanted.of.topic]
+        reading = tally_of(options, wanted, rules.now_ms, rules.epoch_ms, large_bytes[wanted.of.topic])
+        rows = reading.rows
+        if not len(rows):
+            return []
+        clock = partition_clock(rows, rules.now_ms)
+        by_codec = rows.group_by("codec").aggregate([("records", "sum")]).sort_by([("records_sum", "descending")])
+        contents = Contents(
+            pc.sum(rows["records"]).as_py(),
+            pc.sum(rows["null_keys"]).as_py(),
+            0 if its.retention_ms is None else _before(rows, clock, rules.now_ms - its.retention_ms),
+            reading.largest,
+            its.is_compacted,
+        )
+        start = max([wanted.start, *(end for first, end in reading.gone if first == wanted.start)])
+        found = {
+            "topic": wanted.of.topic,
+            "partition": wanted.of.partition,
+            "codec": by_codec["codec"][0].as_py(),
+            "start": start,
+        }
+        plan = clock_as_plan(None if clock is None else simplified(clock, MINUTE_MS)) or {}
+        return [pa.RecordBatch.from_pylist([found | asdict(contents) | plan], schema=_SCHEMA)]
+
+    rows = over(spark, ranges, lambda wanted: wanted.size, of_partition, _DDL).collect()
+    return {
+        TopicPartition(row.topic, row.partition): Survey(
+            row.start,
+            Contents(row.records, row.null_keys, row.outdated, row.largest, row.may_shrink),
+            row.codec,
+            clock_from(None if row.offsets is None else row.asDict()),
+        )
+        for row in rows
+    }
+
+
+def _before(rows: pa.Table, clock: Clock | None, moment_ms: int) -> int:
+    """How many records will have a time before that, as far as rows of a minute tell."""
+    kinds = rows["kind"].to_numpy().astype(np.int8)
+    times = in_milliseconds(rows["latest"].to_numpy(), kinds)
+    if clock is not None:
+        timeless = np.isin(kinds, (Kind.ZERO, Kind.NEGATIVE))
+        times[timeless] = clock.at(rows["last_offset"].to_numpy()[timeless])
+    return int(rows["records"].to_numpy()[times < moment_ms].sum())
+
+
+_NUMBERS = ("records", "null_keys", "largest", "outdated", "start")
+_SCHEMA = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("codec", pa.string()),
+        *((name, pa.int64()) for name in _NUMBERS),
+        ("may_shrink", pa.bool_()),
+        ("offsets", pa.list_(pa.int64())),
+        ("times", pa.list_(pa.int64())),
+    ]
+)
