@@ -5,6 +5,7 @@ Run: python -m bench.judge_batches CODEC|one REPETITIONS.
 
 import sys
 
+from protocol.records.allowance import Allowance
 from protocol.records.compression import Decompressor
 from tests.wire.batches import CODECS, NONE, Rec, batch
 from validation.judge import Submission, judge_partition
@@ -25,8 +26,13 @@ def main(what: str, repetitions: int) -> None:
     policy = TopicPolicy(before_max_ms=86_400_000, after_max_ms=3_600_000)
     limits, decompressor = JudgementLimits(), Decompressor()
     for _ in range(repetitions):
-        verdict = judge_partition(submission, policy, limits, _NOW_MS, decompressor)
+        allowance = Allowance(128 << 20, 1000, _go_on)
+        verdict = judge_partition(submission, policy, limits, _NOW_MS, decompressor, allowance)
         assert isinstance(verdict, Accepted)
+
+
+def _go_on() -> None:
+    """Nobody else waits."""
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import struct
 import sys
 import time
 from collections.abc import Sequence
+from functools import cache
 
 import construct
 
@@ -17,7 +18,7 @@ from config.loading import load
 from config.yaml_source import Source
 from protocol.framing import frame_of
 from protocol.headers import build_request_header
-from protocol.messages import produce
+from protocol.messages import list_offsets, produce
 from proxy.addressing import AddressBook
 from proxy.connection import Connection
 from proxy.rewriting import AnswerRewriter
@@ -28,6 +29,7 @@ from tests.wire.batches import Rec, batch
 _VERSION = 13
 _TOPIC_ID = b"sixteen bytes id"
 _ENDPOINTS = [{"node_id": 2, "host": "b2", "port": 9092, "rack": None}]
+_TRANSACTIONAL = 0x10
 _OURS = HostPort("127.0.0.1", 9)
 _CONFIG = {
     "SLUICEGATE__UPSTREAM__BOOTSTRAP": "['127.0.0.1:9']",
@@ -72,13 +74,23 @@ class OneSession:
         self._session = Session(context, lambda _name: Route("bench", ()))
         self._to_client, self._to_broker = _Transport(), _Transport()
         self._session.client.connection_made(self._to_client)
-        self._session.broker.connection_made(self._to_broker)
         self._request, self._answer = produce_request(int(time.time() * 1000)), produce_answer()
+        _arrive(self._session.client, self._request)
+        self._session.broker.connection_made(self._to_broker)
+        _arrive(self._session.broker, self._answer)
 
     def pass_one(self, request: bytes, answer: bytes) -> None:
         """A request, and the broker's answer to what was made of it."""
         _arrive(self._session.client, request)
         _arrive(self._session.broker, answer)
+
+    def pass_refused(self, request: bytes, answer: bytes) -> None:
+        """A refused request; the broker answers what it is asked: about the log's start too, or nothing."""
+        _arrive(self._session.client, request)
+        if len(self._session.queue) > 1:
+            _arrive(self._session.broker, log_start_answer())
+        if len(self._session.queue) > 0:
+            _arrive(self._session.broker, answer)
 
     def run(self, requests: int) -> None:
         """Raises AssertionError unless every request and every answer went on whole."""
@@ -92,13 +104,17 @@ class OneSession:
 async def constructs_used(requests: int) -> int:
     """How often construct parses or builds anything on the way of Produce requests and their answers.
 
-    Of `requests` each: good ones; refused ones; good ones whose answer says that the leader has moved (KIP-951).
+    Of `requests` each: good ones; good ones whose answer says that the leader has moved (KIP-951); refused ones;
+    refused ones of a transaction, which a broker is always asked about.
     """
     session = OneSession()
+    log_start_answer()  # made by construct, once
+    now_ms = int(time.time() * 1000)
     cases = (
-        (produce_request(int(time.time() * 1000)), produce_answer()),
-        (produce_request(timestamp_ms=1), produce_answer(code=2)),
-        (produce_request(int(time.time() * 1000)), produce_answer(code=6, endpoints=_ENDPOINTS)),
+        (session.pass_one, produce_request(now_ms), produce_answer()),
+        (session.pass_one, produce_request(now_ms), produce_answer(code=6, endpoints=_ENDPOINTS)),
+        (session.pass_refused, produce_request(timestamp_ms=1), produce_answer(code=2)),
+        (session.pass_refused, produce_request(timestamp_ms=1, flags=_TRANSACTIONAL), produce_answer(code=2)),
     )
     used = 0
     kinds = (construct.Construct.parse_stream, construct.Construct.build_stream)
@@ -113,9 +129,9 @@ async def constructs_used(requests: int) -> int:
 
     construct.Construct.parse_stream, construct.Construct.build_stream = map(counted, kinds)
     try:
-        for request, answer in cases:
+        for do_pass, request, answer in cases:
             for _ in range(requests):
-                session.pass_one(request, answer)
+                do_pass(request, answer)
     finally:
         construct.Construct.parse_stream, construct.Construct.build_stream = kinds
     return used
@@ -131,9 +147,9 @@ def _arrive(connection: Connection, data: bytes) -> None:
     connection.buffer_updated(len(data))
 
 
-def produce_request(timestamp_ms: int) -> bytes:
+def produce_request(timestamp_ms: int, flags: int = 0) -> bytes:
     """One record at `timestamp_ms`, with its size prefix."""
-    records = batch([Rec(timestamp_ms, b"key", b"v" * 100)])
+    records = batch([Rec(timestamp_ms, b"key", b"v" * 100)], flags=flags)
     topic = {"topic_id": _TOPIC_ID, "partition_data": [{"index": 0, "records": records}]}
     body = {"transactional_id": None, "acks": -1, "timeout_ms": 30_000, "topic_data": [topic]}
     return frame_of(build_request_header(0, _VERSION, 7, "bench", 2), produce.REQUEST.build(body, _VERSION))
@@ -145,6 +161,14 @@ def produce_answer(code: int = 0, endpoints: Sequence[dict[str, object]] = ()) -
     topic = {"topic_id": _TOPIC_ID, "partition_responses": [entry]}
     body = {"responses": [topic], "throttle_time_ms": 0, "node_endpoints": list(endpoints)}
     return frame_of(struct.pack(">i", 7), b"\0", produce.RESPONSE.build(body, _VERSION))
+
+
+@cache
+def log_start_answer() -> bytes:
+    """A broker's answer to what it is asked about a log's start, with its size prefix."""
+    told = {"partition_index": 0, "error_code": 0, "timestamp": -1, "offset": 0}
+    body = list_offsets.RESPONSE.build({"topics": [{"name": "bench", "partitions": [told]}]}, 1)
+    return frame_of(struct.pack(">i", -1), body)
 
 
 async def _main(requests: int) -> None:

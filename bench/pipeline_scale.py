@@ -83,13 +83,14 @@ def run_jobs(spark: SparkSession, address: str, topic: PollutedTopic, partitions
     check(lambda: {k: n for k, n in summary["topics"][topic.name]["damage"].items() if n} == topic.damage, summary)
     with measured(spark, "repair, dry run", topic, partitions, found):
         plan = planned(spark, topics, results("repair"), {topic.name: clean}, Rules(now_ms, _HOUR_MS))
-        changes = listed(spark, topics, results("repair"), plan)
+        listing = listed(spark, topics, results("repair"), plan)
+    changes = listing.changes
     check(lambda: sum(row["records"] for row in changes if row["solved"]) == sum(topic.damage.values()), changes)
     with measured(spark, "repair, writing", topic, partitions, found):
-        written = apply(spark, topics, results("repair"), plan)
+        written = apply(spark, topics, results("repair"), plan, listing)
     check(lambda: sum(each.records for each in written) == found[0].records, written)
     with measured(spark, "verify", topic, partitions, found):
-        verified = verify(spark, topics, clean, results("verify"))
+        verified = verify(spark, topics, clean, results("verify"), now_ms)
     check(lambda: verified["same"] and verified["repairs"] == topic.damage, verified)
     return found
 

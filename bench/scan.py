@@ -13,6 +13,7 @@ from pathlib import Path
 from bench.figures import RESULTS, Figure, goals_table, write_json
 from bench.page import PAGE, fill_in
 from bench.targets import KAFKA_CLASS_PATH
+from protocol.records.allowance import Allowance
 from protocol.records.codec import Codec
 from protocol.records.compression import Decompressor
 from protocol.records.record_batch import HEADER_BYTES, RecordBatch
@@ -46,7 +47,8 @@ def figures_of(batch: Path, validator_ns: float, seconds: float) -> list[Figure]
     policy = TopicPolicy(before_max_ms=86_400_000, after_max_ms=3_600_000)
 
     def judge() -> object:
-        return judge_partition(submission, policy, limits, header.base_timestamp, decompressor)
+        allowance = Allowance(limits.max_decompressed_bytes, limits.max_record_errors, lambda: None)
+        return judge_partition(submission, policy, limits, header.base_timestamp, decompressor, allowance)
 
     verdict = judge()
     if not isinstance(verdict, Accepted) or verdict.records != records:
@@ -60,7 +62,7 @@ def figures_of(batch: Path, validator_ns: float, seconds: float) -> list[Figure]
     ]
     if header.codec_id != Codec.NONE:
         codec, payload = Codec(header.codec_id), data[HEADER_BYTES:]
-        limit = limits.decompressed_limit(len(payload))
+        limit = limits.plain_limit(len(payload))
         alone = best_ns(lambda: decompressor.decompress(codec, payload, limit), seconds)
         made += [
             Figure("decompression alone", load, alone / records, "ns per record"),
