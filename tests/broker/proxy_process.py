@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 
 _START_SECONDS = 30
@@ -47,14 +48,14 @@ class ProxyProcess:
         port: int = self.config["listen"]["broker_ports"]
         return port + node_id
 
-    def start(self, ready: bool = True) -> "ProxyProcess":
+    def start(self, ready: bool = True, stderr: int | None = None) -> "ProxyProcess":
         file = self.folder / "sluicegate.yaml"
         file.write_text(yaml.safe_dump(self.config, sort_keys=False))
         with (self.folder / "proxy.log").open("ab") as log:
             environment = {k: v for k, v in os.environ.items() if not k.startswith("SLUICEGATE__")}
             self.process = subprocess.Popen(
                 [*self.command, "run", "--config", str(file)],
-                stderr=log,
+                stderr=log if stderr is None else stderr,
                 stdout=log,
                 env=environment | self.environment,
             )
@@ -84,8 +85,18 @@ class ProxyProcess:
     def violations_of(self, topic: str) -> list[dict[str, Any]]:
         return [event for event in self.violations() if event["topic"] == topic]
 
+    def wait_for_violations(self, topic: str, count: int) -> list[dict[str, Any]]:
+        """The topic's events as soon as there are so many: they are written behind the answers, by a thread."""
+        eventually(lambda: len(self.violations_of(topic)) >= count, what=f"{count} events for {topic}")
+        return self.violations_of(topic)
+
     def log(self) -> str:
         return (self.folder / "proxy.log").read_text()
+
+    def wait_for_line(self, text: str) -> str:
+        """The first log line with `text` in it; a thread of the proxy writes them in a moment."""
+        eventually(lambda: text in self.log(), what=f"a log line with {text!r}")
+        return next(line for line in self.log().splitlines() if text in line)
 
     def kill(self) -> None:
         assert self.process is not None

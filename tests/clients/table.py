@@ -19,6 +19,10 @@ Three records in one batch, the time of the second in nanoseconds; kcat cannot s
 key to a compacted topic. Each line is the same, but for numbers (N), that the client says to a broker with the same
 limits.
 
+librdkafka (confluent-kafka, kcat) says the batch's code for each of its records where one record is bad. Where several
+are, it says INVALID_RECORD (`Broker: Broker failed to validate record`) for those, whatever the code was, and
+_INVALID_DIFFERENT_RECORD for the others. It does so at a broker too.
+
 {refusals}
 """
 

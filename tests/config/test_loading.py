@@ -5,22 +5,12 @@ from pathlib import Path
 import pytest
 
 from config.address import HostPort, parse_host_port
-from config.loading import ConfigError, Loaded, load, load_file
-from config.model import LONG_MAX
-from config.yaml_source import Source, read_yaml
+from config.loading import ConfigError, load, load_file
+from config.quantity import LONG_MAX
+from config.yaml_source import Source
+from tests.config.reading import SMALLEST, loaded, problems
 
 ROOT = Path(__file__).parents[2]
-SMALLEST = "upstream: {bootstrap: ['h:1']}\nlisten: {bootstrap: '127.0.0.1:2'}\n"
-
-
-def loaded(text: str, **environment: str) -> Loaded:
-    return load(read_yaml(text, "c.yaml"), environment)
-
-
-def problems(text: str, **environment: str) -> list[str]:
-    with pytest.raises(ConfigError) as caught:
-        loaded(text, **environment)
-    return [str(problem) for problem in caught.value.problems]
 
 
 def test_the_example_works_as_it_stands() -> None:
@@ -100,6 +90,10 @@ def test_errors_name_the_key_the_line_and_the_nearest_known_key() -> None:
         (SMALLEST + "defaults:\n  message.timestamp.after.max.ms: 9223372036854775808", "c.yaml:4: defaults."),
         (SMALLEST + "drain_seconds: 1\ndrain_seconds: 2", "c.yaml:4: drain_seconds: given twice, first at c.yaml:3"),
         (SMALLEST + "topics:\n  - match: '/(/'", "c.yaml:4: topics[0].match: not a regular expression"),
+        (
+            SMALLEST + "topics:\n  - match: '/(?!test).*/'",
+            "c.yaml:4: topics[0].match: not a regular expression that RE2",
+        ),
         ("a: [", "c.yaml:1: not YAML"),
         ("just text", "c.yaml:1: expected keys at the top"),
         (SMALLEST.replace("127.0.0.1:2", "0.0.0.0:2"), "c.yaml:2: listen: listen.advertised_host is needed"),

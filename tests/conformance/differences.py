@@ -11,8 +11,13 @@ NULL_RECORDS = (
 )
 
 LOG_START = (
-    "log_start_offset of a refused partition may be one second old: the broker tells the real one only in exchange for "
-    "an error with a stack trace in its log, and a flood of bad batches shall not flood that log."
+    "log_start_offset of a refused partition may be one second old: the broker is asked for it once a second for each "
+    "partition, however many bad batches there are."
+)
+
+RECORD_ERRORS = (
+    "At most limits.max_record_errors (1,000) record errors are listed in the answer to one request, the first ones; a "
+    "broker lists all of them. Code and message are a broker's, and the message has their true number."
 )
 
 

@@ -10,6 +10,7 @@ import aiokafka
 import confluent_kafka
 import kafka
 
+from tests.integration.aio import to_its_end
 from tests.integration.java import java_tool
 
 PLAIN, IDEMPOTENT, TRANSACTIONAL = "plain", "idempotent", "transactional"
@@ -95,7 +96,7 @@ class Aio:
     name = "aiokafka"
 
     def send(self, bootstrap: str, topic: str, records: Sequence[Sent], codec: str, mode: str) -> list[str]:
-        return asyncio.run(self._send(bootstrap, topic, records, codec, mode))
+        return to_its_end(self._send(bootstrap, topic, records, codec, mode))
 
     async def _send(self, bootstrap: str, topic: str, records: Sequence[Sent], codec: str, mode: str) -> list[str]:
         producer = aiokafka.AIOKafkaProducer(
@@ -122,7 +123,7 @@ class Aio:
         return [_outcome(result) for result in results]
 
     def read(self, bootstrap: str, topic: str, count: int) -> list[str]:
-        return asyncio.run(self._read(bootstrap, topic, count))
+        return to_its_end(self._read(bootstrap, topic, count))
 
     async def _read(self, bootstrap: str, topic: str, count: int) -> list[str]:
         consumer = aiokafka.AIOKafkaConsumer(

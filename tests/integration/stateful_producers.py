@@ -11,6 +11,7 @@ from pathlib import Path
 import aiokafka
 import confluent_kafka
 
+from tests.integration.aio import to_its_end
 from tests.integration.java import java_tool
 
 IDEMPOTENT, TRANSACTIONAL = "idempotent", "transactional"
@@ -88,7 +89,7 @@ def librdkafka(bootstrap: str, topic: str, mode: str) -> Lines:
 
 
 def aio(bootstrap: str, topic: str, mode: str) -> Lines:
-    return asyncio.run(_aio(bootstrap, topic, mode))
+    return to_its_end(_aio(bootstrap, topic, mode))
 
 
 async def _aio(bootstrap: str, topic: str, mode: str) -> Lines:

@@ -160,7 +160,7 @@ def test_killing_the_client_leaves_no_connection(own_proxy: ProxyProcess, kafka_
     client.kill()
     client.wait()
 
-    eventually(lambda: own_proxy.metric("sluicegate_connections") == 0, what="the client's connections gone")
+    eventually(lambda: own_proxy.metric("sluicegate_open_connections") == 0, what="the client's connections gone")
     with RawClient(own_proxy.bootstrap) as next_client:
         assert isinstance(next_client.api_versions(), dict)
 
@@ -174,7 +174,7 @@ def test_clients_that_reset_while_a_batch_is_judged(own_proxy: ProxyProcess, kaf
             client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, heavy))], acks=i % 2))
             client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
-    eventually(lambda: own_proxy.metric("sluicegate_connections") == 0, 30, "no connection left")
+    eventually(lambda: own_proxy.metric("sluicegate_open_connections") == 0, 30, "no connection left")
     assert "Traceback" not in own_proxy.log()
     with RawClient(address) as client:
         assert isinstance(client.produce(9, [topic_data(topic, (0, heavy))]), dict)
@@ -194,7 +194,7 @@ def test_killing_a_broker_and_bringing_it_back(cluster: Kafka, cluster_proxy: Pr
     nothing_lost(cluster.bootstrap, topic, stream)
     assert cluster_proxy.get("/readyz")[0] == 200
     del stream
-    eventually(lambda: cluster_proxy.metric("sluicegate_connections") == 0, 30, "no stuck connection")
+    eventually(lambda: cluster_proxy.metric("sluicegate_open_connections") == 0, 30, "no stuck connection")
 
 
 def test_a_broker_that_dies_with_requests_in_flight_leaves_no_stuck_client(

@@ -52,7 +52,7 @@ def test_a_wrong_password(guarded: Guarded, proxy: ProxyProcess) -> None:
 
     assert errors[0].code() == KafkaError._AUTHENTICATION
     eventually(lambda: "login refused" in proxy.log())
-    assert "alice" in next(line for line in proxy.log().splitlines() if "login refused" in line)
+    assert "alice" in proxy.wait_for_line("login refused")
 
 
 def test_clients_log_in_again_on_the_same_connection(guarded: Guarded, proxy: ProxyProcess) -> None:

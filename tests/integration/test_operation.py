@@ -1,5 +1,8 @@
 """What an operator relies on: ports that stay, brokers that appear, warnings, metrics, memory that stays bounded."""
 
+import json
+import os
+import signal
 import socket
 import time
 from pathlib import Path
@@ -12,7 +15,7 @@ from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_produce import good, key_of, leader_of, now_ms
 from tests.integration.topics import UNJUDGED, create_topic
 from tests.wire.batches import Rec, batch
-from tests.wire.raw_client import FETCH, RawClient, fetch_body, topic_data
+from tests.wire.raw_client import CLOSED, FETCH, PRODUCE, RawClient, fetch_body, produce_body, topic_data
 
 HOUR_MS = 3_600_000
 
@@ -43,6 +46,55 @@ def test_a_broker_that_appears_gets_its_port_while_running(cluster: Kafka, tmp_p
         assert ports == {proxy.broker_port(node.node_id) for node in cluster.nodes}
     finally:
         proxy.stop()
+
+
+def test_a_hangup_ends_nothing_and_says_so(kafka_bootstrap: str, tmp_path: Path) -> None:
+    for workers in (1, 2):
+        proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"workers": workers}).start()
+        try:
+            assert proxy.process is not None
+            with RawClient(proxy.bootstrap) as client:
+                client.metadata()
+                proxy.process.send_signal(signal.SIGHUP)
+                proxy.wait_for_line("SIGHUP changes nothing")
+                client.metadata()
+            assert proxy.get("/readyz")[0] == 200
+        finally:
+            proxy.stop()
+
+
+def test_a_client_that_goes_by_no_offer_comes_again_slowly(kafka_bootstrap: str, tmp_path: Path) -> None:
+    """Seen: kafka-replica-verification, which asks for the newest Fetch unasked, 5,000 times a second."""
+    proxy = ProxyProcess(tmp_path, kafka_bootstrap).start()
+    try:
+        began = time.monotonic()
+        for _ in range(3):
+            with RawClient(proxy.bootstrap) as client:
+                client.send(FETCH, 18, b"")
+                assert client.receive(10) == CLOSED
+        assert time.monotonic() - began > 0.3
+        assert 'sluicegate_unsupported_versions_total{api="Fetch"} 3.0' in proxy.get("/metrics")[1]
+        assert "Fetch v18: this proxy understands 0 to 15" in proxy.wait_for_line("Fetch v18")
+    finally:
+        proxy.stop()
+
+
+def test_one_client_can_be_followed(kafka_bootstrap: str, tmp_path: Path) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"log": {"client": "followed"}}).start()
+    try:
+        for name in ("followed", "another"):
+            with RawClient(leader_of(proxy, topic)) as client:
+                client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, good()))]), client_id=name)
+                assert client.receive(10) != CLOSED
+        proxy.wait_for_line("connection closed")
+        lines = [line for line in map(json.loads, proxy.log().splitlines()) if line["level"] == "debug"]
+    finally:
+        proxy.stop()
+
+    told = [line["event"] for line in lines if line["event"] not in ("held", "goes on")]
+    assert told == ["connection opened", "request", "client is known", "answer", "connection closed"]
+    assert [line["codes"] for line in lines if line["event"] == "answer"] == [["NONE"]]
 
 
 def test_after_a_restart_every_port_is_there_before_anybody_asks(kafka_bootstrap: str, tmp_path: Path) -> None:
@@ -81,6 +133,7 @@ def test_far_ahead_but_allowed_is_warned_about_once(kafka_bootstrap: str, tmp_pa
                 assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0  # type: ignore[index]
             client.produce(9, [topic_data(topic, (0, batch([Rec(now_ms() + HOUR_MS // 2)])))])
         assert proxy.metric("sluicegate_far_ahead_batches_total") == 20
+        proxy.wait_for_line("more than an hour ahead")
         lines = [line for line in proxy.log().splitlines() if "more than an hour ahead" in line]
         assert len(lines) == 1
         assert topic in lines[0]
@@ -107,6 +160,34 @@ def test_metrics_count_what_happened(kafka_bootstrap: str, tmp_path: Path) -> No
         assert proxy.get("/nothing")[0] == 404
     finally:
         proxy.stop()
+
+
+@pytest.mark.parametrize("target", ["a full disk", "a pipe that nobody reads"])
+def test_a_log_that_takes_nothing_keeps_no_client_waiting(target: str, kafka_bootstrap: str, tmp_path: Path) -> None:
+    reading, writing = os.pipe() if target != "a full disk" else (None, os.open("/dev/full", os.O_WRONLY))
+    proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": {"message.timestamp.after.max.ms": HOUR_MS}})
+    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    try:
+        proxy.start(stderr=writing)
+        with RawClient(leader_of(proxy, topic)) as client:
+            for number in range(300):
+                request = produce_body(9, [topic_data(topic, (0, batch([Rec(now_ms() * 1000)])))])
+                asked = client.send(PRODUCE, 9, request, client_id=f"client-{number}-" + "x" * 230)
+                frame = client.receive(10)
+                assert isinstance(frame, bytes)
+                assert int.from_bytes(frame[:4], "big") == asked
+        assert proxy.get("/livez") == (200, "ok\n")
+        if reading is None:
+            assert proxy.metric("sluicegate_log_lines_dropped_total") > 0
+        assert len(proxy.wait_for_violations(topic, 300)) == 300
+        proxy.terminate()
+        assert proxy.process is not None
+        assert proxy.process.wait(20) == 0
+    finally:
+        proxy.stop()
+        for fd in (reading, writing):
+            if fd is not None:
+                os.close(fd)
 
 
 def test_an_answer_that_nobody_reads_is_not_held_in_memory(kafka_bootstrap: str, tmp_path: Path) -> None:

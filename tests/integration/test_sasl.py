@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaException, Producer
@@ -14,7 +15,7 @@ from tests.broker.proxy_process import ProxyProcess
 from tests.integration.topics import DEFAULTS, UNJUDGED
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.batches import Rec, batch
-from tests.wire.raw_client import CLOSED, RawClient, topic_data
+from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
 
 PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 SASL_SETTINGS = {
@@ -58,6 +59,20 @@ def login(bootstrap: str, password: str = "secret-of-alice") -> dict[str, str]:
         "sasl.username": "alice",
         "sasl.password": password,
     }
+
+
+@pytest.fixture
+def proxy_with_an_old_password(guarded_broker: Kafka, tmp_path: Path) -> Iterator[ProxyProcess]:
+    proxy = ProxyProcess(tmp_path, guarded_broker.bootstrap, {"defaults": DEFAULTS})
+    proxy.config["upstream"] = {
+        "bootstrap": [guarded_broker.bootstrap],
+        "brokers": {1: guarded_broker.bootstrap},
+        "sasl": {"mechanism": "PLAIN", "username": "admin", "password": "the-one-before"},
+    }
+    try:
+        yield proxy.start()
+    finally:
+        proxy.stop()
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +134,41 @@ def test_raw_tokens_after_handshake_v0(password: bytes, works: bool, guarded_pro
     assert guarded_proxy.violations_of(topic)[-1]["principal"] == "User:alice"
 
 
+def test_nobody_becomes_alice_by_saying_so(guarded_proxy: ProxyProcess, topic: str) -> None:
+    """A wrong password and a request behind it, sent before the broker has answered."""
+    seen = len(guarded_proxy.violations_of(topic))
+    bad = produce_body(9, [topic_data(topic, (0, batch([Rec(10**15)])))])
+    with RawClient(f"127.0.0.1:{guarded_proxy.broker_port(1)}") as client:
+        client.send(SASL_HANDSHAKE, 0, sasl_handshake.REQUEST.build({"mechanism": "PLAIN"}, 0))
+        client.send_frame(b"\0alice\0wrong")
+        client.send(PRODUCE, 9, bad)
+        eventually(lambda: client.receive() == CLOSED)
+
+    assert "User:alice" not in [event["principal"] for event in guarded_proxy.violations_of(topic)[seen:]]
+
+
 def test_a_request_without_login_is_the_brokers_to_refuse(guarded_proxy: ProxyProcess, topic: str) -> None:
     with RawClient(f"127.0.0.1:{guarded_proxy.broker_port(1)}") as client:
         good = batch([Rec(time.time_ns() // 1_000_000)])
         assert client.produce(9, [topic_data(topic, (0, good))]) == CLOSED
+
+
+def test_a_login_of_its_own_that_is_refused_keeps_no_client_away(
+    proxy_with_an_old_password: ProxyProcess, topic: str
+) -> None:
+    """Seen: with a rotated upstream.sasl.password /readyz said 503 while every client produced."""
+    proxy = proxy_with_an_old_password
+    outcomes: list[object] = []
+    producer = Producer(login(proxy.bootstrap))
+    producer.produce(topic, b"v", on_delivery=lambda error, _: outcomes.append(error))
+
+    assert producer.flush(30) == 0
+    assert outcomes == [None]
+    status, body = proxy.get("/readyz")
+    assert status == 200
+    assert body.startswith("ok\nbut: ")
+    assert "upstream.sasl is refused" in body
+    assert proxy.metric("sluicegate_own_logins_refused_total") >= 1
+    assert proxy.metric("sluicegate_ready") == 1
+    line = proxy.wait_for_line("the proxy's own login is refused")
+    assert "the-one-before" not in line + body

@@ -1,6 +1,5 @@
 """Brokers by name: one TLS port, and a name for each broker that clients ask for."""
 
-import asyncio
 import socket
 import ssl
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from tests.broker.certificates import Authority, Certificate
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
+from tests.integration.aio import to_its_end
 from tests.integration.java import java_tool
 from tests.integration.topics import DEFAULTS
 from tests.wire.raw_client import RawClient
@@ -87,7 +87,7 @@ def test_aiokafka_finds_each_broker_by_its_name_on_one_port(
         finally:
             await producer.stop()
 
-    asyncio.run(produce())
+    to_its_end(produce())
 
     assert asked == {"bootstrap.test", "broker-1.brokers.test"}
 

@@ -66,7 +66,7 @@ def test_clients_bring_certificates(guarded: Guarded, tmp_path: Path) -> None:
         proxy.stop()
 
     assert bad == ["INVALID_TIMESTAMP"]
-    assert "the client sent no certificate, which client_auth requires" in proxy.log()
+    proxy.wait_for_line("the client sent no certificate, which client_auth requires")
 
 
 def test_a_broker_that_knows_certificates_sees_the_proxys_and_the_event_names_the_clients(
@@ -99,6 +99,10 @@ def test_a_broker_that_knows_certificates_sees_the_proxys_and_the_event_names_th
     assert proxy.violations_of(TOPIC)[0]["principal"] == f"User:{client.subject}"
 
 
+def days_left(proxy: ProxyProcess) -> float:
+    return proxy.metric('sluicegate_certificate_days_left{key="listen.tls.certificate_file"}')
+
+
 def test_certificates_are_read_again_when_the_file_changes(guarded: Guarded, tmp_path: Path) -> None:
     proxy = proxy_for(guarded, tmp_path)
     files = {name: tmp_path / name for name in ("certificate_file", "key_file")}
@@ -108,7 +112,10 @@ def test_certificates_are_read_again_when_the_file_changes(guarded: Guarded, tmp
     proxy.config["listen"]["tls"] = {name: str(file) for name, file in files.items()}
     trusting = login("alice", "secret") | {"ssl.ca.location": str(guarded.authority.file)}
     try:
-        proxy.start()
+        proxy.start(ready=False)
+        eventually(lambda: "has expired, on " in proxy.get("/readyz")[1], what="said by /readyz")
+        assert proxy.get("/readyz")[0] == 503
+        assert days_left(proxy) < 0
         errors: list[KafkaError] = []
         client = AdminClient({"bootstrap.servers": proxy.bootstrap, "error_cb": errors.append} | trusting)
         with pytest.raises(KafkaException):
@@ -119,14 +126,16 @@ def test_certificates_are_read_again_when_the_file_changes(guarded: Guarded, tmp
 
         put(renewed, files)
         assert send(proxy, trusting, now_ms()) == ["ok"]
+        eventually(lambda: proxy.get("/readyz")[0] == 200, what="ready with the new one")
+        assert days_left(proxy) > 0
 
         files["key_file"].write_text("half a key")
         assert send(proxy, trusting, now_ms()) == ["ok"]
     finally:
         proxy.stop()
 
-    assert "certificates read again" in proxy.log()
-    assert "changed certificates cannot be used, going on with those before" in proxy.log()
+    proxy.wait_for_line("certificates read again")
+    proxy.wait_for_line("changed certificates cannot be used, going on with those before")
 
 
 def put(certificate: Certificate, files: dict[str, Path]) -> None:
@@ -187,7 +196,7 @@ def test_acks_0_over_tls_arrives_before_the_connection_ends(
 
         with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
             eventually(lambda: len(client.log_of("acks-0", 0)) == 21 * len(good), what="all that was sent")
-        eventually(lambda: proxy.metric("sluicegate_connections") == 0, what="no connection left")
+        eventually(lambda: proxy.metric("sluicegate_open_connections") == 0, what="no connection left")
     finally:
         proxy.stop()
 
@@ -200,7 +209,7 @@ def test_files_that_cannot_be_used_are_named_at_the_start(tmp_path: Path, guarde
         proxy.start()
 
     last = proxy.log().strip().splitlines()[-1]
-    assert last.startswith("sluicegate: listen.tls: ")
+    assert last.startswith("sluicegate: listen.tls.key_file: ")
     assert str(guarded.broker.key) in last
     assert last.endswith("the key is not that of the certificate")
     assert os.path.sep in last

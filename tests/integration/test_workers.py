@@ -82,7 +82,7 @@ def test_a_worker_that_dies_is_started_again_and_counted(kafka_bootstrap: str, p
     assert set(others) < set(workers_of(proxy))
     assert proxy.get("/readyz")[0] == 200
     assert proxy.metric("sluicegate_produce_requests_total") == 1, "what the dead one had counted stays"
-    assert '"exit_code": -9' in proxy.log()
+    proxy.wait_for_line('"exit_code": -9')
     for _ in range(CONNECTIONS):
         with RawClient(leader) as client:
             assert isinstance(client.api_versions(), dict)

@@ -55,3 +55,12 @@ def test_the_configuration_is_one_that_sluicegate_takes(tmp_path: Path) -> None:
     (topic,) = loaded.config.topics
     assert (topic.match, topic.before_max_ms, topic.after_max_ms) == ("orders.v1", 60_000, 60_000)
     assert yaml.safe_load(file.read_text())["upstream"]["bootstrap"] == ["127.0.0.1:9092"]
+
+
+def test_no_limit_where_the_broker_sets_times() -> None:
+    given = bounds("t", "ahead", {100: 10}, 5, 15) + bounds("t", "behind", {0: 10}, 5, 15)
+
+    (found,) = advise(given, 0, frozenset({"t"}))
+
+    assert (found.ahead.bound_ms, found.behind.bound_ms) == (LONG_MAX, LONG_MAX)
+    assert (found.ahead.refused, found.behind.refused, found.kafka_4.refused) == (0, 0, 0)

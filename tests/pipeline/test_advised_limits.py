@@ -6,11 +6,17 @@ from pathlib import Path
 
 import pytest
 import yaml
+from pyspark.sql import SparkSession
 
+from pipeline.advise.advice import LONG_MAX
+from pipeline.advise.job import advice_of, make_profile
+from pipeline.results import Results
+from pipeline.topics import Topics
 from tests.broker.proxy_process import COMMAND as SLUICEGATE
 from tests.broker.proxy_process import ProxyProcess
+from tests.integration.topics import create_topic
 from tests.pipeline.commands import run, summary
-from tests.pipeline.polluted import DAMAGES, HOUR, Polluter, spoilt
+from tests.pipeline.polluted import DAMAGES, HOUR, UNLIMITED, Polluter, spoilt
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -51,3 +57,22 @@ def test_the_limits_advised_refuse_exactly_what_is_damaged(kafka_bootstrap: str,
                 assert (damage, entry["error_code"]) == (damage, 0 if damage == "good" else INVALID_TIMESTAMP)
     finally:
         proxy.stop()
+
+
+def test_no_timestamp_is_not_refused_and_the_brokers_own_time_is_not_limited(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    """As the proxy has it: -1 passes whatever the limit, and with LogAppendTime what producers write does not count."""
+    stamped = create_topic(kafka_bootstrap, UNLIMITED | {"message.timestamp.type": "LogAppendTime"}, 1)
+    untimed = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    times = [-1 if i % 5 == 3 else now_ms() - HOUR + i * 1000 for i in range(60)]
+    with RawClient(kafka_bootstrap) as client:
+        for topic, written in ((stamped, [time * 1_000_000 for time in times]), (untimed, [*times, -5])):
+            client.produce(9, [topic_data(topic, (0, batch([Rec(time) for time in written])))])
+    topics = Topics(kafka_bootstrap, (stamped, untimed))
+
+    made = make_profile(spark, topics, Results(spark, str(tmp_path)), now_ms(), HOUR)
+    found = {each.topic: each for each in advice_of(topics, made, 0)}
+
+    assert (found[stamped].broker_sets_times, found[stamped].behind.bound_ms) == (True, LONG_MAX)
+    assert (found[untimed].behind.bound_ms, found[untimed].behind.refused) == (60_000, 1)

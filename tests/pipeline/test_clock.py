@@ -1,11 +1,14 @@
 """The time of append, told by what stands out and what does not."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.profile.clock import Clock, clock_of, simplified
+from pipeline.profile.fit import fitted
 
 NOW = 1_764_000_000_000
 HOUR = 3_600_000
@@ -75,16 +78,43 @@ def test_late_records_beside_current_ones_do_not_make_these_look_ahead() -> None
     assert at(found, 198)[0] == NOW - HOUR + 99_000
 
 
-def test_where_times_are_in_no_order_the_latest_so_far_counts() -> None:
+def test_where_times_are_in_no_order_what_is_late_does_not_count() -> None:
     hours = [5, 3, 9, 1, 7, 4, 8, 2, 6]
 
     found = clock(*((i, NOW - hour * HOUR, 1) for i, hour in enumerate(hours)))
 
-    assert at(found, *range(9)) == [NOW - h * HOUR for h in (5, 3, 3, 1, 1, 1, 1, 1, 1)]
+    assert at(found, *range(9)) == [NOW - h * HOUR for h in (5, 3, 2, 1, 1, 1, 1, 1, 1)]
 
 
 def test_nothing_before_reading_is_no_clock() -> None:
     assert clock((0, NOW + HOUR, 1)) is None
+
+
+TIMES = st.lists(st.tuples(st.integers(0, 6), st.integers(1, 5)), min_size=1, max_size=12)
+
+
+@given(TIMES)
+def test_no_other_function_that_never_goes_down_fits_better(times: list[tuple[int, int]]) -> None:
+    values, weights = (list(column) for column in zip(*times, strict=True))
+
+    on_it = set(fitted(np.array(values), np.array(weights)).tolist())
+
+    best = least_cost(times, [None] * len(times))
+    assert least_cost(times, [i in on_it for i in range(len(times))]) == best
+
+
+def least_cost(times: list[tuple[int, int]], told: list[bool | None]) -> float:
+    """Of all such functions, or those that go through just what is told: tried height by height."""
+    heights = range(-1, 8)
+    cost = dict.fromkeys(heights, 0.0)
+    for (value, weight), on_it in zip(times, told, strict=True):
+        lowest, added = math.inf, {}
+        for height in heights:
+            lowest = min(lowest, cost[height])
+            here = 0 if height == value else weight if height > value else 3 * weight
+            added[height] = lowest + (here if on_it is None or on_it == (height == value) else math.inf)
+        cost = added
+    return min(cost.values())
 
 
 STEPS = st.lists(

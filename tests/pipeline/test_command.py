@@ -1,13 +1,27 @@
 """What the command says when it cannot begin."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from pyspark.sql import SparkSession
 
+from pipeline.advise.job import NoProfile, profiled
+from pipeline.kafka.cluster import TopicTrouble
+from pipeline.profile import report
+from pipeline.results import BadFolder, Results
+from pipeline.topics import Topics
 from tests.broker.ports import free_ports
 from tests.integration.secure_brokers import TOPIC, Guarded, login
-from tests.pipeline.commands import run, summary
+from tests.integration.topics import create_topic
+from tests.pipeline.commands import COMMAND, run, summary
+from tests.pipeline.polluted import UNLIMITED
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 def test_a_topic_that_is_not_there(kafka_bootstrap: str, tmp_path: Path) -> None:
@@ -71,3 +85,69 @@ def test_words_that_cannot_be(arguments: tuple[str, ...], said: str, tmp_path: P
 
     assert told.startswith("sluicegate-spark: " + said.replace("FILE", str(file)))
     assert not (tmp_path / "out").exists()
+
+
+def test_a_master_that_is_none(kafka_bootstrap: str, tmp_path: Path) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    about = ("profile", "--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
+
+    told = subprocess.run([COMMAND, *about, "--master", "locall"], capture_output=True, text=True, check=False)
+
+    assert told.returncode == 1
+    assert told.stderr.startswith("sluicegate-spark: --master locall is none of local, local[N], local[*]")
+    assert len(told.stderr.splitlines()) == 1
+
+
+def test_a_folder_that_is_none(spark: SparkSession, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+
+    with pytest.raises(BadFolder, match=f"{file} is a file, and results need a folder"):
+        Results(spark, str(file))
+    with pytest.raises(BadFolder, match='nosuch://x/y cannot be used: No FileSystem for scheme "nosuch"'):
+        Results(spark, "nosuch://x/y")
+    with pytest.raises(BadFolder, match=f"{file}/out cannot be "):
+        Results(spark, f"{file}/out").make()
+
+
+def test_a_mistyped_folder_of_a_profile_is_not_made(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(NoProfile, match="holds no profile"):
+        profiled(spark, Topics("127.0.0.1:9", ("t",)), str(tmp_path / "mistyped"))
+
+    assert not (tmp_path / "mistyped").exists()
+
+
+def test_what_lies_behind_an_open_transaction_is_told(kafka_bootstrap: str) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    open_one = Producer({"bootstrap.servers": kafka_bootstrap, "transactional.id": topic})
+    open_one.init_transactions(30)
+    open_one.begin_transaction()
+    other = Producer({"bootstrap.servers": kafka_bootstrap})
+    for producer, count in ((other, 3), (open_one, 2), (other, 4)):
+        for _ in range(count):
+            producer.produce(topic, "v")
+        assert producer.flush(30) == 0
+
+    held = Topics(kafka_bootstrap, (topic,)).held_back()
+
+    open_one.abort_transaction(30)
+    assert held == [
+        f"{topic}-0: offsets 3 to 8 lie behind a transaction that is still open, and are left out until it has ended"
+    ]
+
+
+def test_an_error_has_its_name(kafka_bootstrap: str) -> None:
+    cluster = Topics(kafka_bootstrap, ("no/topic",)).cluster()
+
+    with pytest.raises(TopicTrouble, match=r"the broker answers (TOPIC_EXCEPTION|INVALID_TOPIC_EXCEPTION) \(17\)"):
+        cluster.partitions(["no/topic"])
+    cluster.close()
+
+
+def test_a_report_says_which_producers_it_shows_and_when_times_are() -> None:
+    damaged = [{"producer_id": i, "codec": "none", "damage": {"zero": 9}, "records": 9, "bytes": 1} for i in range(40)]
+
+    plot, times = report._by_producer(damaged), [report._with_date(at) for at in (0, 2**63 - 1)]
+
+    assert "the 12 with most of 40" in plot
+    assert times == ["0 (1970-01-01 00:00:00 UTC)", f"{2**63 - 1} (no date)"]

@@ -15,7 +15,7 @@ LOG_APPEND_TIME, TRANSACTIONAL, CONTROL = 0x08, 0x10, 0x20
 def stored(data: bytes, last_offset: int = 0) -> StoredBatch:
     view = memoryview(data)
     header = RecordBatch(view, 0, len(view)) if data[16] == 2 else None
-    return StoredBatch(view, 0, len(view), last_offset, header)
+    return StoredBatch(view, 0, len(view), 0, last_offset, header)
 
 
 def decoded(data: bytes) -> DecodedBatch:
@@ -83,6 +83,20 @@ def test_inner_offsets_of_magic_0_are_whole() -> None:
 )
 def test_what_is_broken_is_said(data: bytes, said: str) -> None:
     with pytest.raises(BrokenRecords, match=said):
+        decoded(data)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("where", ["alone", "wrapper", "within"])
+def test_a_message_of_magic_0_and_1_with_a_wrong_crc_is_said(magic: int, where: str) -> None:
+    plain = message(magic, b"value", timestamp=NOW, offset=3)
+    broken = plain[:-1] + b"?"
+    sound = wrapper(magic, [plain], CODECS["gzip"], offset=3, timestamp=NOW)
+    data = {"alone": broken, "wrapper": sound[:12] + bytes(4) + sound[16:]}.get(where)
+    if data is None:
+        data = wrapper(magic, [broken], CODECS["gzip"], offset=3, timestamp=NOW)
+
+    with pytest.raises(BrokenRecords, match="the CRC of the message at offset 3 does not match"):
         decoded(data)
 
 

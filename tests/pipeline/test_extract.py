@@ -17,8 +17,12 @@ from pipeline.extract import (
     TimestampExtractor,
     UsePreviousTimeOnInvalidTimestamp,
     WallclockTimestampExtractor,
+    job,
     with_event_time,
 )
+from pipeline.extract.built_in import BuiltIn
+from pipeline.results import Results
+from pipeline.topics import Topics
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import run, summary
 from tests.pipeline.polluted import UNLIMITED
@@ -233,3 +237,64 @@ def test_the_command_counts_what_it_skips(kafka_bootstrap: str, tmp_path: Path) 
     found = summary(tmp_path)["topics"][topic]
     assert (found["records"], found["skipped"]) == (PARTITIONS * 301 - negative, negative)
     assert f"{negative:,}" in said or all(str(p["skipped"]) in said for p in found["partitions"].values())
+
+
+@pytest.mark.parametrize(
+    ("name", "theirs"), [("skip", "LogAndSkipOnInvalidTimestamp"), ("previous", "UsePartitionTimeOnInvalidTimestamp")]
+)
+def test_the_jobs_extractors_are_those_of_kafka_streams(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, name: str, theirs: str
+) -> None:
+    topic, negative = stream_of_records(kafka_bootstrap)
+    expected, _ = by_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
+    topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path / "out"))
+
+    job.run(spark, topics, results, BuiltIn(name), 250)
+
+    rows = results.read_table(job.RECORDS).select("partition", "offset", f.expr("unix_millis(event_time) AS at"))
+    assert {(row["partition"], row["offset"]): row["at"] for row in rows.collect()} == expected
+    skipped = results.read_table(job.SKIPPED).collect() if name == "skip" else []
+    assert sorted((row["partition"], row["offset"]) for row in skipped) == (sorted(negative) if name == "skip" else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "time", "said"),
+    [
+        ("fail", -7, r"t-\w+-0 offset 1 has the timestamp -7, which is negative: --extractor skip leaves such"),
+        ("fail", NOW * 1_000_000, r"t-\w+-0 offset 1: the event time \d+ is later than .*; it looks like nanoseconds"),
+        ("previous", -1, r"t-\w+-0 offset 0 has the timestamp -1, .* no record before it"),
+    ],
+)
+def test_what_ends_the_job(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, name: str, time: int, said: str
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    with RawClient(kafka_bootstrap) as client:
+        client.produce(9, [topic_data(topic, (0, batch([Rec(-1 if name == "previous" else NOW), Rec(time)])))])
+
+    with pytest.raises(Exception, match=said):
+        job.run(spark, Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path)), BuiltIn(name), 100)
+
+
+def test_what_moved_the_clock_does_not_change_what_a_number_looks_like(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    """Microseconds, which Spark can hold, before nanoseconds."""
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    with RawClient(kafka_bootstrap) as client:
+        client.produce(9, [topic_data(topic, (0, batch([Rec(NOW * 1000), Rec(NOW * 1_000_000)])))])
+
+    with pytest.raises(Exception, match=r"offset 1: the event time .* looks like nanoseconds"):
+        by_spark(stream(spark, kafka_bootstrap, topic, 100), tmp_path, FailOnInvalidTimestamp())
+
+
+@pytest.mark.parametrize("names", [("u", "fail"), ("t", "skip")])
+def test_a_folder_is_that_of_one_extraction(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, names: tuple[str, str]
+) -> None:
+    topics = {name: create_topic(kafka_bootstrap, UNLIMITED, 1) for name in ("t", "u")}
+    results = Results(spark, str(tmp_path))
+    job.run(spark, Topics(kafka_bootstrap, (topics["t"],)), results, BuiltIn("fail"), 100)
+
+    with pytest.raises(job.OtherExtraction, match=f"holds {topics['t']} by the extractor fail: go on with those"):
+        job.run(spark, Topics(kafka_bootstrap, (topics[names[0]],)), results, BuiltIn(names[1]), 100)

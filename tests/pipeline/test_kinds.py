@@ -1,5 +1,7 @@
 """Kinds of many timestamps beside the rule for one."""
 
+from datetime import UTC, datetime
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +10,7 @@ from pipeline.profile.kinds import UNITS, Kind, Kinds
 from validation.units import Unit, in_milliseconds, unit_of
 
 NOW = 1_764_000_000_000
+PER_MS = (10**3, 10**6)
 TEN_YEARS = 10 * 365 * 86_400_000
 NEAR_BOUNDS = [
     edge + step
@@ -27,6 +30,14 @@ def test_each_is_of_the_kind_that_the_rule_tells(times: list[int]) -> None:
             assert kind == (Kind.ZERO if time == 0 else Kind.NEGATIVE)
         else:
             assert UNITS.get(Kind(kind)) == unit_of(time, NOW)
+            assert (kind == Kind.IMPLAUSIBLE) == is_implausible(time)
+
+
+def is_implausible(time: int) -> bool:
+    """Before ten years ago as it stands, or since 1995 in micro- or nanoseconds; not in a unit that lands later."""
+    begin = int(datetime(1995, 1, 1, tzinfo=UTC).timestamp()) * 1000
+    since_1995 = any(begin * per <= time < (NOW - TEN_YEARS) * per for per in PER_MS)
+    return (0 < time < NOW - TEN_YEARS or since_1995) and unit_of(time, NOW) is None
 
 
 def test_a_moment_in_each_unit() -> None:

@@ -38,7 +38,7 @@ def profile_of(
 
 
 def expected(polluted: Polluted) -> dict[str, int]:
-    return {"negative": 0, "past": 0, **polluted.counts}
+    return {"negative": 0, "implausible": 0, "past": 0, **polluted.counts}
 
 
 def test_it_finds_each_kind_and_who_wrote_it(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:

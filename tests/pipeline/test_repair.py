@@ -13,13 +13,15 @@ from pyspark.sql import functions as f
 
 from pipeline.repair import job
 from pipeline.repair.correction import Rules
-from pipeline.repair.writing import group_of
+from pipeline.repair.progress import group_of
+from pipeline.repair.writing import CannotWrite
 from pipeline.results import Results
 from pipeline.topics import Topics
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import kill_once, run, summary
 from tests.pipeline.polluted import HOUR, UNLIMITED, Polluter
+from tests.pipeline.repairs import repaired, times_in
 from tests.wire.batches import LZ4, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -41,6 +43,7 @@ def test_a_clean_topic_that_sparks_own_source_reads(spark: SparkSession, kafka_b
     said = run("repair", *about, "--out", str(out))
 
     assert "dry run" in said
+    assert said.startswith("0 sound-looking records would change.\n")
     assert clean not in topics_of(kafka_bootstrap)
     assert summary(out)["topics"][polluted.topic]["repaired"] == polluted.counts
 
@@ -125,18 +128,21 @@ def test_a_clean_topic_that_was_deleted_is_written_anew(
 
 
 def test_what_nothing_tells_of_stays_and_is_listed(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
-    """A partition where no record has a time that can be right: nothing says when the future one was appended."""
-    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    """A partition where no record has a time that can be right: nothing says when the future one was appended. In
+    another one a number in nanoseconds does.
+    """
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 2)
     ahead, nanoseconds = now_ms() + 30 * 24 * HOUR, time.time_ns()
     with RawClient(kafka_bootstrap) as client:
-        client.produce(9, [topic_data(topic, (0, batch([Rec(ahead), Rec(nanoseconds)])))])
+        client.produce(9, [topic_data(topic, (0, batch([Rec(ahead)])))])
+        client.produce(9, [topic_data(topic, (1, batch([Rec(ahead), Rec(nanoseconds)])))])
 
     run("repair", "--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path), "--apply")
 
     found = summary(tmp_path)["topics"][topic]
-    assert (found["repaired"], found["undiagnosed"]) == ({"nanoseconds": 1}, {"future": 1})
+    assert (found["repaired"], found["undiagnosed"]) == ({"future": 1, "nanoseconds": 1}, {"future": 1})
     rows = Topics(kafka_bootstrap, (f"{topic}-clean",)).read(spark, "sluicegate", columns="offset,timestamp").collect()
-    assert [row["timestamp"] for row in rows] == [ahead, nanoseconds // 1_000_000]
+    assert sorted(row["timestamp"] for row in rows) == [nanoseconds // 1_000_000] * 2 + [ahead]
     (left,) = spark.read.parquet(str(tmp_path / "undiagnosed")).collect()
     assert (left["offset"], left["damage"], left["before"]) == (0, "future", ahead)
 
@@ -172,6 +178,47 @@ def test_a_topic_with_other_records_is_not_written_to(kafka_bootstrap: str, tmp_
     said = run("repair", *about, "--out", str(tmp_path), "--apply", status=1)
 
     assert f"{other.topic} holds records that no repair has written" in said
+
+
+def test_what_apply_could_not_finish_is_found_by_the_dry_run(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    """A partition of zeros only beside a sound one."""
+    topic, now = create_topic(kafka_bootstrap, UNLIMITED, 2), now_ms()
+    with RawClient(kafka_bootstrap) as client:
+        client.produce(9, [topic_data(topic, (0, batch([Rec(now - HOUR + i) for i in range(50)])))])
+        client.produce(9, [topic_data(topic, (1, batch([Rec(0)] * 30)))])
+    about = ("repair", "--bootstrap", kafka_bootstrap, "--topic", topic, "--out")
+
+    dry = run(*about, str(tmp_path / "a"), status=1)
+
+    reason = f"{topic}-1: 30 records, the first at offset 0, would keep a timestamp of 0"
+    assert dry.startswith("0 sound-looking records would change.\n0 damaged ones would change, of 80 records in all.\n")
+    assert f"This would stop --apply: {reason}" in dry
+    assert reason in summary(tmp_path / "a")["obstacles"][0]
+    results = Results(spark, str(tmp_path / "a"))
+    plan = job.kept_plan(results, {topic: f"{topic}-clean"}, Rules(now_ms(), HOUR))
+    assert plan is not None
+    topics = Topics(kafka_bootstrap, (topic,))
+    listing = job.listed(spark, topics, results, plan)
+    with pytest.raises(CannotWrite, match=reason):
+        job.apply(spark, topics, results, plan, listing)
+    assert f"{topic}-clean" not in topics_of(kafka_bootstrap)
+
+    done = repaired(spark, kafka_bootstrap, topic, tmp_path / "a", assume_ms=now - HOUR)
+
+    assert done["written_by_this_run"] == 80
+
+
+def test_two_plans_do_not_mix_in_one_topic(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+    polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=10, span_ms=HOUR)
+    repaired(spark, kafka_bootstrap, polluted.topic, tmp_path / "a")
+
+    with pytest.raises(CannotWrite, match=f"{polluted.topic}-clean was begun by another plan"):
+        repaired(spark, kafka_bootstrap, polluted.topic, tmp_path / "b", keep=frozenset({"seconds"}))
+
+    clean = times_in(spark, kafka_bootstrap, f"{polluted.topic}-clean")
+    assert 0 not in clean.values()
 
 
 def group_of_topic(bootstrap: str, topic: str) -> str | None:

@@ -30,7 +30,7 @@ def tally_of(batches: list[tuple[list[Rec], int]]) -> tuple[Tally, list[Rec]]:
     for records, codec in batches:
         data = memoryview(batch(records, codec, base_offset=offset, producer_id=len(records)))
         header = RecordBatch(data, 0, len(data))
-        stored = StoredBatch(data, 0, len(data), offset + len(records) - 1, header)
+        stored = StoredBatch(data, 0, len(data), offset, offset + len(records) - 1, header)
         alike = decoder.add_up(stored)
         if alike is None or not found.add_alike(*alike, stored.last_offset):
             found.add(decoder.decode(stored), offset, offset + len(records))

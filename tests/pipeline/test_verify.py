@@ -1,5 +1,6 @@
 """Topics that hold the same, and topics that do not."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +8,16 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
+from pipeline.profile.clock import Clock
+from pipeline.repair.writing import CannotWrite
 from pipeline.results import Results
 from pipeline.topics import Topics
-from pipeline.verify.job import verify
+from pipeline.verify.job import NotThePlan, plan_in, verify
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import UNLIMITED
+from tests.pipeline.repairs import now_ms, repaired, verified
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -39,7 +45,7 @@ def written(bootstrap: str, records: list[Row], partitions: int = 3) -> str:
 
 def compared(spark: SparkSession, bootstrap: str, folder: Path, left: list[Row], right: list[Row]) -> dict[str, Any]:
     source, target = written(bootstrap, left), written(bootstrap, right)
-    return verify(spark, Topics(bootstrap, (source,)), target, Results(spark, str(folder)))
+    return verify(spark, Topics(bootstrap, (source,)), target, Results(spark, str(folder)), now_ms())
 
 
 def test_copies_are_the_same(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
@@ -80,21 +86,105 @@ def test_what_differs_is_told(
     assert len(found["samples"]) == sum(differences.values())
 
 
-@pytest.mark.parametrize(("after", "wrong"), [(NANOSECONDS // 1_000_000, 0), (NANOSECONDS // 1_000_000 + 1, 1)])
+@pytest.mark.parametrize(
+    ("damage", "before", "after", "wrong"),
+    [
+        ("nanoseconds", NANOSECONDS, NANOSECONDS // 1_000_000, 0),
+        ("nanoseconds", NANOSECONDS, NANOSECONDS // 1_000_000 + 1, 1),
+        ("zero", -5, 1_764_000_000_100, 0),
+        ("zero", -5, 315_532_800_000, 1),  # 1980
+        ("future", 1_964_000_000_000, 1_764_000_000_100, 0),
+        ("future", 1_964_000_000_000, 1_784_000_000_000, 1),  # half a year behind all others
+    ],
+)
 def test_a_declared_repair_must_be_right(
-    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, after: int, wrong: int
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, damage: str, before: int, after: int, wrong: int
 ) -> None:
-    bad = {"key": "k", "value": "v", "timestamp": NANOSECONDS, "partition": 0}
-    told = [
-        ("sluicegate.origin", b"t/0/0"),
-        ("sluicegate.timestamp", str(NANOSECONDS).encode()),
-        ("sluicegate.repair", b"nanoseconds"),
+    bad = {"key": "k", "value": "v", "timestamp": before, "partition": 0}
+    source = written(kafka_bootstrap, [bad, *rows()])
+    told = declared(source, damage, before)
+    target = written(kafka_bootstrap, [{**bad, "timestamp": after, "headers": told}, *rows()])
+
+    found = verify(spark, Topics(kafka_bootstrap, (source,)), target, Results(spark, str(tmp_path)), now_ms())
+
+    assert found["repairs"] == {damage: 1}
+    assert found["differences"] == {"missing": 0, "added": 0, "out of order": 0, "repaired wrongly": wrong}
+    assert found["same"] is (wrong == 0)
+
+
+def declared(source: str, damage: str, before: int) -> list[tuple[str, bytes]]:
+    return [
+        ("sluicegate.origin", f"{source}/0/0".encode()),
+        ("sluicegate.timestamp", str(before).encode()),
+        ("sluicegate.repair", damage.encode()),
     ]
 
-    found = compared(
-        spark, kafka_bootstrap, tmp_path, [bad, *rows()], [{**bad, "timestamp": after, "headers": told}, *rows()]
-    )
 
-    assert found["repairs"] == {"nanoseconds": 1}
-    assert found["differences"]["repaired wrongly"] == wrong
-    assert found["same"] is (wrong == 0)
+OWN = [
+    [("sluicegate.timestamp", b"yesterday")],
+    [("sluicegate.repair", b"by hand")],
+    [("sluicegate.origin", b"x/0/0"), ("sluicegate.timestamp", b"soon"), ("sluicegate.repair", b"zero")],
+]
+
+
+@pytest.mark.parametrize("headers", OWN)
+def test_headers_of_a_records_own_are_kept_and_compared(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, headers: Any
+) -> None:
+    """Whatever their names, repaired and not."""
+    sound, bad = 1_764_000_000_000, 1_764_000_000_000_000_000
+    records = [
+        {"value": str(i), "timestamp": t, "partition": 0, "headers": headers} for i, t in enumerate([sound, bad])
+    ]
+    topic = written(kafka_bootstrap, records, partitions=1)
+
+    repaired(spark, kafka_bootstrap, topic, tmp_path / "repair")
+
+    found = verified(spark, kafka_bootstrap, topic, tmp_path / "verify")
+    assert (found["same"], found["repairs"]) == (True, {"nanoseconds": 1})
+
+
+def test_a_header_whose_name_is_not_utf_8_is_compared_by_its_bytes(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    """What clients write in its place reads the same to them; a repair says that it cannot write it."""
+    topics = [create_topic(kafka_bootstrap, UNLIMITED, 1) for _ in range(2)]
+    with RawClient(kafka_bootstrap) as client:
+        for topic, name in zip(topics, (b"\xff\xfe", "\ufffd\ufffd".encode()), strict=True):
+            data = batch([Rec(1_764_000_000_000), Rec(1_764_000_000_001, headers=[(name, b"1")])])
+            client.produce(9, [topic_data(topic, (0, data))])
+    source = Topics(kafka_bootstrap, (topics[0],))
+
+    found = verify(spark, source, topics[1], Results(spark, str(tmp_path)), now_ms())
+
+    assert (found["differences"]["missing"], found["differences"]["added"]) == (1, 1)
+    assert verify(spark, source, topics[0], Results(spark, str(tmp_path)), now_ms())["same"]
+    with pytest.raises(
+        CannotWrite, match=f"{topics[0]}-0: 1 records, the first at offset 1, have a header whose name is"
+    ):
+        repaired(spark, kafka_bootstrap, topics[0], tmp_path / "repair")
+
+
+def test_by_the_plan_of_a_repair_a_live_topic_is_the_same(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    now = now_ms()
+    times = [0 if i % 10 == 5 else now - 100_000 + i * 1000 for i in range(100)]
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 2)
+    with RawClient(kafka_bootstrap) as client:
+        client.produce(9, [topic_data(topic, (0, batch([Rec(time) for time in times])))])
+    repaired(spark, kafka_bootstrap, topic, tmp_path / "repair")
+    with RawClient(kafka_bootstrap) as client:
+        for partition in range(2):
+            client.produce(9, [topic_data(topic, (partition, batch([Rec(now)])))])
+    topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path / "verify"))
+    plan = plan_in(Results(spark, str(tmp_path / "repair")), topic, f"{topic}-clean")
+
+    found = verify(spark, topics, f"{topic}-clean", results, now, plan)
+
+    assert (found["same"], found["repairs"]) == (True, {"zero": 10})
+    assert verify(spark, topics, f"{topic}-clean", results, now)["differences"]["missing"] == 2
+    others = replace(plan, partitions=tuple(replace(p, clock=Clock.standing_at(now)) for p in plan.partitions))
+    assert verify(spark, topics, f"{topic}-clean", results, now, others)["differences"]["repaired wrongly"] == 10
+    with pytest.raises(NotThePlan, match=f"is for {topic} to {topic}-clean"):
+        plan_in(Results(spark, str(tmp_path / "repair")), topic, "other")

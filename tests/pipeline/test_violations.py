@@ -97,11 +97,10 @@ def test_events_of_a_proxy_shipped_to_a_topic(
     spark: SparkSession, kafka_bootstrap: str, proxy: ProxyProcess, tmp_path: Path
 ) -> None:
     refused = create_topic(kafka_bootstrap, UNJUDGED, 1)
-    before = len(proxy.violations())
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         for _ in range(5):
             client.produce(9, [topic_data(refused, (0, bad()))])
-    lines = [e for e in proxy.violations()[before:] if e["topic"] == refused]
+    lines = proxy.wait_for_violations(refused, 5)
     topic = create_topic(kafka_bootstrap, JUDGED, 2)
     producer = Producer({"bootstrap.servers": kafka_bootstrap})
     for line in lines:

@@ -9,28 +9,29 @@ KIB, MIB = 1 << 10, 1 << 20
 
 def test_a_buffer_comes_back_for_a_frame_of_its_class_and_has_its_size() -> None:
     pool = FramePool()
-    first = pool.take(100 * KIB)
+    first = pool.take(100 * KIB, 100 * KIB)
     pool.give_back(first)
 
     for size in (100 * KIB, 127 * KIB, 70 * KIB):
-        again = pool.take(size)
+        again = pool.take(size, 8)
         assert again is first
         assert len(again) == size
         pool.give_back(again)
-    assert pool.take(200 * KIB) is not first
+    assert pool.take(200 * KIB, 8) is not first
 
 
 def test_a_claim_alone_gets_no_memory() -> None:
-    assert len(FramePool().take(100 * MIB)) == MIB
+    assert len(FramePool().take(100 * MIB, at_hand=8)) == 4 * KIB
+    assert len(FramePool().take(100 * MIB, at_hand=32 * KIB)) == 64 * KIB
 
 
 def test_what_is_still_looked_at_is_not_used_again() -> None:
     pool = FramePool()
-    frame = pool.take(100 * KIB)
+    frame = pool.take(100 * KIB, 100 * KIB)
     view = memoryview(frame)
     pool.give_back(frame)
 
-    assert pool.take(100 * KIB) is not frame
+    assert pool.take(100 * KIB, 8) is not frame
     assert len(view) == 100 * KIB
 
 
@@ -40,7 +41,7 @@ def test_small_and_very_large_ones_are_not_kept(size: int) -> None:
     frame = bytearray(size)
     pool.give_back(frame)
 
-    assert pool.take(size) is not frame
+    assert pool.take(size, 8) is not frame
 
 
 def test_what_is_kept_is_bounded() -> None:
@@ -49,6 +50,6 @@ def test_what_is_kept_is_bounded() -> None:
     for frame in given:
         pool.give_back(frame)
 
-    taken = [pool.take(MIB - 1) for _ in range(20)]
+    taken = [pool.take(MIB - 1, 8) for _ in range(20)]
 
     assert sum(any(frame is one for one in given) for frame in taken) == 8

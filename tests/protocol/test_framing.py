@@ -28,6 +28,8 @@ class Recorder:
     def on_pass(self, data: memoryview) -> None:
         self.streamed += data
 
+    def on_room(self, more: int, size: int) -> None: ...
+
     def on_frame(self, frame: bytearray) -> None:
         self.gathered.append(bytes(frame))
 
@@ -107,4 +109,27 @@ def test_a_large_claim_costs_no_memory_before_bytes_arrive() -> None:
 
     view = reader.gathering_view()
     assert view is not None
-    assert len(view) <= 1 << 20
+    assert len(view) <= 1 << 12
+
+
+def test_memory_is_asked_for_as_bytes_come_and_waited_for_where_there_is_none() -> None:
+    recorder, asked = Recorder(), []
+    reader = FrameReader(recorder, HEAD_BYTES, 10_000_000, FramePool())
+    payload = b"G" + bytes(range(256)) * 400
+
+    def on_room(more: int, size: int) -> None:
+        asked.append(more)
+        reader.suspended = len(asked) == 3
+
+    recorder.on_room = on_room  # type: ignore[method-assign]
+    stream = frame_of(payload)
+    taken = 0
+    while not reader.suspended:
+        taken += reader.receive(memoryview(stream[taken : taken + 500]))
+
+    assert sum(asked) <= 4 * taken
+    assert recorder.gathered == []
+    reader.suspended = False
+    feed(reader, stream[taken:])
+    assert recorder.gathered == [payload]
+    assert sum(asked) == len(payload)

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import MalformedMessage
+from protocol.errors import MalformedMessage, RequestTooLarge
 from protocol.messages import produce
 from protocol.messages.schema import Value
 from protocol.produce_request import ProduceRequest, walk_produce_request
+from tests.wire.cost import cost
 
 HEADER = b"the header"
+MANY = 10_000
 
 
 @st.composite
@@ -43,7 +45,7 @@ def requests(draw: st.DrawFn) -> tuple[int, Value]:
 
 def walk(value: Value, version: int) -> ProduceRequest:
     frame = bytearray(HEADER + produce.REQUEST.build(value, version))
-    return walk_produce_request(frame, version, len(HEADER))
+    return walk_produce_request(frame, version, len(HEADER), MANY)
 
 
 @given(requests())
@@ -95,10 +97,62 @@ def test_a_cut_request_is_malformed(case: tuple[int, Value], data: st.DataObject
     cut = data.draw(st.integers(0, len(body) - 1))
 
     with pytest.raises(MalformedMessage):
-        walk_produce_request(bytearray(HEADER + body[:cut]), version, len(HEADER))
+        walk_produce_request(bytearray(HEADER + body[:cut]), version, len(HEADER), MANY)
 
 
 @given(st.sampled_from(produce.VERSIONS), st.binary(max_size=100))
 def test_garbage_is_malformed_or_read_never_worse(version: int, garbage: bytes) -> None:
     with suppress(MalformedMessage):
-        walk_produce_request(bytearray(garbage), version, 0)
+        walk_produce_request(bytearray(garbage), version, 0, MANY)
+
+
+def request_of(topics: int, partitions: int, version: int) -> bytearray:
+    """Null partitions, and as many topics."""
+    entries = [{"index": n, "records": None} for n in range(partitions)]
+    topic = {"topic_id": bytes(16)} if version >= 13 else {"name": "t"}
+    value: Value = {"acks": -1, "timeout_ms": 1, "topic_data": [{**topic, "partition_data": entries}] * topics}
+    if version >= 3:
+        value["transactional_id"] = None
+    return bytearray(produce.REQUEST.build(value, version))
+
+
+@pytest.mark.parametrize("version", produce.VERSIONS)
+@pytest.mark.parametrize(("topics", "partitions"), [(1, 99), (50, 1), (100, 0)])
+def test_topics_and_partitions_are_bounded_together(version: int, topics: int, partitions: int) -> None:
+    frame = request_of(topics, partitions, version)
+
+    assert len(walk_produce_request(frame, version, 0, 100).topics) == topics
+    with pytest.raises(RequestTooLarge, match=r"limits\.max_request_partitions \(99\)"):
+        walk_produce_request(frame, version, 0, 99)
+
+
+@pytest.mark.parametrize("version", produce.VERSIONS)
+def test_a_count_above_the_limit_is_refused_before_any_partition_is_made(version: int) -> None:
+    few, flood = request_of(1, 100, version), request_of(1, 200_000, version)
+
+    with pytest.raises(RequestTooLarge, match="200000 more topics or partitions than"):
+        walk_produce_request(flood, version, 0, MANY)
+    most = cost(lambda: walk_produce_request(few, version, 0, MANY))
+    assert cost(lambda: walk_produce_request(flood, version, 0, MANY)) < 5 * most
+
+
+def test_names_take_a_bounded_number_of_bytes() -> None:
+    def named(count: int, size: int) -> bytearray:
+        topics = [{"name": "a" * size, "partition_data": []}] * count
+        body = {"acks": -1, "timeout_ms": 1, "topic_data": topics, "transactional_id": None}
+        return bytearray(produce.REQUEST.build(body, 9))
+
+    assert len(walk_produce_request(named(1, 32_767), 9, 0, 1).topics[0].name or "") == 32_767  # the broker's to refuse
+    assert len(walk_produce_request(named(100, 249), 9, 0, 100).topics) == 100
+    with pytest.raises(RequestTooLarge, match=r"names take more bytes than limits\.max_request_partitions"):
+        walk_produce_request(named(100, 32_000), 9, 0, 100)
+    with pytest.raises(MalformedMessage, match="32768 bytes"):
+        walk_produce_request(named(1, 32_768), 9, 0, 100)
+
+
+def test_tagged_fields_are_bounded_for_the_whole_request() -> None:
+    topic = {"name": "t", "partition_data": [], "unknown_tags": dict.fromkeys(range(5001), b"")}
+    value = {"acks": -1, "timeout_ms": 1, "topic_data": [topic, topic], "transactional_id": None}
+
+    with pytest.raises(MalformedMessage, match="5001 more tagged fields than the 4999"):
+        walk_produce_request(bytearray(produce.REQUEST.build(value, 9)), 9, 0, MANY)

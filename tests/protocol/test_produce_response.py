@@ -2,6 +2,7 @@
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +12,10 @@ from protocol.messages.schema import Value
 from protocol.produce_response import (
     PartitionRefusal,
     RecordError,
+    TopicKey,
+    answer_of,
     encode_refusal,
+    tail_with_endpoints,
     walk_produce_answer,
 )
 
@@ -60,7 +64,7 @@ def test_it_finds_what_the_schema_finds(case: tuple[int, Value]) -> None:
     version, value = case
     frame, body_at = framed(value, version)
 
-    walked = walk_produce_answer(frame, version, body_at)
+    walked = walk_produce_answer(frame, version, body_at, 100)
 
     expected = [
         (topic["topic_id" if version >= 13 else "name"], p["index"], p["error_code"], p.get("log_start_offset", -1))
@@ -75,7 +79,7 @@ def test_it_finds_what_the_schema_finds(case: tuple[int, Value]) -> None:
 def test_with_other_entries_the_rest_is_unchanged(case: tuple[int, Value], chance: random.Random) -> None:
     version, value = case
     frame, body_at = framed(value, version)
-    walked = walk_produce_answer(frame, version, body_at)
+    walked = walk_produce_answer(frame, version, body_at, 100)
     refused = {i for i in range(len(walked.entries)) if chance.random() < 0.5}
     refusal = PartitionRefusal(ErrorCode.INVALID_RECORD, "why", (RecordError(1, "é"),), 17)
 
@@ -98,14 +102,68 @@ def test_with_other_entries_the_rest_is_unchanged(case: tuple[int, Value], chanc
     assert changed == framed(value, version)[0]
 
 
+@pytest.mark.parametrize("version", range(14))
+def test_an_answer_made_of_refusals_alone(version: int) -> None:
+    topics: dict[TopicKey, list[int]] = {"one": [4, 0], "two": [1]}
+    if version >= 13:
+        topics = {bytes(range(16)): [4, 0], bytes(16): [1]}
+    refusal = PartitionRefusal(ErrorCode.INVALID_RECORD, "why", (RecordError(1, "é"),), 17)
+
+    made = answer_of(version, {t: [encode_refusal(i, refusal, version) for i in many] for t, many in topics.items()})
+
+    responses = produce.RESPONSE.parse(made, version)["responses"]
+    assert [r["topic_id" if version >= 13 else "name"] for r in responses] == list(topics)
+    assert [[p["index"] for p in r["partition_responses"]] for r in responses] == list(topics.values())
+    assert {p["error_code"] for r in responses for p in r["partition_responses"]} == {87}
+    assert produce.RESPONSE.build(produce.RESPONSE.parse(made, version), version) == made
+
+
 @given(answers(), st.data())
 def test_a_cut_answer_is_malformed_or_lacks_its_tail(case: tuple[int, Value], data: st.DataObject) -> None:
     version, value = case
     body = produce.RESPONSE.build(value, version)
     cut = data.draw(st.integers(0, len(body)))
     try:
-        walked = walk_produce_answer(body[:cut], version, 0)
+        walked = walk_produce_answer(body[:cut], version, 0, 100)
     except MalformedMessage:
         return
-    whole = walk_produce_answer(body, version, 0)
+    whole = walk_produce_answer(body, version, 0, 100)
     assert walked.entries == whole.entries[: len(walked.entries)]
+
+
+@given(answers())
+def test_the_tail_is_found_without_the_entries(case: tuple[int, Value]) -> None:
+    version, value = case
+    frame, body_at = framed(value, version)
+    walked = walk_produce_answer(frame, version, body_at, 100)
+
+    assert tail_with_endpoints(frame, version, body_at) == (walked.tail_at if walked.has_node_endpoints else -1)
+
+
+@pytest.mark.parametrize("version", produce.VERSIONS)
+def test_an_answer_about_more_than_was_asked_is_malformed(version: int) -> None:
+    key = {"topic_id": bytes(16)} if version >= 13 else {"name": "t"}
+    entries = [{"index": n, "error_code": 0, "base_offset": 0} for n in range(9)]
+    body = produce.RESPONSE.build({"responses": [{**key, "partition_responses": entries}]}, version)
+
+    assert len(walk_produce_answer(body, version, 0, 10).entries) == 9
+    with pytest.raises(MalformedMessage, match="more partitions than it was asked about"):
+        walk_produce_answer(body, version, 0, 9)
+
+
+@pytest.mark.parametrize("count", [-2, -1, -(2**31), 2**31 - 1])
+def test_counts_that_cannot_be_are_malformed(count: int) -> None:
+    body = count.to_bytes(4, "big", signed=True) + bytes(100)
+
+    with pytest.raises(MalformedMessage, match="Produce answer v3: "):
+        walk_produce_answer(body, 3, 0, 100)
+    with pytest.raises(MalformedMessage, match="Produce answer v3: "):
+        tail_with_endpoints(body, 3, 0)
+
+
+@pytest.mark.parametrize("version", [3, 9])
+def test_a_topic_that_is_not_utf8_is_malformed(version: int) -> None:
+    body = produce.RESPONSE.build({"responses": [{"name": "tt", "partition_responses": []}]}, version)
+
+    with pytest.raises(MalformedMessage, match="UTF-8"):
+        walk_produce_answer(body.replace(b"tt", b"t\xff"), version, 0, 100)

@@ -1,32 +1,73 @@
-"""Topic ids picked out of Metadata answers, against the schema."""
+"""Topics picked out of Metadata answers, against the schema."""
 
 import pytest
 
 from protocol.errors import MalformedMessage
 from protocol.messages import metadata
-from protocol.topic_ids import topic_names_by_id
+from protocol.messages.schema import Value
+from protocol.topic_ids import topics_told
 from tests.oracle.definitions import RandomMessage
 from tests.oracle.kafka_java import KAFKA_NEW
+from tests.wire.cost import cost
+
+NO_ID = bytes(16)
 
 
-@pytest.mark.parametrize("version", range(10, 14))
+@pytest.mark.parametrize("version", metadata.VERSIONS)
 @pytest.mark.parametrize("seed", range(20))
 def test_it_finds_what_the_schema_finds(version: int, seed: int) -> None:
     value = RandomMessage(KAFKA_NEW, "MetadataResponse", version, seed).ours
     for topic in value["topics"][:1]:
         topic["error_code"] = 0
     body = metadata.RESPONSE.build(value, version)
-    _, behind_brokers = metadata.RESPONSE_HEAD.parse(body, version)
 
-    found = list(topic_names_by_id(body, behind_brokers))
+    found = topics_told(body, version, 0)
 
-    assert found == [(t["topic_id"], t["name"]) for t in value["topics"] if t["error_code"] == 0 and t["name"]]
+    existing = [topic for topic in value["topics"] if topic["error_code"] == 0 and topic["name"]]
+    assert found == [(None if (i := t.get("topic_id", NO_ID)) == NO_ID else i, t["name"]) for t in existing]
 
 
-def test_a_cut_answer_is_malformed() -> None:
-    topic = {"error_code": 0, "name": "t", "topic_id": bytes(range(16)), "partitions": []}
-    body = metadata.RESPONSE.build({"brokers": [], "topics": [topic]}, 12)
-    _, behind_brokers = metadata.RESPONSE_HEAD.parse(body, 12)
+def answer(topics: list[Value], version: int) -> bytes:
+    return metadata.RESPONSE.build({"brokers": [], "topics": topics}, version)
 
-    with pytest.raises(MalformedMessage):
-        list(topic_names_by_id(body[:-8], behind_brokers))
+
+def test_a_topic_that_does_not_exist_is_not_told_of() -> None:
+    topics = [{"error_code": code, "name": f"t{code}", "partitions": []} for code in (0, 3, 29)]
+
+    assert topics_told(answer(topics, 9), 9, 0) == [(None, "t0")]
+
+
+@pytest.mark.parametrize("version", metadata.VERSIONS)
+def test_a_cut_answer_is_malformed(version: int) -> None:
+    partition = {"error_code": 0, "partition_index": 0, "leader_id": 1, "replica_nodes": [1], "isr_nodes": [1]}
+    topic = {"error_code": 0, "name": "t", "partitions": [partition]}
+    body = answer([topic], version)
+    behind_topics = 0 if version < 8 else 4 if version == 8 else 1 + 4 * (version in (9, 10)) + 2 * (version >= 13)
+
+    for cut in range(len(body) - behind_topics):
+        with pytest.raises(MalformedMessage):
+            topics_told(body[:cut], version, 0)
+
+
+def test_a_name_that_is_not_utf8_is_malformed() -> None:
+    body = answer([{"error_code": 0, "name": "tt", "partitions": []}], 9).replace(b"tt", b"t\xff")
+
+    with pytest.raises(MalformedMessage, match="UTF-8"):
+        topics_told(body, 9, 0)
+
+
+@pytest.mark.parametrize("version", [0, 9, 12])
+def test_many_empty_topics_cost_little(version: int) -> None:
+    topic = {"error_code": 3, "name": "", "partitions": []}
+    few, many = (answer([topic] * count, version) for count in (100, 9000))
+
+    assert cost(lambda: topics_told(many, version, 0)) < 400 * cost(lambda: topics_told(few, version, 0))
+
+
+def test_tagged_fields_without_end_are_refused_by_their_count() -> None:
+    body = answer([{"error_code": 0, "name": "t", "partitions": []}], 12)
+    topic_tags = body.index(b"\x02t") + 2 + 16 + 1 + 1 + 4
+    flood = body[:topic_tags] + b"\xa0\x8d\x06" + b"\0\0" * 100_000 + body[topic_tags + 1 :]
+
+    with pytest.raises(MalformedMessage, match="100000 more tagged fields"):
+        topics_told(flood, 12, 0)

@@ -48,6 +48,8 @@ class Owner:
 
     def on_pass(self, data: memoryview) -> None: ...
 
+    def on_room(self, more: int, size: int) -> None: ...
+
     def on_frame(self, frame: bytearray) -> None:
         self.frames.append(bytes(frame))
         if frame[:1] == b"H":
@@ -59,6 +61,9 @@ class Owner:
     def on_bytes_taken(self, connection: Connection) -> None: ...
 
     def on_sender_error(self, connection: Connection, error: SenderError) -> None:
+        raise error
+
+    def on_our_fault(self, connection: Connection, error: Exception) -> None:
         raise error
 
     def on_eof(self, connection: Connection) -> None:

@@ -23,8 +23,19 @@ def test_a_clock_that_goes_backwards_makes_nobody_believe_for_ever() -> None:
 
 def test_it_forgets_rather_than_grow() -> None:
     starts = LogStarts()
-    for partition in range(10_001):
+    for partition in range(10_000):
         starts.learn("t", partition, partition, 0)
+    starts.learn("t", 0, 0, 0)
+    starts.learn("t", 10_000, 10_000, 0)
 
-    assert starts.of("t", 0, 0) is None
+    assert starts.of("t", 1, 0) is None, "told longest ago"
+    assert starts.of("t", 0, 0) == 0
+    assert starts.of("t", 2, 0) == 2
     assert starts.of("t", 10_000, 0) == 10_000
+
+
+def test_names_that_no_topic_can_have_are_not_remembered() -> None:
+    starts = LogStarts()
+    starts.learn("x" * 20_000, 0, 7, 1000)
+
+    assert starts.of("x" * 20_000, 0, 1000) is None

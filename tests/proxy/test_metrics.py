@@ -1,8 +1,10 @@
-"""Counters of several workers as one proxy's."""
+"""Counters of several workers as one proxy's, in a form that every reader takes."""
 
 from collections import Counter
 
 from prometheus_client import generate_latest
+from prometheus_client.openmetrics import exposition as openmetrics
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from proxy.metrics import Snapshot, Tally, registry_of, total_of
 
@@ -37,3 +39,35 @@ def test_a_scrape_shows_them() -> None:
         "sluicegate_worker_restarts_total 1.0",
     ):
         assert line in text.splitlines()
+
+
+def test_an_openmetrics_reader_takes_every_family() -> None:
+    tally = Tally(
+        connections_opened=3,
+        connections_closed=1,
+        refused=Counter({("t", "X"): 1}),
+        connections_refused=Counter({"limits.max_connections": 4}),
+        cut_off=Counter({"limits.frame_seconds": 5}),
+        judgements_abandoned=6,
+        log_lines_dropped=7,
+        violations_dropped=8,
+        violations_failed=9,
+    )
+
+    text = openmetrics.generate_latest(registry_of(lambda: Snapshot(tally, 0))).decode()
+
+    samples = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+    assert samples["sluicegate_open_connections",] == 2
+    assert samples["sluicegate_connections_total",] == 3
+    assert samples["sluicegate_connections_refused_total", "limits.max_connections"] == 4
+    assert samples["sluicegate_cut_off_total", "limits.frame_seconds"] == 5
+    assert samples["sluicegate_judgements_abandoned_total",] == 6
+    assert samples["sluicegate_log_lines_dropped_total",] == 7
+    assert samples["sluicegate_violations_dropped_total",] == 8
+    assert samples["sluicegate_violations_failed_total",] == 9
+    names = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
+    assert len(names) == len(set(names))

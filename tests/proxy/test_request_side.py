@@ -1,10 +1,19 @@
-"""Raw SASL tokens and Kafka requests, told apart by their first bytes."""
+"""Raw SASL tokens and Kafka requests, told apart by their first bytes; and what is kept of a request's header."""
 
 import struct
+import tracemalloc
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from proxy.request_side import _may_be_request
+from config.model import Limits
+from protocol.errors import MalformedMessage
+from proxy.client_text import MAX_CHARACTERS
+from proxy.identity import ClientIdentity
+from proxy.memory import GatherBudget
+from proxy.request_side import ClientSide, _may_be_request
 
 TOKENS = {
     "PLAIN": b"\0alice\0secret",
@@ -27,3 +36,46 @@ def test_tokens_are_no_requests(name: str) -> None:
 @pytest.mark.parametrize(("key", "version"), [(0, 9), (3, 12), (18, 4), (0, 14), (200, 0)])
 def test_requests_are_requests_known_or_not(key: int, version: int) -> None:
     assert _may_be_request(50, struct.pack(">hhi", key, version, 1))
+
+
+def side_of(identity: ClientIdentity) -> ClientSide:
+    """Of a session that has all the memory it wants."""
+    budget = GatherBudget(512 << 20, 100 << 20, lambda _step: None)
+    context = SimpleNamespace(limits=Limits(), budget=budget, needs_login=False)
+    session: Any = SimpleNamespace(
+        identity=identity, context=context, begin=lambda _head: None, broker=SimpleNamespace()
+    )
+    session.is_late = lambda: False
+    return ClientSide(session)
+
+
+def take(side: ClientSide, frame: bytes) -> None:
+    """The body is missing: that is found when the header has been read."""
+    side.on_head(len(frame), frame[:8])
+    with suppress(MalformedMessage):
+        side.on_frame(bytearray(frame))
+
+
+def test_no_connection_keeps_a_giant_header() -> None:
+    tags = b"\x01\x00" + b"\xe0\xd4\x03" + bytes(60_000)
+    frame = struct.pack(">hhih", 0, 9, 1, 30_000) + b"c" * 30_000 + tags
+    identities = [ClientIdentity("peer") for _ in range(50)]
+    sides = [side_of(identity) for identity in identities]
+
+    tracemalloc.start()
+    for side in sides:
+        take(side, frame)
+    kept = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+
+    assert kept < 50 * 4096
+    assert {len(identity.client_id or "") for identity in identities} == {MAX_CHARACTERS}
+
+
+def test_the_next_request_is_by_the_same_client() -> None:
+    identity = ClientIdentity("peer")
+    side = side_of(identity)
+    for client_id in (b"first", b"second", b"second", b"esc\x1b"):
+        identity.client_id = None
+        take(side, struct.pack(">hhih", 0, 9, 1, len(client_id)) + client_id + b"\0")
+        assert identity.client_id == client_id.decode().replace("\x1b", r"\x1b")

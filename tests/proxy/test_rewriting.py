@@ -6,6 +6,7 @@ import pytest
 
 from config.address import HostPort
 from protocol.api import APIS, ApiKey
+from protocol.errors import MalformedMessage
 from protocol.headers import build_response_header, response_body_at
 from protocol.messages import (
     api_versions,
@@ -23,6 +24,7 @@ from proxy.rewriting import AnswerRewriter, cut_down_versions, unsupported_api_v
 from proxy.topic_names import TopicNames
 from tests.oracle.definitions import RandomMessage
 from tests.oracle.kafka_java import KAFKA_NEW
+from tests.protocol.messages.test_against_kafka import release_of, schemas
 
 UPSTREAM_PORT = 9092
 OURS = {1: HostPort("proxy", 19101), 2: HostPort("proxy", 19102)}
@@ -114,7 +116,7 @@ def test_share_answers(key: ApiKey, schema: MessageSchema, version: int, rewrite
 @pytest.mark.parametrize("version", range(10, 14))
 def test_the_tail_of_a_produce_answer(version: int, rewriter: AnswerRewriter) -> None:
     body = produce.RESPONSE.build({"responses": [], "throttle_time_ms": 5, "node_endpoints": BROKERS}, version)
-    walked = walk_produce_answer(body, version, 0)
+    walked = walk_produce_answer(body, version, 0, 100)
     assert walked.has_node_endpoints
 
     tail = rewriter.produce_tail(walked.tail)
@@ -155,3 +157,128 @@ def test_a_refusal_in_no_versions_layout_becomes_one() -> None:
     mock = bytearray.fromhex("0000000100230100120000000200000000")
 
     assert cut_down_versions(3, mock) == unsupported_api_versions(1, max_version=0)
+
+
+@pytest.mark.parametrize("version", metadata.VERSIONS)
+def test_topics_that_a_broker_tells_are_known(version: int, book: AddressBook) -> None:
+    names = TopicNames()
+    topics = [{"error_code": code, "name": name, "partitions": []} for code, name in ((0, "there"), (3, "invented"))]
+    value = {"brokers": [], "topics": topics}
+
+    rewritten(AnswerRewriter(book, names), ApiKey.METADATA, metadata.RESPONSE, value, version)
+
+    assert names.is_known("there")
+    assert not names.is_known("invented")
+
+
+@pytest.mark.parametrize(("host", "port"), [("a..b", 9092), ("", 9092), ("upstream\n1", 9092), ("upstream-1", 0)])
+def test_a_broker_where_nothing_can_be_has_no_listener(
+    host: str, port: int, rewriter: AnswerRewriter, book: AddressBook
+) -> None:
+    broken = [{"node_id": 1, "host": host, "port": port, "rack": None}, BROKERS[1]]
+    coordinator = {"error_code": 0, "error_message": None, "key": "g", **broken[0]}
+    coordinator.pop("rack")
+    value = RandomMessage(KAFKA_NEW, "ShareFetchResponse", 1, 2).ours | {"node_endpoints": broken}
+
+    told = rewritten(rewriter, ApiKey.METADATA, metadata.RESPONSE, {"brokers": broken, "topics": []}, 12)
+    shared = rewritten(rewriter, ApiKey.SHARE_FETCH, share_fetch.RESPONSE, value, 1)
+    found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, find_coordinator.RESPONSE, {"coordinators": [coordinator]}, 4)[
+        "coordinators"
+    ][0]
+
+    assert told["brokers"] == shared["node_endpoints"] == REWRITTEN[1:]
+    assert (found["node_id"], found["host"], found["port"], found["error_code"]) == (-1, "", -1, 15)
+    assert book.node_ids == [2]
+
+
+def test_a_coordinator_without_a_node_but_with_an_address_is_not_passed_on(rewriter: AnswerRewriter) -> None:
+    odd = {"error_code": 0, "node_id": -1, "host": "upstream-1", "port": UPSTREAM_PORT}
+    found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, find_coordinator.RESPONSE, odd, 2)
+
+    assert (found["host"], found["port"]) == ("", -1)
+
+
+@pytest.mark.parametrize("version", find_coordinator.VERSIONS)
+def test_every_other_byte_of_a_coordinator_stays(version: int, rewriter: AnswerRewriter) -> None:
+    for seed in range(20):
+        value = RandomMessage(
+            release_of("FindCoordinatorResponse", version), "FindCoordinatorResponse", version, seed
+        ).ours
+        for told in value["coordinators"] if version >= 4 else [value]:
+            told.update(node_id=2, host="upstream-2", port=UPSTREAM_PORT)
+
+        found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, find_coordinator.RESPONSE, value, version)
+
+        for told in value["coordinators"] if version >= 4 else [value]:
+            told.update(host="proxy", port=19102)
+        assert find_coordinator.RESPONSE.build(found, version) == find_coordinator.RESPONSE.build(value, version)
+
+
+def test_answers_that_need_no_other_address_pass_as_they_came(rewriter: AnswerRewriter) -> None:
+    body = share_fetch.RESPONSE.build(
+        RandomMessage(KAFKA_NEW, "ShareFetchResponse", 1, 2).ours | {"node_endpoints": []}, 1
+    )
+    frame = bytearray(build_response_header(7, 1) + body)
+
+    assert rewriter.rewrite(ApiKey.SHARE_FETCH, 1, frame) is frame
+
+
+@pytest.mark.parametrize(
+    ("key", "schema", "version", "field", "most"),
+    [
+        (ApiKey.METADATA, metadata.RESPONSE, 12, "brokers", 2000),
+        (ApiKey.DESCRIBE_CLUSTER, describe_cluster.RESPONSE, 2, "brokers", 2000),
+        (ApiKey.FIND_COORDINATOR, find_coordinator.RESPONSE, 4, "coordinators", 20_000),
+        (ApiKey.SHARE_FETCH, share_fetch.RESPONSE, 2, "node_endpoints", 2000),
+        (ApiKey.SHARE_ACKNOWLEDGE, share_acknowledge.RESPONSE, 2, "node_endpoints", 2000),
+    ],
+)
+def test_more_brokers_than_any_cluster_has_are_malformed(
+    key: ApiKey, schema: MessageSchema, version: int, field: str, most: int, rewriter: AnswerRewriter
+) -> None:
+    entry = {
+        "node_id": 1,
+        "broker_id": 1,
+        "host": "h",
+        "port": 9092,
+        "key": "g",
+        "error_code": 0,
+        "error_message": None,
+    }
+    kept = {spec.name for spec in next(f for f in schema.fields if f.name == field).kind.item.fields}  # type: ignore[union-attr]
+    entry = {name: value for name, value in entry.items() if name in kept}
+    rest = RandomMessage(KAFKA_NEW, schema.name, version, 1).ours
+    fits, flood = (
+        bytearray(build_response_header(7, 1) + schema.build(rest | {field: [entry] * count}, version))
+        for count in (most, most + 1)
+    )
+
+    assert rewriter.rewrite(key, version, fits)
+    with pytest.raises(MalformedMessage, match=str(most + 1)):
+        rewriter.rewrite(key, version, flood)
+
+
+def test_no_construct_reads_what_is_rewritten_nor_versions_that_were_said_before(
+    rewriter: AnswerRewriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again = versions_answer(3, (0, 0, 99), (1, 4, 18))
+    first = cut_down_versions(3, again)
+    frames = [
+        (key, version, bytearray(build_response_header(7, APIS[key].response_header_version(version)) + body))
+        for key, name in ((3, "Metadata"), (10, "FindCoordinator"), (60, "DescribeCluster"), (78, "ShareFetch"))
+        for version in (APIS[key].max_version,)
+        for schema in (dict(schemas())[f"{name}Response"],)
+        for body in (schema.build(RandomMessage(KAFKA_NEW, f"{name}Response", version, 1).ours, version),)
+    ]
+    monkeypatch.setattr(MessageSchema, "parse", None)
+    monkeypatch.setattr(MessageSchema, "build", None)
+
+    for key, version, frame in frames:
+        assert rewriter.rewrite(key, version, frame)
+    again[:4] = b"\0\0\0\x09"
+    assert cut_down_versions(3, again) == b"\0\0\0\x09" + first[4:]
+
+
+def test_an_answer_of_too_many_versions_is_malformed() -> None:
+    with pytest.raises(MalformedMessage):
+        cut_down_versions(3, versions_answer(3, *[(0, 0, 99)] * 5000))

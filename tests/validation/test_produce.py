@@ -3,6 +3,7 @@
 import pytest
 
 from protocol.produce_request import walk_produce_request
+from protocol.records.allowance import Allowance
 from protocol.records.compression import Decompressor
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
@@ -18,8 +19,9 @@ BAD = batch([Rec(1)])
 
 def judged(policies: dict[str, TopicPolicy], version: int, *partitions: bytes) -> JudgedRequest:
     topics = [topic_data(name, *enumerate(partitions)) for name in policies]
-    request = walk_produce_request(bytearray(produce_body(version, topics)), version, 0)
-    return judge_request(request, {}, policies.__getitem__, JudgementLimits(), lambda: NOW, Decompressor())
+    request = walk_produce_request(bytearray(produce_body(version, topics)), version, 0, 100)
+    allowance = Allowance(1 << 20, 1000, lambda: None)
+    return judge_request(request, {}, policies.__getitem__, JudgementLimits(), lambda: NOW, Decompressor(), allowance)
 
 
 @pytest.mark.parametrize("version", [3, 8, 12])

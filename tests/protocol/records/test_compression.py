@@ -6,9 +6,11 @@ import os
 import pytest
 import zstandard
 
+from protocol.records.allowance import Allowance
 from protocol.records.codec import Codec
-from protocol.records.compression import Decompressed, Decompressor, Failure
-from protocol.records.zstd_frames import zstd_ends_whole
+from protocol.records.compression import Decompressed, Decompressor
+from protocol.records.pieces import Failure
+from protocol.records.zstd_frames import frame_at
 from tests.wire.batches import CODECS, NONE, XERIAL, compress
 
 PLAIN = os.urandom(2000) + bytes(3_000_000)
@@ -79,7 +81,16 @@ def test_the_end_of_zstd_frames_is_found(checksum: bool, size_in_frame: bool, si
     compressor = zstandard.ZstdCompressor(write_checksum=checksum, write_content_size=size_in_frame)
     frame = compressor.compress(os.urandom(size // 2) + bytes(size - size // 2))
 
-    assert zstd_ends_whole(memoryview(frame))
-    assert zstd_ends_whole(memoryview(frame + b"\x50\x2a\x4d\x18\x03\0\0\0abc" + frame))
-    assert not zstd_ends_whole(memoryview(frame[:-1]))
-    assert not zstd_ends_whole(memoryview(frame + b"x"))
+    skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc"
+
+    def end_of(data: bytes, position: int = 0) -> int | None:
+        found = frame_at(memoryview(data), position, Allowance(0, 0, lambda: None))
+        return found.end if found is not None else None
+
+    assert end_of(frame) == len(frame)
+    assert end_of(frame + skippable + frame) == len(frame)
+    assert end_of(skippable + frame) == len(skippable)
+    assert end_of(skippable + frame, len(skippable)) == len(skippable + frame)
+    cut = end_of(frame[:-1])
+    assert cut is None or cut > len(frame) - 1
+    assert end_of(frame + b"x", len(frame)) is None

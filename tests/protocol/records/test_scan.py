@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from protocol.records import scan as installed
+from protocol.records.allowance import Allowance
 from tests.wire.batches import Rec, record, varint
 
 BASE = 1_800_000_000_000
@@ -32,12 +33,21 @@ both = pytest.mark.parametrize("scan", [installed, PLAIN], ids=["installed", "in
 
 
 def run(
-    scan: Any, data: bytes, count: int, framed: bool = True, look_for: int = 0, before: int = 0, after: int = 0
+    scan: Any,
+    data: bytes,
+    count: int,
+    framed: bool = True,
+    look_for: int = 0,
+    before: int = 0,
+    after: int = 0,
+    keep: int = 1000,
 ) -> Any:
     earliest = -before % U64
-    return scan.scan_records(
-        data, 0, len(data), count, framed, look_for, earliest, before + after, (-1 - BASE) % U64, (2**63 + before) % U64
-    )
+    outcome, read, latest, bad = scan.scan_records(
+        data, 0, len(data), count, framed, look_for, earliest, before + after, (-1 - BASE) % U64,
+        (2**63 + before) % U64, None, Allowance(0, 0, lambda: None), keep,
+    )  # fmt: skip
+    return outcome, read, latest, (bad.kept, bad.count, bad.first_time) if bad is not None else None
 
 
 def payload(*records: Rec) -> bytes:
@@ -60,7 +70,7 @@ def test_the_window_is_inclusive(scan: Any) -> None:
 
     _, _, _, bad = run(scan, data, 5, look_for=scan.OUT_OF_WINDOW, before=10, after=20)
 
-    assert [(index, reason) for index, reason, *_ in bad] == [(1, scan.OUT_OF_WINDOW), (3, scan.OUT_OF_WINDOW)]
+    assert [(index, reason) for index, reason, *_ in bad[0]] == [(1, scan.OUT_OF_WINDOW), (3, scan.OUT_OF_WINDOW)]
 
 
 @both
@@ -69,14 +79,15 @@ def test_null_keys(scan: Any) -> None:
 
     _, _, _, bad = run(scan, data, 3, look_for=scan.NULL_KEY)
 
-    assert bad == [(0, scan.NULL_KEY, 0, 0, -1, 1)]
+    assert bad == ([(0, scan.NULL_KEY, 0, 0, -1, 1)], 1, None)
 
 
 @both
 def test_every_record_can_be_asked_for(scan: Any) -> None:
     _, _, _, bad = run(scan, payload(Rec(BASE), Rec(BASE + 1, key=None, value=b"xyz")), 2, look_for=scan.EVERY_RECORD)
 
-    assert bad == [(0, scan.EVERY_RECORD, 0, 0, 1, 1), (1, scan.EVERY_RECORD, 1, 1, -1, 3)]
+    found = [(0, scan.EVERY_RECORD, 0, 0, 1, 1), (1, scan.EVERY_RECORD, 1, 1, -1, 3)]
+    assert bad == (found, 2, found[0])
 
 
 @both

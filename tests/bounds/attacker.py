@@ -1,0 +1,190 @@
+"""The senders of lines, in a process of their own. Told `{"line": NAME, "thorough": false, "port": ...}` it
+prepares what is to be sent and says so; told `go` it sends, and says how it ended.
+"""
+
+import asyncio
+import gc
+import json
+import os
+import ssl
+import struct
+import sys
+import time
+import traceback
+from contextlib import suppress
+from dataclasses import dataclass
+from io import FileIO, RawIOBase
+from typing import Any
+
+import uvloop
+
+from tests.bounds.line import Ends, Extent, Line
+from tests.bounds.lines import LINES
+from tests.bounds.side_process import say, take_many_descriptors
+
+_PIECE_BYTES = 1 << 20
+_NICENESS = 5
+_FROM = "127.0.0.2"  # not where the honest client comes from
+
+
+@dataclass
+class Sender:
+    """One connection and what became of it."""
+
+    sent: int = 0
+    answers: int = 0
+    wanted: int = 0
+    whole: bool = False
+    closed: bool = False
+    in_time: bool = True
+
+    def ended(self, ends: Ends) -> bool:
+        answered = self.whole and self.answers >= self.wanted
+        match ends:
+            case Ends.ANSWERED:
+                return answered
+            case Ends.CLOSED:
+                return self.closed
+            case Ends.ANSWERED_OR_CLOSED:
+                return answered or self.closed
+        return True
+
+
+class Attack:
+    def __init__(self, line: Line, extent: Extent, settings: dict[str, Any]) -> None:
+        self._line = line
+        self._extent = extent
+        self._settings = settings
+        self._tls = ssl.create_default_context(cafile=settings["ca_file"]) if settings.get("ca_file") else None
+        self._pieces = [list(line.sends(extent.amount, number)) for number in range(extent.connections)]
+        self.senders = [Sender(wanted=len(pieces) * line.answers_each) for pieces in self._pieces]
+        self.bytes = sum(len(piece) for pieces in self._pieces for piece in pieces)
+
+    async def run(self, seconds: float) -> None:
+        self._until = asyncio.get_running_loop().time() + seconds
+        plays = zip(self.senders, self._pieces, strict=True)
+        await asyncio.gather(*(self._play(i, sender, pieces) for i, (sender, pieces) in enumerate(plays)))
+
+    async def _play(self, number: int, sender: Sender, pieces: list[bytes]) -> None:
+        name = "localhost" if self._tls is not None else None
+        await asyncio.sleep(number * self._line.stagger_seconds)
+        try:
+            async with asyncio.timeout_at(self._until):
+                reader, writer = await asyncio.open_connection(
+                    self._settings["host"],
+                    self._settings["port"],
+                    ssl=self._tls,
+                    server_hostname=name,
+                    local_addr=(_FROM, 0),
+                )
+        except (OSError, TimeoutError):
+            sender.closed = True
+            return
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(self._until):
+                    await self._talk(sender, reader, writer, pieces)
+        finally:
+            sender.in_time = sender.ended(self._line.ends)
+            writer.transport.abort()
+
+    async def _talk(
+        self, sender: Sender, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pieces: list[bytes]
+    ) -> None:
+        listening = asyncio.create_task(self._listen(sender, reader, writer))
+        try:
+            await self._send(sender, writer, pieces)
+            if self._line.ends in (Ends.STAYS, Ends.GONE):
+                await asyncio.sleep(max(0.0, self._until - asyncio.get_running_loop().time()))
+            while not (sender.closed or sender.ended(self._line.ends)):
+                await asyncio.sleep(0.02)
+                sender.closed = sender.closed or writer.transport.is_closing()
+        finally:
+            listening.cancel()
+
+    async def _send(self, sender: Sender, writer: asyncio.StreamWriter, pieces: list[bytes]) -> None:
+        try:
+            for piece in pieces:
+                for at in range(0, len(piece), _PIECE_BYTES):
+                    part = piece[at : at + _PIECE_BYTES]
+                    writer.write(part)
+                    await writer.drain()
+                    sender.sent += len(part)
+                if self._line.pause_seconds:
+                    await asyncio.sleep(self._line.pause_seconds)
+            sender.whole = True
+        except (OSError, RuntimeError):  # the latter is uvloop's for a transport that was closed meanwhile
+            sender.closed = True
+
+    async def _listen(self, sender: Sender, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not self._line.reads:
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            raw = writer.get_extra_info("socket")
+            while not sender.closed:  # an end is noticed by what the system says of the socket
+                await asyncio.sleep(0.1)
+                sender.closed = _is_reset(raw)
+            return
+        try:
+            while True:
+                (size,) = struct.unpack(">i", await reader.readexactly(4))
+                left = size
+                while left > 0:
+                    part = await reader.read(min(left, _PIECE_BYTES))
+                    if not part:
+                        raise asyncio.IncompleteReadError(b"", left)
+                    left -= len(part)
+                sender.answers += 1
+        except (OSError, asyncio.IncompleteReadError):
+            sender.closed = True
+
+
+def _is_reset(raw: Any) -> bool:
+    """TCP_INFO's state: closed, or the other side will send no more and takes no more."""
+    try:
+        state = raw.getsockopt(6, 11, 1)[0]
+    except OSError:
+        return True
+    return state not in (1, 4, 5)  # ESTABLISHED, FIN_WAIT: ours to end
+
+
+def send(settings: dict[str, Any], told: RawIOBase) -> None:
+    """One line's senders; in a process forked for them, which has imported everything."""
+    line = LINES[settings["line"]]
+    extent = line.extent(settings["thorough"])
+    attack = Attack(line, extent, settings)
+    gc.freeze()
+    say(bytes=attack.bytes, connections=extent.connections)
+    told.readline()
+    begun = time.monotonic()
+    uvloop.run(attack.run(settings.get("seconds") or extent.seconds))
+    senders = attack.senders
+    say(
+        seconds=time.monotonic() - begun,
+        sent=sum(sender.sent for sender in senders),
+        answers=sum(sender.answers for sender in senders),
+        closed=sum(sender.closed for sender in senders),
+        unended=sum(not sender.in_time for sender in senders),
+    )
+
+
+def main() -> None:
+    os.nice(_NICENESS)
+    take_many_descriptors()
+    say()
+    told = FileIO(0)  # unbuffered: the forked process reads on where this one has stopped
+    while settings := told.readline():
+        child = os.fork()
+        if child == 0:
+            try:
+                send(json.loads(settings), told)
+            except BaseException:
+                traceback.print_exc()
+                say(failed=traceback.format_exc())
+            finally:
+                sys.stdout.flush()
+                os._exit(0)
+        os.waitpid(child, 0)
+
+
+if __name__ == "__main__":
+    main()

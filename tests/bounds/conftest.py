@@ -1,0 +1,41 @@
+"""Writes the table of docs/reliability.md at the end of `make bounds`."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.bounds.measurement import Stages
+from tests.bounds.stage import Stage, StageMaker
+from tests.bounds.table import MEASURED, write
+from tests.oracle.kafka_java import ROOT
+
+THOROUGH = "SLUICEGATE_THOROUGH" in os.environ
+
+
+@pytest.fixture(scope="module")
+def stages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stages]:
+    made = Stages(tmp_path_factory.mktemp("bounds"), THOROUGH)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def stage_of(tmp_path: Path) -> Iterator[StageMaker]:
+    """Makes a stage of these settings, and takes it down."""
+    with ExitStack() as made:
+
+        def make(honest: bool = False, **settings: Any) -> Stage:
+            stage = Stage(tmp_path / "stage", **settings)
+            made.callback(stage.stop)
+            return stage.start(honest)
+
+        yield make
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if os.environ.get("SLUICEGATE_WRITE_BOUNDS") and MEASURED:
+        write(ROOT / "docs" / "reliability.md", THOROUGH)

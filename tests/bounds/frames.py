@@ -1,0 +1,132 @@
+"""Requests written by hand, piece by piece, so that any piece may lie and large ones are made fast."""
+
+import struct
+from collections.abc import Iterable
+
+from protocol.api import APIS
+from tests.wire.batches import Rec, batch
+
+
+def int16(value: int) -> bytes:
+    return struct.pack(">h", value)
+
+
+def int32(value: int) -> bytes:
+    return struct.pack(">i", value)
+
+
+def uvarint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def sized_frame(frame: bytes) -> bytes:
+    return int32(len(frame)) + frame
+
+
+def announced(size: int, sent: bytes) -> bytes:
+    """A frame that claims `size` bytes and brings fewer."""
+    return int32(size) + sent
+
+
+def short_string(text: bytes) -> bytes:
+    return int16(len(text)) + text
+
+
+def compact_string(text: bytes) -> bytes:
+    return uvarint(len(text) + 1) + text
+
+
+def head(key: int, version: int, correlation_id: int = 1) -> bytes:
+    return struct.pack(">hhi", key, version, correlation_id)
+
+
+def header(
+    key: int, version: int, correlation_id: int = 1, client_id: bytes = b"hostile", tags: bytes | None = None
+) -> bytes:
+    """A request's header; `tags` in place of none where the version has them."""
+    flexible = APIS[key].is_flexible(version) if key in APIS else True
+    behind = (b"\0" if tags is None else tags) if flexible else b""
+    return head(key, version, correlation_id) + short_string(client_id) + behind
+
+
+def request(key: int, version: int, body: bytes, correlation_id: int = 1, client_id: bytes = b"hostile") -> bytes:
+    return sized_frame(header(key, version, correlation_id, client_id) + body)
+
+
+def empty_tags(count: int) -> bytes:
+    """So many tagged fields, each of no bytes."""
+    return uvarint(count) + b"".join(uvarint(tag) + b"\0" for tag in range(count))
+
+
+def equal_tags(count: int) -> bytes:
+    """The smallest that so many tagged fields can be; no writer would send a tag twice."""
+    return uvarint(count) + b"\x7f\0" * count
+
+
+def one_tag(size: int) -> bytes:
+    return uvarint(1) + b"\x05" + uvarint(size) + bytes(size)
+
+
+def endless_varint(size: int) -> bytes:
+    return b"\xff" * size + b"\1"
+
+
+class ProduceLayout:
+    """How one version of Produce writes its pieces."""
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        self.flexible = version >= 9
+
+    def count(self, count: int) -> bytes:
+        return uvarint(count + 1) if self.flexible else int32(count)
+
+    @property
+    def tags(self) -> bytes:
+        return b"\0" if self.flexible else b""
+
+    def topic_key(self, key: bytes) -> bytes:
+        """A name, or from version 13 an id of 16 bytes."""
+        if self.version >= 13:
+            return key.ljust(16, b"\0")[:16]
+        return compact_string(key) if self.flexible else short_string(key)
+
+    def partition(self, index: int, records: bytes | None) -> bytes:
+        if records is None:
+            size = b"\0" if self.flexible else int32(-1)
+            return int32(index) + size + self.tags
+        size = uvarint(len(records) + 1) if self.flexible else int32(len(records))
+        return int32(index) + size + records + self.tags
+
+    def topic(self, key: bytes, partitions: Iterable[bytes]) -> bytes:
+        parts = list(partitions)
+        return self.topic_key(key) + self.count(len(parts)) + b"".join(parts) + self.tags
+
+    def body(self, topics: Iterable[bytes], acks: int = 1) -> bytes:
+        parts = list(topics)
+        nobody = (b"\0" if self.flexible else int16(-1)) if self.version >= 3 else b""
+        return nobody + int16(acks) + int32(1000) + self.count(len(parts)) + b"".join(parts) + self.tags
+
+
+def produce(
+    version: int,
+    topics: dict[bytes, list[tuple[int, bytes | None]]],
+    acks: int = 1,
+    correlation_id: int = 1,
+    client_id: bytes = b"hostile",
+) -> bytes:
+    """A Produce request with its size: topics by name (from version 13 by id), their partitions and records."""
+    layout = ProduceLayout(version)
+    written = [
+        layout.topic(key, (layout.partition(i, records) for i, records in parts)) for key, parts in topics.items()
+    ]
+    return request(0, version, layout.body(written, acks), correlation_id, client_id)
+
+
+def good_batch(now_ms: int, size: int = 10) -> bytes:
+    return batch([Rec(now_ms, value=b"v" * size)])

@@ -1,0 +1,152 @@
+"""The honest client, in a process of its own: small requests all the time, and how long each answer took.
+
+Three probes, each with one request under way at a time: a Produce and an ApiVersions on connections that stay, and an
+ApiVersions on a new connection each time.
+"""
+
+import gc
+import socket
+import ssl
+import struct
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from tests.bounds.frames import good_batch, produce, request
+from tests.bounds.side_process import answer_lines, say, settings_given
+
+_EVERY_SECONDS = 0.010
+_NEW_EVERY_SECONDS = 0.050
+_PATIENCE_SECONDS = 120
+_CLIENT = b"honest"
+
+
+class Probe(threading.Thread):
+    """Asks, waits, rests; the longest wait counts what is still waited for."""
+
+    def __init__(self, name: str, settings: dict[str, Any], message: bytes, every: float, stays: bool) -> None:
+        super().__init__(daemon=True)
+        self.label = name
+        self._settings = settings
+        self._message = message
+        self._every = every
+        self._stays = stays
+        self._socket: socket.socket | None = None
+        self.longest = 0.0
+        self.count = 0
+        self.failures: list[str] = []
+        self._asked_at: float | None = None
+        self.here = True
+
+    def run(self) -> None:
+        while True:
+            if not self.here:
+                self._leave()
+                time.sleep(self._every)
+                continue
+            begun = self._asked_at = time.monotonic()
+            try:
+                self._ask()
+            except OSError as error:
+                self.failures.append(f"{self.label}: {error!r} after {time.monotonic() - begun:.2f} s")
+                self._leave()
+            wait = time.monotonic() - begun
+            self._asked_at = None
+            self.longest = max(self.longest, wait)
+            self.count += 1
+            if not self._stays:
+                self._leave()
+            time.sleep(max(0.001, self._every - wait))
+
+    @property
+    def has_left(self) -> bool:
+        return not self.here and self._socket is None
+
+    def begin_anew(self) -> None:
+        self.longest, self.count, self.failures = 0.0, 0, []
+
+    def waits(self) -> float:
+        asked_at = self._asked_at
+        return max(self.longest, time.monotonic() - asked_at if asked_at is not None else 0.0)
+
+    def _ask(self) -> None:
+        if self._socket is None:
+            self._socket = connected(self._settings)
+        self._socket.sendall(self._message)
+        (size,) = struct.unpack(">i", self._exactly(4))
+        self._exactly(size)
+
+    def _exactly(self, size: int) -> bytes:
+        assert self._socket is not None
+        data = b""
+        while len(data) < size:
+            part = self._socket.recv(size - len(data))
+            if not part:
+                raise ConnectionError("closed by the other side")
+            data += part
+        return data
+
+    def _leave(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+
+def connected(settings: dict[str, Any]) -> socket.socket:
+    plain = socket.create_connection((settings["host"], settings["port"]), _PATIENCE_SECONDS)
+    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if not settings.get("ca_file"):
+        return plain
+    return ssl.create_default_context(cafile=settings["ca_file"]).wrap_socket(plain, server_hostname="localhost")
+
+
+def main() -> None:
+    settings = settings_given()
+    stored = produce(9, {b"honest": [(0, good_batch(time.time_ns() // 1_000_000))]}, client_id=_CLIENT)
+    versions = request(18, 2, b"", client_id=_CLIENT)
+    probes = [
+        Probe("Produce", settings, stored, _EVERY_SECONDS, True),
+        Probe("ApiVersions", settings, versions, _EVERY_SECONDS, True),
+        Probe("a new connection", settings, versions, _NEW_EVERY_SECONDS, False),
+    ]
+    gc.disable()
+    for probe in probes:
+        probe.start()
+    _wait(lambda: all(probe.count for probe in probes))
+    say()
+
+    def waits() -> dict[str, Any]:
+        return {
+            "waits": {probe.label: probe.waits() for probe in probes},
+            "counts": {probe.label: probe.count for probe in probes},
+            "failures": [failure for probe in probes for failure in probe.failures],
+        }
+
+    def come() -> dict[str, Any]:
+        """Here, answered, and counting anew."""
+        for probe in probes:
+            probe.begin_anew()
+            probe.here = True
+        _wait(lambda: all(probe.count for probe in probes))
+        for probe in probes:
+            probe.begin_anew()
+        return {}
+
+    def leave() -> dict[str, Any]:
+        for probe in probes:
+            probe.here = False
+        _wait(lambda: all(probe.has_left for probe in probes))
+        return {}
+
+    answer_lines({"come": come, "waits": waits, "leave": leave})
+
+
+def _wait(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + _PATIENCE_SECONDS
+    while not is_so() and time.monotonic() < end:
+        time.sleep(0.005)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""Batches that cost much and are small: each bound on judging has one that would break it."""
+
+import gzip
+import struct
+import time
+from collections.abc import Callable
+from functools import cache
+
+import lz4.frame
+import zstandard
+
+from tests.bounds.frames import int32
+from tests.wire.batches import CODECS, GZIP, LZ4, NONE, SNAPPY, ZSTD, Rec, batch, compress, message, wrapper
+
+MIB = 1 << 20
+COMPRESSED = {name: codec for name, codec in CODECS.items() if codec != NONE}
+_SMALLEST = b"\x0c\0\0\0\1\1\0"  # a v2 record: no key, an empty value, no headers
+
+
+def now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@cache
+def bad_records(codec: int, count: int) -> bytes:
+    """Each of them has its time in the wrong unit."""
+    stamp = now() * 1000
+    return batch([], codec, payload=_SMALLEST * count, count=count, base_timestamp=stamp, max_timestamp=stamp)
+
+
+@cache
+def small_batch_of(codec: int, plain_bytes: int) -> bytes:
+    """One good record, whose value is zeros."""
+    return batch([Rec(now(), value=bytes(plain_bytes))], codec)
+
+
+@cache
+def legacy_set(magic: int, codec: int, count: int) -> bytes:
+    """A compressed message set of `count` inner messages of the old formats."""
+    inner = message(magic, b"", key=None, timestamp=now())
+    return wrapper(magic, [inner * count], codec, offset=count - 1, timestamp=now())
+
+
+def _with(codec: int, compressed: bytes) -> bytes:
+    return batch([], codec, compressed=compressed, count=1, base_timestamp=now(), max_timestamp=now())
+
+
+def small_zstd_frames(size: int) -> bytes:
+    one = zstandard.compress(b"\0")
+    return _with(ZSTD, one * (size // len(one)))
+
+
+def empty_zstd_frames(size: int) -> bytes:
+    one = zstandard.compress(b"")
+    return _with(ZSTD, one * (size // len(one)))
+
+
+def skippable_zstd_frames(size: int) -> bytes:
+    one = struct.pack("<II", 0x184D2A50, 0)
+    return _with(ZSTD, one * (size // len(one)))
+
+
+def empty_zstd_blocks(size: int) -> bytes:
+    """One frame of so many empty raw blocks."""
+    return _with(ZSTD, b"\x28\xb5\x2f\xfd\x00\x58" + b"\0\0\0" * (size // 3) + b"\1\0\0")
+
+
+def gzip_members(size: int) -> bytes:
+    one = gzip.compress(b"")
+    return _with(GZIP, one * (size // len(one)))
+
+
+def gzip_members_of_a_byte(size: int) -> bytes:
+    one = gzip.compress(b"\0")
+    return _with(GZIP, one * (size // len(one)))
+
+
+def damaged_gzip(size: int) -> bytes:
+    """Random bytes, stored; the last of them is not what the checksum says."""
+    stored = gzip.compress(bytes(range(256)) * (size // 256), compresslevel=0)
+    return _with(GZIP, stored[:-8] + b"\1" * 8)
+
+
+def gzip_cut_within(size: int) -> bytes:
+    return _with(GZIP, gzip.compress(bytes(range(256)) * (size // 256), compresslevel=0)[:-100])
+
+
+def checked_lz4(size: int) -> bytes:
+    """With checksums of each block and of the whole."""
+    data = bytes(range(256)) * (size // 256)
+    return _with(LZ4, lz4.frame.compress(data, block_linked=False, content_checksum=True, block_checksum=True))
+
+
+def tiny_lz4_blocks(size: int) -> bytes:
+    """Blocks of one stored byte."""
+    head = lz4.frame.compress(b"", block_linked=False)[:-4]
+    return _with(LZ4, head + (struct.pack("<I", 0x80000001) + b"\0") * (size // 5) + bytes(4))
+
+
+def tiny_xerial_blocks(size: int) -> bytes:
+    block = compress(SNAPPY, b"\0")
+    framed = (int32(len(block)) + block) * (size // (4 + len(block)))
+    return _with(SNAPPY, b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1) + framed)
+
+
+def empty_xerial_blocks(size: int) -> bytes:
+    return _with(SNAPPY, b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1) + (int32(1) + b"\0") * (size // 5))
+
+
+def xerial_streams(size: int) -> bytes:
+    """Headers, one behind the other."""
+    return _with(SNAPPY, (b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)) * (size // 16))
+
+
+def zstd_window(size: int) -> bytes:
+    """A frame that asks for the largest window that brokers take (128 MiB), and fills it."""
+    parameters = zstandard.ZstdCompressionParameters(window_log=27, write_content_size=False)
+    compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    data = compressor.compress(bytes(range(256)) * (size // 256)) + compressor.compress(bytes(120 * MIB))
+    return _with(ZSTD, data + compressor.flush())
+
+
+def zstd_window_only(_size: int) -> bytes:
+    """The same claim in 13 bytes."""
+    return _with(ZSTD, b"\x28\xb5\x2f\xfd\x00\x88\x03\x00\x10\x00")
+
+
+def zstd_claims(_size: int) -> bytes:
+    """A frame that states a content of 100 MB and has next to none."""
+    return _with(ZSTD, b"\x28\xb5\x2f\xfd\xa0" + struct.pack("<I", 100_000_000) + b"\x01\x00\x00")
+
+
+def snappy_claims(size: int) -> bytes:
+    """A raw block that states 32 times its size."""
+    claim, out = 32 * size, bytearray()
+    while claim > 0x7F:
+        out.append(claim & 0x7F | 0x80)
+        claim >>= 7
+    return _with(SNAPPY, bytes(out) + bytes([claim]) + bytes(size))
+
+
+def bomb(codec: int) -> Callable[[int], bytes]:
+    """One record of so many zeros."""
+    return lambda plain_bytes: batch([Rec(now(), value=bytes(plain_bytes))], codec)
+
+
+def records_of_headers(count: int) -> bytes:
+    """One record with so many empty headers."""
+    return batch([Rec(now(), headers=[(b"", b"")] * count)])
+
+
+def smallest_records(size: int) -> bytes:
+    """Good ones, not compressed."""
+    count = size // len(_SMALLEST)
+    return batch([], payload=_SMALLEST * count, count=count, base_timestamp=now(), max_timestamp=now())
+
+
+def batches_in_a_row(size: int) -> bytes:
+    one = batch([Rec(now())])
+    return one * (size // len(one))
+
+
+def smallest_messages(size: int) -> bytes:
+    """A magic 1 set, not compressed."""
+    one = message(1, b"", key=None, timestamp=now())
+    return one * (size // len(one))

@@ -1,0 +1,178 @@
+"""What never ended: closes that wait for readers, garbage of clients and of brokers."""
+
+import random
+
+from tests.bounds import hostile_batches as hostile
+from tests.bounds.frames import (
+    announced,
+    compact_string,
+    good_batch,
+    int16,
+    produce,
+    request,
+    short_string,
+    sized_frame,
+)
+from tests.bounds.line import Ends, Extent, Line, once
+from tests.bounds.stand_in_answers import topic_id_of
+from tests.bounds.stand_in_lies import LIES
+from tests.wire.batches import NONE
+
+_SHORT = {"limits": {"frame_seconds": 1.5, "idle_seconds": 4}}
+
+
+def _questions() -> list[bytes]:
+    """One of each API whose answer the proxy reads, and of some that it passes on."""
+    good, bad = good_batch(hostile.now()), hostile.bad_records(NONE, 3)
+    no_tags = b"\0"
+    return [
+        request(18, 0, b""),
+        request(18, 3, compact_string(b"s") + compact_string(b"1") + no_tags),
+        request(3, 1, b"\xff\xff\xff\xff"),
+        request(3, 12, b"\2" + bytes(16) + compact_string(b"attacked") + no_tags + b"\1\0\0"),
+        request(10, 1, short_string(b"group") + b"\0"),
+        request(10, 4, b"\0\2" + compact_string(b"group") + no_tags),
+        request(60, 0, b"\0\0"),
+        request(17, 1, short_string(b"PLAIN")),
+        request(17, 1, short_string(b"PLAIN")) + request(36, 2, compact_string(b"\0alice\0secret") + no_tags),
+        produce(3, {b"attacked": [(0, good)]}),
+        produce(3, {b"attacked": [(0, good), (1, bad)]}),
+        produce(8, {b"attacked": [(0, bad)]}),
+        produce(9, {b"attacked": [(0, good), (1, bad)]}),
+        produce(11, {b"attacked": [(0, good)]}),
+        produce(12, {b"attacked": [(0, bad)]}),
+        produce(13, {topic_id_of("attacked"): [(0, good), (1, bad)]}),
+        request(1, 11, b"\xff" * 4 + b"\0" * 30),
+        request(22, 4, b"\0" * 16),
+        request(78, 1, b"\0\0" + b"\0" * 20),
+    ]
+
+
+def _each_question(_amount: int, number: int) -> list[bytes]:
+    questions = _questions()
+    return [questions[number % len(questions)]]
+
+
+_SHORT_LIES = {
+    "random bytes",
+    "text that is no UTF-8",
+    "counts of 2^31",
+    "half an answer",
+    "100 MB announced",
+    "a varint without an end behind the header",
+    "a million tags",
+    "a host a..b",
+}
+
+
+def _lie(name: str) -> Line:
+    return Line(
+        f"a broker answers with {name}",
+        _each_question,
+        Extent(connections=len(_questions()), seconds=8),
+        ends=Ends.ANSWERED_OR_CLOSED,
+        config=_SHORT,
+        broker=f"lies: {name}",
+        held=60_000_000 if "60 MB" in name else 20_000_000,
+        only_thorough=name not in _SHORT_LIES,
+    )
+
+
+def _unread_then_garbage(amount: int, number: int) -> list[bytes]:
+    """Answers wait for a client that never reads, more from one connection to the next; then it sends garbage."""
+    return [request(18, 2, b"") * (number * amount), b"\x7f" * 64]
+
+
+def _garbage(amount: int, number: int) -> list[bytes]:
+    return [random.Random(number).randbytes(amount)]
+
+
+ENDINGS = [
+    Line(
+        "100 clients that read nothing and send garbage behind their requests",
+        _unread_then_garbage,
+        Extent(15, connections=100, seconds=14),
+        Extent(60, connections=100, seconds=40),
+        ends=Ends.GONE,
+        reads=False,
+        pause_seconds=1.0,
+        config=_SHORT,
+        held=2_000_000,
+    ),
+    Line(
+        "clients that read nothing and send garbage, over TLS",
+        _unread_then_garbage,
+        Extent(15, connections=30, seconds=14),
+        Extent(60, connections=30, seconds=40),
+        ends=Ends.GONE,
+        reads=False,
+        pause_seconds=1.0,
+        config=_SHORT,
+        tls=True,
+        held=2_000_000,
+    ),
+    Line(
+        "100 clients that leave answers unread, a refusal behind acks=0",
+        lambda n, i: [request(18, 2, b"") * (n * i), produce(9, {b"attacked": [(0, hostile.bad_records(NONE, 1))]}, 0)],
+        Extent(15, connections=60, seconds=14),
+        Extent(60, connections=60, seconds=40),
+        ends=Ends.GONE,
+        reads=False,
+        pause_seconds=1.0,
+        config=_SHORT,
+        held=2_000_000,
+    ),
+    Line(
+        "random bytes, 10 kB on each of 200 connections",
+        _garbage,
+        Extent(10_000, connections=200, seconds=10),
+        Extent(10_000, connections=2_000, seconds=20),
+        ends=Ends.CLOSED,
+        config=_SHORT,
+    ),
+    Line(
+        "frames of random bytes with a Produce head",
+        lambda n, i: [sized_frame(b"\0\0" + int16(i % 14) + random.Random(i).randbytes(n))],
+        Extent(10_000, connections=200, seconds=10),
+        ends=Ends.ANSWERED_OR_CLOSED,
+        config=_SHORT,
+    ),
+    Line(
+        "APIs and versions that nobody knows",
+        lambda _n, i: [sized_frame(int16(i * 13 % 600) + int16(40 + i % 60) + b"\0" * 40)],
+        Extent(connections=100, seconds=10),
+        config=_SHORT,
+    ),
+    Line("HTTP on a Kafka port", once(lambda _: b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"), Extent(connections=20)),
+    Line(
+        "a negative size, and a size of 2 GB",
+        lambda _n, i: [announced(-1 if i % 2 else 2**31 - 1, b"\0" * 20)],
+        Extent(connections=20),
+        ends=Ends.CLOSED,
+    ),
+    *(_lie(name) for name in LIES),
+    Line(
+        "a broker sends what nobody asked for",
+        _each_question,
+        Extent(connections=len(_questions()), seconds=8),
+        config=_SHORT,
+        broker="spills",
+    ),
+    Line(
+        "a broker hides behind a host a..b, then others come",
+        lambda _n, i: [_questions()[3] if i == 0 else request(18, 2, b"")],
+        Extent(connections=20, seconds=12),
+        config=_SHORT,
+        broker="lies to 3: a host a..b",
+        stagger_seconds=0.1,
+    ),
+    Line(
+        "a broker hides behind a label of 70, then others come",
+        lambda _n, i: [_questions()[3] if i == 0 else request(18, 2, b"")],
+        Extent(connections=20, seconds=12),
+        config=_SHORT,
+        broker="lies to 3: a host with a label of 70",
+        only_thorough=True,
+        stagger_seconds=0.1,
+    ),
+]

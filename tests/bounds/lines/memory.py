@@ -1,0 +1,236 @@
+"""What is kept: gathered frames, memos, headers, answers, names."""
+
+import random
+import string
+
+from tests.bounds import hostile_batches as hostile
+from tests.bounds.frames import (
+    ProduceLayout,
+    header,
+    int32,
+    one_tag,
+    produce,
+    request,
+    short_string,
+    sized_frame,
+    uvarint,
+)
+from tests.bounds.line import MIB, Ends, Extent, Line
+from tests.wire.batches import NONE, Rec, batch
+
+_LETTERS = string.ascii_letters + string.digits
+
+
+def _letters(seed: int, size: int) -> bytes:
+    return "".join(random.Random(seed).choices(_LETTERS, k=8)).encode() + b"-%d-" % seed + b"n" * max(0, size - 20)
+
+
+def _acks_0(amount: int, _number: int) -> list[bytes]:
+    """An honest producer that asks for no answers: batches of 100 kB."""
+    one = produce(9, {b"attacked": [(0, batch([Rec(hostile.now(), value=bytes(100_000))]))]}, acks=0)
+    return [one] * (amount // len(one))
+
+
+def _waiting(amount: int, _number: int) -> list[bytes]:
+    records = batch([Rec(hostile.now(), value=bytes(100_000))])
+    return [produce(9, {b"attacked": [(0, records)]}, correlation_id=i) for i in range(amount // len(records))]
+
+
+def _requests_of_names(name_bytes: int, request_bytes: int, version: int = 9):  # type: ignore[no-untyped-def]
+    def sends(amount: int, number: int) -> list[bytes]:
+        count = request_bytes // (name_bytes + 10)
+        return [
+            produce(
+                version, {_letters((number * amount + i) * count + j, name_bytes): [(0, None)] for j in range(count)}
+            )
+            for i in range(amount)
+        ]
+
+    return sends
+
+
+def _tagged_header(amount: int, _number: int) -> list[bytes]:
+    body = ProduceLayout(9).body([ProduceLayout(9).topic(b"attacked", [ProduceLayout(9).partition(0, None)])])
+    return [sized_frame(header(0, 9, tags=one_tag(amount)) + body)]
+
+
+def _client_ids(name_bytes: int):  # type: ignore[no-untyped-def]
+    def sends(amount: int, number: int) -> list[bytes]:
+        bad = hostile.bad_records(NONE, 1)
+        ids = [_letters(number * amount + i, name_bytes) for i in range(amount)]
+        return [produce(9, {name[:name_bytes]: [(0, bad)]}, client_id=name) for name in ids]
+
+    return sends
+
+
+def _plain_login(name: bytes) -> bytes:
+    token = b"\0" + name + b"\0secret"
+    return request(36, 1, int32(len(token)) + token)
+
+
+def _logins(amount: int, number: int) -> list[bytes]:
+    name = _letters(number, amount)
+    return [request(17, 1, short_string(b"PLAIN")), _plain_login(name)]
+
+
+def _long_texts(amount: int, number: int) -> list[bytes]:
+    """ApiVersions with long names of a software."""
+    name = _letters(number, amount)
+    return [request(18, 3, uvarint(len(name) + 1) + name + b"\2s\0", client_id=name[:30_000])]
+
+
+MEMORY = [
+    Line(
+        "an honest producer with acks=0, batches of 100 kB",
+        _acks_0,
+        Extent(200 * MIB, seconds=30),
+        Extent(1_100 * MIB, seconds=120),
+        held=4 * MIB,
+        answers_each=0,
+        ends=Ends.ANSWERED,
+    ),
+    Line(
+        "an honest producer with acks=0, over TLS",
+        _acks_0,
+        Extent(60 * MIB, seconds=30),
+        Extent(400 * MIB, seconds=120),
+        held=4 * MIB,
+        answers_each=0,
+        ends=Ends.ANSWERED,
+        tls=True,
+    ),
+    Line(
+        "acks=0 to a broker that does not read",
+        _acks_0,
+        Extent(60 * MIB, connections=4, seconds=3),
+        Extent(60 * MIB, connections=20, seconds=10),
+        held=8 * MIB,
+        answers_each=0,
+        ends=Ends.STAYS,
+        broker="deaf",
+    ),
+    Line(
+        "50 producers to a broker that reads and does not answer",
+        _waiting,
+        Extent(10 * MIB, connections=20, seconds=5),
+        Extent(60 * MIB, connections=50, seconds=20),
+        held=16 * MIB,
+        ends=Ends.STAYS,
+        broker="silent to 0",
+    ),
+    Line(
+        "50 producers to a broker that does not read",
+        _waiting,
+        Extent(10 * MIB, connections=20, seconds=5),
+        Extent(60 * MIB, connections=50, seconds=20),
+        held=16 * MIB,
+        ends=Ends.STAYS,
+        broker="deaf",
+    ),
+    Line(
+        "100 requests of 5 MB of long topic names",
+        _requests_of_names(20_000, 5_000_000),
+        Extent(10, seconds=20),
+        Extent(100, seconds=90),
+        held=10_000_000,
+    ),
+    Line(
+        "100 requests of 2 MB of names that a broker could have",
+        _requests_of_names(200, 2_000_000),
+        Extent(10, seconds=20),
+        Extent(100, seconds=90),
+        held=4_000_000,
+    ),
+    Line(
+        "20 MB of tags in a Produce header, on 60 connections, one after the other",
+        _tagged_header,
+        Extent(4_000_000, connections=40, seconds=10),
+        Extent(20_000_000, connections=60, seconds=30),
+        held=12_000_000,
+        ends=Ends.STAYS,
+        stagger_seconds=0.15,
+    ),
+    Line(
+        "ApiVersions without end, answers never read",
+        lambda n, _i: [request(18, 2, b"") * 1000] * (n // 21_000),
+        Extent(8_000_000, connections=2, seconds=6),
+        Extent(81_000_000, connections=1, seconds=30),
+        held=1 * MIB,
+        reads=False,
+        ends=Ends.STAYS,
+    ),
+    Line(
+        "ApiVersions of a version nobody has, without end, answers never read",
+        lambda n, _i: [request(18, 90, b"") * 1000] * (n // 21_000),
+        Extent(8_000_000, connections=2, seconds=6),
+        Extent(81_000_000, connections=1, seconds=30),
+        held=1 * MIB,
+        reads=False,
+        ends=Ends.STAYS,
+    ),
+    Line(
+        "Metadata without end, answers never read",
+        lambda n, _i: [request(3, 9, b"\1\1\0\0\0") * 1000] * (n // 25_000),
+        Extent(8_000_000, connections=2, seconds=6),
+        Extent(81_000_000, connections=1, seconds=30),
+        held=1 * MIB,
+        reads=False,
+        ends=Ends.STAYS,
+    ),
+    Line(
+        "refused requests without end, answers never read",
+        lambda n, _i: [produce(9, {b"attacked": [(0, hostile.bad_records(NONE, 100))]}) * 100] * n,
+        Extent(50, connections=2, seconds=6),
+        Extent(800, connections=2, seconds=30),
+        held=2 * MIB,
+        reads=False,
+        ends=Ends.STAYS,
+    ),
+    Line(
+        "12,000 client ids and topics of up to 20 kB",
+        _client_ids(20_000),
+        Extent(150, connections=8, seconds=20),
+        Extent(1_500, connections=8, seconds=90),
+        held=1 * MIB,
+    ),
+    Line(
+        "12,000 client ids of 200 letters, one topic each",
+        _client_ids(200),
+        Extent(300, connections=8, seconds=20),
+        Extent(1_500, connections=8, seconds=90),
+        held=1 * MIB,
+        log_bytes=12 * MIB,
+    ),
+    Line(
+        "200 refused logins with a name of 500 kB",
+        _logins,
+        Extent(500_000, connections=40, seconds=10),
+        Extent(500_000, connections=200, seconds=30),
+        held=25_000_000,
+        broker="refuses logins",
+    ),
+    Line(
+        "200 refused logins, small",
+        _logins,
+        Extent(40, connections=200),
+        held=1 * MIB,
+        broker="refuses logins",
+        log_bytes=100_000,
+    ),
+    Line(
+        "names of software of 1 MB, on 50 connections that stay",
+        _long_texts,
+        Extent(1_000_000, connections=50, seconds=5),
+        held=2 * MIB,
+        ends=Ends.STAYS,
+        stagger_seconds=0.05,
+    ),
+    Line(
+        "a producer of each version, 20 MB",
+        lambda n, number: [
+            produce(number, {b"attacked": [(0, batch([Rec(hostile.now(), value=bytes(n))]))]}) for _ in range(5)
+        ],
+        Extent(1_000_000, connections=14),
+        Extent(4_000_000, connections=14, seconds=30),
+    ),
+]

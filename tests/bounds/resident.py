@@ -1,0 +1,71 @@
+"""What a process tree holds in memory, now and at its highest (bytes)."""
+
+import threading
+from pathlib import Path
+
+_EVERY_SECONDS = 0.01
+
+
+def tree(pid: int) -> list[int]:
+    """A process and all below it."""
+    found = [pid]
+    for parent in found:
+        for task in Path(f"/proc/{parent}/task").glob("*/children"):
+            try:
+                found += map(int, task.read_text().split())
+            except OSError:
+                continue
+    return found
+
+
+def status_bytes(pid: int, field: str) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(field + ":")), 0)
+
+
+def proportional_bytes(pid: int) -> int:
+    """Pages shared with others count in part."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), 0)
+
+
+def resident_bytes(pid: int) -> int:
+    """VmRSS of one process; with workers, the sum of their proportional shares."""
+    pids = tree(pid)
+    return status_bytes(pid, "VmRSS") if len(pids) == 1 else sum(map(proportional_bytes, pids))
+
+
+class PeakMeter:
+    """The highest value between `begin` and `end`: the system's own high-water mark for one process, else samples."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._ended = threading.Event()
+        self._highest = 0
+        self._thread: threading.Thread | None = None
+        self._alone = True
+
+    def begin(self) -> int:
+        """What is held at the beginning."""
+        self._alone = len(tree(self._pid)) == 1
+        Path(f"/proc/{self._pid}/clear_refs").write_text("5")  # VmHWM begins anew
+        if not self._alone:
+            self._thread = threading.Thread(target=self._sample, daemon=True)
+            self._thread.start()
+        return resident_bytes(self._pid)
+
+    def end(self) -> int:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+        return max(self._highest, status_bytes(self._pid, "VmHWM") if self._alone else 0)
+
+    def _sample(self) -> None:
+        while not self._ended.wait(_EVERY_SECONDS):
+            self._highest = max(self._highest, resident_bytes(self._pid))

@@ -1,0 +1,88 @@
+"""A process beside the proxy (stand-in broker, honest client, senders), asked in lines of JSON over its pipes."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+_ANSWER_SECONDS = 200
+_READY_SECONDS = 20
+
+
+class SideProcess:
+    """Runs `module` with one argument; it says `{}` or more when it is ready and answers each line with a line."""
+
+    def __init__(self, module: str, **settings: Any) -> None:
+        command = [sys.executable, "-m", module, json.dumps(settings)]
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        self._process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self.said: dict[str, Any] = {}
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def wait_ready(self) -> "SideProcess":
+        self.said = self._answer(_READY_SECONDS)
+        return self
+
+    def ask(self, what: str, seconds: float = _ANSWER_SECONDS) -> dict[str, Any]:
+        self.tell(what)
+        return self._answer(seconds)
+
+    def tell(self, what: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(what.encode() + b"\n")
+        self._process.stdin.flush()
+
+    def answer(self, seconds: float = _ANSWER_SECONDS) -> dict[str, Any]:
+        return self._answer(seconds)
+
+    def stop(self) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def _answer(self, seconds: float) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        with DefaultSelector() as selector:
+            selector.register(self._process.stdout, EVENT_READ)
+            assert selector.select(seconds), f"{self._process.args!r} says nothing for {seconds} s"
+        line = self._process.stdout.readline()
+        assert line, f"{self._process.args!r} ended"
+        said: dict[str, Any] = json.loads(line)
+        assert "failed" not in said, said["failed"]
+        return said
+
+
+def take_many_descriptors() -> None:
+    """As many as the system lets this process have."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def settings_given() -> dict[str, Any]:
+    """What `SideProcess` was made with, in the process itself."""
+    given: dict[str, Any] = json.loads(sys.argv[1])
+    return given
+
+
+def say(**what: Any) -> None:
+    print(json.dumps(what), flush=True)
+
+
+def answer_lines(answers: dict[str, Callable[[], dict[str, Any]]]) -> None:
+    """Answer what is asked until the pipe is closed."""
+    for line in sys.stdin:
+        say(**answers[line.strip()]())

@@ -1,0 +1,142 @@
+"""sluicegate as its users run it, between two stand-in brokers: lines are sent to 1, the honest client to 2."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.bounds.side_process import SideProcess
+from tests.broker.certificates import Authority
+from tests.broker.eventually import eventually
+from tests.broker.ports import free_ports
+from tests.broker.proxy_process import COMMAND, ProxyProcess
+
+HOST = "127.0.0.1"
+DEFAULTS = {"message.timestamp.before.max.ms": 86_400_000, "message.timestamp.after.max.ms": 3_600_000}
+
+
+class Stage:
+    """One proxy with its brokers; `config` is merged, section by section, over a small configuration."""
+
+    def __init__(
+        self,
+        folder: Path,
+        broker: str = "sound",
+        config: dict[str, Any] | None = None,
+        tls: bool = False,
+        shell: str | None = None,
+    ) -> None:
+        """`shell`: how a shell starts the proxy, as `ulimit -n 100; exec "$0" "$@"`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        first = free_ports(2)
+        nodes = {1: (HOST, first), 2: (HOST, first + 1)}
+        self.ca_file: str | None = None
+        self.honest: SideProcess | None = None
+        files = None
+        if tls:
+            authority = Authority(folder)
+            files = authority.sign("bounds").files
+            self.ca_file = str(authority.file)
+        self.target = SideProcess("tests.bounds.stand_in", node=1, nodes=nodes, mode=broker, tls=files)
+        self.honest_broker = SideProcess("tests.bounds.stand_in", node=2, nodes=nodes, mode="sound", tls=files)
+        self.proxy = ProxyProcess(folder, f"{HOST}:{first + 1}")
+        self.proxy.environment = {}
+        if shell is not None:
+            self.proxy.command = ["bash", "-c", shell, COMMAND]
+        self._merge({"defaults": DEFAULTS})
+        self._merge({"upstream": {"brokers": {node: f"{HOST}:{port}" for node, (_, port) in nodes.items()}}})
+        if files is not None:
+            self._merge({"listen": {"tls": files}, "upstream": {"tls": {"ca_file": self.ca_file}}})
+        self._merge(config or {})
+        self.target_address = nodes[1]
+
+    def _merge(self, config: dict[str, Any]) -> None:
+        for section, keys in config.items():
+            held = self.proxy.config.get(section)
+            self.proxy.config[section] = held | keys if isinstance(held, dict) else keys
+
+    def start(self, honest: bool = True) -> "Stage":
+        """Everybody is there, and the honest client has been answered."""
+        self.target.wait_ready()
+        self.honest_broker.wait_ready()
+        self.proxy.start()
+        if not honest:
+            return self
+        self.honest = SideProcess("tests.bounds.honest_client", host=HOST, port=self.port(2), ca_file=self.ca_file)
+        self.honest.wait_ready()
+        return self
+
+    def stop(self) -> None:
+        if self.honest is not None:
+            self.honest.stop()
+        self.proxy.stop()
+        self.target.stop()
+        self.honest_broker.stop()
+
+    @property
+    def pid(self) -> int:
+        assert self.proxy.process is not None
+        return self.proxy.process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        return self.proxy.process is not None and self.proxy.process.poll() is None
+
+    def port(self, node: int) -> int:
+        return self.proxy.broker_port(node)
+
+    def longest_wait(self) -> float:
+        """What the honest client has waited at most since it came (s)."""
+        assert self.honest is not None
+        return max(self.honest.ask("waits")["waits"].values())
+
+    def log_bytes(self) -> int:
+        return (self.folder / "proxy.log").stat().st_size
+
+    def wrong_in_files(self, log_from: int) -> list[str]:
+        """Tracebacks, and lines that are no whole JSON, in the log and the events."""
+        wrong = []
+        with (self.folder / "proxy.log").open("rb") as log:
+            log.seek(log_from)
+            text = log.read()
+        if b"Traceback" in text:
+            at = text.index(b"Traceback")
+            wrong.append(f"a traceback: ...{text[at:][-200:].decode(errors='replace')}")
+        wrong += [f"a log line that is no JSON: {line[:80]!r}" for line in text.splitlines() if not _is_json(line)][:3]
+        events = Path(self.proxy.config["violations"]["file"])
+        if events.exists():
+            lines = events.read_bytes().splitlines(keepends=True)
+            wrong += [f"an event that is no whole JSON line: {line[:80]!r}" for line in lines if not _is_event(line)][
+                :3
+            ]
+        return wrong
+
+    def open_connections(self) -> float:
+        return self.proxy.metric("sluicegate_open_connections") or self.proxy.metric("sluicegate_connections")
+
+    def wait_until_quiet(self, seconds: float) -> float:
+        """Until no client connection is left; the count that is left otherwise."""
+        end = time.monotonic() + seconds
+        while (left := self.open_connections()) > 0 and time.monotonic() < end:
+            time.sleep(0.05)
+        return left
+
+    def wait_until_live(self, seconds: float = 5) -> None:
+        eventually(lambda: self.proxy.get("/livez") == (200, "ok\n"), seconds, "livez")
+        eventually(lambda: self.proxy.get("/readyz") == (200, "ok\n"), seconds, "readyz")
+
+
+StageMaker = Callable[..., Stage]
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def _is_event(line: bytes) -> bool:
+    return line.endswith(b"\n") and _is_json(line)

@@ -1,0 +1,228 @@
+"""What a broker answers that takes everything: enough of each API for clients and for the proxy to go on."""
+
+import struct
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from protocol.api import APIS
+from protocol.headers import parse_request_header
+from protocol.messages import (
+    api_versions,
+    describe_cluster,
+    describe_configs,
+    fetch,
+    find_coordinator,
+    metadata,
+    sasl_authenticate,
+    sasl_handshake,
+    share_acknowledge,
+    share_fetch,
+)
+from tests.bounds.frames import int16, int32, sized_frame, uvarint
+
+PRODUCE, FETCH, METADATA, FIND_COORDINATOR, SASL_HANDSHAKE = 0, 1, 3, 10, 17
+API_VERSIONS, INIT_PRODUCER_ID, DESCRIBE_CONFIGS, SASL_AUTHENTICATE, DESCRIBE_CLUSTER = 18, 22, 32, 36, 60
+SHARE_FETCH, SHARE_ACKNOWLEDGE = 78, 79
+_LARGE = 2_000_000
+_OUR_IDS = b"stand-in"
+_UNKNOWN_TOPIC = 3
+_LONGEST_NAME = 32_767
+INVENTED = b"invented"
+"""In the name of a topic that is nowhere."""
+_INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
+Answer = Callable[[int, bytes, int], bytes | None]
+"""(version, frame, where its body starts) -> the answer's body; None: there is none."""
+
+
+def topic_id_of(name: str) -> bytes:
+    return _OUR_IDS + name.encode()[:8].ljust(8, b"\0")
+
+
+class StandInAnswers:
+    """One broker of a cluster of stand-ins: `nodes` are all of them, by id; `logs_in`: whether it takes any login."""
+
+    def __init__(self, nodes: Mapping[int, tuple[str, int]]) -> None:
+        self.logs_in = True
+        self._brokers = [{"node_id": node, "host": host, "port": port} for node, (host, port) in nodes.items()]
+        self._answers: dict[int, Answer] = {
+            PRODUCE: lambda version, frame, at: produce_answer(frame, version, at),
+            METADATA: self._metadata,
+            API_VERSIONS: lambda version, _frame, _at: _versions(version),
+            DESCRIBE_CONFIGS: _configs,
+            FIND_COORDINATOR: self._coordinator,
+            DESCRIBE_CLUSTER: self._cluster,
+            SASL_HANDSHAKE: lambda version, _frame, _at: sasl_handshake.RESPONSE.build(
+                {"error_code": 0, "mechanisms": ["PLAIN", "SCRAM-SHA-256", "OAUTHBEARER"]}, version
+            ),
+            SASL_AUTHENTICATE: self._login,
+            FETCH: _fetch,
+            INIT_PRODUCER_ID: _producer_id,
+            SHARE_FETCH: _shared(share_fetch),
+            SHARE_ACKNOWLEDGE: _shared(share_acknowledge),
+        }
+
+    def answer(self, frame: bytes) -> bytes | None:
+        """The whole answer with its size; None where a broker says nothing (acks=0)."""
+        key, version, correlation_id = struct.unpack_from(">hhi", frame)
+        api = APIS[key]
+        make = self._answers.get(key)
+        at = parse_request_header(frame, api.request_header_version(version)).body_at
+        body = b"\0" * 8 if make is None else make(version, frame, at)
+        if body is None:
+            return None
+        tags = b"\0" if api.response_header_version(version) else b""
+        return sized_frame(int32(correlation_id) + tags + body)
+
+    def _login(self, version: int, _frame: bytes, _at: int) -> bytes:
+        code, text = (0, None) if self.logs_in else (58, "Authentication failed: Invalid username or password")
+        value = {"error_code": code, "error_message": text, "auth_bytes": b"", "session_lifetime_ms": 0}
+        return sasl_authenticate.RESPONSE.build(value, version)
+
+    def _metadata(self, version: int, frame: bytes, at: int) -> bytes:
+        asked = metadata.REQUEST.parse(frame[at:], version)["topics"] if len(frame) < _LARGE else []
+        partitions = [
+            {"error_code": 0, "partition_index": i, "leader_id": 1, "leader_epoch": 0, "replica_nodes": [1]}
+            | {"isr_nodes": [1], "offline_replicas": []}
+            for i in range(3)
+        ]
+        topics = [_told(topic, partitions) for topic in asked or []]
+        value = {"brokers": self._brokers, "cluster_id": "stand-in", "controller_id": 1, "topics": topics}
+        return metadata.RESPONSE.build(value, version)
+
+    def _coordinator(self, version: int, frame: bytes, at: int) -> bytes:
+        ours = {"error_code": 0, "error_message": None, **self._brokers[0]}
+        if version < 4:
+            return find_coordinator.RESPONSE.build(ours, version)
+        asked = find_coordinator.REQUEST.parse(frame[at:], version)["coordinator_keys"] if len(frame) < _LARGE else []
+        return find_coordinator.RESPONSE.build({"coordinators": [{"key": key, **ours} for key in asked]}, version)
+
+    def _cluster(self, version: int, _frame: bytes, _at: int) -> bytes:
+        brokers = [
+            {"broker_id": b["node_id"], "host": b["host"], "port": b["port"], "rack": None} for b in self._brokers
+        ]
+        value = {"error_code": 0, "error_message": None, "cluster_id": "stand-in", "controller_id": 1}
+        return describe_cluster.RESPONSE.build({**value, "brokers": brokers}, version)
+
+
+def _told(asked: Mapping[str, Any], partitions: list[dict[str, Any]]) -> dict[str, Any]:
+    """A topic asked for by name is there; of ids only those that this broker gives."""
+    name = asked.get("name")
+    if name is not None and INVENTED.decode() in name:
+        return {"error_code": _UNKNOWN_TOPIC, "name": name, "is_internal": False, "partitions": []}
+    if name is None:
+        topic_id = bytes(asked["topic_id"])
+        if not topic_id.startswith(_OUR_IDS):
+            return {"error_code": 100, "name": None, "topic_id": topic_id, "is_internal": False, "partitions": []}
+        name = topic_id.removeprefix(_OUR_IDS).rstrip(b"\0").decode()
+    return {
+        "error_code": 0,
+        "name": name,
+        "topic_id": topic_id_of(name),
+        "is_internal": False,
+        "partitions": partitions,
+    }
+
+
+@cache
+def _versions(version: int) -> bytes:
+    if version > 4:
+        version = 0
+    keys = [{"api_key": api.key, "min_version": 0, "max_version": api.max_version} for api in APIS.values()]
+    return api_versions.RESPONSE.build({"error_code": 0, "api_keys": keys}, version)
+
+
+def _configs(version: int, frame: bytes, at: int) -> bytes | None:
+    asked = describe_configs.REQUEST.parse(frame[at:], version)["resources"]
+    if any(len(entry["resource_name"]) > _LONGEST_NAME for entry in asked):
+        return None  # what a real broker does: it cannot answer, and says nothing
+    results = [
+        {"error_code": 0, "error_message": None, "resource_type": 2, "resource_name": entry["resource_name"]}
+        | {"configs": []}
+        for entry in asked
+    ]
+    return describe_configs.RESPONSE.build({"throttle_time_ms": 0, "results": results}, version)
+
+
+def _fetch(version: int, _frame: bytes, _at: int) -> bytes:
+    return fetch.RESPONSE.build({"error_code": 0, "session_id": 0, "responses": []}, version)
+
+
+def _producer_id(version: int, _frame: bytes, _at: int) -> bytes:
+    return int32(0) + int16(0) + struct.pack(">qh", 1000, 0) + (b"\0" if version >= 2 else b"")
+
+
+def _shared(messages: Any) -> Answer:
+    return lambda version, _frame, _at: messages.RESPONSE.build(
+        {"throttle_time_ms": 0, "error_code": 0, "error_message": None, "acquisition_lock_timeout_ms": 0}
+        | {"responses": [], "node_endpoints": []},
+        version,
+    )
+
+
+def produce_answer(frame: bytes, version: int, at: int) -> bytes | None:
+    """Every partition stored, whatever it holds. A walk of its own, not the proxy's."""
+    flexible = version >= 9
+    position = at
+
+    def length() -> int:
+        nonlocal position
+        if not flexible:
+            position += 4
+            return int(_INT32.unpack_from(frame, position - 4)[0])
+        value = shift = 0
+        while True:
+            byte = frame[position]
+            position += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value - 1
+            shift += 7
+
+    if version >= 3:
+        if flexible:
+            size = length()
+            position += max(0, size)
+        else:
+            position += 2 + max(0, _INT16.unpack_from(frame, position)[0])
+    acks = _INT16.unpack_from(frame, position)[0]
+    position += 6
+    if acks == 0:
+        return None
+    stored = (
+        struct.pack(">q", 0)
+        + (struct.pack(">q", -1) if version >= 2 else b"")
+        + (struct.pack(">q", 0) if version >= 5 else b"")
+        + ((b"\1\0" if flexible else int32(0) + int16(-1)) if version >= 8 else b"")
+        + (b"\0" if flexible else b"")
+    )
+    stored, unknown = int16(0) + stored, int16(_UNKNOWN_TOPIC) + stored
+    tags = 1 if flexible else 0
+    topics = length()
+    out = [uvarint(topics + 1) if flexible else int32(topics)]
+    for _ in range(topics):
+        key_at = position
+        if version >= 13:
+            position += 16
+        elif flexible:
+            size = length()
+            position += size
+        else:
+            position += 2 + _INT16.unpack_from(frame, position)[0]
+        out.append(frame[key_at:position])
+        entry = unknown if INVENTED in frame[key_at:position] else stored
+        partitions = length()
+        out.append(uvarint(partitions + 1) if flexible else int32(partitions))
+        for _ in range(partitions):
+            out += (frame[position : position + 4], entry)
+            position += 4
+            size = length()
+            position += max(0, size) + tags
+        position += tags
+        if flexible:
+            out.append(b"\0")
+    if version >= 1:
+        out.append(int32(0))
+    if flexible:
+        out.append(b"\0")
+    return b"".join(out)

@@ -1,0 +1,217 @@
+"""What reports (log, events, metrics, admin pages) cannot be silenced, and does not hold up the wire."""
+
+import base64
+import json
+import os
+import socket
+import subprocess
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.bounds import hostile_batches as hostile
+from tests.bounds.frames import compact_string, int32, produce, request, short_string
+from tests.bounds.resident import status_bytes
+from tests.bounds.stage import HOST, Stage, StageMaker
+from tests.broker.eventually import eventually
+from tests.wire.batches import NONE
+from tests.wire.raw_client import RawClient
+
+
+def refused(topic: bytes = b"attacked", client_id: bytes = b"hostile") -> bytes:
+    return produce(9, {topic: [(0, hostile.bad_records(NONE, 1))]}, client_id=client_id)
+
+
+def accounted_for(stage: Stage) -> float:
+    """Events in the file, and those that are counted as not there."""
+    lost = (stage.proxy.metric(f"sluicegate_violations_{how}_total") for how in ("dropped", "failed"))
+    return sum(lost, len(stage.proxy.violations()))
+
+
+def answered(stage: Stage, *messages: bytes, timeout: float = 5) -> int:
+    """How many of these requests, each on a connection of its own, are answered."""
+    count = 0
+    for message in messages:
+        with RawClient(f"{HOST}:{stage.port(1)}", timeout) as client:
+            client.socket.sendall(message)
+            count += isinstance(client.receive(timeout), bytes)
+    return count
+
+
+def test_the_disk_of_the_log_is_full(stage_of: StageMaker) -> None:
+    stage = stage_of(shell='exec "$0" "$@" 2>/dev/full')
+
+    assert answered(stage, *(refused(b"t%d" % i, b"c%d" % i) for i in range(60))) == 60
+
+    stage.wait_until_live()
+    eventually(lambda: stage.proxy.metric("sluicegate_log_lines_dropped_total") > 0, 10, "lost lines are counted")
+    eventually(lambda: len(stage.proxy.violations()) == 60, 10, "an event for each refusal")
+
+
+def test_log_and_events_reach_a_limit_of_file_size_and_go_on_whole_when_there_is_room(stage_of: StageMaker) -> None:
+    stage = stage_of(shell='exec prlimit --fsize=20000:unlimited "$0" "$@"')
+
+    assert answered(stage, *(refused(b"t%d" % i, b"c%d" % i) for i in range(100))) == 100
+    subprocess.run(["prlimit", "--pid", str(stage.pid), "--fsize=unlimited"], check=True)
+    assert answered(stage, refused(b"afterwards")) == 1
+
+    eventually(lambda: stage.proxy.violations_of("afterwards"), 10, "events are written again")
+    assert stage.wrong_in_files(0) == []
+    eventually(lambda: accounted_for(stage) == 101, 10, "each event is in the file or counted as lost")
+
+
+def test_events_on_a_full_disk_keep_nobody_waiting(stage_of: StageMaker) -> None:
+    stage = stage_of(config={"violations": {"file": "/dev/full"}})
+
+    assert answered(stage, *(refused(b"t%d" % i) for i in range(60))) == 60
+
+    stage.wait_until_live()
+
+
+def test_a_pipe_that_nobody_reads_holds_nobody_up(stage_of: StageMaker, tmp_path: Path) -> None:
+    pipe = tmp_path / "unread"
+    os.mkfifo(pipe)
+    held_open = os.open(pipe, os.O_RDWR)
+    try:
+        stage = stage_of(honest=True, shell=f'exec "$0" "$@" 2>{pipe}')
+        assert stage.honest is not None
+        stage.honest.ask("come")
+        names = [b"n%d-" % i + b"x" * 200 for i in range(600)]
+
+        assert answered(stage, *(refused(name, name) for name in names)) == len(names)
+
+        assert stage.longest_wait() < 1
+        stage.wait_until_live()
+    finally:
+        os.close(held_open)
+
+
+def test_the_admin_endpoint_answers_beside_1500_silent_connections(stage_of: StageMaker) -> None:
+    stage = stage_of(honest=True)
+    assert stage.honest is not None
+    stage.honest.ask("come")
+    host, port = stage.proxy.config["admin"]["listen"].rsplit(":", 1)
+    before = status_threads(stage.pid)
+    silent = []
+    for _ in range(1500):
+        try:
+            silent.append(socket.create_connection((host, int(port)), 1))
+        except OSError:
+            break
+
+    begun = time.monotonic()
+    eventually(lambda: stage.proxy.get("/livez")[0] == 200, 15, "livez beside silent connections")
+    assert time.monotonic() - begun < 15
+    assert status_threads(stage.pid) - before < 50
+    assert stage.longest_wait() < 1
+    eventually(lambda: all(map(is_closed, silent)), 40, "silent connections are closed")
+    for connection in silent:
+        connection.close()
+
+
+def status_threads(pid: int) -> int:
+    return status_bytes(pid, "Threads") // 1024
+
+
+def is_closed(connection: socket.socket) -> bool:
+    connection.setblocking(False)
+    try:
+        return connection.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
+def oauth_login(subject: str) -> bytes:
+    claims = base64.urlsafe_b64encode(json.dumps({"sub": subject}).encode()).rstrip(b"=")
+    token = b"n,,\x01auth=Bearer x." + claims + b".y\x01\x01"
+    return request(17, 1, short_string(b"OAUTHBEARER")) + request(36, 2, compact_string(token) + b"\0")
+
+
+ODD_NAMES = [
+    "\ud800",
+    "a\ud800b",
+    "\x1b[31mred\x1b[0m",
+    "\x9b31m",
+    "a\u2028b\u2029c",
+    "\x00",
+    '"}{\\',
+    "\n{}\n",
+    "\u202e",
+]
+
+
+def test_odd_names_leave_events_and_log_whole(stage_of: StageMaker) -> None:
+    stage = stage_of()
+    with ExitStack() as stack:
+        for number, name in enumerate(ODD_NAMES):
+            client = stack.enter_context(RawClient(f"{HOST}:{stage.port(1)}", 5))
+            client.socket.sendall(oauth_login(name))
+            assert isinstance(client.receive(5), bytes)
+            assert isinstance(client.receive(5), bytes)
+            client.socket.sendall(refused(b"odd-%d" % number, name.encode("utf-8", "surrogatepass")))
+            assert isinstance(client.receive(5), bytes)
+    answered(stage, refused(b"afterwards"))
+
+    eventually(lambda: stage.proxy.violations_of("afterwards"), 10, "an event behind odd names")
+    events = Path(stage.proxy.config["violations"]["file"]).read_bytes()
+    assert len(events.decode().splitlines()) == len(ODD_NAMES) + 1
+    assert not any(bad in events.decode() for bad in ("\x1b", "\x9b", "\u2028", "\u202e"))
+    assert stage.wrong_in_files(0) == []
+
+
+def test_a_pretty_log_writes_no_escapes_of_clients(stage_of: StageMaker) -> None:
+    stage = stage_of(config={"log": {"format": "pretty"}})
+
+    answered(stage, *(refused(b"odd", name.encode("utf-8", "surrogatepass")) for name in ODD_NAMES))
+    answered(stage, request(18, 3, compact_string(b"\x1b]0;x\x07") + compact_string(b"\xc2\x9b1m") + b"\0"))
+
+    eventually(lambda: "odd" in stage.proxy.log(), 10)
+    text = stage.proxy.log()
+    assert "\x1b[31mred" not in text
+    assert "\x9b" not in text
+    assert "\u202e" not in text
+
+
+def test_names_that_anybody_invents_take_no_labels(stage_of: StageMaker) -> None:
+    stage = stage_of()
+    answered(stage, *(refused(b"invented-%d" % i) for i in range(600)))
+
+    with RawClient(f"{HOST}:{stage.port(1)}", 5) as client:
+        client.metadata("known")
+        client.socket.sendall(refused(b"known"))
+        assert isinstance(client.receive(5), bytes)
+
+    _, text = stage.proxy.get("/metrics")
+    assert 'topic="known"' in text
+    assert text.count("invented-") == 0
+
+
+def test_nobody_is_alice_before_the_broker_says_so(stage_of: StageMaker) -> None:
+    stage = stage_of(broker="refuses logins")
+    token = b"\0alice\0wrong"
+    raw = request(17, 0, short_string(b"PLAIN")) + int32(len(token)) + token
+    framed = request(17, 1, short_string(b"PLAIN")) + request(36, 1, int32(len(token)) + token)
+
+    for number, login in enumerate((raw, framed)):
+        with RawClient(f"{HOST}:{stage.port(1)}", 5) as client:
+            client.socket.sendall(login + refused(b"claimed-%d" % number))
+            while isinstance(client.receive(1), bytes):
+                continue
+    answered(stage, refused(b"afterwards"))
+
+    eventually(lambda: stage.proxy.violations_of("afterwards"), 10)
+    assert not [event for event in stage.proxy.violations() if event.get("principal")]
+
+
+def test_the_file_of_events_is_put_aside_when_it_is_large(stage_of: StageMaker) -> None:
+    stage = stage_of(config={"violations": {"max_file_bytes": 20_000}})
+
+    answered(stage, *(refused(b"t%d" % i) for i in range(150)))
+
+    file = Path(stage.proxy.config["violations"]["file"])
+    eventually(lambda: file.with_name(file.name + ".1").exists(), 10, "the file before")
+    eventually(lambda: "t149" in file.read_text(), 10)
+    assert file.stat().st_size < 25_000
+    assert stage.wrong_in_files(0) == []

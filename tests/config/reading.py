@@ -1,0 +1,18 @@
+"""Reading a configuration in a test: what comes of it, or every problem."""
+
+import pytest
+
+from config.loading import ConfigError, Loaded, Option, load
+from config.yaml_source import read_yaml
+
+SMALLEST = "upstream: {bootstrap: ['h:1']}\nlisten: {bootstrap: '127.0.0.1:2'}\n"
+
+
+def loaded(text: str, *options: Option, **environment: str) -> Loaded:
+    return load(read_yaml(text, "c.yaml"), environment, options)
+
+
+def problems(text: str, *options: Option, **environment: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        loaded(text, *options, **environment)
+    return [str(problem) for problem in caught.value.problems]

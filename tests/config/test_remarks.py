@@ -1,0 +1,80 @@
+"""What can be used and is still worth a word."""
+
+import re
+from fnmatch import translate
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from config.glob_cover import covers, misses_dashes
+from tests.config.reading import SMALLEST, loaded
+
+
+def topics(*matches: str) -> str:
+    return SMALLEST + "topics:\n" + "".join(f"  - match: '{match}'\n" for match in matches)
+
+
+@pytest.mark.parametrize(
+    ("matches", "line", "first"),
+    [
+        (("*", "a", "b*"), 5, "topics[0] (*, c.yaml:4)"),
+        (("/.*/", "/a+/"), 5, "topics[0] (/.*/, c.yaml:4)"),
+        (("a", "b", "a"), 6, "topics[0] (a, c.yaml:4)"),
+        (("orders*", "orders-eu*"), 5, "topics[0] (orders*, c.yaml:4)"),
+        (("t?", "t1"), 5, "topics[0] (t?, c.yaml:4)"),
+    ],
+)
+def test_a_pattern_that_never_decides_is_told(matches: tuple[str, ...], line: int, first: str) -> None:
+    warning = loaded(topics(*matches)).warnings[0]
+
+    assert warning.startswith(f"c.yaml:{line}: topics[{line - 4}].match {matches[line - 4]} never decides: {first}")
+
+
+@pytest.mark.parametrize(
+    "matches", [("a", "b"), ("orders-eu*", "orders*"), ("/a.*/", "/ab/"), ("t?", "t*"), ("a*", "*")]
+)
+def test_patterns_that_decide_something_are_not(matches: tuple[str, ...]) -> None:
+    assert loaded(topics(*matches)).warnings == ()
+
+
+GLOBS = st.text("ab*?", min_size=1, max_size=5)
+
+
+@given(GLOBS, GLOBS, st.lists(st.text("ab", max_size=6), min_size=5, max_size=30))
+def test_what_is_covered_matches_nothing_else(first: str, later: str, names: list[str]) -> None:
+    if covers(first, later):
+        matched = [name for name in names if re.fullmatch(translate(later), name)]
+        assert all(re.fullmatch(translate(first), name) for name in matched)
+
+
+def test_a_glob_of_the_longest_kind_is_compared_in_time() -> None:
+    assert covers("a*" * 4000 + "*", "a" * 8000) is False  # said of nothing that long
+    assert covers("a*" * 140, "a" * 280) is True
+
+
+def test_many_topics_are_compared_in_time() -> None:
+    matches = [f"t{i}-*" for i in range(2000)] + [f"exact-{i}" for i in range(2000)]
+
+    assert loaded(topics(*matches)).warnings == ()
+
+
+def test_a_dot_that_is_a_dot_is_worth_a_hint() -> None:
+    found = loaded(topics("compacted.*", "a.b.*", "x*", "/y.*/"))
+
+    assert found.warnings == ()
+    (hint,) = found.hints
+    assert hint.startswith("c.yaml:4: topics[0].match compacted.* is a glob, whose dot is a dot")
+    assert misses_dashes("compacted.*") == "compacted*"
+
+
+@pytest.mark.parametrize(
+    ("admin", "said"), [("9092", "is the port of listen.bootstrap"), ("9095", "is the port that broker 2 would get")]
+)
+def test_a_port_that_would_be_wanted_twice(admin: str, said: str) -> None:
+    text = (
+        f"upstream: {{bootstrap: h:1}}\nlisten: {{bootstrap: '127.0.0.1:9092'}}\nadmin: {{listen: '0.0.0.0:{admin}'}}"
+    )
+
+    (warning,) = loaded(text).warnings
+    assert said in warning

@@ -1,0 +1,110 @@
+"""The one place that knows how the compiled code is called."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from config.model import TopicKeys
+from protocol.errors import SenderError
+from protocol.frame_pool import FramePool
+from protocol.framing import Disposition, FrameReader
+from protocol.produce_request import walk_produce_request
+from protocol.produce_response import walk_produce_answer
+from protocol.records.codec import Codec
+from protocol.records.compression import Decompressor
+from validation.policies import TopicPolicies
+from validation.policy import JudgementLimits
+from validation.produce import judge_request
+
+try:
+    from protocol.records.allowance import Allowance
+except ImportError:
+    Allowance = None  # type: ignore[assignment,misc]
+
+_MAX_PARTITIONS = 10_000
+_PLAIN_BYTES = 4 << 20
+_LIMITS = JudgementLimits(_PLAIN_BYTES, 1000)
+_KEYS = {
+    "bounded": TopicKeys.model_validate(
+        {"message.timestamp.before.max.ms": 86_400_000, "message.timestamp.after.max.ms": 3_600_000}
+    ),
+    "compacted": TopicKeys.model_validate({"cleanup.policy": "compact", "max.message.bytes": 1000}),
+    "appended": TopicKeys.model_validate({"message.timestamp.type": "LogAppendTime"}),
+    "unchecked": TopicKeys.model_validate({"checks": "none"}),
+}
+_SHARES = {"bounded": 4, "compacted": 2, "appended": 2, "unchecked": 1}
+TOPICS = [name.encode() for name, share in _SHARES.items() for _ in range(share)]
+_POLICIES = TopicPolicies(TopicKeys(), list(_KEYS.items()))
+_NAMES = {name.ljust(16, b"\0"): name.decode() for name in set(TOPICS)}
+_DECOMPRESSOR = Decompressor()
+
+
+def _takes(function: Callable[..., Any], count: int) -> bool:
+    """Whether there is an argument of that number; a compiled function says so in its documented signature."""
+    try:
+        return len(inspect.signature(function).parameters) >= count
+    except ValueError:
+        return True
+
+
+_WALK_MORE = (_MAX_PARTITIONS,) if _takes(walk_produce_request, 4) else ()
+_ANSWER_MORE = (_MAX_PARTITIONS,) if _takes(walk_produce_answer, 4) else ()
+_JUDGE_WITH_ALLOWANCE = Allowance is not None and _takes(judge_request, 7)
+
+
+def _go_on() -> None:
+    return
+
+
+def judge(frame: bytearray, version: int, body_at: int, now_ms: int) -> bool:
+    """Walk and judge a Produce request; False where it is malformed."""
+    try:
+        request = walk_produce_request(frame, version, body_at, *_WALK_MORE)
+    except SenderError:
+        return False
+    more = (Allowance(_PLAIN_BYTES, 1000, _go_on),) if _JUDGE_WITH_ALLOWANCE else ()
+    judge_request(request, _NAMES, _POLICIES.of, _LIMITS, lambda: now_ms, _DECOMPRESSOR, *more)
+    return True
+
+
+def decompress(codec: int, data: bytes, magic: int) -> None:
+    _DECOMPRESSOR.decompress(Codec(codec), memoryview(data), _PLAIN_BYTES, magic)
+
+
+def walk_answer(frame: bytearray, version: int, body_at: int) -> bool:
+    try:
+        walk_produce_answer(frame, version, body_at, *_ANSWER_MORE)
+    except SenderError:
+        return False
+    return True
+
+
+class _Taker:
+    """Gathers every second frame."""
+
+    def on_head(self, size: int, head: bytes) -> Disposition:
+        return Disposition.GATHER if size & 1 else Disposition.STREAM
+
+    def on_pass(self, data: memoryview) -> None:
+        return
+
+    def on_room(self, more: int, size: int) -> None:
+        return
+
+    def on_frame(self, frame: bytearray) -> None:
+        return
+
+
+_POOL = FramePool()
+
+
+def read_frames(stream: bytes, pieces: int) -> bool:
+    """Cut a stream into frames, as it arrives in pieces."""
+    reader = FrameReader(_Taker(), 8, 1 << 20, _POOL)
+    step = max(1, len(stream) // pieces)
+    try:
+        for at in range(0, len(stream), step):
+            reader.receive(memoryview(stream)[at : at + step])
+    except SenderError:
+        return False
+    return True

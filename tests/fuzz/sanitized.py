@@ -1,0 +1,97 @@
+"""The in-process fuzzer over a copy of the tree that is compiled with AddressSanitizer.
+
+`python -m tests.fuzz.sanitized --batches 10000000 --processes 2` makes build/asan (compiled anew where a source
+changed) and ends with 1 as soon as one of the processes does.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.oracle.kafka_java import ROOT
+
+COPY = ROOT / "build" / "asan"
+_FOLDERS = ("protocol", "validation", "config", "proxy", "pipeline", "tests")
+_FLAGS = "-fsanitize=address -fno-omit-frame-pointer -g -O1"
+
+
+def runtime() -> str | None:
+    """gcc's AddressSanitizer library; None where there is none."""
+    if shutil.which("gcc") is None:
+        return None
+    found = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+    file = Path(found.stdout.strip())
+    return str(file) if file.is_absolute() and file.exists() else None
+
+
+def build() -> None:
+    """Bring the copy up to date and compile what has changed in it."""
+    COPY.mkdir(parents=True, exist_ok=True)
+    for folder in _FOLDERS:
+        _mirror(ROOT / folder, COPY / folder)
+    for name in ("setup.py", "pyproject.toml", "README.md"):
+        _copy_if_newer(ROOT / name, COPY / name)
+    flags = {"CFLAGS": _FLAGS, "LDFLAGS": "-fsanitize=address", "PYTHONPATH": str(COPY)}
+    command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
+    subprocess.run(command, cwd=COPY, env=os.environ | flags, check=True)
+
+
+def _mirror(source: Path, copy: Path) -> None:
+    for file in source.rglob("*"):
+        if file.is_file() and file.suffix in (".py", ".pxd", ".pyi"):
+            _copy_if_newer(file, copy / file.relative_to(source))
+
+
+def _copy_if_newer(file: Path, copy: Path) -> None:
+    if not copy.exists() or copy.read_bytes() != file.read_bytes():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, copy)
+
+
+def run(batches: int, processes: int, seed: int) -> int:
+    """The worst exit code of all processes; each prints its own count and seed."""
+    library = runtime()
+    assert library is not None
+    environment = os.environ | {
+        "LD_PRELOAD": library,
+        "PYTHONMALLOC": "malloc",
+        "ASAN_OPTIONS": "detect_leaks=0:exitcode=99:quarantine_size_mb=32",
+        "PYTHONPATH": str(COPY),
+    }
+    running = [
+        subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "tests.fuzz.in_process",
+                "--batches",
+                str(batches // processes),
+                "--seed",
+                str(seed + i),
+            ],
+            cwd=COPY,
+            env=environment,
+        )
+        for i in range(processes)
+    ]
+    return max(abs(process.wait()) for process in running)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batches", type=int, default=100_000)
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
+    given = parser.parse_args()
+    if runtime() is None:
+        sys.exit("AddressSanitizer needs gcc and its libasan")
+    build()
+    sys.exit(min(run(given.batches, given.processes, given.seed), 255))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""Valid (and some wrong) requests and batches that mutations start from, of all APIs, versions and codecs."""
+
+import time
+from functools import cache
+
+from protocol.api import APIS
+from tests.bounds.frames import compact_string, good_batch, header, int32, produce, short_string
+from tests.bounds.stand_in_answers import topic_id_of
+from tests.conformance.cases import CASES
+from tests.wire.batches import CODECS, NONE, Rec, batch, message, wrapper
+
+
+@cache
+def batches() -> list[bytes]:
+    """Small ones: what the conformance cases hold, and each codec with a few records, headers, keys and nulls."""
+    now = time.time_ns() // 1_000_000
+    found = {records for case in CASES for _, records in case.build(now) if records is not None and len(records) < 2000}
+    records = [Rec(now + i, b"key", b"value" * 5, [(b"h", b"v"), (b"n", None)]) for i in range(4)]
+    for codec in CODECS.values():
+        found.add(batch(records, codec))
+        found.add(batch([Rec(now, None, bytes(300))], codec))
+        if codec in (1, 2, 3):
+            found |= {wrapper(magic, [message(magic, b"v", timestamp=now)] * 3, codec) for magic in (0, 1)}
+    found.add(batch(records, NONE) * 3)
+    return sorted(found)
+
+
+@cache
+def requests() -> list[bytes]:
+    """Frames without their size: Produce of all versions with each batch, and every API in every version."""
+    now = time.time_ns() // 1_000_000
+    made = []
+    for version in range(14):
+        topic = topic_id_of("fuzzed") if version >= 13 else b"fuzzed"
+        made += [produce(version, {topic: [(0, one), (1, good_batch(now))]})[4:] for one in batches()[:: 3 + version]]
+        made.append(produce(version, {topic: [(0, None)], b"other": [(i, b"") for i in range(5)]})[4:])
+        made.append(produce(version, {topic: [(0, good_batch(now))]}, acks=0)[4:])
+    for api in APIS.values():
+        made += [header(api.key, version) + _body(api.key, version) for version in range(api.max_version + 1)]
+    return made
+
+
+def _body(key: int, version: int) -> bytes:
+    match key:
+        case 18 if version >= 3:
+            return compact_string(b"soft") + compact_string(b"1.2") + b"\0"
+        case 17:
+            return short_string(b"PLAIN")
+        case 36:
+            token = b"\0alice\0secret"
+            return compact_string(token) + b"\0" if version >= 2 else int32(len(token)) + token
+        case 3:
+            return b"\1\1\0\0" if version >= 9 else b"\xff\xff\xff\xff" + b"\1" * (version >= 4)
+        case 10:
+            return b"\0\2" + compact_string(b"g") + b"\0" if version >= 4 else short_string(b"group") + b"\0"
+    return bytes(40)

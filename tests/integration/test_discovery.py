@@ -1,0 +1,50 @@
+"""What a look at real clusters tells of logins."""
+
+from typing import Any
+
+from config.address import parse_host_port
+from config.model import Upstream
+from proxy.discovery import Discovered, look_at_cluster
+from proxy.tls import context_for_brokers
+from tests.integration.secure_brokers import Guarded
+
+
+async def look(bootstrap: str, **more: Any) -> Discovered:
+    upstream = Upstream(bootstrap=(bootstrap,), **more)  # type: ignore[arg-type]
+    tls = context_for_brokers(upstream.tls) if upstream.tls is not None else None
+    return await look_at_cluster(upstream, tls, 7)
+
+
+def sasl(password: str, mechanism: str = "PLAIN") -> dict[str, str]:
+    return {"mechanism": mechanism, "username": "admin", "password": password}
+
+
+async def test_a_cluster_without_logins(kafka_bootstrap: str) -> None:
+    found = await look(kafka_bootstrap)
+
+    assert found.needs_login is False
+    assert found.answered_by == parse_host_port(kafka_bootstrap)
+    assert found.brokers
+
+
+async def test_a_login_where_none_is_offered_is_refused_and_the_broker_has_answered(kafka_bootstrap: str) -> None:
+    found = await look(kafka_bootstrap, sasl=sasl("a"))
+
+    assert (found.answered_by, found.needs_login) == (parse_host_port(kafka_bootstrap), None)
+    assert "is this the plaintext listener?" in str(found.login_refused)
+
+
+async def test_a_cluster_that_wants_logins(guarded: Guarded) -> None:
+    tls = {"ca_file": str(guarded.authority.file), **guarded.proxy.files}
+
+    without = await look(guarded.kafka.bootstrap, tls=tls)
+    with_one = await look(guarded.kafka.bootstrap, tls=tls, sasl=sasl("a"))
+    refused = await look(guarded.kafka.bootstrap, tls=tls, sasl=sasl("wrong"))
+
+    assert (without.needs_login, without.brokers) == (True, None)
+    assert without.answered_by is not None
+    assert with_one.needs_login is True
+    assert with_one.brokers
+    assert (refused.answered_by, refused.needs_login) == (without.answered_by, True)
+    assert (refused.reason, refused.brokers) == (None, None)
+    assert "upstream.sasl is refused" in str(refused.login_refused)

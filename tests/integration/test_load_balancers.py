@@ -1,0 +1,73 @@
+"""A load balancer in front that speaks PROXY protocol v2: events, logs and limits see the clients behind it."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.test_produce import bad
+from tests.integration.topics import DEFAULTS, UNJUDGED, create_topic
+from tests.wire.raw_client import CLOSED, RawClient, topic_data
+
+INVALID_TIMESTAMP = 32
+
+
+def says_it_is(address: str, port: int) -> bytes:
+    """Version 2, TCP over IPv4, by HAProxy's specification."""
+    both = (
+        socket.inet_aton(address) + socket.inet_aton("127.0.0.1") + port.to_bytes(2, "big") + (9092).to_bytes(2, "big")
+    )
+    return bytes.fromhex("0d0a0d0a000d0a515549540a 2111 000c") + both
+
+
+def produced(proxy: ProxyProcess, topic: str, header: bytes) -> object:
+    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+        client.socket.sendall(header)
+        answer = client.produce(9, [topic_data(topic, (0, bad()))])
+    return answer["responses"][0]["partition_responses"][0]["error_code"] if isinstance(answer, dict) else answer
+
+
+@pytest.fixture(params=["required", "optional"])
+def proxy(request: pytest.FixtureRequest, kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
+    proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": DEFAULTS})
+    proxy.config["listen"] |= {"proxy_protocol": request.param, "proxy_protocol_from": ["127.0.0.0/8"]}
+    proxy.config["limits"] = {"max_connections_per_address": 1}
+    try:
+        yield proxy.start()
+    finally:
+        proxy.stop()
+
+
+def test_the_client_is_who_the_load_balancer_says(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED)
+
+    assert produced(proxy, topic, says_it_is("192.0.2.7", 56324)) == INVALID_TIMESTAMP
+
+    (event,) = proxy.wait_for_violations(topic, 1)
+    assert event["peer"] == "192.0.2.7:56324"
+    assert "192.0.2.7:56324" in proxy.wait_for_line("refused")
+
+
+def test_limits_by_address_are_the_clients(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    with RawClient(proxy.bootstrap) as first, RawClient(proxy.bootstrap) as other, RawClient(proxy.bootstrap) as second:
+        for client, address in ((first, "192.0.2.7"), (other, "192.0.2.8"), (second, "192.0.2.7")):
+            client.socket.sendall(says_it_is(address, 1))
+        assert first.metadata()["brokers"]
+        assert other.metadata()["brokers"]
+        assert second.receive(10) == CLOSED
+
+    proxy.wait_for_line("max_connections_per_address")
+
+
+def test_a_client_that_comes_by_itself(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    is_required = proxy.config["listen"]["proxy_protocol"] == "required"
+
+    assert produced(proxy, topic, b"") == (CLOSED if is_required else INVALID_TIMESTAMP)
+
+    if is_required:
+        assert "let the load balancer send one" in proxy.wait_for_line("connection refused")
+    else:
+        assert proxy.wait_for_violations(topic, 1)[0]["peer"].startswith("127.0.0.1:")

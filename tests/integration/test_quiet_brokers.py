@@ -1,0 +1,77 @@
+"""What a broker's own watchers see of a flood of refused records: next to nothing."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.broker.kafka import Kafka
+from tests.broker.ports import free_ports
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.java import java_tool
+from tests.integration.test_produce import bad, good, leader_of
+from tests.integration.topics import DEFAULTS, UNJUDGED, create_topic
+from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
+from tests.wire.raw_client import RawClient, topic_data
+
+REFUSED = 300
+INVALID_TIMESTAMP = 32
+BROKER_METERS = "kafka.server:type=BrokerTopicMetrics,name="
+
+
+class WatchedKafka:
+    """A broker whose meters can be read."""
+
+    def __init__(self, version: str, folder: Path) -> None:
+        self._port = free_ports(1)
+        jmx = {"port": str(self._port), "authenticate": "false", "ssl": "false", "host": "127.0.0.1"}
+        options = tuple(f"-Dcom.sun.management.jmxremote.{name}={value}" for name, value in jmx.items())
+        self.kafka = Kafka(version, folder, options=(*options, "-Djava.rmi.server.hostname=127.0.0.1"))
+
+    def count(self, meter: str) -> float:
+        """0 for a meter that nothing has been counted by yet."""
+        url = f"service:jmx:rmi:///jndi/rmi://127.0.0.1:{self._port}/jmxrmi"
+        asked = ("--object-name", f"{BROKER_METERS}{meter}", "--attributes", "Count", "--one-time")
+        said = java_tool("org.apache.kafka.tools.JmxTool", "--jmx-url", url, *asked, "--report-format", "tsv")
+        return float(next((line.split()[-1] for line in said.splitlines() if meter in line), "0"))
+
+    def lines(self, word: str) -> list[str]:
+        log = (self.kafka.folder / "node-1.log").read_text()
+        return [line for line in log.splitlines() if word in line]
+
+
+@pytest.fixture(params=[KAFKA_NEW, KAFKA_OLD])
+def watched(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WatchedKafka]:
+    watched = WatchedKafka(request.param, tmp_path)
+    try:
+        watched.kafka.start()
+        yield watched
+    finally:
+        watched.kafka.stop()
+
+
+def test_refused_records_do_not_look_like_a_broken_disk(watched: WatchedKafka, tmp_path: Path) -> None:
+    """Seen: 300 of them raised the meter of wrong CRCs by 294 and wrote errors about base offsets."""
+    bootstrap = watched.kafka.bootstrap
+    topic = create_topic(bootstrap, UNJUDGED)
+    proxy = ProxyProcess(tmp_path, bootstrap, {"defaults": DEFAULTS})
+    try:
+        proxy.start()
+        with RawClient(leader_of(proxy, topic)) as client:
+            codes, log_starts = set(), set()
+            for _ in range(REFUSED):
+                said = client.produce(9, [topic_data(topic, (0, bad()))])
+                assert isinstance(said, dict)
+                entry = said["responses"][0]["partition_responses"][0]
+                codes.add(entry["error_code"])
+                log_starts.add(entry["log_start_offset"])
+            said = client.produce(9, [topic_data(topic, (0, good()))])
+    finally:
+        proxy.stop()
+
+    assert (codes, log_starts) == ({INVALID_TIMESTAMP}, {0})
+    assert isinstance(said, dict)
+    assert said["responses"][0]["partition_responses"][0]["error_code"] == 0
+    assert watched.count("InvalidMessageCrcRecordsPerSec") < REFUSED / 10
+    assert watched.count("FailedProduceRequestsPerSec") == 0
+    assert [line for line in watched.lines("ERROR") if topic in line] == []

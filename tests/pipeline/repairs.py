@@ -1,0 +1,46 @@
+"""Jobs of a repair within the tests' own Spark session, which saves the start of a process for each."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from pipeline.profile.job import profile
+from pipeline.repair import job
+from pipeline.repair.correction import Rules
+from pipeline.results import Results
+from pipeline.topics import Topics
+from pipeline.verify.job import verify
+from tests.pipeline.polluted import HOUR
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def profiled(spark: SparkSession, bootstrap: str, topic: str, out: Path, **more: Any) -> dict[str, Any]:
+    """What a profile says of one topic."""
+    found = profile(spark, Topics(bootstrap, (topic,)), Results(spark, str(out)), now_ms(), HOUR, None, **more)
+    topics: dict[str, Any] = found["topics"][topic]
+    return topics
+
+
+def repaired(spark: SparkSession, bootstrap: str, topic: str, out: Path, **rules: Any) -> dict[str, Any]:
+    """The summary of a repair that was applied, with its plan; the clean topic is named as ever."""
+    topics, results = Topics(bootstrap, (topic,)), Results(spark, str(out))
+    targets = {topic: f"{topic}-clean"}
+    plan = job.planned(spark, topics, results, targets, Rules(now_ms(), HOUR, **rules))
+    listing = job.listed(spark, topics, results, plan)
+    return job.summary_of(plan, listing, job.apply(spark, topics, results, plan, listing))
+
+
+def times_in(spark: SparkSession, bootstrap: str, topic: str) -> dict[bytes, int]:
+    """The timestamp of each record by its value."""
+    rows = Topics(bootstrap, (topic,)).read(spark, "sluicegate", columns="value,timestamp").collect()
+    return {bytes(row["value"]): row["timestamp"] for row in rows}
+
+
+def verified(spark: SparkSession, bootstrap: str, topic: str, out: Path) -> dict[str, Any]:
+    """The comparison of a topic and its clean one."""
+    return verify(spark, Topics(bootstrap, (topic,)), f"{topic}-clean", Results(spark, str(out)), now_ms())

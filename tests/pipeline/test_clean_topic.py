@@ -1,0 +1,210 @@
+"""What a clean topic keeps, takes and is made like; and what retention takes from a source meanwhile."""
+
+import time
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+from pyspark.sql import SparkSession
+
+from pipeline.kafka import cluster as cluster_module
+from pipeline.kafka.cluster import OffsetRange
+from pipeline.repair import job
+from pipeline.repair.correction import Rules
+from pipeline.repair.settings import Retention, until_known
+from pipeline.repair.writing import CannotWrite
+from pipeline.results import Results
+from pipeline.topics import Topics
+from tests.integration.topics import create_topic
+from tests.pipeline.polluted import DAY, HOUR, UNLIMITED
+from tests.pipeline.repairs import now_ms, profiled, repaired, times_in, verified
+from tests.wire.batches import NONE, ZSTD, Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+def write(bootstrap: str, topic: str, *batches: bytes) -> None:
+    with RawClient(bootstrap) as client:
+        for data in batches:
+            answer = client.produce(9, [topic_data(topic, (0, data))])
+            assert isinstance(answer, dict)
+            assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0, answer
+
+
+def settings_in(bootstrap: str, topic: str) -> dict[str, str]:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    (answer,) = admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, topic)]).values()
+    return {name: entry.value for name, entry in answer.result(30).items()}
+
+
+def set_on(bootstrap: str, topic: str, name: str, value: str) -> None:
+    entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    (done,) = admin.incremental_alter_configs([resource]).values()
+    done.result(30)
+
+
+@pytest.fixture
+def month_old(kafka_bootstrap: str) -> str:
+    """Nanoseconds of thirty days ago, which seven days of retention do not delete: to a broker they are far ahead."""
+    topic = create_topic(kafka_bootstrap, UNLIMITED | {"retention.ms": str(7 * DAY)}, 1)
+    sound = [Rec(now_ms() - HOUR + i, value=b"s%d" % i) for i in range(50)]
+    old = [Rec((now_ms() - 30 * DAY + i) * 1_000_000, value=b"o%d" % i) for i in range(80)]
+    write(kafka_bootstrap, topic, batch(old), batch(sound))
+    return topic
+
+
+def test_a_clean_topic_deletes_nothing_by_default(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, month_old: str
+) -> None:
+    done = repaired(spark, kafka_bootstrap, month_old, tmp_path)
+
+    found = settings_in(kafka_bootstrap, f"{month_old}-clean")
+    assert (found["retention.ms"], found["retention.bytes"], found["cleanup.policy"]) == ("-1", "-1", "delete")
+    (warning,) = done["warnings"]
+    assert f"{month_old}-clean is made to delete and compact nothing" in warning
+    assert f"retention.ms={7 * DAY}: set them (that takes 80 records at once)" in warning
+    assert len(times_in(spark, kafka_bootstrap, f"{month_old}-clean")) == 130
+
+
+def test_the_sources_retention_is_taken_over_where_that_is_asked_for(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, month_old: str
+) -> None:
+    done = repaired(spark, kafka_bootstrap, month_old, tmp_path, retention=Retention.AS_SOURCE)
+
+    assert settings_in(kafka_bootstrap, f"{month_old}-clean")["retention.ms"] == str(7 * DAY)
+    (warning,) = done["warnings"]
+    assert warning.startswith(f"80 records of {month_old}, repaired, are older than its retention.ms={7 * DAY}")
+
+
+def test_records_without_a_key_from_before_their_topic_was_compacted(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    write(kafka_bootstrap, topic, batch([Rec(now_ms(), None), Rec(now_ms(), b"k"), Rec(now_ms(), b"k")]))
+    set_on(kafka_bootstrap, topic, "cleanup.policy", "compact")
+
+    with pytest.raises(CannotWrite, match=f"{topic}-0: 1 records without a key, .* --retention as-source: leave that"):
+        repaired(spark, kafka_bootstrap, topic, tmp_path, retention=Retention.AS_SOURCE)
+    done = repaired(spark, kafka_bootstrap, topic, tmp_path)
+
+    assert done["written_by_this_run"] == 3
+    assert verified(spark, kafka_bootstrap, topic, tmp_path / "v")["same"]
+
+
+def test_a_record_that_fits_only_compressed(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+    """Of 6 MB among plain ones, by whose codec the clean topic's are written."""
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    large = Rec(now_ms(), value=b"x" * 6_000_000)
+    write(kafka_bootstrap, topic, batch([Rec(now_ms())] * 50, NONE), batch([large], ZSTD))
+
+    done = repaired(spark, kafka_bootstrap, topic, tmp_path / "made")
+
+    assert done["written_by_this_run"] == 51
+    assert verified(spark, kafka_bootstrap, topic, tmp_path / "v")["same"]
+    clean = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path / "there"))
+    plan = job.planned(spark, topics, results, {topic: clean}, Rules(now_ms(), HOUR))
+    (obstacle,) = job.listed(spark, topics, results, plan).obstacles
+    assert obstacle.startswith(f"{topic}-0: a record of 6,000,002 bytes, and {clean} takes 1,048,588: set its max.mess")
+    set_on(kafka_bootstrap, clean, "max.message.bytes", "6001026")
+    listing = job.listed(spark, topics, results, plan)
+    assert sum(each.records for each in job.apply(spark, topics, results, plan, listing)) == 51
+
+
+def test_a_clean_topic_with_small_batches(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED | {"max.message.bytes": "20000"}, 1)
+    records = [[Rec(now_ms(), value=b"v" * 1000)] * 15 for _ in range(20)]
+    write(kafka_bootstrap, topic, *(batch(some) for some in records))
+
+    assert repaired(spark, kafka_bootstrap, topic, tmp_path)["written_by_this_run"] == 300
+
+
+def delete_before(bootstrap: str, topic: str, offset: int) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    (done,) = admin.delete_records([ClientPartition(topic, 0, offset)]).values()
+    done.result(30)
+
+
+class Deleting(Topics):
+    """Retention takes the first hundred offsets between the plan and the reading."""
+
+    def ranges(self) -> list[OffsetRange]:
+        found = super().ranges()
+        delete_before(self.bootstrap, self.names[0], 100)
+        return found
+
+
+@pytest.fixture
+def ageing(kafka_bootstrap: str) -> str:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    for first in range(0, 300, 50):
+        write(kafka_bootstrap, topic, batch([Rec(now_ms() - HOUR + i) for i in range(first, first + 50)]))
+    return topic
+
+
+def test_what_retention_takes_while_a_profile_reads_is_told(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, ageing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.pipeline.repairs.Topics", Deleting)
+
+    found = profiled(spark, kafka_bootstrap, ageing, tmp_path)
+
+    assert found["records"] == 200
+    assert found["gone"] == [{"partition": 0, "gone_from": 0, "gone_to": 99}]
+
+
+def test_a_plan_begins_where_the_log_does_and_says_so_when_that_has_moved(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, ageing: str
+) -> None:
+    topics, results = Deleting(kafka_bootstrap, (ageing,)), Results(spark, str(tmp_path))
+    plan = job.planned(spark, topics, results, {ageing: f"{ageing}-clean"}, Rules(now_ms(), HOUR))
+    listing = job.listed(spark, topics, results, plan)
+
+    assert [(each.source.start, each.source.end) for each in plan.partitions] == [(100, 300)]
+    assert listing.obstacles == []
+    delete_before(kafka_bootstrap, ageing, 150)
+    gone = f"{ageing}-0: the plan begins at offset 100, and offsets 100 to 149 were deleted since"
+    assert [text.startswith(gone) for text in job.listed(spark, topics, results, plan).obstacles] == [True]
+    with pytest.raises(CannotWrite, match=f"the plan went stale: {gone}.*Make a new one, by a dry run"):
+        job.apply(spark, topics, results, plan, listing)
+
+
+def test_a_topic_that_was_just_made_is_waited_for() -> None:
+    answers = [KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))] * 2
+
+    def ask() -> str:
+        if answers:
+            raise answers.pop()
+        return "known"
+
+    assert until_known(ask) == "known"
+
+
+def test_a_new_topic_is_looked_for_more_than_once(kafka_bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_module, "_UNKNOWN_SECONDS", 20.0)
+    name = f"late-{time.time_ns()}"
+    cluster = Topics(kafka_bootstrap, (name,)).cluster()
+    ask_any, asked = cluster._ask_any, []
+
+    def ask_and_make(topics: list[str]) -> object:
+        asked.append(topics)
+        answer = ask_any(topics)
+        if len(asked) == 1:
+            producer = Producer({"bootstrap.servers": kafka_bootstrap, "allow.auto.create.topics": True})
+            producer.produce(name, "v")
+            assert producer.flush(30) == 0
+        return answer
+
+    monkeypatch.setattr(cluster, "_ask_any", ask_and_make)
+
+    assert cluster.partitions([name])
+    assert len(asked) > 1
+    cluster.close()

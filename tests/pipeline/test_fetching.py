@@ -1,0 +1,47 @@
+"""Which batches of what a broker sends belong to a range."""
+
+import pytest
+
+from pipeline.kafka import fetching
+from pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
+from pipeline.kafka.fetching import stored_batches
+from pipeline.source.decoding import BatchDecoder
+from protocol.fetch_answer import FetchedPartition
+from tests.wire.batches import CODECS, Rec, batch, message, wrapper
+
+NOW = 1_800_000_000_000
+OF = TopicPartition("t", 0)
+
+
+def wrapped(magic: int, first: int, count: int) -> bytes:
+    """Inner offsets of magic 1 count from 0, those of magic 0 are whole."""
+    inner = [message(magic, b"v%d" % (first + i), timestamp=NOW, offset=first * (1 - magic) + i) for i in range(count)]
+    return wrapper(magic, inner, CODECS["gzip"], offset=first + count - 1, timestamp=NOW)
+
+
+LOGS = {
+    "wrappers of magic 0": wrapped(0, 0, 5) + wrapped(0, 5, 5) + wrapped(0, 10, 5),
+    "wrappers of magic 1": wrapped(1, 0, 5) + wrapped(1, 5, 5) + wrapped(1, 10, 5),
+    "plain messages": b"".join(message(1, b"v%d" % i, timestamp=NOW, offset=i) for i in range(15)),
+    "batches": b"".join(batch([Rec(NOW, value=b"v")] * 5, base_offset=first) for first in (0, 5, 10)),
+    "a wrapper behind a gap": wrapped(1, 0, 5) + wrapped(1, 10, 5),
+    "a wrapper behind a batch": batch([Rec(NOW)] * 5, base_offset=0) + wrapped(1, 5, 10),
+}
+
+
+@pytest.mark.parametrize("log", LOGS.values(), ids=LOGS.keys())
+@pytest.mark.parametrize(("start", "end"), [(0, 15), (0, 7), (3, 12), (6, 8), (11, 14), (0, 1), (14, 15), (5, 10)])
+def test_a_range_holds_its_records_wherever_it_ends(
+    monkeypatch: pytest.MonkeyPatch, log: bytes, start: int, end: int
+) -> None:
+    answer = FetchedPartition(0, 15, 0, (), memoryview(log))
+    monkeypatch.setattr(fetching, "_fetch", lambda *_: answer)
+    cluster = Cluster([], None)  # type: ignore[arg-type]  # asked nothing
+    decoder = BatchDecoder()
+    there: list[int] = []
+
+    for each in stored_batches(cluster, OffsetRange(OF, start, end), committed=True):
+        there += [int(offset) for offset in decoder.decode(each).offset if start <= offset < end]
+
+    gap = range(5, 10) if log == LOGS["a wrapper behind a gap"] else range(0)
+    assert there == [offset for offset in range(start, end) if offset not in gap]

@@ -1,0 +1,64 @@
+"""Reports on topics with more producers than anybody reads about: they take time as their number, and no length."""
+
+import re
+from typing import Any
+
+import pytest
+
+from pipeline.profile import job as profile_job
+from pipeline.profile import report as profile_report
+from pipeline.repair import report as repair_report
+from pipeline.results import Results
+
+PRODUCERS = 20_000
+pytestmark = pytest.mark.timeout(60)  # what takes a second; with each looking through all it were hours
+
+
+class Pages(Results):
+    """Keeps what is written."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def write_text(self, name: str, text: str) -> None:
+        self.text = text
+
+
+def rows_in(page: str) -> int:
+    return len(re.findall("<tr>", page))
+
+
+def test_a_profiles_summary_and_tables() -> None:
+    cell = {"codec": "none", "timestamp_type": 0, "records": 5, "null_keys": 0, "bytes": 9, "batches": 1}
+    times = {"stored_bytes": 9, "earliest": 5, "latest": 9, "ahead_beyond_ms": 1000, "behind_beyond_ms": 0}
+    rows: list[dict[str, Any]] = [
+        {"producer_id": i // 2, "damage": "zero" if i % 2 else "none"} | cell | times for i in range(2 * PRODUCERS)
+    ]
+
+    topic = profile_job._topic(rows, 1_795_000_000_000)
+    shown = profile_report._producers_table(topic["producers"])
+
+    assert (topic["records"], topic["damage"]["zero"]) == (10 * PRODUCERS, 5 * PRODUCERS)
+    ahead = {b["bound_ms"]: (b["beyond"], b["sound_beyond"]) for b in topic["bounds"] if b["side"] == "ahead"}
+    assert (ahead[1000], ahead[2000]) == ((10 * PRODUCERS, 5 * PRODUCERS), (0, 0))
+    assert len(topic["producers"]) == PRODUCERS
+    assert len(shown.rows) == 50
+    assert shown.caption == f"Producers. The first 50 of {PRODUCERS:,}; all are in summary.json."
+
+
+def test_a_repairs_page() -> None:
+    change = {
+        "topic": "t", "damage": "zero", "solved": True, "may_be_sound": False, "left": None, "earliest_after": 5,
+        "latest_after": 6, "example_before": 0, "example_after": 5, "example_at": {"partition": 0, "offset": 1},
+    }  # fmt: skip
+    changes = [change | {"producer_id": i, "records": i + 1} for i in range(PRODUCERS)]
+    of_topic = {"to": "t-clean", "records": 9, "repaired": {"zero": 9}, "undiagnosed": {}, "sound_looking": 0}
+    summary = {"applied": False, "topics": {"t": of_topic}, "changes": changes, "obstacles": [], "warnings": []}
+    pages = Pages()
+
+    repair_report.write_report(pages, summary, 1_795_000_000_000)
+
+    assert rows_in(pages.text) == 51
+    assert f"The first 50 of {PRODUCERS:,}; all are in summary.json." in pages.text
+    assert f"the 12 producers with most of {PRODUCERS:,}" in pages.text
+    assert repair_report.console_table(changes, applied=False).row_count == 50

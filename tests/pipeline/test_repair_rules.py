@@ -1,0 +1,164 @@
+"""What is rewritten and what is not, told by one partition's records; no broker is needed for that."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from pipeline.kafka.cluster import TopicPartition
+from pipeline.kafka.fetching import StoredBatch
+from pipeline.profile.damage import assess, partition_clock
+from pipeline.profile.tally import Tally
+from pipeline.repair.correction import NAMES, Corrections, Rules, correct
+from pipeline.source.decoding import BatchDecoder
+from protocol.records.record_batch import RecordBatch
+from tests.wire.batches import LZ4, Rec, batch
+
+NOW = 1_795_000_000_000
+MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
+YEAR = 365 * DAY
+BATCH = 20
+
+
+class Partition:
+    """So many batches of 20 records, in their order."""
+
+    def __init__(self, *times: int, epoch_ms: int | None = None) -> None:
+        self.times = np.array(times, np.int64)
+        tally, decoder = Tally(TopicPartition("t", 0), NOW, epoch_ms), BatchDecoder()
+        for offset in range(0, len(times), BATCH):
+            records = [Rec(t) for t in times[offset : offset + BATCH]]
+            data = memoryview(batch(records, LZ4, base_offset=offset))
+            header = RecordBatch(data, 0, len(data))
+            stored = StoredBatch(data, 0, len(data), offset, offset + len(records) - 1, header)
+            tally.add(decoder.decode(stored), 0, len(times))
+        self._rows, self._epoch = tally.table(), epoch_ms
+        self.clock = partition_clock(self._rows, NOW)
+
+    def corrected(self, **rules: object) -> Corrections:
+        given = Rules(NOW, HOUR, epoch_ms=self._epoch, **rules)  # type: ignore[arg-type]
+        return correct(self.times, np.arange(len(self.times)), self.clock, given)
+
+    def damage(self) -> dict[str, int]:
+        rows = assess(self._rows, NOW, HOUR, None).group_by("damage").aggregate([("records", "sum")]).to_pylist()
+        return {row["damage"]: row["records_sum"] for row in rows}
+
+    def hours(self) -> dict[int, int]:
+        rows = assess(self._rows, NOW, HOUR, None).group_by("hour").aggregate([("records", "sum")]).to_pylist()
+        return {row["hour"]: row["records_sum"] for row in rows}
+
+
+def live(count: int, begin: int, every: int = 10_000) -> list[int]:
+    return [begin + i * every for i in range(count)]
+
+
+def unchanged(found: Corrections, times: NDArray[np.int64]) -> bool:
+    return bool((found.after == times).all())
+
+
+@pytest.mark.parametrize("per_ms", [1_000_000, 1000, None])
+def test_damage_that_lasts_to_the_end_of_a_log_is_repaired(per_ms: int | None) -> None:
+    """A producer in another unit for the last five hours, and nothing sound behind it."""
+    true = [*live(1000, NOW - 8 * HOUR), *live(3000, NOW - 5 * HOUR, 6000)]
+    written = true[:1000] + [t * per_ms if per_ms else t // 1000 for t in true[1000:]]
+
+    partition = Partition(*written)
+    found = partition.corrected()
+
+    assert found.solved.sum() == 3000
+    assert max(abs(a - b) for a, b in zip(found.after.tolist(), true, strict=True)) < (1 if per_ms else 1000)
+    assert len([hour for hour, records in partition.hours().items() if hour > NOW - 5 * HOUR and records > 500]) >= 4
+
+
+def test_zeros_behind_a_producer_in_another_unit_are_timed_by_it() -> None:
+    true = live(2000, NOW - 6 * HOUR)
+    written = [t if i < 500 else 0 if i % 10 == 3 else t * 1_000_000 for i, t in enumerate(true)]
+
+    found = Partition(*written).corrected()
+
+    assert max(abs(a - b) for a, b in zip(found.after.tolist(), true, strict=True)) < 2 * MINUTE
+
+
+@pytest.mark.parametrize("parts", ["live old live", "old live", "live old", "live old live old"])
+def test_a_backfill_changes_nothing_that_is_sound(parts: str) -> None:
+    times: list[int] = []
+    for number, part in enumerate(parts.split()):
+        times += live(960, (NOW - 8 * YEAR if part == "old" else NOW - 20 * HOUR) + number * 3 * HOUR, 10_000)
+
+    found = Partition(*times).corrected()
+
+    assert unchanged(found, np.array(times))
+    assert not found.solved.any()
+
+
+def test_what_is_ahead_of_the_clock_and_not_of_reading_is_rewritten_only_by_name() -> None:
+    times = live(3000, NOW - 9 * DAY)
+    times[1000:1040] = [t + 2 * DAY for t in times[1000:1040]]
+    partition = Partition(*times)
+
+    left, asked = partition.corrected(), partition.corrected(rewrite=frozenset({"future"}))
+
+    assert unchanged(left, np.array(times))
+    assert (left.may_be_sound.sum(), left.solved.sum()) == (40, 0)
+    assert {NAMES[kind] for kind in left.kinds[1000:1040]} == {"future"}
+    assert asked.solved.sum() == 40
+    assert abs(int(asked.after[1020]) - (times[1020] - 2 * DAY)) < 10 * MINUTE
+
+
+def test_what_is_ahead_of_reading_is_rewritten_without_asking() -> None:
+    times = live(3000, NOW - 10 * HOUR)
+    times[1000:1040] = [t + 2 * DAY for t in times[1000:1040]]
+
+    found = Partition(*times).corrected()
+
+    assert (found.solved.sum(), found.may_be_sound.sum()) == (40, 0)
+    assert abs(int(found.after[1020]) - (times[1020] - 2 * DAY)) < 10 * MINUTE
+
+
+IMPLAUSIBLE = {
+    "Excel's days": 46_300,
+    "days": 20_700,
+    "seconds × 10": NOW // 100,
+    "seconds of 2001": 1_000_000_000,
+    "YYYYMMDD": 20_261_121,
+    "uptime": 5_000_000,
+    "milliseconds of 2010": 1_280_000_000_000,
+    "microseconds of 2010": 1_280_000_000_000_000,
+    "nanoseconds of 2010": 1_280_000_000_000_000_000,
+}
+
+
+@pytest.mark.parametrize("odd", IMPLAUSIBLE.values(), ids=IMPLAUSIBLE.keys())
+@pytest.mark.parametrize("place", [0, 500, 999])
+def test_what_is_before_the_epoch_is_implausible_and_bends_no_clock(odd: int, place: int) -> None:
+    times = live(1000, NOW - 5 * HOUR)
+    true = list(times)
+    for i in range(20, 40):
+        times[i] = 0
+    times[place] = odd
+    partition = Partition(*times)
+
+    found = partition.corrected()
+
+    assert partition.damage() == {"implausible": 1, "zero": 20, "none": 979}
+    assert found.after[place] == odd
+    assert max(abs(int(found.after[i]) - true[i]) for i in range(20, 40)) < 10 * MINUTE
+    assert partition.corrected(rewrite=frozenset({"implausible"})).solved[place]
+
+
+def test_an_earlier_epoch_makes_an_archive_sound_and_its_units_known() -> None:
+    begin = 1_280_000_000_000
+    times = [t * (1, 1000, 1_000_000)[i % 3] for i, t in enumerate(live(300, begin))]
+
+    archive, by_default = Partition(*times, epoch_ms=begin - DAY), Partition(*times)
+
+    assert archive.damage() == {"none": 100, "microseconds": 100, "nanoseconds": 100}
+    assert archive.corrected().after.tolist() == live(300, begin)
+    assert by_default.damage() == {"implausible": 300}
+    assert unchanged(by_default.corrected(), np.array(times))
+
+
+def test_nothing_but_zeros_is_left_without_a_clock() -> None:
+    found = Partition(*[0] * 40).corrected()
+
+    assert not found.solved.any()
+    assert not found.after.any()

@@ -1,0 +1,18 @@
+"""How work is dealt out to tasks."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.source.tasks import dealt
+
+
+@given(st.lists(st.integers(0, 1000), max_size=60), st.integers(1, 12))
+def test_each_item_is_dealt_once_and_no_task_is_much_larger_than_another(sizes: list[int], at_most: int) -> None:
+    groups = dealt(sizes, lambda size: size, at_most)
+
+    assert sorted(size for group in groups for size in group) == sorted(sizes)
+    assert len(groups) == min(len(sizes), at_most)
+    if groups:
+        # Each got its last item when it had least.
+        least = min(sum(group) + len(group) for group in groups)
+        assert all(sum(group) + len(group) - group[-1] - 1 <= least for group in groups)

@@ -1,0 +1,113 @@
+"""What the schemas refuse before they make anything, and that nothing but MalformedMessage comes out of them."""
+
+import random
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.errors import MalformedMessage
+from protocol.messages import api_versions, describe_configs, fetch, metadata, produce, sasl_handshake
+from protocol.messages.schema import DEFAULT_MAX_ELEMENTS, MessageSchema
+from protocol.varint import unsigned_varint
+from tests.oracle.definitions import RandomMessage
+from tests.protocol.messages.test_against_kafka import release_of, schemas
+from tests.wire.cost import cost
+
+
+@pytest.mark.parametrize("digits", [100, 10_000, 400_000])
+def test_a_varint_without_an_end_is_malformed_whatever_its_length(digits: int) -> None:
+    with pytest.raises(MalformedMessage, match="five bytes"):
+        api_versions.REQUEST.parse(b"\xff" * digits, 3)
+    short, long = b"\xff" * 100, b"\xff" * 400_000  # which are copied, and no more
+    assert cost(lambda: api_versions.REQUEST.parse(long, 3)) < 200 * cost(lambda: api_versions.REQUEST.parse(short, 3))
+
+
+def test_items_are_held_against_the_bytes_that_are_left_before_any_is_made() -> None:
+    topics = unsigned_varint(1_000_001) + bytes(1_000_000)  # a topic takes 26 bytes and more
+    with pytest.raises(MalformedMessage, match="1000000 elements where 1000000 bytes are left"):
+        metadata.RESPONSE.parse(bytes(4) + b"\x01\x00" + bytes(4) + topics, 12)
+
+
+def test_a_message_may_hold_so_many_elements_in_all() -> None:
+    topics = [{"name": "t", "partition_data": [{"index": 0, "records": None}] * 9} for _ in range(10)]
+    body = produce.REQUEST.build({"acks": 1, "timeout_ms": 1, "topic_data": topics, "transactional_id": None}, 9)
+
+    assert produce.REQUEST.parse(body, 9, max_elements=100)["topic_data"] == topics
+    with pytest.raises(MalformedMessage, match="9 more elements than the 8 it may still hold"):
+        produce.REQUEST.parse(body, 9, max_elements=99)
+
+
+def test_tagged_fields_are_elements_too_and_those_within_them() -> None:
+    feature = {"name": "f", "min_version": 0, "max_version": 1}
+    value = {"error_code": 0, "api_keys": [], "supported_features": [feature] * 5, "unknown_tags": {9: b"x"}}
+    body = api_versions.RESPONSE.build(value, 3)
+
+    assert api_versions.RESPONSE.parse(body, 3, max_elements=7)["supported_features"] == [feature] * 5
+    with pytest.raises(MalformedMessage, match="5 more elements than the 4"):
+        api_versions.RESPONSE.parse(body, 3, max_elements=6)
+
+
+def test_two_million_tagged_fields_are_refused_by_their_number() -> None:
+    flood = b"\x02a\x02b" + unsigned_varint(2_000_000) + bytes(4_000_000)
+    with pytest.raises(MalformedMessage, match=f"2000000 more elements than the {DEFAULT_MAX_ELEMENTS}"):
+        api_versions.REQUEST.parse(flood, 3)
+
+
+def test_what_stands_behind_a_tagged_fields_end_is_malformed() -> None:
+    epoch = b"\x01" + bytes([9]) + bytes(8) + b"?"
+    with pytest.raises(MalformedMessage, match="1 bytes behind a tagged field"):
+        api_versions.RESPONSE.parse(b"\0\0\x01" + bytes(4) + b"\x01" + epoch, 3)
+
+
+@pytest.mark.parametrize(
+    ("schema", "version", "body"),
+    [
+        (sasl_handshake.REQUEST, 1, b"\0\1\xff"),  # not UTF-8
+        (sasl_handshake.REQUEST, 1, b"\xff\xfe"),  # a length of -2
+        (describe_configs.RESPONSE, 0, bytes(4) + b"\x7f\xff\xff\xff"),
+        (
+            api_versions.REQUEST,
+            3,
+            unsigned_varint(32_769) + b"a" * 32_768 + b"\x02b\0",
+        ),  # no broker takes as long a string
+        (fetch.RESPONSE, 12, bytes(10) + b"\xff\xff\xff\xff\x0f"),
+    ],
+)
+def test_other_claims_are_malformed(schema: MessageSchema, version: int, body: bytes) -> None:
+    with pytest.raises(MalformedMessage):
+        schema.parse(body, version)
+
+
+def every_version() -> Iterator[tuple[str, MessageSchema, int]]:
+    for name, schema in schemas():
+        for version in schema.versions:
+            yield name, schema, version
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "version"), list(every_version()), ids=lambda v: str(v) if isinstance(v, str | int) else ""
+)
+def test_mutated_messages_are_malformed_or_read_never_worse(name: str, schema: MessageSchema, version: int) -> None:
+    chance = random.Random(f"{name} {version}")
+    for seed in range(4):
+        message = RandomMessage(release_of(name, version), name, version, seed).ours
+        whole = schema.build(message, version)
+        for _ in range(25):
+            mutant = bytearray(whole)
+            for _ in range(chance.randint(1, 4)):
+                if mutant:
+                    mutant[chance.randrange(len(mutant))] = chance.choice(
+                        (0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256))
+                    )
+            with suppress(MalformedMessage):
+                schema.parse(mutant[: chance.choice((len(mutant), chance.randint(0, len(mutant))))], version)
+
+
+@given(st.sampled_from(list(every_version())), st.binary(max_size=200))
+def test_garbage_is_malformed_or_read_never_worse(case: tuple[str, MessageSchema, int], garbage: bytes) -> None:
+    _, schema, version = case
+    with suppress(MalformedMessage):
+        schema.parse(garbage, version)

@@ -1,0 +1,76 @@
+"""What may come before a login, read by hand, against the construct schemas, which Kafka's own classes hold."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.before_login import login_answer_in, mechanism_in, software_in, token_in
+from protocol.errors import MalformedMessage
+from protocol.messages import api_versions, sasl_authenticate, sasl_handshake
+from protocol.varint import unsigned_varint
+from tests.wire.cost import cost
+
+TEXT = st.text("abc.é日", max_size=300)
+BEFORE = b"the header"
+
+
+@given(st.sampled_from((3, 4)), TEXT, TEXT, st.dictionaries(st.integers(0, 300), st.binary(max_size=9), max_size=3))
+def test_software(version: int, name: str, software_version: str, later: dict[int, bytes]) -> None:
+    value = {"client_software_name": name, "client_software_version": software_version, "unknown_tags": later}
+    frame = BEFORE + api_versions.REQUEST.build(value, version)
+
+    assert software_in(frame, version, len(BEFORE)) == (name, software_version)
+
+
+def test_before_version_3_no_software_is_named() -> None:
+    assert software_in(b"", 2, 0) is None
+
+
+@given(st.sampled_from(sasl_handshake.VERSIONS), TEXT)
+def test_mechanism(version: int, mechanism: str) -> None:
+    frame = bytearray(BEFORE + sasl_handshake.REQUEST.build({"mechanism": mechanism}, version))
+
+    assert mechanism_in(frame, version, len(BEFORE)) == mechanism
+
+
+@given(st.sampled_from(sasl_authenticate.VERSIONS), st.binary(max_size=300))
+def test_token(version: int, token: bytes) -> None:
+    frame = bytearray(BEFORE + sasl_authenticate.REQUEST.build({"auth_bytes": token}, version))
+
+    assert token_in(frame, version, len(BEFORE)) == token
+
+
+@given(st.sampled_from(sasl_authenticate.VERSIONS), st.integers(-1, 99), st.none() | TEXT, st.binary(max_size=300))
+def test_login_answer(version: int, code: int, message: str | None, token: bytes) -> None:
+    value = {"error_code": code, "error_message": message, "auth_bytes": token}
+    frame = bytearray(BEFORE + sasl_authenticate.RESPONSE.build(value, version))
+
+    answer = login_answer_in(frame, version, len(BEFORE))
+
+    assert (answer.error_code, answer.error_message, answer.token) == (code, message, token)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\xff" * 400_000,  # a varint without an end
+        b"\x02a\x02b" + unsigned_varint(2_000_000) + bytes(4_000_000),
+        unsigned_varint(40_001) + b"a" * 40_000 + b"\x02b\0",  # longer than brokers take
+        b"\x02\xff\x02b\0",
+        b"\x02a\x02b\0more",
+        b"\0\x02b\0",
+        b"",
+    ],
+)
+def test_what_no_broker_takes_is_malformed_at_once(body: bytes) -> None:
+    usual = api_versions.REQUEST.build({"client_software_name": "a" * 99, "client_software_version": "b"}, 3)
+
+    with pytest.raises(MalformedMessage, match="ApiVersions v3: "):
+        software_in(body, 3, 0)
+    assert cost(lambda: software_in(body, 3, 0)) < 100 * cost(lambda: software_in(usual, 3, 0))
+
+
+@pytest.mark.parametrize("version", sasl_authenticate.VERSIONS)
+def test_a_token_of_null_is_malformed(version: int) -> None:
+    with pytest.raises(MalformedMessage, match="SaslAuthenticate"):
+        token_in(b"\0\0" if version >= 2 else b"\xff\xff\xff\xff", version, 0)

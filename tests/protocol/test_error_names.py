@@ -1,0 +1,16 @@
+"""Error codes by name, held to kio's table of Kafka's."""
+
+from kio.schema.errors import ErrorCode
+
+from protocol.error_names import error_name
+
+
+def test_every_code_has_kafkas_name() -> None:
+    assert {error_name(code.value) for code in ErrorCode} == {
+        f"{code.name.upper()} ({code.value})" for code in ErrorCode
+    }
+
+
+def test_a_code_that_kafka_does_not_have() -> None:
+    assert error_name(30_000) == "error 30000"
+    assert error_name(-7) == "error -7"

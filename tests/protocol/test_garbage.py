@@ -1,0 +1,108 @@
+"""Whatever bytes come: every hand-written reader gives a value or says MalformedMessage, compiled or not."""
+
+import random
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.api import APIS, Treatment
+from protocol.before_login import login_answer_in, mechanism_in, software_in, token_in
+from protocol.errors import SenderError
+from protocol.fetch_answer import fetched_partition
+from protocol.headers import parse_request_header, response_body_at, skip_tagged_fields
+from protocol.node_addresses import (
+    brokers_in_cluster,
+    brokers_in_metadata,
+    coordinators,
+    endpoints_in_tag,
+    endpoints_of_share_acknowledge,
+    endpoints_of_share_fetch,
+)
+from protocol.produce_request import walk_produce_request
+from protocol.produce_response import tail_with_endpoints, walk_produce_answer
+from protocol.produce_tail import with_addresses
+from protocol.topic_ids import topics_told
+from protocol.walk import tagged_fields
+from tests.oracle.definitions import RandomMessage
+from tests.protocol.messages.test_against_kafka import release_of, schemas
+
+Reader = Callable[[bytearray, int], object]
+SCHEMAS = dict(schemas())
+
+
+def nowhere(_node_id: int, _host: str, _port: int) -> tuple[str, int] | None:
+    return None
+
+
+READERS: dict[str, tuple[Reader, ...]] = {
+    "ProduceRequest": (lambda data, version: walk_produce_request(data, version, 0, 1000),),
+    "ProduceResponse": (
+        lambda data, version: walk_produce_answer(data, version, 0, 1000),
+        lambda data, version: tail_with_endpoints(data, version, 0),
+        lambda data, version: with_addresses(bytes(data), nowhere),
+    ),
+    "MetadataResponse": (
+        lambda data, version: topics_told(data, version, 0),
+        lambda data, version: brokers_in_metadata(data, version, 0),
+    ),
+    "DescribeClusterResponse": (lambda data, version: brokers_in_cluster(data, version, 0),),
+    "FindCoordinatorResponse": (lambda data, version: coordinators(data, version, 0),),
+    "ShareFetchResponse": (lambda data, version: endpoints_of_share_fetch(data, version, 0),),
+    "ShareAcknowledgeResponse": (lambda data, version: endpoints_of_share_acknowledge(data, version, 0),),
+    "ApiVersionsRequest": (lambda data, version: software_in(data, version, 0),),
+    "SaslHandshakeRequest": (lambda data, version: mechanism_in(data, version, 0),),
+    "SaslAuthenticateRequest": (lambda data, version: token_in(data, version, 0),),
+    "SaslAuthenticateResponse": (lambda data, version: login_answer_in(data, version, 0),),
+    "FetchResponse": (lambda data, _version: fetched_partition(memoryview(data)),),
+}
+OTHERS: tuple[Reader, ...] = (
+    lambda data, version: parse_request_header(data, version % 3),
+    lambda data, version: response_body_at(data, version % 2),
+    lambda data, _version: skip_tagged_fields(data, 0),
+    lambda data, _version: tagged_fields(data, 0),
+    lambda data, _version: endpoints_in_tag(data),
+    lambda data, _version: with_addresses(bytes(data), nowhere),
+)
+CASES = [(name, version) for name in READERS for version in SCHEMAS[name].versions]
+
+
+@pytest.mark.parametrize(("name", "version"), CASES)
+def test_mutated_messages(name: str, version: int) -> None:
+    chance = random.Random(f"{name} {version}")
+    for seed in range(4):
+        whole = SCHEMAS[name].build(RandomMessage(release_of(name, version), name, version, seed).ours, version)
+        for _ in range(200):
+            mutant = bytearray(whole)
+            for _ in range(chance.randint(1, 4)):
+                if mutant:
+                    odd = (0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256))
+                    mutant[chance.randrange(len(mutant))] = chance.choice(odd)
+            del mutant[chance.choice((len(mutant), chance.randint(0, len(mutant)))) :]
+            for read in READERS[name]:
+                with suppress(SenderError):
+                    read(mutant, version)
+
+
+@given(st.sampled_from(CASES), st.binary(max_size=200))
+def test_garbage(case: tuple[str, int], garbage: bytes) -> None:
+    name, version = case
+    for read in (*READERS[name], *OTHERS):
+        with suppress(SenderError):
+            read(bytearray(garbage), version)
+
+
+@given(st.sampled_from(CASES), st.integers(0, 10), st.sampled_from((b"\xff", b"\x80", b"\x7f", b"\0", b"\x01")))
+def test_one_byte_again_and_again(case: tuple[str, int], digits: int, byte: bytes) -> None:
+    name, version = case
+    for read in (*READERS[name], *OTHERS):
+        with suppress(SenderError):
+            read(bytearray(byte * 2**digits), version)
+
+
+def test_every_answer_that_is_rewritten_is_among_them() -> None:
+    rewritten = {api.name for api in APIS.values() if api.treatment is Treatment.REWRITE}
+
+    assert {f"{name}Response" for name in rewritten} <= set(READERS)

@@ -1,0 +1,63 @@
+"""Request and response headers, and what they may hold."""
+
+import struct
+
+import pytest
+
+from protocol.errors import MalformedMessage
+from protocol.headers import (
+    MAX_TAGGED_BYTES,
+    MAX_TAGGED_FIELDS,
+    parse_request_header,
+    response_body_at,
+    skip_tagged_fields,
+)
+from protocol.varint import unsigned_varint
+from tests.wire.cost import cost
+
+HEAD = struct.pack(">hhih", 18, 3, 7, 3) + b"abc"
+
+
+def tags(*values: bytes) -> bytes:
+    fields = [unsigned_varint(tag) + unsigned_varint(len(value)) + value for tag, value in enumerate(values)]
+    return unsigned_varint(len(values)) + b"".join(fields)
+
+
+@pytest.mark.parametrize("values", [(), (b"",), (b"x", b"yy"), (b"z" * 300,), (b"",) * MAX_TAGGED_FIELDS])
+def test_what_a_later_version_may_add_is_skipped(values: tuple[bytes, ...]) -> None:
+    header = parse_request_header(HEAD + tags(*values) + b"body", 2)
+
+    assert (header.client_id, header.body_at) == ("abc", len(HEAD + tags(*values)))
+    assert response_body_at(bytes(4) + tags(*values) + b"body", 1) == 4 + len(tags(*values))
+
+
+@pytest.mark.parametrize(
+    "flood", [tags(*(b"",) * (MAX_TAGGED_FIELDS + 1)), tags(bytes(MAX_TAGGED_BYTES)), tags(bytes(20_000_000))]
+)
+def test_more_than_any_header_has_is_malformed(flood: bytes) -> None:
+    with pytest.raises(MalformedMessage, match="tagged field"):
+        parse_request_header(HEAD + flood + b"body", 2)
+    with pytest.raises(MalformedMessage, match="tagged field"):
+        response_body_at(bytes(4) + flood, 1)
+
+
+@pytest.mark.parametrize("cut", [b"", b"\x01", b"\x01\x00", b"\x01\x00\x05abc", b"\xff" * 9, b"\x02\x00\x00"])
+def test_cut_tags_are_malformed(cut: bytes) -> None:
+    with pytest.raises(MalformedMessage):
+        parse_request_header(HEAD + cut, 2)
+
+
+def test_millions_of_tagged_fields_cost_no_more_than_their_refusal() -> None:
+    most, flood = tags(*(b"",) * MAX_TAGGED_FIELDS), unsigned_varint(2_000_000) + bytes(4_000_000)
+
+    assert cost(lambda: skip_tagged_fields(flood, 0)) < 20 * cost(lambda: skip_tagged_fields(most, 0))
+
+
+@pytest.mark.parametrize("length", [-2, -32768, 4, 32767])
+def test_a_client_id_of_another_length_than_it_says(length: int) -> None:
+    frame = struct.pack(">hhih", 0, 3, 7, length) + b"abc"
+    if length < 0:
+        assert parse_request_header(frame, 1).client_id is None
+    else:
+        with pytest.raises(MalformedMessage, match="client id"):
+            parse_request_header(frame, 1)

@@ -1,0 +1,51 @@
+"""What is asked and answered about log starts, against the schema that is held to Kafka's own classes."""
+
+import pytest
+
+from protocol.api import ApiKey
+from protocol.errors import MalformedMessage
+from protocol.headers import parse_request_header
+from protocol.log_start_question import log_starts_in, question
+from protocol.messages import list_offsets
+
+
+def test_it_asks_for_the_earliest_offset_of_each_partition() -> None:
+    frame = question({"one": [0, 7], "two": [1]}, -1)
+
+    header = parse_request_header(frame, 1)
+    asked = list_offsets.REQUEST.parse(frame[header.body_at :], 1)
+    assert (header.api_key, header.api_version, header.correlation_id) == (ApiKey.LIST_OFFSETS, 1, -1)
+    assert asked["replica_id"] == -1
+    assert {t["name"]: [(p["partition_index"], p["timestamp"]) for p in t["partitions"]] for t in asked["topics"]} == {
+        "one": [(0, -2), (7, -2)],
+        "two": [(1, -2)],
+    }
+
+
+def answer(*topics: tuple[str, list[tuple[int, int, int]]]) -> bytes:
+    """(name, [(partition, code, offset)])"""
+    told = [
+        {
+            "name": name,
+            "partitions": [
+                {"partition_index": index, "error_code": code, "timestamp": -1, "offset": offset}
+                for index, code, offset in partitions
+            ],
+        }
+        for name, partitions in topics
+    ]
+    return bytes(4) + list_offsets.RESPONSE.build({"topics": told}, 1)
+
+
+def test_what_is_told_without_an_error_is_learnt() -> None:
+    told = log_starts_in(answer(("one", [(0, 0, 5), (7, 3, -1)]), ("two", [(1, 0, 1 << 40)])))
+
+    assert told == {("one", 0): 5, ("two", 1): 1 << 40}
+
+
+def test_a_cut_answer_is_malformed_wherever_it_is_cut() -> None:
+    whole = answer(("one", [(0, 0, 5)]))
+
+    for length in range(4, len(whole)):
+        with pytest.raises(MalformedMessage):
+            log_starts_in(whole[:length])

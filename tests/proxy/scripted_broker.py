@@ -1,0 +1,141 @@
+"""A broker that answers as a test tells it to: soundly, with garbage, with silence, or by closing the connection."""
+
+import asyncio
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from config.address import HostPort
+from protocol.api import APIS, ApiKey
+from protocol.headers import build_response_header, parse_request_header
+from protocol.messages import api_versions, describe_configs, metadata
+from protocol.messages.schema import Value
+
+CLOSE, SILENCE = None, b""
+Answer = Callable[[int, bytes], "bytes | Raw | None"]
+"""From a request's version and body to the answer's body, CLOSE or SILENCE."""
+
+
+class Raw(bytes):
+    """Sent as it is, without size and header."""
+
+
+class ScriptedBroker:
+    """Listens as long as the `with` block lasts. `asked` counts requests by API, `connections` what came in all;
+    it answers nothing while `may_answer` is cleared.
+    """
+
+    def __init__(self, answers: dict[ApiKey, Answer]) -> None:
+        self.answers: dict[ApiKey, Answer] = {ApiKey.API_VERSIONS: greeting(), **answers}
+        self.connections = 0
+        self.open = 0
+        self.most_open = 0
+        self.asked: dict[ApiKey, int] = {}
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+        self._ended = asyncio.Event()
+        self._serving: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.address = HostPort("127.0.0.1", self._server.sockets[0].getsockname()[1])
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._server.close()
+        for serving in self._serving:
+            serving.cancel()
+        await asyncio.gather(*self._serving)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        serving = asyncio.current_task()
+        assert serving is not None
+        self._serving.add(serving)
+        serving.add_done_callback(self._serving.discard)
+        self.connections += 1
+        self.open += 1
+        self.most_open = max(self.most_open, self.open)
+        try:
+            with suppress(EOFError, ConnectionError, asyncio.CancelledError):
+                await self._answer_all(reader, writer)
+        finally:
+            self.open -= 1
+            writer.transport.abort()
+
+    async def _answer_all(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            frame = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+            key, version = struct.unpack_from(">hh", frame)
+            api = APIS[ApiKey(key)]
+            header = parse_request_header(frame, api.request_header_version(version))
+            self.asked[ApiKey(key)] = self.asked.get(ApiKey(key), 0) + 1
+            await self.may_answer.wait()
+            answer = self.answers[ApiKey(key)](version, frame[header.body_at :])
+            if answer is CLOSE:
+                return
+            if isinstance(answer, Raw):
+                writer.write(answer)
+            elif answer == SILENCE:
+                await self._until_gone(reader)
+                return
+            else:
+                whole = build_response_header(header.correlation_id, api.response_header_version(version)) + answer
+                writer.write(len(whole).to_bytes(4, "big") + whole)
+            await writer.drain()
+
+    async def _until_gone(self, reader: asyncio.StreamReader) -> None:
+        ended = asyncio.ensure_future(self._ended.wait())
+        gone = asyncio.ensure_future(reader.read())
+        await asyncio.wait((ended, gone), return_when=asyncio.FIRST_COMPLETED)
+        ended.cancel()
+        gone.cancel()
+
+
+def greeting(*keys: ApiKey) -> Answer:
+    """An ApiVersions answer that offers these APIs (all that there are, if none is named) in every version."""
+    offered = [
+        {"api_key": key, "min_version": 0, "max_version": APIS[key].max_version} for key in keys or tuple(ApiKey)
+    ]
+    return lambda version, _: api_versions.RESPONSE.build({"error_code": 0, "api_keys": offered}, version)
+
+
+def brokers(*found: tuple[int, str, int]) -> Answer:
+    """A Metadata answer that names these brokers and no topic."""
+    named = [{"node_id": node_id, "host": host, "port": port} for node_id, host, port in found]
+    return lambda version, _: metadata.RESPONSE.build({"brokers": named, "topics": []}, version)
+
+
+def topic_settings(of: Callable[[str], Value | None]) -> Answer:
+    """A DescribeConfigs answer; `of` gives a topic's settings, or None for one that is not there."""
+
+    def answer(version: int, body: bytes) -> bytes:
+        asked = describe_configs.REQUEST.parse(body, version)["resources"]
+        return describe_configs.RESPONSE.build(
+            {"throttle_time_ms": 0, "results": [result_for(r["resource_name"], of(r["resource_name"])) for r in asked]},
+            version,
+        )
+
+    return answer
+
+
+def asked_topics(version: int, body: bytes) -> list[str]:
+    """Which topics a DescribeConfigs request names."""
+    return [r["resource_name"] for r in describe_configs.REQUEST.parse(body, version)["resources"]]
+
+
+def result_for(topic: str, settings: Value | None, error_code: int | None = None) -> Value:
+    """One topic's entry in a DescribeConfigs answer."""
+    configs = [{"name": k, "value": v, "read_only": False, "is_sensitive": False} for k, v in (settings or {}).items()]
+    code = error_code if error_code is not None else (3 if settings is None else 0)
+    return {
+        "error_code": code,
+        "error_message": None,
+        "resource_type": 2,
+        "resource_name": topic,
+        "configs": configs,
+    }

@@ -1,0 +1,142 @@
+"""The command as people type it: every mistake ends in lines, none in a traceback."""
+
+import os
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.broker.certificates import Authority
+from tests.broker.proxy_process import COMMAND
+
+MINIMAL = "upstream: {bootstrap: 'h:1'}\nlisten: {bootstrap: '127.0.0.1:19092'}\n"
+
+
+def sluicegate(*arguments: str | bytes, **environment: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [COMMAND, *arguments],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=60,
+        check=False,
+        env={k: v for k, v in os.environ.items() if not k.startswith("SLUICEGATE__")} | environment,
+    )
+    assert "Traceback" not in done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "c.yaml"
+
+
+def test_version_and_help_are_there_under_their_usual_names() -> None:
+    assert sluicegate("--version").stdout == sluicegate("version").stdout
+    assert sluicegate("--version").stdout.startswith("sluicegate ")
+    for command in ((), ("run",), ("check",), ("demo",), ("version",), ("healthcheck",)):
+        short, long = sluicegate(*command, "-h"), sluicegate(*command, "--help")
+        assert (short.returncode, short.stdout) == (0, long.stdout)
+
+
+def test_check_takes_its_file_either_way_and_says_so_without_one(file: Path) -> None:
+    file.write_text(MINIMAL)
+
+    for arguments in ((str(file),), ("--config", str(file))):
+        done = sluicegate("check", *arguments)
+        assert (done.returncode, done.stdout) == (0, f"{file}: ok\n")
+    assert "give one file to check" in sluicegate("check").stderr
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"upstream: {bootstrap: {{ .Values.x }}}",
+        b"<<: *anchor",
+        b"a: !vault x",
+        b"topics: [{match: 2026-13-45}]",
+        b"\0",
+        b"\xff",
+        b'topics: [{match: "\\ud800"}]',
+        b"[" * 5000,
+        b"",
+        None,
+    ],
+)
+def test_a_file_that_cannot_be_used_is_told_in_lines(content: bytes | None, file: Path) -> None:
+    if content is not None:
+        file.write_bytes(content)
+
+    for arguments in (("check", str(file)), ("run", "--config", str(file))):
+        done = sluicegate(*arguments)
+        assert done.returncode == 1
+        assert done.stdout == ""
+        assert done.stderr.startswith(str(file))
+        assert len(done.stderr.splitlines()) <= 4
+
+
+@pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
+def test_names_that_no_terminal_can_show_are_shown_all_the_same(locale: str, tmp_path: Path) -> None:
+    name = os.fsencode(tmp_path) + b"/\xff\x1b[31m.yaml"
+    Path(os.fsdecode(name)).write_text(MINIMAL)
+
+    done = sluicegate("check", name, LC_ALL=locale, PYTHONIOENCODING="ascii")
+
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout
+    assert sluicegate("check", name + b"x", "--topic", b"\xff").returncode == 1
+
+
+def test_options_are_named_when_they_are_wrong() -> None:
+    done = sluicegate("run", "--upstream", "PLAINTEXT://h:1", "--listen", "x")
+
+    assert done.stderr.splitlines() == [
+        "--upstream: upstream.bootstrap[0]: leave out PLAINTEXT://; for TLS use upstream.tls",
+        "--listen: listen.bootstrap: expected host:port with a port of 0 to 65535, found 'x'",
+    ]
+    assert sluicegate("run").stderr.splitlines()[-1].startswith("give --config FILE, or --upstream")
+
+
+def test_check_looks_at_the_files_that_are_named(file: Path, tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    authority = Authority(tmp_path)
+    expired, soon = (authority.sign(n, expires=now + timedelta(days=d)) for n, d in (("expired", -1), ("soon", 5)))
+    tls = MINIMAL.replace("19092'", "19092', tls: {certificate_file: CHAIN, key_file: KEY}").replace("}}", "}\n}")
+    file.write_text(tls.replace("CHAIN", str(expired.chain)).replace("KEY", str(expired.key)))
+    done = sluicegate("check", str(file))
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"{file}:2: listen.tls.certificate_file: {expired.chain} has expired, on ")
+
+    file.write_text(tls.replace("CHAIN", str(soon.chain)).replace("KEY", str(soon.key)))
+    done = sluicegate("check", str(file))
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"warning: {file}:2: listen.tls.certificate_file: {soon.chain} expires in ")
+
+
+def test_a_password_file_that_is_missing_ends_check_and_start(file: Path) -> None:
+    sasl = "sasl: {mechanism: PLAIN, username: u, password_file: /none/there}"
+    file.write_text(MINIMAL.replace("'h:1'", f"'h:1', {sasl}"))
+    reason = "upstream.sasl.password_file: /none/there cannot be read: No such file or directory"
+
+    assert sluicegate("check", str(file)).stderr == f"{file}:1: {reason}\n"
+    assert sluicegate("run", "--config", str(file)).stderr == f"sluicegate: {reason}\n"
+
+
+def test_check_says_which_policy_a_topic_gets_and_from_where(file: Path) -> None:
+    file.write_text(
+        MINIMAL + "defaults:\n  message.timestamp.after.max.ms: 1h\n  message.timestamp.difference.max.ms: 7d\n"
+        "topics:\n  - match: compacted.*\n    cleanup.policy: compact\n"
+    )
+
+    lines = sluicegate("check", str(file), "--topic", "compacted.users", "--topic", "compacted-users").stdout
+    matched, other = lines.split("compacted-users: ", 1)
+
+    assert f"compacted.users: topics[0] decides (match: compacted.*, {file}:7)" in matched
+    assert f"compact (null keys are refused)  ({file}:8, topics[0].cleanup.policy)" in matched
+    assert f"3600000  ({file}:4, defaults.message.timestamp.after.max.ms)" in matched
+    assert f"604800000  ({file}:5, defaults.message.timestamp.difference.max.ms)" in matched
+    assert "the broker's own  (built in)" in matched
+    assert other.startswith("no entry of topics matches; defaults hold")
+    assert f"hint: {file}:7: the dot of compacted.* is a dot; compacted* would match this topic" in other
+    assert "no topic can have this name" in sluicegate("check", str(file), "--topic", "a b").stdout

@@ -1,0 +1,132 @@
+"""`log.level: debug` lets one connection be followed, and `log.client` one client's; nothing secret is in any line."""
+
+import struct
+
+import pytest
+from structlog.testing import capture_logs
+
+from protocol.framing import frame_of
+from protocol.headers import build_request_header
+from protocol.messages import produce
+from tests.proxy.sessions import Script, now_ms, turns_of_the_loop
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import produce_body, topic_data
+
+DEBUG = {"SLUICEGATE__LOG__LEVEL": "debug", "SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_AFTER_MAX_MS": "1h"}
+HEARTBEAT, METADATA, PRODUCE, API_VERSIONS, SASL_HANDSHAKE = 12, 3, 0, 18, 17
+SECRET = b"swordfish"
+
+
+def request(key: int, version: int, body: bytes, correlation_id: int = 7, client: str = "orders") -> bytes:
+    flexible = {PRODUCE: 9, METADATA: 9, HEARTBEAT: 4, API_VERSIONS: 3, SASL_HANDSHAKE: 99}[key]
+    return frame_of(build_request_header(key, version, correlation_id, client, 2 if version >= flexible else 1), body)
+
+
+def good_and_bad(*times: int) -> bytes:
+    return produce_body(7, [topic_data("t", (0, batch([Rec(time, value=SECRET) for time in times])))])
+
+
+def produced(code: int) -> bytes:
+    entry = {"index": 0, "error_code": code, "base_offset": 0, "log_append_time_ms": -1, "log_start_offset": -1}
+    answer = {"responses": [{"name": "t", "partition_responses": [entry]}], "throttle_time_ms": 0}
+    return frame_of(struct.pack(">i", 7), produce.RESPONSE.build(answer, 7))
+
+
+def told(lines: list[dict[str, object]]) -> list[dict[str, object]]:
+    """Without what differs from run to run."""
+    assert {line.pop("log_level") for line in lines} <= {"debug"}
+    for line in lines:
+        for name in ("milliseconds", "seconds", "connection", "bytes"):
+            line.pop(name, None)
+    return lines
+
+
+async def test_a_connection_is_followed_from_its_opening_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    with capture_logs() as lines:
+        script = Script(monkeypatch, **DEBUG)
+        script.from_client(request(PRODUCE, 7, good_and_bad(now_ms())))
+        script.from_broker(produced(0))
+        script.from_client(request(HEARTBEAT, 1, b"\0\1g\0\0\0\1\0\1m", correlation_id=8))
+        script.from_broker(frame_of(struct.pack(">iih", 8, 0, 25)))
+        script.session.client.eof_received()
+        await turns_of_the_loop()
+        script.session.broker.connection_lost(None)
+        script.session.client.connection_lost(None)
+
+    assert told([line for line in lines if line["event"] not in ("held", "goes on")]) == [
+        {"event": "connection opened", "peer": "192.0.2.1:5", "listener": "bootstrap"},
+        {"event": "request", "api": "Produce", "api_version": 7, "correlation_id": 7},
+        {"event": "client is known", "client_id": "orders"},
+        {"event": "answer", "api": "Produce", "correlation_id": 7, "codes": ["NONE"]},
+        {"event": "request", "api": "Heartbeat", "api_version": 1, "correlation_id": 8},
+        {"event": "answer", "api": "Heartbeat", "correlation_id": 8, "codes": ["25"]},
+        {"event": "connection closed", "by": "client", "requests": 2},
+    ]
+    assert SECRET.decode() not in str(lines)
+
+
+async def test_a_refusal_is_told_as_the_client_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    with capture_logs() as lines:
+        script = Script(monkeypatch, **DEBUG)
+        script.from_client(request(PRODUCE, 7, good_and_bad(now_ms() * 1000)))
+        script.from_broker(frame_of(struct.pack(">ii", -1, 0)))  # log starts, which it was asked for
+        script.from_broker(produced(2))
+
+    assert [line["codes"] for line in lines if line["event"] == "answer"] == [["INVALID_TIMESTAMP"]]
+
+
+async def test_what_holds_it_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with capture_logs() as lines:
+        script = Script(monkeypatch, **DEBUG)
+        script.from_client(request(METADATA, 1, b"\0\0\0\0"))
+
+    assert next(line for line in lines if line["event"] in ("held", "goes on")) | {"connection": 0} == {
+        "event": "held",
+        "side": "client",
+        "why": "connecting",
+        "connection": 0,
+        "log_level": "debug",
+    }
+
+
+async def test_only_one_client_is_followed_from_its_first_line_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    only_orders = {"SLUICEGATE__LOG__CLIENT": "orders"}
+    with capture_logs() as lines:
+        for client in ("payments", "orders"):
+            script = Script(monkeypatch, **only_orders)
+            script.from_client(request(METADATA, 1, b"\0\0\0\0", client=client))
+            script.from_client(request(METADATA, 1, b"\0\0\0\0", client=client))
+
+    followed = [line for line in lines if line["log_level"] == "debug"]
+    assert [line["event"] for line in followed if line["event"] not in ("held", "goes on")] == [
+        "connection opened",
+        "request",
+        "client is known",
+        "request",
+    ]
+    assert "payments" not in str(followed)
+
+
+async def test_otherwise_nobody_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    with capture_logs() as lines:
+        script = Script(monkeypatch)
+        script.from_client(request(PRODUCE, 7, good_and_bad(now_ms())))
+
+    assert lines == []
+
+
+async def test_a_login_is_told_without_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    with capture_logs() as lines:
+        script = Script(monkeypatch, **DEBUG)
+        script.from_client(request(SASL_HANDSHAKE, 0, b"\0\5PLAIN"))
+        script.from_broker(frame_of(struct.pack(">ihi", 7, 0, 0)))
+        script.from_client(frame_of(b"\0alice\0" + SECRET))
+
+    assert [line["event"] for line in lines if line["event"] not in ("held", "goes on")] == [
+        "connection opened",
+        "request",
+        "client is known",
+        "answer",
+        "SASL token",
+    ]
+    assert SECRET.decode() not in str(lines)
