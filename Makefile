@@ -8,7 +8,7 @@ SOURCES := protocol validation config proxy pipeline bench tests setup.py
 KAFKA_VERSIONS := 4.3.1 3.9.1
 UV_VERSION := 0.13.8
 
-.PHONY: setup spark run test check unit interpreted conformance clients bench bench-scan bench-check executors kafka format clean
+.PHONY: setup spark run test check unit interpreted conformance clients bounds fuzz bench bench-scan bench-check executors kafka format clean
 
 setup: $(STAMP)
 
@@ -16,8 +16,11 @@ COMPILED := $(wildcard protocol/*.pxd protocol/records/*.pxd proxy/*.pxd validat
 
 $(STAMP): pyproject.toml uv.lock setup.py $(COMPILED) $(COMPILED:.pxd=.py)
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "sluicegate needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Say which to use: make PYTHON=python3.12 ...")'
+	@echo 'Making the environment in $(VENV): dependencies are downloaded, then the hot path is compiled. The first time takes two to'
+	@echo 'five minutes, later ones, after a change to what is compiled, about one.'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@echo 'Installing and compiling (this is the long part) ...'
 	$(BIN)/uv sync --quiet --frozen --inexact --extra demo --reinstall-package sluicegate --python $(BIN)/python
 	@touch $@
 	@$(BIN)/sluicegate version
@@ -79,6 +82,15 @@ clients: setup kafka
 	if command -v go >/dev/null; then cd tests/clients/go && go build -o $(CURDIR)/.clients/go/ ./...; fi
 	if command -v npm >/dev/null; then mkdir -p .clients/js && cp tests/clients/js/* .clients/js/ && cd .clients/js && npm ci --no-audit --no-fund; fi
 	SLUICEGATE_WRITE_CLIENTS=1 $(BIN)/python -m pytest tests/clients $(PYTEST_ARGS)
+
+# Every hostile input at its full size, each against a proxy of its own; writes the table of docs/reliability.md.
+bounds: setup kafka
+	SLUICEGATE_THOROUGH=1 SLUICEGATE_WRITE_BOUNDS=1 $(BIN)/python -m pytest tests/bounds $(PYTEST_ARGS)
+
+# A million mutated frames over sockets, and ten million mutated batches through the compiled code under AddressSanitizer
+# (gcc). SLUICEGATE_FUZZ_SEED, SLUICEGATE_FUZZ_FRAMES and SLUICEGATE_FUZZ_BATCHES draw again, more or less.
+fuzz: setup
+	SLUICEGATE_THOROUGH=1 $(BIN)/python -m pytest tests/fuzz -s $(PYTEST_ARGS)
 
 # Against the broker itself, a bare relay and Kroxylicious, in one run of some 20 minutes; writes bench/results.
 bench: setup kafka .bench/kroxylicious/.complete

@@ -1,13 +1,16 @@
 """The compiled parts: plain Python files that Cython compiles where a C compiler is at hand.
 
 Everything else is in pyproject.toml. `optional=True`: without a compiler the install goes on and the same files run
-interpreted; `sluicegate version` says which.
+interpreted; `sluicegate version` says which. With SLUICEGATE_COMPILED=required it fails instead, with the reason.
 """
 
 import os
+import sysconfig
+from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 
 DIRECTIVES = {
     "language_level": 3,
@@ -18,18 +21,31 @@ DIRECTIVES = {
     "annotation_typing": False,  # annotations are for people and mypy; C types stand in the .pxd files
 }
 COMPILED = [
+    "protocol/before_login.py",
     "protocol/frame_pool.py",
     "protocol/framing.py",
     "protocol/headers.py",
+    "protocol/node_addresses.py",
     "protocol/produce_request.py",
     "protocol/produce_response.py",
+    "protocol/records/allowance.py",
     "protocol/records/columns.py",
     "protocol/records/compression.py",
+    "protocol/records/gzip_members.py",
     "protocol/records/lz4_blocks.py",
+    "protocol/records/message_set.py",
+    "protocol/records/message_stream.py",
+    "protocol/records/pieces.py",
     "protocol/records/plain_buffer.py",
     "protocol/records/record_batch.py",
     "protocol/records/scan.py",
+    "protocol/records/snappy_chunks.py",
+    "protocol/records/stand_in.py",
     "protocol/records/totals.py",
+    "protocol/records/zstd_frames.py",
+    "protocol/records/zstd_pieces.py",
+    "protocol/topic_ids.py",
+    "protocol/walk.py",
     "proxy/answer_side.py",
     "proxy/clock.py",
     "proxy/connection.py",
@@ -42,6 +58,7 @@ COMPILED = [
     "proxy/session.py",
     "proxy/topic_names.py",
     "validation/judge.py",
+    "validation/legacy.py",
     "validation/policies.py",
     "validation/policy.py",
     "validation/produce.py",
@@ -59,6 +76,36 @@ extensions = cythonize(
     compiler_directives=DIRECTIVES,
 )
 for extension in extensions:
-    extension.optional = True  # cythonize does not carry it over
+    extension.optional = os.environ.get("SLUICEGATE_COMPILED") != "required"  # cythonize does not carry it over
 
-setup(ext_modules=extensions, options={"build_ext": {"parallel": os.cpu_count()}})
+
+class TaggedByContent(bdist_wheel):
+    """A wheel whose tag says where it runs: anywhere if nothing was compiled, else with this C library or a later."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        build = self.get_finalized_command("build_ext")
+        if build.inplace or build.editable_mode:
+            return super().get_tag()
+        if not any(Path(file).exists() for file in build.get_outputs()):
+            self.root_is_pure = True
+            return "py3", "none", "any"
+        python, abi, platform = super().get_tag()
+        return python, abi, c_library_tag(platform)
+
+
+def c_library_tag(platform: str) -> str:
+    """PEP 600 and 656: `linux_x86_64` would claim every Linux, whatever its C library."""
+    system, _, machine = platform.partition("_")
+    if system != "linux":
+        return platform
+    if "musl" in str(sysconfig.get_config_var("SOABI")):
+        return f"musllinux_1_2_{machine}"
+    _, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition("glibc ")
+    return f"manylinux_{version.replace('.', '_')}_{machine}" if version else platform
+
+
+setup(
+    ext_modules=extensions,
+    cmdclass={"bdist_wheel": TaggedByContent},
+    options={"build_ext": {"parallel": os.cpu_count()}},
+)
