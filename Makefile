@@ -49,8 +49,15 @@ else
 	$(BIN)/sluicegate demo $(if $(SECONDS),--seconds $(SECONDS))
 endif
 
+# What measures time and memory runs alone. All else runs side by side, each process with brokers and ports of its own;
+# what takes longest comes first, and a file's tests stay together, because they share what they start.
+ALONE := tests/bounds tests/fuzz tests/bench
+UNITS := tests/proxy tests/protocol tests/validation tests/config
+BESIDE := -n $(or $(TEST_PROCESSES),2) --dist loadfile --no-loadscope-reorder
+
 test: check kafka .spark/.complete .streams/.complete interpreted
-	$(BIN)/python -m pytest tests $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(BESIDE) tests/pipeline tests/integration tests/conformance tests/clients tests/packaging $(UNITS) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(ALONE) $(PYTEST_ARGS)
 
 check: setup $(VENV)/.spark
 	$(BIN)/ruff check $(SOURCES)
@@ -59,10 +66,10 @@ check: setup $(VENV)/.spark
 	$(BIN)/lint-imports
 
 unit: setup
-	$(BIN)/python -m pytest tests/protocol tests/validation tests/config tests/proxy $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(BESIDE) $(UNITS) $(PYTEST_ARGS)
 
 # The same source without its compiled parts, as it runs where no C compiler was at hand. INTERPRETED=tests: all tests.
-INTERPRETED ?= tests/protocol tests/validation tests/config tests/proxy
+INTERPRETED ?= $(BESIDE) $(UNITS)
 
 interpreted: setup kafka
 	rm -rf build/interpreted && mkdir -p build/interpreted

@@ -70,7 +70,7 @@ COMPILED = [
 
 extensions = cythonize(
     [
-        Extension(path.removesuffix(".py").replace("/", "."), [path], extra_compile_args=["-O3", "-fwrapv"])
+        Extension(path.removesuffix(".py").replace("/", "."), [path], extra_compile_args=["-O3", "-fwrapv", "-g0"])
         for path in COMPILED
     ],
     compiler_directives=DIRECTIVES,

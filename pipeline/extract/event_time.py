@@ -8,9 +8,8 @@ The partition's time is kept in Spark's state store from micro-batch to micro-ba
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
@@ -18,6 +17,9 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from pipeline.extract.extractors import NO_TIME, FailOnInvalidTimestamp, InvalidTimestamp, TimestampExtractor
 from validation.units import diagnose
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EVENT_TIME = "event_time"
 _MS = "event_time_ms"
@@ -73,8 +75,10 @@ class _EventTimes(StatefulProcessor):
         """Called in each task."""
         self._time = handle.getValueState("partition_time", StructType([StructField("ms", LongType())]))
 
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803  # Spark's names
+    def handleInputRows(self, key: Any, rows: "Iterator[pd.DataFrame]", timerValues: Any) -> "Iterator[pd.DataFrame]":  # noqa: N802, N803  # Spark's names
         """One micro-batch of one partition."""
+        import pandas as pd  # noqa: PLC0415  # seconds, which the command's other jobs need not wait
+
         batch = pd.concat(rows).sort_values("offset", ignore_index=True)
         held = self._time.get()
         previous = NO_TIME if held is None else int(held[0])

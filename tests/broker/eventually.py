@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 
-def eventually(is_so: Callable[[], object], seconds: float = 30, what: str = "") -> None:
+def eventually(is_so: Callable[[], object], seconds: float = 120, what: str = "") -> None:
     """Return as soon as `is_so()` is true. Raises AssertionError when it never is."""
     end = time.monotonic() + seconds
     while not is_so():

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 HEADINGS = ("Kafka", "family", "compared", "equal", "listed", "not listed")
 
@@ -25,6 +26,19 @@ class Results:
         else:
             self.listed[key] += 1
             self.reasons.add(difference)
+
+    def told(self) -> list[Any]:
+        """All of it in lists, as one process hands it to another."""
+        counted = ([[*key, count] for key, count in its.items()] for its in (self.compared, self.listed, self.unlisted))
+        return [*counted, sorted(self.reasons)]
+
+    def add(self, told: list[Any]) -> None:
+        """What another process has counted."""
+        *counted, reasons = told
+        for its, rows in zip((self.compared, self.listed, self.unlisted), counted, strict=True):
+            for version, family, count in rows:
+                its[version, family] += count
+        self.reasons |= set(reasons)
 
     def table(self) -> list[str]:
         """The lines of the table, then each listed difference that was met, with its reason."""

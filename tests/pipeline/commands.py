@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from tests.broker.eventually import eventually
+from tests.pipeline.session import SHORT_LIVED
 
+_ENVIRONMENT = {**os.environ, "SPARK_LAUNCHER_OPTS": SHORT_LIVED, "SPARK_SUBMIT_OPTS": SHORT_LIVED}
 COMMAND = str(Path(sys.executable).with_name("sluicegate-spark"))
 
 
 def run(*arguments: str, status: int = 0) -> str:
     """What the command printed, with what it told of errors."""
     command = [COMMAND, *arguments, "--master", "local[2]"]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    told = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False, env=_ENVIRONMENT)
     assert told.returncode == status, told.stdout + told.stderr
     return told.stdout + told.stderr
 
@@ -26,7 +28,11 @@ def kill_once(reached: Callable[[], bool], folder: Path, *arguments: str) -> Non
     """Start the command and kill it, and all that it has started, with SIGKILL as soon as `reached` is true."""
     with (folder / "killed.log").open("wb") as log:
         process = subprocess.Popen(
-            [COMMAND, *arguments, "--master", "local[2]"], stdout=log, stderr=log, start_new_session=True
+            [COMMAND, *arguments, "--master", "local[2]"],
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env=_ENVIRONMENT,
         )
 
     def is_time() -> bool:
@@ -34,7 +40,7 @@ def kill_once(reached: Callable[[], bool], folder: Path, *arguments: str) -> Non
         return reached()
 
     try:
-        eventually(is_time, 120, "the moment to kill it")
+        eventually(is_time, 400, "the moment to kill it")
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(30)

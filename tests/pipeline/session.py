@@ -9,6 +9,8 @@ from pyspark.sql import SparkSession
 from pipeline.source.datasource import TopicSource
 
 JARS = Path(__file__).parent.parent.parent / ".spark"
+# What runs for seconds is not worth the second compiler, nor several threads that collect garbage.
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def spark_session(folder: Path) -> SparkSession:
@@ -22,6 +24,7 @@ def spark_session(folder: Path) -> SparkSession:
         .config("spark.sql.warehouse.dir", str(folder))
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.driver.memory", "3g")
+        .config("spark.driver.extraJavaOptions", SHORT_LIVED)
         .config(
             "spark.sql.streaming.stateStore.providerClass",
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",

@@ -21,7 +21,7 @@ from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import kill_once, run, summary
 from tests.pipeline.polluted import HOUR, UNLIMITED, Polluter
-from tests.pipeline.repairs import repaired, times_in
+from tests.pipeline.repairs import repaired, times_in, verified
 from tests.wire.batches import LZ4, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -67,8 +67,8 @@ def test_a_clean_topic_that_sparks_own_source_reads(spark: SparkSession, kafka_b
         # What is estimated lies between the neighbours, which are three minutes apart.
         away = [abs(a - b) for a, b in zip(sorted(times_meant), sorted(found_times[partition]), strict=True)]
         assert max(away) <= 180_000 + 60_000
-    verified = run("verify", *about, "--topic", clean, "--out", str(tmp_path / "verify"))
-    assert "hold the same records" in verified
+    told = run("verify", *about, "--topic", clean, "--out", str(tmp_path / "verify"))
+    assert "hold the same records" in told
     assert summary(tmp_path / "verify")["repairs"] == polluted.counts
 
     run("repair", *about, "--out", str(out), "--apply")
@@ -105,8 +105,7 @@ def test_killed_in_the_middle_it_loses_and_repeats_nothing(
     rows = Topics(kafka_bootstrap, (clean,)).read(spark, "sluicegate", columns="partition,value").collect()
     assert len(rows) == records
     assert set(Counter((row["partition"], bytes(row["value"])) for row in rows).values()) == {1}
-    run("verify", "--bootstrap", kafka_bootstrap, "--topic", topic, "--topic", clean, "--out", str(tmp_path / "v"))
-    assert summary(tmp_path / "v")["repairs"] == {"nanoseconds": records // 50}
+    assert verified(spark, kafka_bootstrap, topic, tmp_path / "v")["repairs"] == {"nanoseconds": records // 50}
 
 
 def test_a_clean_topic_that_was_deleted_is_written_anew(
@@ -114,16 +113,15 @@ def test_a_clean_topic_that_was_deleted_is_written_anew(
 ) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=20, span_ms=HOUR)
     clean = f"{polluted.topic}-clean"
-    repair = ("repair", "--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--apply", "--out")
-    run(*repair, str(tmp_path / "first"))
+    repaired(spark, kafka_bootstrap, polluted.topic, tmp_path / "first")
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
     (deleted,) = admin.delete_topics([clean]).values()
     deleted.result(30)
     eventually(lambda: clean not in topics_of(kafka_bootstrap), 30, "the clean topic to be gone")
 
-    run(*repair, str(tmp_path / "second"))
+    again = repaired(spark, kafka_bootstrap, polluted.topic, tmp_path / "second")
 
-    assert summary(tmp_path / "second")["written_by_this_run"] == polluted.records
+    assert again["written_by_this_run"] == polluted.records
     assert Topics(kafka_bootstrap, (clean,)).read(spark, "sluicegate", columns="offset").count() == polluted.records
 
 
@@ -137,9 +135,8 @@ def test_what_nothing_tells_of_stays_and_is_listed(spark: SparkSession, kafka_bo
         client.produce(9, [topic_data(topic, (0, batch([Rec(ahead)])))])
         client.produce(9, [topic_data(topic, (1, batch([Rec(ahead), Rec(nanoseconds)])))])
 
-    run("repair", "--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path), "--apply")
+    found = repaired(spark, kafka_bootstrap, topic, tmp_path)["topics"][topic]
 
-    found = summary(tmp_path)["topics"][topic]
     assert (found["repaired"], found["undiagnosed"]) == ({"future": 1, "nanoseconds": 1}, {"future": 1})
     rows = Topics(kafka_bootstrap, (f"{topic}-clean",)).read(spark, "sluicegate", columns="offset,timestamp").collect()
     assert sorted(row["timestamp"] for row in rows) == [nanoseconds // 1_000_000] * 2 + [ahead]

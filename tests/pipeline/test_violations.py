@@ -53,7 +53,7 @@ def messages(spark: SparkSession, out: Path) -> Counter[str]:
 
 
 def test_killed_in_the_middle_it_loses_and_repeats_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    count = shipped(tmp_path / "shipped", files=60, a_file=50)
+    count = shipped(tmp_path / "shipped", files=24, a_file=50)
     out = tmp_path / "out"
     job = ("violations", "--events", str(tmp_path / "shipped"), "--out", str(out), "--batch", "2")
 

@@ -28,7 +28,9 @@ def test_it_carries_what_comes_before_the_content() -> None:
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 3, 11)
 
 
-@pytest.mark.parametrize("records", [b"", b"short", REFUSED[:30], message(1, b"v")])
+@pytest.mark.parametrize(
+    "records", [b"", b"short", REFUSED[:30], message(1, b"v")], ids=["empty", "short", "cut", "old"]
+)
 def test_it_is_made_of_anything(records: bytes) -> None:
     assert len(stand_in(memoryview(records))) == 61
 
