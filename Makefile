@@ -56,7 +56,7 @@ UNITS := tests/proxy tests/protocol tests/validation tests/config
 BESIDE := -n $(or $(TEST_PROCESSES),2) --dist loadfile --no-loadscope-reorder
 
 test: check kafka .spark/.complete .streams/.complete interpreted
-	$(BIN)/python -m pytest $(BESIDE) tests/pipeline tests/integration tests/conformance tests/clients tests/packaging $(UNITS) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(BESIDE) tests/pipeline tests/integration tests/conformance tests/clients tests/packaging tests/docs $(UNITS) $(PYTEST_ARGS)
 	$(BIN)/python -m pytest $(ALONE) $(PYTEST_ARGS)
 
 check: setup $(VENV)/.spark

@@ -47,6 +47,20 @@ class Results:
         """Of a file or folder within."""
         return f"{self._out}/{name}"
 
+    def uri(self, name: str) -> str:
+        """The same with its file system, from the root: for who does not know where Spark was started."""
+        return str(self._files.makeQualified(self._path_of(self.path(name))).toString())
+
+    def names_in(self, name: str) -> list[str]:
+        """Of the files in a folder within; none where there is no such folder."""
+        if not self.has(name):
+            return []
+        return [status.getPath().getName() for status in self._files.listStatus(self._path_of(self.path(name)))]
+
+    def remove(self, name: str) -> None:
+        """A folder within, with all that it holds, if it is there."""
+        self._files.delete(self._path_of(self.path(name)), True)
+
     def has(self, name: str) -> bool:
         """Whether there is such a file or folder."""
         return bool(self._files.exists(self._path_of(self.path(name))))

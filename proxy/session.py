@@ -264,20 +264,29 @@ class Session:
         else:
             self.context.log.bad_broker(self.route.label, error)
         self._requests.abandon()
-        if isinstance(error, UnknownApi):
+        if connection is self.broker:
+            self.client.close()
+            self.broker.abort()
+        elif isinstance(error, UnknownApi):
             self._turn_away(error)
         else:
-            self._close_client_at_once()
+            self._close_behind_answers()
 
     def _turn_away(self, error: UnknownApi) -> None:
         """A client that goes by no ApiVersions answer comes again at once, thousands of times a second: let it wait."""
         self.context.tally.unsupported_versions[error.api] += 1
         self.client.hold(Hold.TURNED_AWAY)
-        self._loop.call_later(_TURNED_AWAY_SECONDS, self._close_client_at_once)
+        self._loop.call_later(_TURNED_AWAY_SECONDS, self._close_behind_answers)
 
-    def _close_client_at_once(self) -> None:
-        self.client.close()
-        self.broker.abort()
+    def _close_behind_answers(self) -> None:
+        """A broker has answered all that came before when it reads what it closes a connection for."""
+        if self.client.closed:
+            return
+        self._draining = True
+        self.client.hold(Hold.DRAINING)
+        if self._linger is None:
+            self._linger = self._loop.call_later(_LINGER_SECONDS, self._abort)
+        self._close_if_idle()
 
     def on_our_fault(self, connection: Connection, error: BaseException) -> None:
         self._ends("proxy: a fault of its own")
@@ -333,7 +342,8 @@ class Session:
             self._goodbye_due = True
             return
         self._said_goodbye = True
-        self._linger = self._loop.call_later(_LINGER_SECONDS, self._abort)
+        if self._linger is None:
+            self._linger = self._loop.call_later(_LINGER_SECONDS, self._abort)
         if self.broker.can_half_close:
             self.broker.write_eof()
         elif self._requests.may_ask:

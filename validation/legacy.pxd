@@ -7,10 +7,11 @@ from protocol.records.compression cimport Decompressor
 from protocol.records.message_set cimport Message, has_crc
 from protocol.records.message_stream cimport MessageStream
 from protocol.records.pieces cimport Bounds, Pieces
-from protocol.records.record_batch cimport next_batch_end
+from protocol.records.record_batch cimport magic_at, next_batch_end
 from validation.timestamps cimport TimeWindow
 
 cdef Py_ssize_t _MESSAGE_WORK
+cdef int _MAGIC_2
 cdef int64_t _NO_TIMESTAMP
 cdef uint64_t _U64
 cdef int _LAST_CODEC

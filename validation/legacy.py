@@ -12,15 +12,17 @@ from protocol.records.compression import Decompressor
 from protocol.records.message_set import NO_TIMESTAMP, BrokenMessage, Message, has_crc
 from protocol.records.message_stream import MessageStream
 from protocol.records.pieces import Bounds, Pieces
-from protocol.records.record_batch import CorruptBatch, next_batch_end
+from protocol.records.record_batch import CODEC_MASK, CorruptBatch, magic_at, next_batch_end
 from validation.legacy_errors import APPEND_TIME, NULL_KEY, OTHER_MAGIC, OUT_OF_WINDOW, LegacyErrors, LegacyFinding
 from validation.policy import JudgementLimits, TopicPolicy
 from validation.refusals import TEXTS_AT_LEAST, over_limit, refuse_records
+from validation.structure import check_stored_form
 from validation.timestamps import TimeWindow
 from validation.verdict import Accepted, Reason, Refused, Verdict
 
 # A message's own cost, in bytes of work.
 _MESSAGE_WORK = 128
+_MAGIC_2 = 2
 _TIME_FLAWS = frozenset({OUT_OF_WINDOW, APPEND_TIME})
 _NO_TIMESTAMP = NO_TIMESTAMP
 _U64 = 0xFFFFFFFFFFFFFFFF
@@ -117,11 +119,20 @@ class _MessageSetJudge:
         is_compressed = mixes_magics = False
         data = records
         while (end := next_batch_end(data, start)) is not None:
+            self._allowance.worked(end - start + _MESSAGE_WORK)
+            if magic_at(data, start) == _MAGIC_2:  # never the first
+                batch = check_stored_form(records, data, start, end, self._policy)
+                if isinstance(batch, Refused):
+                    return batch
+                is_compressed = is_compressed or batch.attributes & CODEC_MASK != 0
+                mixes_magics = mixes_magics or finding is None
+                count += 1
+                start = end
+                continue
             refused = check_stored_message(records, data, start, end, self._policy)
             if refused is not None:
                 return refused
             message.read(data, start, end)
-            self._allowance.worked(end - start + _MESSAGE_WORK)
             if first is None:
                 first = message.copy()
             if message.codec_id:
@@ -139,6 +150,10 @@ class _MessageSetJudge:
             if count > 1:
                 return Refused(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES, records=count)
             return self._judge_wrapper(first, records)
+        return self._judged_plain(finding, mixes_magics, count)
+
+    def _judged_plain(self, finding: LegacyFinding | None, mixes_magics: bool, count: int) -> Verdict:
+        """On messages that are not compressed; what came first decides."""
         if finding is not None:
             described = self._errors.describe(finding, finding.message, 0)
             time_reason = described.reason if finding.flaw in _TIME_FLAWS else None

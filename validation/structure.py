@@ -1,4 +1,4 @@
-"""What a batch's header alone can get refused for, in a broker's order (broker-behaviour, C and D.1 to D.2)."""
+"""What a batch's header alone can get refused for, in a broker's order (docs/checks.md)."""
 
 from protocol.errors import ErrorCode
 from protocol.records.codec import Codec

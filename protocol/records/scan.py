@@ -6,7 +6,7 @@ unsigned 64-bit pattern.
 
 A record: length varint | attributes int8 | timestamp_delta varlong | offset_delta varint | key varint+bytes |
 value varint+bytes | header count varint | headers. Varints are zig-zag; a negative size is null.
-How strictly a broker reads depends on the codec (broker-behaviour, D.3): in a plain batch every record must fill
+How strictly a broker reads depends on the codec (docs/checks.md): in a plain batch every record must fill
 exactly the length it states; in a compressed one the length is read and ignored.
 
 Nearly all records are ordinary and good: `_ordinary_run` takes those, and leaves any other to the careful reading in

@@ -590,6 +590,17 @@ def _legacy_cases() -> list[Case]:
         ),
         "v2 batch and half a batch in an old request": one(lambda now: batch(good(now)) + batch(good(now))[:40]),
         "v2 batch and a message in an old request": one(lambda now: batch(good(now)) + v1(now)),
+        "a message and a v2 batch in an old request": one(lambda now: v1(now) + batch(good(now))),
+        "a message and a compressed v2 batch in an old request": one(lambda now: v1(now) + batch(good(now), GZIP)),
+        "a message and a v2 batch with wrong crc in an old request": one(lambda now: v1(now) + batch(good(now), crc=1)),
+        "a message too new and a v2 batch in an old request": one(lambda now: v1(now + 2 * HOUR) + batch(good(now))),
+        "a message, a v2 batch and a message too new in an old request": one(
+            lambda now: v1(now) + batch(good(now)) + v1(now + 2 * HOUR)
+        ),
+        "a message of magic 0 and a v2 batch in an old request": one(lambda now: message(0, b"v") + batch(good(now))),
+        "a wrapper and a v2 batch in an old request": one(
+            lambda now: wrapper(1, [v1(now)], GZIP, timestamp=now) + batch(good(now))
+        ),
         "v2 batch and a length of int max in an old request": one(
             lambda now: batch(good(now)) + batch(good(now), length=2**31 - 1)
         ),

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from protocol.headers import build_request_header
+from protocol.messages import produce
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND, ProxyProcess
@@ -49,6 +51,30 @@ def test_garbage_closes_its_connection_with_a_clear_line(what: str, proxy: Proxy
     eventually(lambda: line in proxy.log(), what=f"a log line with {line!r}")
     assert isinstance(bystander.api_versions(), dict)
     bystander.socket.close()
+
+
+@pytest.mark.parametrize("what", GARBAGE)
+def test_what_came_before_garbage_is_answered_as_at_a_broker(
+    what: str, kafka_bootstrap: str, proxy: ProxyProcess
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED, 1)
+    garbage, _ = GARBAGE[what]
+
+    directly, proxied = (ends_of(address, topic, garbage) for address in (kafka_bootstrap, leader_of(proxy, topic)))
+
+    assert directly == proxied == [0, 0, CLOSED]
+
+
+def ends_of(address: str, topic: str, garbage: bytes) -> list[int | str]:
+    """The codes of two good requests, and what follows them, where garbage was sent right behind."""
+    with RawClient(address) as client:
+        frame = build_request_header(PRODUCE, 9, 5, "x", 2) + produce_body(9, [topic_data(topic, (0, good()))])
+        client.socket.sendall((struct.pack(">i", len(frame)) + frame) * 2 + garbage)
+        answers = [client.answer_to(5, PRODUCE, 9, produce.RESPONSE) for _ in range(2)]
+        codes = [a["responses"][0]["partition_responses"][0]["error_code"] for a in answers]  # type: ignore[index]
+        end = client.receive()
+        assert isinstance(end, str)
+        return [*codes, end]
 
 
 def test_the_same_garbage_again_and_again_does_not_flood_the_log(proxy: ProxyProcess) -> None:

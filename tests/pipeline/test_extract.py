@@ -288,6 +288,28 @@ def test_what_moved_the_clock_does_not_change_what_a_number_looks_like(
         by_spark(stream(spark, kafka_bootstrap, topic, 100), tmp_path, FailOnInvalidTimestamp())
 
 
+def test_what_a_run_that_was_killed_has_left_is_replaced_and_what_came_since_is_added(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path))
+    with RawClient(kafka_bootstrap) as client:
+        client.produce(9, [topic_data(topic, (0, batch([Rec(NOW + i) for i in range(5)])))])
+        job.run(spark, topics, results, BuiltIn("previous"), 3)
+        for unfinished in ("part-other.parquet", f".part-{topic}-00000.parquet.part"):
+            (tmp_path / job.RECORDS / "batch=2").mkdir(exist_ok=True)
+            (tmp_path / job.RECORDS / "batch=2" / unfinished).write_bytes(b"not whole")
+        client.produce(9, [topic_data(topic, (0, batch([Rec(-1)])))])
+
+    job.run(spark, topics, results, BuiltIn("previous"), 3)
+
+    rows = results.read_table(job.RECORDS).select("offset", "batch", f.expr("unix_millis(event_time) AS at"))
+    expected = {(i, i // 3, NOW + i) for i in range(5)} | {(5, 2, NOW + 4)}
+    assert {(row["offset"], row["batch"], row["at"]) for row in rows.collect()} == expected
+    counted = {"records": 6, "skipped": 0}
+    assert job.summary_of(topics, results)["topics"] == {topic: counted | {"partitions": {"0": counted}}}
+
+
 @pytest.mark.parametrize("names", [("u", "fail"), ("t", "skip")])
 def test_a_folder_is_that_of_one_extraction(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, names: tuple[str, str]

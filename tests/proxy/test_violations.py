@@ -8,6 +8,7 @@ import textwrap
 import threading
 import time
 from fcntl import LOCK_EX, LOCK_UN, flock
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -278,9 +279,10 @@ def test_of_several_writers_exactly_one_renames_and_no_event_is_lost(
 ) -> None:
     """Renamed files are put aside here instead of being replaced, so that all events can be counted."""
     aside: list[Path] = []
+    numbers = count()  # one for each, also where two rename at the same moment
 
     def replace(path: Path, target: str) -> Path:
-        aside.append(path.rename(f"{target}.{len(aside)}"))
+        aside.append(path.rename(f"{target}.{next(numbers)}"))
         return aside[-1]
 
     monkeypatch.setattr(event_file.Path, "replace", replace)

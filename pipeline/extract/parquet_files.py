@@ -1,0 +1,124 @@
+"""One partition's records of a batch, with event time, as Parquet files that the task writes itself.
+
+Rows that pass through Spark's own writer cost several times what reading them does.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from pipeline.extract.built_in import BuiltIn, Int64s
+from pipeline.extract.event_time import EVENT_TIME
+from pipeline.kafka.cluster import OffsetRange
+from pipeline.source.options import SourceOptions
+from pipeline.source.reading import read_rows
+
+COLUMNS = "topic,partition,offset,timestamp,timestamp_type,key,value"
+DDL = "topic string, partition int, records bigint, skipped bigint, highest bigint"
+_SKIPPED = ("topic", "partition", "offset", "timestamp")
+# Keys and values are hardly ever the same, so a dictionary of them is made in vain.
+_DICTIONARIES = ["topic", "partition", "timestamp_type"]
+_ROW_GROUP_ROWS = 512 * 1024
+_ROW_GROUP_BYTES = 64 << 20
+_MICROS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What one task extracts; `highest` is the partition's highest event time (ms) before."""
+
+    wanted: OffsetRange
+    highest: int
+
+
+def write_piece(
+    options: SourceOptions, extractor: BuiltIn, records: str, skipped: str, piece: Piece
+) -> Iterator[pa.RecordBatch]:
+    """A row that says what was written (`DDL`). `records` and `skipped` are folders, as URIs.
+
+    What an earlier try has left is replaced. Raises InvalidTimestamp and what reading raises.
+    """
+    of, highest, counts = piece.wanted.of, piece.highest, [0, 0]
+    name = f"part-{of.topic}-{of.partition:05}.parquet"
+    with _File(f"{records}/{name}") as kept, _File(f"{skipped}/{name}") as left_out:
+        for rows in read_rows(options, piece.wanted):
+            offsets, times = _numbers(rows, "offset"), _numbers(rows, "timestamp")
+            found = extractor.event_times(of, offsets, times, highest, time.time_ns() // 1_000_000)
+            highest = max(highest, int(found.max()))
+            valid = found >= 0
+            whole = rows.append_column(EVENT_TIME, _as_timestamps(found))
+            if not valid.all():
+                left_out.add(rows.select(_SKIPPED).filter(pa.array(~valid)))
+                whole = whole.filter(pa.array(valid))
+            kept.add(whole)
+            counts[0] += whole.num_rows
+            counts[1] += rows.num_rows - whole.num_rows
+    told = ([of.topic], [of.partition], [counts[0]], [counts[1]], [highest])
+    kinds = (pa.string(), pa.int32(), pa.int64(), pa.int64(), pa.int64())
+    arrays = [pa.array(values, kind) for values, kind in zip(told, kinds, strict=True)]
+    yield pa.RecordBatch.from_arrays(arrays, ["topic", "partition", "records", "skipped", "highest"])
+
+
+class _File:
+    """Made when there is a first row, and there under its name once it is whole."""
+
+    def __init__(self, uri: str) -> None:
+        self._files, self._path = file_system_of(uri)
+        folder, _, name = self._path.rpartition("/")
+        self._folder, self._part = folder, f"{folder}/.{name}.part"
+        self._writer: pq.ParquetWriter | None = None
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = self._bytes = 0
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Behind all others."""
+        if rows.num_rows == 0:
+            return
+        self._waiting.append(rows)
+        self._rows += rows.num_rows
+        self._bytes += rows.nbytes
+        if self._rows >= _ROW_GROUP_ROWS or self._bytes >= _ROW_GROUP_BYTES:
+            self._write()
+
+    def _write(self) -> None:
+        table = pa.Table.from_batches(self._waiting)
+        if self._writer is None:
+            self._files.create_dir(self._folder, recursive=True)
+            names = [name for name in _DICTIONARIES if name in table.column_names]
+            self._writer = pq.ParquetWriter(self._part, table.schema, filesystem=self._files, use_dictionary=names)
+        self._writer.write_table(table, row_group_size=self._rows)
+        self._waiting, self._rows, self._bytes = [], 0, 0
+
+    def __enter__(self) -> "_File":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if kind is None and self._waiting:
+            self._write()
+        if self._writer is not None:
+            self._writer.close()
+            if kind is None:
+                self._files.move(self._part, self._path)
+
+
+def file_system_of(uri: str) -> tuple[fs.FileSystem, str]:
+    """What writes there, and the path for it. Raises ValueError, OSError and ImportError where Arrow knows none."""
+    scheme, _, rest = uri.partition(":")
+    if scheme == "file":
+        return fs.LocalFileSystem(), "/" + rest.lstrip("/")
+    found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri("s3" + uri[3:] if scheme == "s3a" else uri)
+    return found
+
+
+def _numbers(rows: pa.RecordBatch, name: str) -> Int64s:
+    return np.asarray(rows.column(name).to_numpy())
+
+
+def _as_timestamps(times_ms: Int64s) -> pa.Array:
+    return pa.array(times_ms * _MICROS).cast(pa.timestamp("us", tz="UTC"))

@@ -1,0 +1,63 @@
+"""What pages, comments and docstrings name is there: files, modules and what is in them."""
+
+import importlib
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.oracle.kafka_java import ROOT
+
+_ROOMS = "bench|config|docs|pipeline|protocol|proxy|tests|validation"
+_FILE = re.compile(rf"(?<![\w./-])((?:{_ROOMS})/[\w./-]+\.(?:py|pxd|md|json|java|pyi|yaml))\b")
+_LINK = re.compile(r"\]\(([\w./-]+\.md)(?:#[\w-]+)?\)")
+_SYMBOL = re.compile(r"`((?:bench|config|pipeline|protocol|proxy|tests|validation)(?:\.\w+)+)(?:\(\))?`")
+_ELSEWHERE = {"proxy/test_session_log.py"}  # how a traceback shows a file
+_PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+_SOURCES = [
+    file
+    for room in ("bench", "config", "pipeline", "protocol", "proxy", "tests", "validation")
+    for file in (ROOT / room).rglob("*")
+    if file.suffix in (".py", ".pxd")
+]
+
+
+def test_every_file_that_is_named_is_there() -> None:
+    missing = {
+        f"{file.relative_to(ROOT)} names {name}"
+        for file in (*_PAGES, *_SOURCES)
+        for name in _FILE.findall(file.read_text())
+        if not (ROOT / name).exists() and name not in _ELSEWHERE
+    }
+    assert missing == set()
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.name)
+def test_every_link_leads_to_a_page(page: Path) -> None:
+    links = _LINK.findall(page.read_text())
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_every_symbol_that_is_named_is_there() -> None:
+    named = {(file, name) for file in (*_PAGES, *_SOURCES) for name in _SYMBOL.findall(file.read_text())}
+    missing = {f"{file.relative_to(ROOT)} names {name}" for file, name in named if not _is_there(name)}
+    assert len(named) > 20
+    assert missing == set()
+
+
+def _is_there(name: str) -> bool:
+    """Whether it is a module, or something in one."""
+    parts = name.split(".")
+    if parts[-1] in ("py", "md"):
+        return True  # a file, which another test looks for
+    for count in range(len(parts), 0, -1):
+        place = ROOT.joinpath(*parts[:count])
+        if place.is_dir() or place.with_suffix(".py").exists():
+            found: ModuleType | object = importlib.import_module(".".join(parts[:count])) if parts[count:] else None
+            for part in parts[count:]:
+                if not hasattr(found, part):
+                    return False
+                found = getattr(found, part)
+            return True
+    return False

@@ -1,0 +1,31 @@
+"""How an extraction is cut into batches, and what it remembers of each."""
+
+from pipeline.extract.progress import Progress, Reached
+from pipeline.kafka.cluster import OffsetRange, TopicPartition
+
+A, B = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def test_batches_take_of_each_partition_by_what_it_has_left_until_nothing_is() -> None:
+    there, progress, sizes = [OffsetRange(A, 10, 110), OffsetRange(B, 0, 900)], Progress(), []
+
+    while wanted := progress.next_ranges(there, 300):
+        sizes.append({each.of: (each.start, each.end) for each in wanted})
+        progress = progress.after({each.of: Reached(each.end, 7, each.size, 0) for each in wanted})
+
+    assert sizes[0] == {A: (10, 40), B: (0, 270)}
+    assert [sum(end - start for start, end in its.values()) for its in sizes] == [300, 300, 300, 100]
+    assert progress.of == {A: Reached(110, 7, 100, 0), B: Reached(900, 7, 900, 0)}
+    assert progress.number == 3
+
+
+def test_a_partition_that_is_new_begins_where_its_log_does() -> None:
+    progress = Progress().after({A: Reached(5, 1, 5, 0)})
+
+    assert progress.next_ranges([OffsetRange(A, 0, 5), OffsetRange(B, 3, 9)], 100) == [OffsetRange(B, 3, 9)]
+
+
+def test_the_highest_time_never_falls() -> None:
+    progress = Progress().after({A: Reached(5, 9, 4, 1)}).after({A: Reached(8, 2, 3, 0)})
+
+    assert progress.of[A] == Reached(8, 9, 7, 1)
