@@ -198,7 +198,9 @@ class Stages:
     def _measure_once(self, line: Line) -> Measured:
         run = Run(line, self._stage_for(line), self._attacker, self._thorough)
         result = run.measure()
-        allowed = (LONGEST_WAIT_SECONDS + (0.0 if self._thorough else _NOISE_SECONDS)) * slowness()
+        allowed = LONGEST_WAIT_SECONDS
+        if not self._thorough:
+            allowed = (LONGEST_WAIT_SECONDS + _NOISE_SECONDS) * slowness()
         if result.longest_wait > LONGEST_WAIT_SECONDS or self._thorough:
             if not self._stage_for(line).is_alive or result.broken:
                 self._leave_stage()
