@@ -14,7 +14,7 @@ from proxy.leading_back import LeadingBack
 from proxy.memory import GatherBudget
 from proxy.metrics import Tally
 from proxy.observer import Observer
-from proxy.pacing import Pacer
+from proxy.pacing import LoopTurn, Pacer
 from proxy.rewriting import AnswerRewriter
 from proxy.session_log import SessionLog
 from proxy.tls import AskedNames, TlsContext
@@ -53,6 +53,7 @@ class ProxyContext:
     admission: Admission
     leading_back: LeadingBack
     tracing: Tracing
+    turn: LoopTurn
     pacer: Pacer
     needs_login: bool = False
     sessions: "set[Session]" = field(default_factory=set)

@@ -2,10 +2,41 @@
 
 from collections import deque
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
-# So long after it looked at its sockets the loop should do so again.
-LATE_SECONDS = 0.002
+# Twice so long after it looked at its sockets the loop should do so again.
+_HALF_SECONDS = 0.0005
+
+
+class LoopTurn:
+    """How long the event loop has been busy since it looked at its sockets. An event loop tells nobody when it does
+    (uvloop's `time()` asks the system's clock anew), so after a first half something is put behind all that is going on
+    now: has it not run when the second half is over, it is late.
+    """
+
+    def __init__(self, call_soon: Callable[[Callable[[], None]], Any], now: Callable[[], float] = monotonic) -> None:
+        """`now` in seconds, monotonic."""
+        self._call_soon = call_soon
+        self._now = now
+        self._since = now()
+        self._is_marked = False
+
+    def is_late(self) -> bool:
+        """Whether others have waited long enough for the loop to look at them."""
+        now = self._now()
+        if now - self._since <= _HALF_SECONDS:
+            return False
+        if self._is_marked:
+            return True
+        self._is_marked = True
+        self._since = now
+        self._call_soon(self._looked)
+        return False
+
+    def _looked(self) -> None:
+        self._is_marked = False
+        self._since = self._now()
 
 
 class Pacer:

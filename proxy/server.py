@@ -39,7 +39,7 @@ from proxy.log_starts import LogStarts
 from proxy.memory import GatherBudget
 from proxy.metrics import Snapshot, Tally, registry_of
 from proxy.observer import Observer
-from proxy.pacing import LATE_SECONDS, Pacer
+from proxy.pacing import LoopTurn, Pacer
 from proxy.produce_answers import dispatch_of
 from proxy.proxy_protocol import proxy_protocol_of
 from proxy.rewriting import AnswerRewriter
@@ -199,6 +199,7 @@ class Server:
         names = TopicNames()
         policies = policies_of(config)
         log_starts = LogStarts()
+        turn = LoopTurn(loop.call_soon)
 
         def prepare(request: ProduceRequest, judged: JudgedRequest) -> Dispatch:
             return dispatch_of(request, judged, log_starts, now_ms())
@@ -226,7 +227,8 @@ class Server:
             now_ms=now_ms,
             read_buffer=new_shared_buffer(),
             frames=FramePool(),
-            pacer=Pacer(loop.call_soon, lambda: time.monotonic() - loop.time() > LATE_SECONDS),
+            turn=turn,
+            pacer=Pacer(loop.call_soon, turn.is_late),
             leading_back=self._leading_back,
             tracing=Tracing(config.log),
             admission=Admission(most_connections(limits), limits.max_connections_per_address),

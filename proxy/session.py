@@ -12,7 +12,6 @@ import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from time import monotonic
 
 from config.address import HostPort
 from protocol.errors import SenderError, UnknownApi
@@ -27,7 +26,6 @@ from proxy.deadlines import Deadlines, Overdue, Seen
 from proxy.identity import ClientIdentity
 from proxy.in_flight import Exchange, InFlightQueue
 from proxy.last_question import LAST_CORRELATION_ID, last_question
-from proxy.pacing import LATE_SECONDS
 from proxy.request_side import ClientSide
 from proxy.tls import principal_of, words_of
 from proxy.traced_sides import TracedAnswers, TracedRequests
@@ -226,8 +224,8 @@ class Session:
             self._close_if_idle()
 
     def is_late(self) -> bool:
-        """Whether the event loop, which reads its clock when it looks at its sockets, has not done so for long."""
-        return monotonic() - self._loop.time() > LATE_SECONDS
+        """Whether the event loop has not looked at its sockets for long."""
+        return self.context.turn.is_late()
 
     def turn_is_over(self, connection: Connection) -> None:
         """Much has come on it at once, or the loop is late: others first."""

@@ -20,7 +20,7 @@ from proxy.short_turns import ShortTurns
 from proxy.violation_event import Violation, event_of
 from proxy.whole_lines import NotWhole
 
-_MAX_QUEUED_BYTES = 32 << 20
+_MAX_QUEUED_BYTES = 8 << 20
 _MAX_WRITTEN_AT_ONCE = 64 << 10
 _AT_THE_END_SECONDS = 3.0
 

@@ -1,10 +1,13 @@
 """Steps go on a few at a time."""
 
+import asyncio
+import time
 from collections.abc import Callable
 
 import pytest
+import uvloop
 
-from proxy.pacing import Pacer
+from proxy.pacing import LoopTurn, Pacer
 
 
 def test_steps_run_in_their_order_until_it_is_late_between_two_looks_at_the_sockets() -> None:
@@ -52,3 +55,53 @@ def test_a_step_that_fails_keeps_no_other_from_its_turn() -> None:
         rounds.pop(0)()
     rounds.pop(0)()
     assert done == ["next"]
+
+
+def test_a_loop_that_did_not_look_at_its_sockets_is_late_and_no_longer_once_it_has() -> None:
+    now, behind = [0.0], []
+    turn = LoopTurn(behind.append, lambda: now[0])
+
+    def at(seconds: float) -> bool:
+        now[0] = seconds
+        return turn.is_late()
+
+    assert not at(0.0004)
+    assert not at(0.0007), "only from now on is anything known"
+    assert not at(0.0011)
+    assert at(0.0013)
+    behind.pop()()
+    assert not at(0.0015)
+    assert not behind, "nothing is put behind while there is nothing to find out"
+
+
+def test_an_idle_loop_is_not_late_at_its_first_work() -> None:
+    now, behind = [0.0], []
+    turn = LoopTurn(behind.append, lambda: now[0])
+
+    now[0] = 100.0
+
+    assert not turn.is_late()
+
+
+@pytest.mark.parametrize("loop_of", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_work_on_a_real_loop_ends_soon_and_the_loop_looks_at_its_sockets(
+    loop_of: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    async def work() -> int:
+        turn = LoopTurn(asyncio.get_running_loop().call_soon)
+        turns = 0
+        for _ in range(5):
+            end = time.monotonic() + 5
+            while not turn.is_late():
+                assert time.monotonic() < end, "a loop that is busy for seconds was never late"
+            turns += 1
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert not turn.is_late()
+        return turns
+
+    loop = loop_of()
+    try:
+        assert loop.run_until_complete(work()) == 5
+    finally:
+        loop.close()
