@@ -8,13 +8,14 @@ SOURCES := protocol validation config proxy pipeline bench tests setup.py
 KAFKA_VERSIONS := 4.3.1 3.9.1
 UV_VERSION := 0.13.8
 
-.PHONY: setup spark run test check unit interpreted conformance clients bounds fuzz bench bench-scan bench-check executors kafka format clean
+.PHONY: setup spark run test check unit interpreted lanes conformance clients bounds fuzz bench bench-scan bench-check executors kafka format clean
 
 setup: $(STAMP)
 
-COMPILED := $(wildcard protocol/*.pxd protocol/records/*.pxd proxy/*.pxd validation/*.pxd)
+NATIVE := $(wildcard proxy/*.pyx validation/*.pyx)
+COMPILED := $(filter-out $(NATIVE:.pyx=.pxd),$(wildcard protocol/*.pxd protocol/records/*.pxd proxy/*.pxd validation/*.pxd))
 
-$(STAMP): pyproject.toml uv.lock setup.py $(COMPILED) $(COMPILED:.pxd=.py)
+$(STAMP): pyproject.toml uv.lock setup.py $(COMPILED) $(COMPILED:.pxd=.py) $(NATIVE) $(NATIVE:.pyx=.pxd)
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "sluicegate needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Say which to use: make PYTHON=python3.12 ...")'
 	@echo 'Making the environment in $(VENV): dependencies are downloaded, then the hot path is compiled. The first time takes two to'
 	@echo 'five minutes, later ones, after a change to what is compiled, about one.'
@@ -52,7 +53,7 @@ endif
 # What measures time and memory runs alone. All else runs side by side, each process with brokers and ports of its own;
 # what takes longest comes first, and a file's tests stay together, because they share what they start.
 ALONE := tests/bounds tests/fuzz tests/bench
-UNITS := tests/proxy tests/protocol tests/validation tests/config
+UNITS := tests/proxy tests/protocol tests/validation tests/config tests/lanes
 BESIDE := -n $(or $(TEST_PROCESSES),2) --dist loadfile --no-loadscope-reorder
 
 test: check kafka .spark/.complete .streams/.complete interpreted
@@ -78,6 +79,10 @@ interpreted: setup kafka
 	ln -s $(CURDIR)/.kafka build/interpreted/.kafka
 	PYTHONPATH=$(CURDIR)/build/interpreted $(BIN)/sluicegate version | grep 'NOT compiled'
 	cd build/interpreted && PYTHONPATH=$(CURDIR)/build/interpreted $(CURDIR)/$(BIN)/python -m pytest $(INTERPRETED) $(PYTEST_ARGS)
+
+# What the fast lane calls good, the slow one calls good: a million mutated requests, and how often it looked closer.
+lanes: setup
+	SLUICEGATE_THOROUGH=1 $(BIN)/python -m pytest tests/lanes -s $(PYTEST_ARGS)
 
 # Every version of every case, and 10,000 random requests; prints a table.
 conformance: setup kafka

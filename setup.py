@@ -67,11 +67,13 @@ COMPILED = [
     "validation/timestamps.py",
     "validation/verdict.py",
 ]
+# The fast lane is native only: without a compiler there is none.
+NATIVE = ["proxy/fast_lane.pyx", "validation/ordinary.pyx"]
 
 extensions = cythonize(
     [
-        Extension(path.removesuffix(".py").replace("/", "."), [path], extra_compile_args=["-O3", "-fwrapv", "-g0"])
-        for path in COMPILED
+        Extension(path.rpartition(".")[0].replace("/", "."), [path], extra_compile_args=["-O3", "-fwrapv", "-g0"])
+        for path in COMPILED + NATIVE
     ],
     compiler_directives=DIRECTIVES,
 )

@@ -20,6 +20,7 @@ _TOTAL = re.compile(r"Collected : (\d+)")
 _CASES = {
     **{f"judge {codec}": ("bench.judge_batches", codec, 20, 60) for codec in ("none", "gzip", "snappy", "lz4", "zstd")},
     "judge one record": ("bench.judge_batches", "one", 2000, 6000),
+    "judge one record, slow lane": ("bench.judge_batches", "slow", 2000, 6000),
     "request and answer": ("bench.one_session", None, 2000, 6000),
 }
 

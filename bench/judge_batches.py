@@ -1,34 +1,67 @@
-"""Judges one fixed batch again and again; run under callgrind by `bench.instructions`.
+"""Judges one fixed request again and again; run under callgrind by `bench.instructions`.
 
-Run: python -m bench.judge_batches CODEC|one REPETITIONS.
+Run: python -m bench.judge_batches CODEC|one|slow REPETITIONS. `one`: of one record; `slow`: that one on the slow lane.
 """
 
 import sys
+from collections.abc import Callable
 
+from config.model import TopicKeys
+from protocol.produce_request import walk_produce_request
 from protocol.records.allowance import Allowance
 from protocol.records.compression import Decompressor
+from proxy.lanes import GOOD, judge_of_ordinary
+from tests.bounds.frames import header, produce
 from tests.wire.batches import CODECS, NONE, Rec, batch
-from validation.judge import Submission, judge_partition
-from validation.policy import JudgementLimits, TopicPolicy
-from validation.verdict import Accepted
+from validation.policies import TopicPolicies
+from validation.policy import JudgementLimits
+from validation.produce import judge_request
 
 _NOW_MS = 1_800_000_000_000
 _RECORDS = 600
+_VERSION = 13
+_TOPIC_ID = b"sixteen bytes id"
+_KEYS = {"message.timestamp.before.max.ms": 86_400_000, "message.timestamp.after.max.ms": 3_600_000}
 
 
 def main(what: str, repetitions: int) -> None:
-    """Raises AssertionError unless the batch is good."""
+    """Raises AssertionError unless the request is good."""
     records = [
         Rec(_NOW_MS + i % 50, b"key%d" % i, (b'{"order":%d,' % i + b"abcdefghij" * 10)[:100]) for i in range(_RECORDS)
     ]
-    data = batch(records[:1] if what == "one" else records, CODECS.get(what, NONE))
-    submission = Submission("bench", 0, memoryview(bytearray(data)), 13)
-    policy = TopicPolicy(before_max_ms=86_400_000, after_max_ms=3_600_000)
-    limits, decompressor = JudgementLimits(), Decompressor()
+    data = batch(records[:1] if what in ("one", "slow") else records, CODECS.get(what, NONE))
+    frame = bytearray(produce(_VERSION, {_TOPIC_ID: [(0, data)]})[4:])
+    judge = _on_the_slow_lane(frame) if what == "slow" else _on_the_fast_lane(frame)
     for _ in range(repetitions):
+        assert judge()
+
+
+def _policies() -> TopicPolicies:
+    return TopicPolicies(TopicKeys.model_validate(_KEYS), [])
+
+
+def _on_the_fast_lane(frame: bytearray) -> Callable[[], bool]:
+    policies = _policies()
+    lane = judge_of_ordinary(JudgementLimits(), lambda: _NOW_MS, policies)
+    assert lane is not None, "there is no fast lane: it was not compiled"
+    lane.teach(_TOPIC_ID, True, policies.of("bench"))
+    view, start, end = memoryview(frame), len(header(0, _VERSION)), len(frame)
+    return lambda: lane.judge(view, start, end, _VERSION) == GOOD
+
+
+def _on_the_slow_lane(frame: bytearray) -> Callable[[], bool]:
+    policies, limits, decompressor = _policies(), JudgementLimits(), Decompressor()
+    start = len(header(0, _VERSION))
+
+    def judge() -> bool:
+        request = walk_produce_request(frame, _VERSION, start, 1000)
         allowance = Allowance(128 << 20, 1000, _go_on)
-        verdict = judge_partition(submission, policy, limits, _NOW_MS, decompressor, allowance)
-        assert isinstance(verdict, Accepted)
+        judged = judge_request(
+            request, {_TOPIC_ID: "bench"}, policies.of, limits, lambda: _NOW_MS, decompressor, allowance
+        )
+        return len(judged.accepted) == 1
+
+    return judge
 
 
 def _go_on() -> None:

@@ -6,10 +6,17 @@ cdef Py_ssize_t _LEAST_ROOM_BYTES
 cdef Py_ssize_t _MOST_ROOM_BYTES
 
 
+cdef class OrdinaryFrames:
+    cdef readonly Py_ssize_t taken
+
+    cpdef Py_ssize_t take(self, object data, Py_ssize_t position, Py_ssize_t end) except -1
+
+
 cdef class FrameReader:
     cdef public bint suspended
     cdef readonly Py_ssize_t frames_ended
     cdef object _handler
+    cdef OrdinaryFrames _ordinary
     cdef object _pool
     cdef Py_ssize_t _prefix_bytes
     cdef Py_ssize_t _max_frame_bytes
@@ -20,8 +27,8 @@ cdef class FrameReader:
     cdef Py_ssize_t _filled
     cdef Py_ssize_t _room
 
-    @cython.locals(position=Py_ssize_t, end=Py_ssize_t, count=Py_ssize_t)
-    cpdef Py_ssize_t receive(self, object data) except -1
+    @cython.locals(position=Py_ssize_t, count=Py_ssize_t)
+    cpdef Py_ssize_t receive(self, object data, Py_ssize_t end) except -1
 
     cpdef drop(self)
 

@@ -46,18 +46,41 @@ class FrameHandler(Protocol):
         """A gathered frame, without its size prefix; the handler may keep it, or give it back to the pool."""
 
 
+class OrdinaryFrames:
+    """The way of frames that need nothing but to be passed on; asked before a FrameHandler is.
+
+    `taken`: how many frames the last call took.
+    """
+
+    def __init__(self) -> None:
+        self.taken = 0
+
+    def take(self, data: memoryview, position: int, end: int) -> int:
+        """Pass on whole frames from data[position] on; returns where the first begins that a handler has to see."""
+        self.taken = 0
+        return position
+
+
 class FrameReader:
     """One direction of one connection.
 
     `head_bytes`: how much of a frame the handler wants to see before it decides. `max_frame_bytes`: larger claims
-    raise FrameSizeError. The handler may set `suspended` in a callback; the reader then stops behind that frame,
+    raise FrameSizeError. `ordinary` takes what it can before the handler sees it. The handler may set `suspended` in a callback; the reader then stops behind that frame,
     or where it is in one that is being gathered. `frames_ended` counts whole frames, of both kinds.
     """
 
-    def __init__(self, handler: FrameHandler, head_bytes: int, max_frame_bytes: int, pool: FramePool) -> None:
+    def __init__(
+        self,
+        handler: FrameHandler,
+        head_bytes: int,
+        max_frame_bytes: int,
+        pool: FramePool,
+        ordinary: OrdinaryFrames | None = None,
+    ) -> None:
         self.suspended = False
         self.frames_ended = 0
         self._handler = handler
+        self._ordinary = ordinary
         self._pool = pool
         self._prefix_bytes = SIZE_BYTES + head_bytes
         self._max_frame_bytes = max_frame_bytes
@@ -83,10 +106,9 @@ class FrameReader:
         """Whether a frame is held in part."""
         return self._frame is not None
 
-    def receive(self, data: memoryview) -> int:
-        """Take bytes off the wire; returns how many were used (fewer only when `suspended` was set)."""
+    def receive(self, data: memoryview, end: int) -> int:
+        """Take data[:end] off the wire; returns how many were used (fewer only when `suspended` was set)."""
         position = 0
-        end = len(data)
         while position < end and not self.suspended:
             if self._pass_left > 0:
                 count = min(self._pass_left, end - position)
@@ -98,6 +120,11 @@ class FrameReader:
             elif self._frame is not None:
                 position += self._fill(data, position, end)
             elif not self._prefix and end - position >= self._prefix_bytes:
+                if self._ordinary is not None:
+                    position = self._ordinary.take(data, position, end)
+                    self.frames_ended += self._ordinary.taken
+                    if self.suspended or end - position < self._prefix_bytes:
+                        continue
                 position = self._begin(data, position, end)
             else:
                 position = self._collect_prefix(data, position, end)

@@ -28,7 +28,7 @@ cdef class Connection:
     cpdef write(self, object data)
 
     @cython.locals(used=Py_ssize_t)
-    cdef _receive(self, object data)
+    cdef _receive(self, object data, Py_ssize_t end)
 
     cdef _pause(self)
 

@@ -250,7 +250,7 @@ class Connection:
                 self._into_frame = False
                 self._reader.gathered(nbytes)
             else:
-                self._receive(self._shared[:nbytes])
+                self._receive(self._shared, nbytes)
             self._owner.on_bytes_taken(self)
         except SenderError as error:
             self._owner.on_sender_error(self, error)
@@ -287,17 +287,17 @@ class Connection:
         self.is_full = False
         self._owner.on_full(self, False)
 
-    def _receive(self, data: memoryview) -> None:
-        """Hand bytes to the reader; what a hold keeps it from taking waits in the backlog."""
-        used = self._reader.receive(data)
-        if used < len(data) and not self._closing:
-            self._backlog += bytes(data[used:])  # a transport may still deliver after it was paused
+    def _receive(self, data: memoryview, end: int) -> None:
+        """Hand data[:end] to the reader; what a hold keeps it from taking waits in the backlog."""
+        used = self._reader.receive(data, end)
+        if used < end and not self._closing:
+            self._backlog += bytes(data[used:end])  # a transport may still deliver after it was paused
 
     def _take_backlog(self) -> None:
         backlog, self._backlog = self._backlog, b""
         self._taking = True
         try:
-            self._receive(memoryview(backlog))
+            self._receive(memoryview(backlog), len(backlog))
             self._owner.on_bytes_taken(self)
         except SenderError as error:
             self._owner.on_sender_error(self, error)

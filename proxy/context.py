@@ -24,6 +24,7 @@ from validation.policies import TopicPolicies
 
 if TYPE_CHECKING:
     from proxy.session import Session
+    from validation.ordinary import OrdinaryRequests
 
 
 @dataclass(slots=True)
@@ -46,6 +47,7 @@ class ProxyContext:
     log: SessionLog
     tally: Tally
     judges: Judges
+    ordinary: "OrdinaryRequests | None"
     call_soon: Callable[..., Any]
     now_ms: Callable[[], int]
     read_buffer: memoryview

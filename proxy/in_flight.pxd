@@ -7,12 +7,15 @@ cdef class Exchange:
     cdef readonly object finish
     cdef readonly bytes answer
     cdef readonly bint closes
+    cdef readonly int produce_version
 
 
 cdef class InFlightQueue:
     cdef object _exchanges
 
     @cython.locals(exchange=Exchange)
+    cpdef Exchange awaited(self)
+
     cpdef pop_awaited(self)
 
     @cython.locals(exchange=Exchange)

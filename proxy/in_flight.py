@@ -15,7 +15,8 @@ class Exchange:
     """One request under way. `finish` None: the answer passes as it comes. `answer`: the proxy's own answer.
 
     `correlation_id` is None for raw SASL tokens, which have none. `closes`: close the connection at this turn. One
-    with `answer` or `closes` waits for nothing but its turn.
+    with `answer` or `closes` waits for nothing but its turn. `produce_version`: of a Produce request that was forwarded
+    as it came, from the version on whose answers may name brokers; 0 for all others.
     """
 
     def __init__(
@@ -24,11 +25,13 @@ class Exchange:
         finish: Finish | None = None,
         answer: bytes | None = None,
         closes: bool = False,
+        produce_version: int = 0,
     ) -> None:
         self.correlation_id = correlation_id
         self.finish = finish
         self.answer = answer
         self.closes = closes
+        self.produce_version = produce_version
 
 
 class InFlightQueue:
@@ -44,14 +47,16 @@ class InFlightQueue:
         """The newest exchange."""
         self._exchanges.append(exchange)
 
-    def pop_awaited(self) -> Exchange | None:
-        """The exchange that a broker's next answer belongs to; None when the broker owes nothing."""
+    def awaited(self) -> Exchange | None:
+        """What `pop_awaited` would say."""
         if not self._exchanges:
             return None
         exchange = self._exchanges[0]
-        if exchange.answer is not None or exchange.closes:
-            return None
-        return self._exchanges.popleft()
+        return None if exchange.answer is not None or exchange.closes else exchange
+
+    def pop_awaited(self) -> Exchange | None:
+        """The exchange that a broker's next answer belongs to; None when the broker owes nothing."""
+        return None if self.awaited() is None else self._exchanges.popleft()
 
     def pop_ready(self) -> Exchange | None:
         """The oldest exchange if it only waits for its turn."""

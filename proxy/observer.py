@@ -1,7 +1,7 @@
 """Sees every judgement: counts it, and writes a violation event and a log line for what was refused."""
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -18,6 +18,9 @@ from validation.policies import TopicPolicies
 from validation.produce import JudgedRequest
 from validation.units import diagnose
 from validation.verdict import Refused
+
+if TYPE_CHECKING:
+    from validation.ordinary import OrdinaryRequests
 
 _INTERVAL_SECONDS = 60
 # KIP-937 announced one hour as the bound that Kafka 4.0 then set.
@@ -37,13 +40,16 @@ class Observer:
         names: dict[bytes, str],
         violations: ViolationSink | None,
         max_records: int,
+        ordinary: "OrdinaryRequests | None",
     ) -> None:
+        """`ordinary` counts what the fast lane has called good; None: there is none."""
         self._tally = tally
         self._labels = labels
         self._policies = policies
         self._names = names
         self._violations = violations
         self._max_records = max_records
+        self._ordinary = ordinary
         self._log = structlog.get_logger("sluicegate")
         self._refusals = Aggregator(_INTERVAL_SECONDS, self._log_refusal, self._wider_refusal)
         self._far_ahead = Aggregator(_INTERVAL_SECONDS, self._log_far_ahead, self._wider_far_ahead)
@@ -67,7 +73,14 @@ class Observer:
 
     def counted(self) -> Tally:
         """The counters at one moment; may be asked from another thread."""
-        return self._labels.counted()
+        counted = self._labels.counted()
+        ordinary = self._ordinary
+        if ordinary is not None:
+            counted.produce_requests += ordinary.requests
+            counted.accepted_partitions += ordinary.partitions
+            counted.accepted_records += ordinary.records
+            counted.unchecked_partitions += ordinary.unchecked
+        return counted
 
     def sweep(self) -> None:
         """Write aggregated lines that are due; called every few seconds."""

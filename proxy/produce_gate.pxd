@@ -23,7 +23,10 @@ cdef class ProduceGate:
 
     cdef _judge(self, ProduceRequest request, correlation_id)
 
-    @cython.locals(frame=bytearray)
+    cdef _teach(self, ProduceRequest request)
+
     cdef _judged(self, ProduceRequest request, correlation_id, dispatch)
 
-    cdef _finish_plain(self, int version)
+    cpdef plain_finish(self, int version)
+
+    cpdef forward(self, bytearray frame, exchange)

@@ -39,6 +39,7 @@ _COPIED_BYTES = 8 * 1024
 _MOST_KEPT_BYTES = 64 * 1024
 # Partitions of one connection of which a broker's word is remembered, before all are forgotten.
 _MOST_PROVEN = 100
+_VALID_ACKS = frozenset({-1, 0, 1})
 
 
 class ProduceGate:
@@ -154,16 +155,13 @@ class ProduceGate:
         """Forward it as it came, or with stand-ins for what was refused."""
         session = self._session
         session.context.observer.judged(session.identity, request, dispatch.judged)
-        frame = request.frame
         partly = dispatch.partly
         if partly is None:
-            if request.acks != 0:
-                session.queue.add(Exchange(correlation_id, self._finish_plain(request.version)))
-            if len(frame) <= _COPIED_BYTES:
-                session.broker.write(_SIZE.pack(len(frame)) + frame)
-            else:
-                session.broker.write_parts((_SIZE.pack(len(frame)), frame))
-                session.frame_was_sent(frame)
+            self._teach(request)
+            finish = self.plain_finish(request.version)
+            version = request.version if finish is not None else 0
+            answered = request.acks != 0
+            self.forward(request.frame, Exchange(correlation_id, finish, None, False, version) if answered else None)
             return
         if request.acks != 0:
             alone = partly.answer_alone(self._proven, correlation_id, session.context.now_ms())
@@ -179,6 +177,28 @@ class ProduceGate:
         if request.acks == 0 and partly.refuses_anything:
             session.context.tally.closed_acks_0 += 1
             session.answer_in_turn(Exchange(closes=True))
+
+    def forward(self, frame: bytearray, exchange: Exchange | None) -> None:
+        """Send a request as it came; `exchange` awaits its answer, None: there will be none (acks=0)."""
+        session = self._session
+        if exchange is not None:
+            session.queue.add(exchange)
+        if len(frame) <= _COPIED_BYTES:
+            session.broker.write(_SIZE.pack(len(frame)) + frame)
+        else:
+            session.broker.write_parts((_SIZE.pack(len(frame)), frame))
+            session.frame_was_sent(frame)
+
+    def _teach(self, request: ProduceRequest) -> None:
+        """The fast lane may take what comes for these topics from now on."""
+        context = self._session.context
+        if context.ordinary is None or request.acks not in _VALID_ACKS:
+            return
+        for topic in request.topics:
+            name = topic.name if topic.name is not None else context.names.by_id.get(topic.topic_id or b"")
+            if name is not None and is_legal_topic_name(name):
+                key = topic.topic_id if topic.topic_id is not None else name.encode()
+                context.ordinary.teach(key, topic.topic_id is not None, context.policies.of(name))
 
     def _ask_log_starts(self, partly: PartlyRefused) -> None:
         """On this very connection, so that the answer is there before that to the request."""
@@ -213,7 +233,7 @@ class ProduceGate:
         if self._kept_bytes <= _MOST_KEPT_BYTES:
             self._session.client.release(Hold.REFUSALS)
 
-    def _finish_plain(self, version: int) -> Finish | None:
+    def plain_finish(self, version: int) -> Finish | None:
         """What a broker's answer to a request that was forwarded whole needs: addresses, from v10 on."""
         if version != self._finish_version:
             self._finish_version = version

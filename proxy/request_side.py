@@ -12,7 +12,8 @@ from protocol.headers import HEAD_BYTES, RequestHeader, parse_request_header, re
 from proxy.client_text import client_text
 from proxy.connection import Hold
 from proxy.identity import SaslStage, SaslWatch
-from proxy.in_flight import Exchange
+from proxy.in_flight import Exchange, Finish
+from proxy.lanes import GOOD, LOOK_CLOSER
 from proxy.memory import Gathering
 from proxy.produce_gate import ProduceGate
 from proxy.rewriting import cut_down_versions, unsupported_api_versions
@@ -63,6 +64,19 @@ class ClientSide:
     def busy_with(self) -> int | None:
         """Which request the proxy itself is busy with, by number; None: none."""
         return self._gate.busy_with
+
+    @property
+    def takes_ordinary(self) -> bool:
+        """Whether requests that nobody has to see may pass: a first one was seen, and no login is under way."""
+        return (
+            self._has_begun
+            and self._sasl.stage is not _RAW_TOKENS
+            and (self._sasl.logged_in or not self._session.context.needs_login)
+        )
+
+    def plain_finish(self, version: int) -> Finish | None:
+        """What a broker's answer to a Produce request needs that was forwarded as it came."""
+        return self._gate.plain_finish(version)
 
     @property
     def others_wait(self) -> bool:
@@ -206,6 +220,14 @@ class ClientSide:
     def _produce(self, frame: bytearray) -> None:
         """What follows a header's first bytes is nearly always what it was in the request before."""
         version = self._version
+        fast = self._session.fast_requests
+        if fast is not None:
+            verdict = fast.judge_gathered(frame, version)
+            if verdict != LOOK_CLOSER:
+                self._session.identity.client_id = self._header_client_id
+                exchange = fast.exchange(self._correlation_id, version) if verdict == GOOD else None
+                self._gate.forward(frame, exchange)
+                return
         header_version = 2 if version >= _PRODUCE.flexible_since else 1
         body_at = HEAD_BYTES + len(self._header_rest)
         if header_version == self._header_version and frame.startswith(self._header_rest, HEAD_BYTES):
@@ -216,6 +238,8 @@ class ClientSide:
                 self._header_version = header_version
                 self._header_rest = bytes(frame[HEAD_BYTES:body_at])
                 self._header_client_id = self._session.identity.client_id
+                if fast is not None:
+                    fast.remember(header_version, self._header_rest)
         self._gate.take(frame, version, self._correlation_id, body_at)
 
     def _api_versions(self, api: Api, version: int, frame: bytearray) -> None:

@@ -31,6 +31,7 @@ from proxy.connection_trace import Tracing
 from proxy.context import ProxyContext
 from proxy.discovery import Discovered, look_at_cluster
 from proxy.handshakes import Handshakes
+from proxy.lanes import judge_of_ordinary
 from proxy.judging import Dispatch, Judges
 from proxy.leading_back import LeadingBack, new_mark
 from proxy.listeners import BACKLOG, Acceptor, Bind, CannotListen, Listeners, bind
@@ -200,6 +201,7 @@ class Server:
         policies = policies_of(config)
         log_starts = LogStarts()
         turn = LoopTurn(loop.call_soon)
+        ordinary = judge_of_ordinary(limits_of(config), now_ms, policies)
 
         def prepare(request: ProduceRequest, judged: JudgedRequest) -> Dispatch:
             return dispatch_of(request, judged, log_starts, now_ms())
@@ -208,7 +210,7 @@ class Server:
             self._topic_settings = TopicSettings(config.upstream, self._broker_tls, policies)
         violations = self._open_violations()
         labels = TopicLabels(self.tally, names.is_known, exact_names(config), topics_of_one(config.workers))
-        observer = Observer(self.tally, labels, policies, names.by_id, violations, config.violations.max_records)
+        observer = Observer(self.tally, labels, policies, names.by_id, violations, config.violations.max_records, ordinary)
         return ProxyContext(
             limits=limits,
             connect_timeout_seconds=config.upstream.connect_timeout_seconds,
@@ -222,6 +224,7 @@ class Server:
             observer=observer,
             log=SessionLog(),
             tally=self.tally,
+            ordinary=ordinary,
             judges=Judges(names.by_id, policies.of, limits_of(config), now_ms, prepare, loop.call_soon),
             call_soon=loop.call_soon_threadsafe,
             now_ms=now_ms,

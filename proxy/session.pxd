@@ -13,6 +13,7 @@ cdef class Session:
     cdef readonly object account
     cdef readonly Connection client
     cdef readonly Connection broker
+    cdef readonly object fast_requests
     cdef object _route_for
     cdef object _loop
     cdef Py_ssize_t _max_in_flight

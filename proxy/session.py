@@ -25,6 +25,7 @@ from proxy.context import ProxyContext
 from proxy.deadlines import Deadlines, Overdue, Seen
 from proxy.identity import ClientIdentity
 from proxy.in_flight import Exchange, InFlightQueue
+from proxy.lanes import lanes_of
 from proxy.last_question import LAST_CORRELATION_ID, last_question
 from proxy.request_side import ClientSide
 from proxy.tls import principal_of, words_of
@@ -73,12 +74,17 @@ class Session:
         self._answers = BrokerSide(self)
         self._trace = context.tracing.begin()
         requests, answers = self._sides()
-        client_reader = FrameReader(requests, HEAD_BYTES, limits.max_frame_bytes, context.frames)
-        broker_reader = FrameReader(answers, CORRELATION_ID_BYTES, limits.max_frame_bytes, context.frames)
+        from_client, from_broker = where_frames_start(context.read_buffer), context.read_buffer
+        lanes = lanes_of(self, self._requests, from_client, from_broker) if self._trace is None else None
+        self.fast_requests, fast_answers = lanes if lanes is not None else (None, None)
+        client_reader = FrameReader(requests, HEAD_BYTES, limits.max_frame_bytes, context.frames, self.fast_requests)
+        broker_reader = FrameReader(
+            answers, CORRELATION_ID_BYTES, limits.max_frame_bytes, context.frames, fast_answers
+        )
         self._frames_sent: list[bytearray] = []
         self._told_peer = told_peer
-        self.client = Connection(self, client_reader, where_frames_start(context.read_buffer))
-        self.broker = Connection(self, broker_reader, context.read_buffer)
+        self.client = Connection(self, client_reader, from_client)
+        self.broker = Connection(self, broker_reader, from_broker)
         if self._trace is not None:
             self.client.tell_holds(partial(_trace_hold, self._trace, "client"))
             self.broker.tell_holds(partial(_trace_hold, self._trace, "broker"))
@@ -212,6 +218,8 @@ class Session:
             self.broker.abort()
 
     def on_bytes_taken(self, connection: Connection) -> None:
+        if self.is_late():  # else a loop reads what there is of one connection many times before it looks at others
+            self.turn_is_over(connection)
         if connection is self.client:
             self._requests.turn_begins()
             if len(self.queue) >= self._max_in_flight:

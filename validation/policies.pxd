@@ -9,5 +9,6 @@ cdef class TopicPolicies:
     cdef dict _from_cluster
     cdef dict _young
     cdef dict _old
+    cdef readonly long long generation
     cdef object _find(self, str topic)
     cdef object _from_file(self, str topic)

@@ -21,7 +21,8 @@ class TopicPolicies:
     neither matched nor remembered (a broker says 3 to all of them, whatever else is wrong).
 
     One thread learns, any thread asks. What is remembered of the file never changes, so it does not matter who
-    remembers it when; what the cluster says stands apart and is replaced whole.
+    remembers it when; what the cluster says stands apart and is replaced whole. `generation` is another number whenever
+    a policy may be another.
     """
 
     def __init__(self, defaults: TopicKeys, topics: Iterable[tuple[str, TopicKeys]]) -> None:
@@ -32,6 +33,7 @@ class TopicPolicies:
         self._from_cluster: dict[str, TopicPolicy] = {}
         self._young: dict[str, TopicPolicy] = {}
         self._old: dict[str, TopicPolicy] = {}
+        self.generation = 0
 
     def of(self, topic: str) -> TopicPolicy:
         """The policy of `topic`."""
@@ -47,10 +49,12 @@ class TopicPolicies:
         """
         known = self._from_cluster
         if settings is None or not is_legal_topic_name(topic):
-            known.pop(topic, None)
+            if known.pop(topic, None) is not None:
+                self.generation += 1
             return
         policy = stricter_of(self._young.get(topic) or self._find(topic), settings)
-        known.pop(topic, None)
+        if known.pop(topic, None) != policy:
+            self.generation += 1
         known[topic] = policy
         if len(known) > MAX_FROM_CLUSTER:
             del known[next(iter(known))]

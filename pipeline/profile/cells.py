@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipeline.kafka.cluster import Cluster, OffsetRange
+from pipeline.kafka.cluster import OffsetRange
 from pipeline.kafka.emptiness import DataLoss
 from pipeline.kafka.fetching import stored_batches
+from pipeline.kafka.kept_clusters import kept_cluster
 from pipeline.profile.bounds import LADDER_MS
 from pipeline.profile.damage import assess
 from pipeline.profile.tally import Tally
@@ -61,27 +62,25 @@ def tally_of(
     """Read a range; what retention deletes meanwhile is passed over and told. Raises BrokenRecords, TopicTrouble and
     BrokerUnreachable.
     """
-    cluster = Cluster(options.bootstrap, options.settings)
     decoder, tally = BatchDecoder(), Tally(wanted.of, now_ms, epoch_ms)
     gone, largest, rest = [], 0, wanted
     try:
-        while True:
-            try:
-                for batch in stored_batches(cluster, rest, options.committed):
-                    whole = batch.first_offset >= wanted.start and batch.last_offset < wanted.end
-                    alike = decoder.add_up(batch) if whole and tally.expects_alike else None
-                    if alike is None or not tally.add_alike(*alike, batch.last_offset):
-                        tally.add(decoder.decode(batch), wanted.start, wanted.end)
-                    if decoder.plain_bytes >= large_bytes:
-                        largest = max(largest, decoder.decode(batch).largest_record)
-                break
-            except DataLoss as loss:
-                gone.append((loss.first, loss.found))
-                rest = OffsetRange(wanted.of, loss.found, wanted.end)
+        with kept_cluster(options.bootstrap, options.settings) as cluster:
+            while True:
+                try:
+                    for batch in stored_batches(cluster, rest, options.committed):
+                        whole = batch.first_offset >= wanted.start and batch.last_offset < wanted.end
+                        alike = decoder.add_up(batch) if whole and tally.expects_alike else None
+                        if alike is None or not tally.add_alike(*alike, batch.last_offset):
+                            tally.add(decoder.decode(batch), wanted.start, wanted.end)
+                        if decoder.plain_bytes >= large_bytes:
+                            largest = max(largest, decoder.decode(batch).largest_record)
+                    break
+                except DataLoss as loss:
+                    gone.append((loss.first, loss.found))
+                    rest = OffsetRange(wanted.of, loss.found, wanted.end)
     except BrokenRecords as error:
         raise BrokenRecords(f"{wanted.of}: {error}") from error
-    finally:
-        cluster.close()
     return Reading(tally.table(), tuple(gone), largest)
 
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 from pipeline.kafka.cluster import Cluster, OffsetRange
 from pipeline.kafka.emptiness import DataLoss
 from pipeline.kafka.fetching import stored_batches
+from pipeline.kafka.kept_clusters import kept_cluster
 from pipeline.source.arrow import ArrowRows
 from pipeline.source.decoding import BatchDecoder, BrokenRecords
 from pipeline.source.options import SourceOptions
@@ -23,8 +24,7 @@ def read_rows(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.Record
     Raises DataLoss (unless it is allowed), BrokenRecords, TopicTrouble and BrokerUnreachable.
     """
     forget_zip_importers()
-    cluster = Cluster(options.bootstrap, options.settings)
-    try:
+    with kept_cluster(options.bootstrap, options.settings) as cluster:
         while True:
             try:
                 yield from _rows(cluster, options, wanted)
@@ -34,8 +34,6 @@ def read_rows(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.Record
                     raise
                 warnings.warn(f"{loss}; going on from there, because failOnDataLoss is false", stacklevel=2)
                 wanted = OffsetRange(wanted.of, loss.found, wanted.end)
-    finally:
-        cluster.close()
 
 
 def _rows(cluster: Cluster, options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:

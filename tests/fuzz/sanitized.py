@@ -42,7 +42,7 @@ def build() -> None:
 
 def _mirror(source: Path, copy: Path) -> None:
     for file in source.rglob("*"):
-        if file.is_file() and file.suffix in (".py", ".pxd", ".pyi"):
+        if file.is_file() and file.suffix in (".py", ".pxd", ".pyi", ".pyx"):
             _copy_if_newer(file, copy / file.relative_to(source))
 
 

@@ -13,6 +13,7 @@ from config.yaml_source import Source
 from proxy.addressing import AddressBook
 from proxy.connection import Connection
 from proxy.context import ProxyContext
+from proxy.lanes import HAS_FAST_LANE
 from proxy.rewriting import AnswerRewriter
 from proxy.server import Server
 from proxy.session import Route, Session
@@ -85,13 +86,17 @@ class Outlet(asyncio.Transport):
 class Script:
     """One session: `client` and `broker` are what its two peers see."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, **environment: str) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, has_fast_lane: bool = HAS_FAST_LANE, **environment: str
+    ) -> None:
         async def connected(*_: object) -> None: ...
 
         monkeypatch.setattr(proxy.session, "connect", connected)
         server = Server(load(Source("test"), _LEAST | environment).config)
         self.context: ProxyContext = server._new_context()
         self.context.rewriter = AnswerRewriter(AddressBook({}, lambda _: HostPort("h", 1)), self.context.names)
+        if not has_fast_lane:
+            self.context.ordinary = None
         self.session = Session(self.context, lambda _: Route("bootstrap", ()))
         self.client, self.broker = Outlet(self.session.client), Outlet(self.session.broker)
         self.session.client.connection_made(self.client)

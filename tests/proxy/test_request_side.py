@@ -43,7 +43,7 @@ def side_of(identity: ClientIdentity) -> ClientSide:
     budget = GatherBudget(512 << 20, 100 << 20, lambda _step: None)
     context = SimpleNamespace(limits=Limits(), budget=budget, needs_login=False)
     session: Any = SimpleNamespace(
-        identity=identity, context=context, begin=lambda _head: None, broker=SimpleNamespace()
+        identity=identity, context=context, begin=lambda _head: None, broker=SimpleNamespace(), fast_requests=None
     )
     session.is_late = lambda: False
     return ClientSide(session)

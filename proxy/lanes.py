@@ -1,0 +1,43 @@
+"""The fast lane where it was compiled. Where it was not, every frame takes the slow one, and nothing else is different."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from validation.policies import TopicPolicies
+from validation.policy import JudgementLimits
+
+if TYPE_CHECKING:
+    from proxy.fast_lane import FastAnswers, FastRequests
+    from proxy.request_side import ClientSide
+    from proxy.session import Session
+    from validation.ordinary import OrdinaryRequests
+
+try:
+    from proxy import fast_lane
+    from validation import ordinary
+except ImportError:  # no C compiler was at hand
+    HAS_FAST_LANE = False
+    LOOK_CLOSER, GOOD = 0, 1
+else:
+    HAS_FAST_LANE = True
+    LOOK_CLOSER, GOOD = ordinary.LOOK_CLOSER, ordinary.GOOD
+
+
+def judge_of_ordinary(
+    limits: JudgementLimits, now_ms: Callable[[], int], policies: TopicPolicies
+) -> "OrdinaryRequests | None":
+    """What judges on the fast lanes of one event loop; None: there are none."""
+    return ordinary.OrdinaryRequests(limits, now_ms, policies) if HAS_FAST_LANE else None
+
+
+def lanes_of(
+    session: "Session", side: "ClientSide", client_buffer: memoryview, broker_buffer: memoryview
+) -> "tuple[FastRequests, FastAnswers] | None":
+    """The fast lanes of one session: towards the broker, and back."""
+    judge = session.context.ordinary
+    if judge is None:
+        return None
+    return (
+        fast_lane.FastRequests(judge, session, side, client_buffer),
+        fast_lane.FastAnswers(session, broker_buffer),
+    )

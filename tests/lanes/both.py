@@ -1,0 +1,86 @@
+"""One request through both lanes at the same instant."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from protocol.errors import SenderError
+from protocol.produce_request import walk_produce_request
+from protocol.records.allowance import Allowance
+from protocol.records.compression import Decompressor
+from proxy.lanes import judge_of_ordinary
+from validation.policies import TopicPolicies
+from validation.policy import JudgementLimits, TopicPolicy
+from validation.produce import judge_request
+
+_FAR_AHEAD_MS = 3_600_000
+_MAX_PARTITIONS = 10_000
+_PLAIN_BYTES = 128 << 20
+GOOD = "good"
+LOOKS_CLOSER = "looks closer, and the request is good"
+RIGHTLY = "looks closer at what is not"
+
+
+class BothLanes:
+    """Topics by name and by id, and what holds for them. `counts` says how often the fast lane looked closer."""
+
+    def __init__(self, topics: Mapping[str, TopicPolicy], ids: Mapping[bytes, str], limits: JudgementLimits) -> None:
+        self.counts: Counter[str] = Counter()
+        self._now_ms = 0
+        self._topics = topics
+        self._ids = ids
+        self._limits = limits
+        self._decompressor = Decompressor()
+        policies = TopicPolicies.__new__(TopicPolicies)
+        fast = judge_of_ordinary(limits, lambda: self._now_ms, policies)
+        assert fast is not None, "there is no fast lane: it was not compiled"
+        self._fast = fast
+
+    def judge(self, frame: bytearray, version: int, body_at: int, now_ms: int) -> bool:
+        """Whether the fast lane calls it good. Raises AssertionError where the slow one does not, or counts otherwise."""
+        self._now_ms = now_ms
+        self._teach()
+        before = self._counted()
+        verdict = self._fast.judge(memoryview(frame), body_at, len(frame), version)
+        counted = tuple(after - b for after, b in zip(self._counted(), before, strict=True))
+        slow = self._slow(frame, version, body_at, now_ms)
+        if not verdict:
+            assert counted == (0, 0, 0, 0)
+            self.counts[RIGHTLY if slow is None else LOOKS_CLOSER] += 1
+            return False
+        assert slow is not None, f"the slow lane does not call it good: v{version}, {bytes(frame).hex()}"
+        assert (*counted, verdict) == slow, f"{counted}, {verdict} and {slow}: v{version}, {bytes(frame).hex()}"
+        self.counts[GOOD] += 1
+        return True
+
+    def _teach(self) -> None:
+        for name, policy in self._topics.items():
+            self._fast.teach(name.encode(), False, policy)
+        for topic_id, name in self._ids.items():
+            self._fast.teach(topic_id, True, self._topics[name])
+
+    def _counted(self) -> tuple[int, int, int, int]:
+        fast = self._fast
+        return fast.requests, fast.partitions, fast.records, fast.unchecked
+
+    def _slow(self, frame: bytearray, version: int, body_at: int, now_ms: int) -> tuple[int, int, int, int, int] | None:
+        """What it counts and 2 for acks=0, else 1; None unless all of it is good and nothing is to be told."""
+        try:
+            request = walk_produce_request(frame, version, body_at, _MAX_PARTITIONS)
+        except SenderError:
+            return None
+        judged = judge_request(
+            request,
+            self._ids,
+            lambda name: self._topics.get(name, TopicPolicy()),
+            self._limits,
+            lambda: now_ms,
+            self._decompressor,
+            Allowance(_PLAIN_BYTES, 1000, lambda: None),
+        )
+        accepted = judged.accepted.values()
+        if judged.refused or request.acks not in (-1, 0, 1) or any(a.ahead_ms > _FAR_AHEAD_MS for a in accepted):
+            return None
+        if any(topic.name is not None and topic.name not in self._topics for topic in request.topics):
+            return None  # nobody has taught it
+        records = sum(a.records for a in accepted)
+        return 1, len(judged.accepted), records, judged.unchecked, 1 if request.acks else 2

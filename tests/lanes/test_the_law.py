@@ -1,0 +1,168 @@
+"""What the fast lane calls good, the slow lane calls good at the same instant; and it does call ordinary requests so.
+
+`make lanes` runs the long form and prints how often each family looked closer.
+"""
+
+import os
+import random
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from proxy.lanes import HAS_FAST_LANE
+from tests.bounds.frames import good_batch, header, produce
+from tests.fuzz.mutations import mutated
+from tests.fuzz.seeds import batches
+from tests.lanes.both import GOOD, LOOKS_CLOSER, RIGHTLY, BothLanes
+from tests.oracle.validator_cases import (
+    NOW,
+    damage_far_behind,
+    damaged_compression,
+    damaged_payloads,
+    good_structures,
+)
+from tests.wire.batches import CODECS, Rec, batch
+from validation.policy import JudgementLimits, TimestampType, TopicPolicy
+
+pytestmark = pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")
+
+_IS_LONG = bool(os.environ.get("SLUICEGATE_THOROUGH"))
+_MUTATED = 1_000_000 if _IS_LONG else 30_000
+_HOUR, _DAY = 3_600_000, 86_400_000
+_POLICIES = {
+    "bounded": TopicPolicy(before_max_ms=_DAY, after_max_ms=_HOUR),
+    "open": TopicPolicy(),
+    "compacted": TopicPolicy(compacted=True, max_message_bytes=5000),
+    "appended": TopicPolicy(timestamp_type=TimestampType.LOG_APPEND_TIME),
+    "unchecked": TopicPolicy(checked=False),
+}
+_IDS = {name.encode().ljust(16, b"\0"): name for name in _POLICIES}
+_VERSIONS = range(14)
+
+
+@pytest.fixture
+def lanes() -> BothLanes:
+    return BothLanes(_POLICIES, _IDS, JudgementLimits(8 << 20))
+
+
+def _told(family: str, lanes: BothLanes) -> None:
+    counts = lanes.counts
+    print(f"{family}: {counts.total():,} requests: good {counts[GOOD]:,}, {LOOKS_CLOSER} {counts[LOOKS_CLOSER]:,},"
+          f" {RIGHTLY} {counts[RIGHTLY]:,}")  # fmt: skip
+
+
+def _request(version: int, topics: dict[str, list[bytes | None]], acks: int = -1) -> tuple[bytearray, int]:
+    """A frame and where its body begins."""
+    named = {
+        name.encode().ljust(16, b"\0") if version >= 13 else name.encode(): list(enumerate(records))
+        for name, records in topics.items()
+    }
+    frame = bytearray(produce(version, named, acks=acks)[4:])
+    return frame, len(header(0, version))
+
+
+def _ordinary_batches(chance: random.Random) -> Iterator[bytes]:
+    for codec in CODECS.values():
+        for count in (1, 2, 30, 700):
+            yield batch([Rec(NOW - i, b"k%d" % i, chance.randbytes(20) * (i % 9)) for i in range(count)], codec)
+            with_headers = [Rec(NOW + i, b"", b"value", [(b"name", b"v"), (b"n", None)]) for i in range(count)]
+            yield batch(with_headers, codec, producer_id=5, producer_epoch=0, base_sequence=i_th(count))
+    yield good_batch(NOW)
+    yield batch([Rec(-1), Rec(NOW)])
+    yield batch([Rec(NOW, b"k", bytes(100_000))])
+
+
+def i_th(count: int) -> int:
+    """Some sequence."""
+    return count % 7
+
+
+@pytest.mark.parametrize("acks", [-1, 0, 1])
+@pytest.mark.parametrize("version", range(3, 14))
+def test_ordinary_requests_never_need_a_closer_look(version: int, acks: int, lanes: BothLanes) -> None:
+    made = [one for one in _ordinary_batches(random.Random(1)) if version >= 7 or one[22] & 7 != 4]
+    for one in made:
+        for name in ("bounded", "open", "appended", "unchecked"):
+            assert lanes.judge(*_at(version, {name: [one]}, acks)), f"{name}: {one[:61].hex()}"
+    several: dict[str, list[bytes | None]] = {"bounded": [made[0], made[1], made[-1]], "open": [made[2]]}
+    assert lanes.judge(*_at(version, several, acks))
+
+    _told(f"ordinary, v{version}, acks={acks}", lanes)
+    assert lanes.counts[GOOD] == 4 * len(made) + 1
+
+
+def _at(
+    version: int, topics: dict[str, list[bytes | None]], acks: int = -1, now: int = NOW
+) -> tuple[bytearray, int, int, int]:
+    frame, body_at = _request(version, topics, acks)
+    return frame, version, body_at, now
+
+
+@pytest.mark.parametrize(
+    ("cases", "count"),
+    [(good_structures, 6000), (damaged_payloads, 4000), (damaged_compression, 1500), (damage_far_behind, 60)],
+)
+def test_the_batches_that_kafkas_validator_has_judged(cases, count: int) -> None:  # type: ignore[no-untyped-def]
+    good = total = 0
+    for number, case in enumerate(cases(random.Random(1), count)):
+        lanes = BothLanes({"t": case.policy}, {bytes(16): "t"}, JudgementLimits())
+        frame = bytearray(produce(13, {bytes(16): [(0, case.data)]})[4:])
+        good += lanes.judge(frame, 13, len(header(0, 13)), NOW)
+        total += 1
+        assert number < count
+    print(f"{cases.__name__}: {total:,}, good on the fast lane {good:,}")
+    assert 0 < good < total
+
+
+@pytest.mark.parametrize("version", _VERSIONS)
+def test_what_conformance_asks_brokers_about(version: int, lanes: BothLanes) -> None:
+    for one in batches():
+        for name in _POLICIES:
+            lanes.judge(*_at(version, {name: [one]}))
+        lanes.judge(*_at(version, {"bounded": [good_batch(NOW), one], "nobody taught": [one]}))
+    _told(f"conformance, v{version}", lanes)
+    assert lanes.counts[GOOD] > 0 if version >= 3 else lanes.counts[GOOD] == 0
+
+
+def test_mutated_requests(lanes: BothLanes) -> None:
+    chance = random.Random(os.environ.get("SLUICEGATE_FUZZ_SEED", 20261122))
+    seeds = [
+        (frame, version, body_at)
+        for version in range(3, 14)
+        for one in _small(_ordinary_batches(chance))
+        for name in _POLICIES
+        for frame, body_at in [_request(version, {name: [one], "open": [good_batch(NOW)]}, chance.choice((-1, 0, 1)))]
+    ]
+    others = [bytes(frame) for frame, _, _ in seeds[::50]]
+    for _ in range(_MUTATED):
+        frame, version, body_at = chance.choice(seeds)
+        lanes.judge(mutated(frame, chance, others), version, body_at, NOW)
+    _told("mutated", lanes)
+    assert lanes.counts[GOOD] > _MUTATED / 100 and lanes.counts[RIGHTLY] > _MUTATED / 100
+
+
+def _small(made: Iterable[bytes]) -> list[bytes]:
+    return [one for one in made if len(one) < 3000]
+
+
+def test_times_at_the_edges_of_every_bound(lanes: BothLanes) -> None:
+    edges = [NOW - _DAY, NOW + _HOUR, NOW, NOW + _HOUR + 1, NOW - _DAY - 1, 0, -1, -2, 2**63 - 1, -(2**63), NOW - 2**63]
+    for time in edges:
+        for name in _POLICIES:
+            for codec in CODECS.values():
+                lanes.judge(*_at(13, {name: [batch([Rec(time), Rec(NOW)], codec)]}))
+                lanes.judge(*_at(13, {name: [batch([Rec(NOW), Rec(time)], codec)]}))
+    _told("edges", lanes)
+    assert lanes.counts[GOOD] > 0 and lanes.counts[RIGHTLY] > 0
+
+
+def test_a_topics_name_is_no_other_topics_id() -> None:
+    strict = TopicPolicy(before_max_ms=0, after_max_ms=0)
+    an_id = b"sixteen-bytes-id"
+    lanes = BothLanes({"strict": strict, an_id.decode(): TopicPolicy()}, {an_id: "strict"}, JudgementLimits())
+    late = batch([Rec(NOW - 5)])
+
+    by_name = bytearray(produce(9, {an_id: [(0, late)]})[4:])
+    assert lanes.judge(by_name, 9, len(header(0, 9)), NOW)
+    by_id = bytearray(produce(13, {an_id: [(0, late)]})[4:])
+    assert not lanes.judge(by_id, 13, len(header(0, 13)), NOW)

@@ -1,0 +1,133 @@
+"""Batches for Kafka's LogValidator: right ones, wrong ones and damaged ones, each with the policy of its topic."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tests.wire.batches import CODECS, GZIP, NONE, Rec, batch, compress, record
+from validation.policy import LONG_MAX, TimestampType, TopicPolicy
+
+NOW = 1_800_000_000_123
+DAY, HOUR = 86_400_000, 3_600_000
+LONG_MIN = -(2**63)
+BOUNDS = (0, 1, 1000, HOUR, DAY, NOW, LONG_MAX - 1, LONG_MAX)
+LOG_APPEND_TIME_FLAG, CONTROL_FLAG = 0x08, 0x20
+
+
+@dataclass(frozen=True)
+class Case:
+    policy: TopicPolicy
+    data: bytes
+
+    def line(self) -> str:
+        p = self.policy
+        compacted = str(p.compacted).lower()
+        return f"{NOW} {p.timestamp_type.value} {p.before_max_ms} {p.after_max_ms} {compacted} {self.data.hex()}\n"
+
+
+def a_policy(chance: random.Random) -> TopicPolicy:
+    kind = chance.choices((TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME), (4, 1))[0]
+    return TopicPolicy(kind, chance.choice(BOUNDS), chance.choice(BOUNDS), chance.random() < 0.3)
+
+
+def a_time(chance: random.Random, policy: TopicPolicy) -> int:
+    edges = (NOW - policy.before_max_ms, NOW + policy.after_max_ms, NOW, 0, -1, LONG_MIN, LONG_MAX, NOW - 2**63)
+    time = chance.choice(edges) + chance.choice((-1, 0, 0, 1))
+    return chance.choice((time, NOW, NOW * 1000, NOW * 1_000_000)) if LONG_MIN <= time <= LONG_MAX else NOW
+
+
+def a_record(chance: random.Random, policy: TopicPolicy) -> Rec:
+    headers = [(b"h", chance.choice((None, b"x")))] * chance.choice((0, 0, 0, 2))
+    key = chance.choice((b"k", b"k", b"", None))
+    return Rec(a_time(chance, policy), key, chance.choice((b"v", b"", None)), headers)
+
+
+def good_structures(chance: random.Random, count: int) -> Iterator[Case]:
+    """Right batches whose times and keys may be wrong, with header claims mixed in."""
+    for _ in range(count):
+        policy = a_policy(chance)
+        records = [a_record(chance, policy) for _ in range(chance.choice((1, 1, 2, 5, 20)))]
+        changes: dict[str, int] = {}
+        if chance.random() < 0.2:
+            changes = {"flags": LOG_APPEND_TIME_FLAG, "max_timestamp": a_time(chance, policy)}
+        elif chance.random() < 0.1:
+            changes = chance.choice(
+                (
+                    {"max_timestamp": LONG_MAX},
+                    {"base_timestamp": a_time(chance, policy)},
+                    {"flags": CONTROL_FLAG},
+                    {"count": len(records) + 1},
+                    {"last_offset_delta": -1, "count": 0},
+                    {"producer_id": 1},
+                    {"producer_id": 1, "base_sequence": 0},
+                    {"crc": 5},
+                )
+            )
+        yield Case(policy, batch(records, chance.choice(list(CODECS.values())), **changes))  # type: ignore[arg-type]
+
+
+def damaged_payloads(chance: random.Random, count: int) -> Iterator[Case]:
+    """Batches with a right CRC around records that were bent: bytes changed, cut, added."""
+    for _ in range(count):
+        policy = a_policy(chance)
+        records = [a_record(chance, policy) for _ in range(chance.choice((1, 2, 3)))]
+        payload = bytearray(b"".join(record(r, i, NOW) for i, r in enumerate(records)))
+        codec = chance.choice(list(CODECS.values()))
+        for _ in range(chance.choice((1, 1, 2))):
+            match chance.randrange(4):
+                case 0:
+                    payload[chance.randrange(len(payload))] = chance.choice((0, 1, 2, 0x7F, 0x80, 0xFF))
+                case 1:
+                    payload = payload[: chance.randrange(1, len(payload) + 1)]
+                case 2:
+                    payload += chance.randbytes(chance.choice((1, 5)))
+                case 3:
+                    position = chance.randrange(len(payload))
+                    payload[position:position] = chance.choice((b"\xff" * 5, b"\x80" * 10, b"\0"))
+        data = compress(codec, bytes(payload))
+        yield Case(policy, batch(records, codec, compressed=data, base_timestamp=NOW, max_timestamp=NOW))
+
+
+def damaged_compression(chance: random.Random, count: int) -> Iterator[Case]:
+    """Batches with a right CRC around compressed bytes that were bent."""
+    for _ in range(count):
+        policy = a_policy(chance)
+        records = [a_record(chance, policy) for _ in range(chance.choice((1, 5, 100)))]
+        codec = chance.choice([codec for codec in CODECS.values() if codec not in (NONE, GZIP)])
+        payload = b"".join(record(r, i, NOW) for i, r in enumerate(records))
+        data = compress(codec, payload)
+        cut = chance.randrange(len(data))
+        data = chance.choice((data[:cut], data + chance.randbytes(3), data + data))
+        yield Case(policy, batch(records, codec, compressed=data, base_timestamp=NOW, max_timestamp=NOW))
+
+
+def damage_far_behind(chance: random.Random, count: int) -> Iterator[Case]:
+    """Payloads of many of a decoder's steps with damage somewhere, and often a record that is broken before or behind:
+    what Java's decoders still hand out decides which of the two a broker meets.
+    """
+    for _ in range(count):
+        size, alike = chance.choice((5, 300, 5000)), chance.random() < 0.5
+        records = [
+            Rec(NOW, b"k", b"v" * size if alike else chance.randbytes(size)) for _ in range(400_000 // (size + 400))
+        ]
+        payload = bytearray(b"".join(record(r, i, NOW) for i, r in enumerate(records)))
+        if chance.random() < 0.7:
+            start = chance.randrange(len(payload))
+            payload[start : start + 12] = b"\xff" * 12
+        codec = chance.choice([codec for codec in CODECS.values() if codec != NONE])
+        several = chance.random() < 0.3
+        cut = chance.randrange(len(payload)) if several and codec in (GZIP, ZSTD) else len(payload)
+        data = bytearray(
+            compress(codec, bytes(payload[:cut])) + (compress(codec, bytes(payload[cut:])) if several else b"")
+        )
+        position = chance.randrange(len(data))
+        match chance.randrange(4):
+            case 0:
+                data[position:] = b""
+            case 1:
+                data[position] ^= 1 << chance.randrange(8)
+            case 2:
+                data[position : position + 20] = chance.randbytes(20)
+            case 3:
+                data += chance.choice((b"\x1f\x8b", b"\0", chance.randbytes(30)))
+        yield Case(TopicPolicy(), batch(records, codec, compressed=bytes(data), base_timestamp=NOW, max_timestamp=NOW))

@@ -1,0 +1,68 @@
+# What the fast lane in proxy/ calls natively.
+from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
+
+from protocol.records.allowance cimport Allowance
+from protocol.records.compression cimport Decompressor
+from protocol.records.pieces cimport Pieces
+
+
+cdef struct Topic:
+    uint32_t hash
+    Py_ssize_t size  # 0: nobody's place
+    char *key  # its name, or its id
+    bint is_id
+    bint is_checked
+    bint is_timed
+    bint is_compacted
+    uint64_t before_max_ms
+    uint64_t after_max_ms
+    Py_ssize_t most_bytes
+
+
+cdef class OrdinaryRequests:
+    cdef object _limits
+    cdef object _now_ms
+    cdef object _policies
+    cdef int64_t _generation
+    cdef int64_t _since
+    cdef Topic[1024] _topics
+    cdef Py_ssize_t _known
+    cdef Decompressor _decompressor
+    cdef Allowance _free
+    cdef Allowance _allowance
+    cdef Py_ssize_t _partitions
+    cdef Py_ssize_t _records
+    cdef Py_ssize_t _unchecked
+    cdef readonly long long requests
+    cdef readonly long long partitions
+    cdef readonly long long records
+    cdef readonly long long unchecked
+    cdef readonly long long closer
+
+    cdef void _forget(self) noexcept
+    cdef int _forget_old(self, int64_t now) except -1
+    cdef Topic *_find(self, const uint8_t *key, Py_ssize_t size, bint is_id) noexcept
+    cpdef int judge(self, object data, Py_ssize_t start, Py_ssize_t end, int version) except -1
+    cdef int judge_view(
+        self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int version
+    ) except -1
+    cdef int _judge(
+        self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int version, int64_t now
+    ) except -1
+    cdef bint _is_good(
+        self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t size, Topic *topic, int version,
+        int64_t now,
+    ) except -1
+    cdef uint32_t _crc32c(self, object data, Py_ssize_t start, const uint8_t *at, Py_ssize_t size) except? 7
+    cdef bint _are_good(
+        self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int codec, int64_t count,
+        uint64_t base, Topic *topic, int64_t now,
+    ) except -1
+    cdef bint _are_good_inside(
+        self, object payload, int codec, int64_t count, Topic *topic, uint64_t earliest, uint64_t window,
+        uint64_t no_time,
+    ) except -1
+    cdef bint _scan(
+        self, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, Pieces pieces, int64_t count, Topic *topic,
+        uint64_t earliest, uint64_t window, uint64_t no_time,
+    ) except -1

@@ -1,0 +1,19 @@
+from collections.abc import Callable
+
+from validation.policies import TopicPolicies
+from validation.policy import JudgementLimits, TopicPolicy
+
+LOOK_CLOSER: int
+GOOD: int
+GOOD_UNANSWERED: int
+
+class OrdinaryRequests:
+    requests: int
+    partitions: int
+    records: int
+    unchecked: int
+    closer: int
+
+    def __init__(self, limits: JudgementLimits, now_ms: Callable[[], int], policies: TopicPolicies) -> None: ...
+    def teach(self, key: bytes, is_id: bool, policy: TopicPolicy) -> None: ...
+    def judge(self, data: memoryview, start: int, end: int, version: int) -> int: ...

@@ -1,0 +1,432 @@
+"""Says of a Produce request that it is good, or that somebody has to look closer: the judgement of the fast lane.
+
+Natively, on the bytes as they came, without an object for a request, a partition or a record. It refuses nothing and
+words nothing. What is not plainly good goes to `validation.produce`, which decides alone: versions before 3, topics that
+have not been taught, tagged fields, a batch with anything odd in its header, a bad record, a time so far ahead that
+somebody is to be warned, a payload that a decoder complains about. What is called good here is good there at the same
+moment; `make lanes` holds the two together.
+
+Versions of Produce (protocol.produce_request): 3 record batches, 7 zstd, 9 flexible, 13 topic ids.
+"""
+
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcmp, memcpy
+
+from protocol.records.allowance cimport Allowance
+from protocol.records.compression cimport Decompressor
+from protocol.records.pieces cimport Bounds, Pieces
+from protocol.records.scan cimport _ordinary_run, scan_records
+
+from fastcrc import crc32
+
+from protocol.records.allowance import OverLimit
+from protocol.records.codec import Codec
+from protocol.records.scan import NULL_KEY, OUT_OF_WINDOW, WHOLE
+from validation.policy import TimestampType
+
+cdef extern from *:
+    """
+    #include <stddef.h>
+    #include <stdint.h>
+    #include <string.h>
+    /* CRC32C by the processor's own instruction; sg_has_crc32c says whether it has one. */
+    #if defined(__x86_64__) && defined(__GNUC__)
+    #include <nmmintrin.h>
+    static int sg_has_crc32c(void) { __builtin_cpu_init(); return __builtin_cpu_supports("sse4.2"); }
+    __attribute__((target("sse4.2"))) static uint32_t sg_crc32c(const uint8_t *at, size_t size) {
+        uint64_t crc = 0xffffffffu, eight;
+        for (; size >= 8; at += 8, size -= 8) { memcpy(&eight, at, 8); crc = _mm_crc32_u64(crc, eight); }
+        for (; size > 0; at++, size--) crc = _mm_crc32_u8((uint32_t)crc, *at);
+        return (uint32_t)crc ^ 0xffffffffu;
+    }
+    #else
+    static int sg_has_crc32c(void) { return 0; }
+    static uint32_t sg_crc32c(const uint8_t *at, size_t size) { (void)at; (void)size; return 0; }
+    #endif
+    """
+    bint sg_has_crc32c() noexcept
+    uint32_t sg_crc32c(const uint8_t *at, size_t size) noexcept
+
+cdef enum:
+    _LOOK_CLOSER = 0
+    _GOOD = 1
+    _GOOD_UNANSWERED = 2
+
+    _SLOTS = 1024
+    _MOST_KNOWN = 512
+    _MOST_PARTITIONS = 200
+    _HEADER_BYTES = 61
+    _CRC_COVERS_FROM = 21
+    _LEAST_LENGTH = 14
+    # A longer one is faster in the library's several streams.
+    _SHORT_CRC_BYTES = 768
+
+    _LOG_APPEND_TIME = 0x08
+    _CONTROL = 0x20
+    _ZSTD = 4
+
+    _FIRST_VERSION = 3
+    _ZSTD_SINCE = 7
+    _FLEXIBLE_SINCE = 9
+    _TOPIC_ID_SINCE = 13
+    _LAST_VERSION = 13
+
+LOOK_CLOSER, GOOD, GOOD_UNANSWERED = _LOOK_CLOSER, _GOOD, _GOOD_UNANSWERED
+
+# A topic is taught anew after this long, so that whoever decides by names hears that it is in use.
+cdef int64_t _KNOWN_MS = 5000
+# Payloads of one request that become more than this are for a thread.
+cdef Py_ssize_t _PLAIN_BYTES = 4 << 20
+# As the slow lane's: more ahead than this is good, and told.
+cdef uint64_t _FAR_AHEAD_MS = 3_600_000
+cdef uint64_t _SIGN = <uint64_t>1 << 63
+cdef Py_ssize_t _UNBOUNDED = <Py_ssize_t>1 << 62
+cdef bint _HAS_CRC32C = sg_has_crc32c()
+cdef int _NULL_KEY = NULL_KEY
+cdef int _OUT_OF_WINDOW = OUT_OF_WINDOW
+cdef int _WHOLE = WHOLE
+cdef tuple _CODECS = tuple(Codec)
+
+
+cdef struct Walk:
+    # Where in a request the reading is; `failed` instead of an exception.
+    const uint8_t *at
+    const uint8_t *end
+    bint failed
+
+
+cdef inline uint64_t _uvarint(Walk *walk) noexcept:
+    cdef uint64_t value = 0
+    cdef int shift = 0
+    cdef uint8_t byte
+    while walk.at < walk.end and shift <= 28:
+        byte = walk.at[0]
+        walk.at += 1
+        value |= <uint64_t>(byte & 0x7F) << shift
+        if byte < 0x80:
+            return value
+        shift += 7
+    walk.failed = True
+    return 0
+
+
+cdef inline uint32_t _be32(const uint8_t *at) noexcept:
+    return <uint32_t>at[0] << 24 | <uint32_t>at[1] << 16 | <uint32_t>at[2] << 8 | at[3]
+
+
+cdef inline int16_t _be16(const uint8_t *at) noexcept:
+    return <int16_t>(<uint32_t>at[0] << 8 | at[1])
+
+
+cdef inline uint64_t _be64(const uint8_t *at) noexcept:
+    return <uint64_t>_be32(at) << 32 | _be32(at + 4)
+
+
+cdef inline int64_t _int(Walk *walk, int size) noexcept:
+    # An int16 or int32.
+    cdef int64_t value
+    if walk.failed or walk.end - walk.at < size:
+        walk.failed = True
+        return 0
+    value = _be16(walk.at) if size == 2 else <int32_t>_be32(walk.at)
+    walk.at += size
+    return value
+
+
+cdef inline int64_t _length(Walk *walk, bint flexible, int size) noexcept:
+    # Of a string (size 2), bytes or an array (4); -1 where it is null.
+    return <int64_t>_uvarint(walk) - 1 if flexible else _int(walk, size)
+
+
+cdef inline bint _skip(Walk *walk, int64_t size) noexcept:
+    if walk.failed or size < 0 or size > walk.end - walk.at:
+        walk.failed = True
+        return False
+    walk.at += size
+    return True
+
+
+cdef inline bint _no_tags(Walk *walk, bint flexible) noexcept:
+    if not flexible:
+        return not walk.failed
+    if walk.failed or walk.at >= walk.end or walk.at[0] != 0:
+        walk.failed = True
+        return False
+    walk.at += 1
+    return True
+
+
+cdef uint32_t _hash(const char *key, Py_ssize_t size) noexcept:
+    # FNV-1a
+    cdef uint32_t value = 2166136261u
+    cdef Py_ssize_t at
+    for at in range(size):
+        value = (value ^ <uint8_t>key[at]) * 16777619u
+    return value
+
+
+cdef class OrdinaryRequests:
+    """Judges for one event loop. `requests`, `partitions`, `records` and `unchecked` count what was called good.
+
+    `closer` counts requests that were left to the slow lane. What topics are held to is taught by who looked closer.
+    """
+
+    def __init__(self, limits, now_ms, policies):
+        """`now_ms` is the proxy's clock, read once a request. `policies.generation` changes when a policy does."""
+        self._limits = limits
+        self._now_ms = now_ms
+        self._policies = policies
+        self._generation = policies.generation
+        self._decompressor = Decompressor()
+        self._free = Allowance(_UNBOUNDED, 0, _go_on)
+
+    def __dealloc__(self):
+        self._forget()
+
+    cdef void _forget(self) noexcept:
+        cdef int slot
+        for slot in range(_SLOTS):
+            free(self._topics[slot].key)
+            self._topics[slot].key = NULL
+            self._topics[slot].size = 0
+        self._known = 0
+
+    def teach(self, bytes key, bint is_id, policy):
+        """What a topic is held to, by its name's bytes or its id; who knows all rules found what came for it good."""
+        cdef int64_t now = self._now_ms()
+        cdef const char *given = key
+        cdef Py_ssize_t size = len(key)
+        cdef uint32_t hashed = _hash(given, size)
+        cdef uint32_t slot = hashed % _SLOTS
+        cdef Topic *topic
+        self._forget_old(now)
+        if size == 0 or self._find(<const uint8_t *>given, size, is_id) != NULL:
+            return
+        if self._known >= _MOST_KNOWN:
+            self._forget()
+        if self._known == 0:
+            self._since = now
+        while self._topics[slot].size:
+            slot = (slot + 1) % _SLOTS
+        topic = &self._topics[slot]
+        topic.key = <char *>malloc(size)
+        if topic.key == NULL:
+            raise MemoryError
+        memcpy(topic.key, given, size)
+        topic.hash = hashed
+        topic.is_id = is_id
+        topic.is_checked = policy.checked
+        topic.is_timed = policy.timestamp_type is not TimestampType.LOG_APPEND_TIME
+        topic.is_compacted = policy.compacted
+        topic.before_max_ms = policy.before_max_ms
+        topic.after_max_ms = policy.after_max_ms
+        topic.most_bytes = _UNBOUNDED if policy.max_message_bytes is None else policy.max_message_bytes
+        topic.size = size
+        self._known += 1
+
+    cdef int _forget_old(self, int64_t now) except -1:
+        cdef int64_t generation = self._policies.generation
+        if generation != self._generation or now - self._since >= _KNOWN_MS or now < self._since:
+            self._generation = generation
+            self._since = now
+            if self._known:
+                self._forget()
+        return 0
+
+    cdef Topic *_find(self, const uint8_t *key, Py_ssize_t size, bint is_id) noexcept:
+        cdef uint32_t hashed = _hash(<const char *>key, size)
+        cdef uint32_t slot = hashed % _SLOTS
+        cdef Topic *topic
+        while True:
+            topic = &self._topics[slot]
+            if topic.size == 0:
+                return NULL
+            if topic.hash == hashed and topic.size == size and topic.is_id == is_id and memcmp(topic.key, key, size) == 0:
+                return topic
+            slot = (slot + 1) % _SLOTS
+
+    cpdef int judge(self, object data, Py_ssize_t start, Py_ssize_t end, int version) except -1:
+        """The body of a Produce request at data[start:end], behind its header: LOOK_CLOSER, GOOD, or GOOD_UNANSWERED
+        (acks=0). `data` is a memoryview.
+        """
+        cdef const uint8_t[::1] view = data
+        return self.judge_view(data, view, start, end, version)
+
+    cdef int judge_view(
+        self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int version
+    ) except -1:
+        cdef int verdict
+        cdef int64_t now
+        verdict = _LOOK_CLOSER
+        if _FIRST_VERSION <= version <= _LAST_VERSION and start < end:
+            now = self._now_ms()
+            self._forget_old(now)
+            if self._known:
+                verdict = self._judge(data, view, start, end, version, now)
+        if verdict == _LOOK_CLOSER:
+            self.closer += 1
+        else:
+            self.requests += 1
+            self.partitions += self._partitions
+            self.records += self._records
+            self.unchecked += self._unchecked
+        return verdict
+
+    cdef int _judge(
+        self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int version, int64_t now
+    ) except -1:
+        cdef bint flexible = version >= _FLEXIBLE_SINCE
+        cdef const uint8_t *origin = &view[0]
+        cdef const uint8_t *batch
+        cdef const uint8_t *key
+        cdef Walk walk
+        cdef int64_t size, acks, topics, partitions
+        cdef Py_ssize_t left = _MOST_PARTITIONS
+        cdef Topic *topic
+        self._partitions = self._records = self._unchecked = 0
+        self._allowance = None
+        walk.at = origin + start
+        walk.end = origin + end
+        walk.failed = False
+        size = _length(&walk, flexible, 2)  # the transactional id
+        if size < -1 or (size > 0 and not _skip(&walk, size)):
+            return _LOOK_CLOSER
+        acks = _int(&walk, 2)
+        _int(&walk, 4)  # the timeout
+        topics = _length(&walk, flexible, 4)
+        if walk.failed or acks < -1 or acks > 1 or topics < 0:
+            return _LOOK_CLOSER
+        while topics > 0:
+            topics -= 1
+            left -= 1
+            size = 16 if version >= _TOPIC_ID_SINCE else _length(&walk, flexible, 2)
+            key = walk.at
+            if size <= 0 or not _skip(&walk, size):
+                return _LOOK_CLOSER
+            topic = self._find(key, size, version >= _TOPIC_ID_SINCE)
+            if topic == NULL:
+                return _LOOK_CLOSER
+            partitions = _length(&walk, flexible, 4)
+            left -= partitions
+            if partitions < 0 or left < 0:
+                return _LOOK_CLOSER
+            while partitions > 0:
+                partitions -= 1
+                _int(&walk, 4)  # the partition's number
+                size = _length(&walk, flexible, 4)
+                batch = walk.at
+                if size < 0 or not _skip(&walk, size) or not _no_tags(&walk, flexible):
+                    return _LOOK_CLOSER
+                if not self._is_good(data, view, batch - origin, size, topic, version, now):
+                    return _LOOK_CLOSER
+            if not _no_tags(&walk, flexible):
+                return _LOOK_CLOSER
+        if not _no_tags(&walk, flexible) or walk.at != walk.end:
+            return _LOOK_CLOSER
+        return _GOOD if acks else _GOOD_UNANSWERED
+
+    cdef bint _is_good(
+        self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t size, Topic *topic, int version,
+        int64_t now,
+    ) except -1:
+        # One batch and nothing else, in the order of docs/checks.md; whatever is odd in it, the slow lane names.
+        cdef const uint8_t *at = &view[start]
+        cdef int attributes, codec
+        cdef int64_t count
+        if size < _HEADER_BYTES or <int64_t><int32_t>_be32(at + 8) + 12 != size or at[16] != 2:
+            return False
+        if not topic.is_checked:
+            self._unchecked += 1
+            return True
+        attributes = at[22]
+        codec = attributes & 7
+        if _be64(at) != 0 or size > topic.most_bytes or attributes & (_LOG_APPEND_TIME | _CONTROL):
+            return False
+        if codec > _ZSTD or (codec == _ZSTD and version < _ZSTD_SINCE):
+            return False
+        count = <int32_t>_be32(at + 57)
+        if count <= 0 or <int64_t><int32_t>_be32(at + 23) + 1 != count:
+            return False
+        if <int64_t>_be64(at + 43) > -1 and <int32_t>_be32(at + 53) < 0:
+            return False
+        if self._crc32c(data, start + _CRC_COVERS_FROM, at + _CRC_COVERS_FROM, size - _CRC_COVERS_FROM) != _be32(at + 17):
+            return False
+        if not self._are_good(data, view, start + _HEADER_BYTES, start + size, codec, count, _be64(at + 27), topic, now):
+            return False
+        self._partitions += 1
+        self._records += count
+        return True
+
+    cdef uint32_t _crc32c(self, object data, Py_ssize_t start, const uint8_t *at, Py_ssize_t size) except? 7:
+        if _HAS_CRC32C and size <= _SHORT_CRC_BYTES:
+            return sg_crc32c(at, size)
+        return crc32.iscsi(data[start : start + size])
+
+    cdef bint _are_good(
+        self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int codec, int64_t count,
+        uint64_t base, Topic *topic, int64_t now,
+    ) except -1:
+        # The records: every one of them, by the scan that both lanes share.
+        cdef uint64_t before = topic.before_max_ms if topic.is_timed else 0
+        cdef uint64_t window = before + topic.after_max_ms if topic.is_timed else 0
+        cdef uint64_t earliest = (<uint64_t>now - before - base) if topic.is_timed else 0
+        cdef uint64_t no_time = (<uint64_t>-1 - base) if topic.is_timed else 0
+        cdef uint64_t latest = 0
+        cdef Py_ssize_t behind, taken
+        if codec == 0:
+            behind, taken, latest = _ordinary_run(
+                view, start, end, count, True, topic.is_compacted, earliest,
+                window if topic.is_timed else <uint64_t>-1, no_time, 0,
+            )
+            if taken != count or behind != end:
+                return self._scan(view, start, end, None, count, topic, earliest, window, no_time)
+            return not topic.is_timed or latest <= before + _FAR_AHEAD_MS
+        return self._are_good_inside(data[start:end], codec, count, topic, earliest, window, no_time)
+
+    cdef bint _are_good_inside(
+        self, object payload, int codec, int64_t count, Topic *topic, uint64_t earliest, uint64_t window,
+        uint64_t no_time,
+    ) except -1:
+        cdef Pieces pieces
+        cdef object first
+        cdef const uint8_t[::1] plain
+        cdef bint good
+        if self._allowance is None:
+            self._allowance = Allowance(_PLAIN_BYTES, 0, _go_on)
+        bounds = Bounds(
+            self._limits.plain_limit(len(payload)), self._limits.max_decompression_window_bytes, self._allowance
+        )
+        pieces = self._decompressor.open(_CODECS[codec], payload, bounds)
+        try:
+            first = pieces.more()
+            if first is None:
+                return False
+            plain = first
+            good = self._scan(plain, 0, len(first), pieces, count, topic, earliest, window, no_time)
+            return good and pieces.failure is None
+        except OverLimit:
+            return False
+        finally:
+            plain = None
+            self._decompressor.close()
+
+    cdef bint _scan(
+        self, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, Pieces pieces, int64_t count, Topic *topic,
+        uint64_t earliest, uint64_t window, uint64_t no_time,
+    ) except -1:
+        cdef int look_for = (_NULL_KEY if topic.is_compacted else 0) | (_OUT_OF_WINDOW if topic.is_timed else 0)
+        cdef uint64_t overflow = _SIGN + topic.before_max_ms
+        cdef uint64_t latest
+        outcome, _, last, bad = scan_records(
+            view, start, end, count, pieces is None, look_for, earliest, window, no_time, overflow, pieces,
+            self._free if pieces is None else self._allowance, 1,
+        )
+        if outcome != _WHOLE or bad is not None:
+            return False
+        latest = last
+        return not topic.is_timed or latest <= topic.before_max_ms + _FAR_AHEAD_MS
+
+
+def _go_on():
+    """What may take longer is for the slow lane, which gives way."""
