@@ -116,10 +116,14 @@ cdef class FastRequests(OrdinaryFrames):
     cdef bint _is_good(
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t size, int version
     ) except -1:
-        cdef const char *header = self._header
-        cdef Py_ssize_t header_bytes = len(self._header)
+        cdef const char *header
+        cdef Py_ssize_t header_bytes
         cdef int verdict
-        if (2 if version >= _FLEXIBLE_SINCE else 1) != self._header_version or size < _HEAD_BYTES + header_bytes:
+        if (2 if version >= _FLEXIBLE_SINCE else 1) != self._header_version:
+            return False
+        header = self._header
+        header_bytes = len(self._header)
+        if size < _HEAD_BYTES + header_bytes:
             return False
         if memcmp(&view[start + _HEAD_BYTES], header, header_bytes) != 0:
             return False

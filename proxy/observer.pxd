@@ -15,6 +15,7 @@ cdef class Observer:
     cdef object _names
     cdef object _violations
     cdef object _max_records
+    cdef object _ordinary
     cdef object _log
     cdef object _refusals
     cdef object _far_ahead

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.wire.batches import CODECS, GZIP, NONE, Rec, batch, compress, record
+from tests.wire.batches import CODECS, GZIP, NONE, ZSTD, Rec, batch, compress, record
 from validation.policy import LONG_MAX, TimestampType, TopicPolicy
 
 NOW = 1_800_000_000_123

@@ -14,6 +14,7 @@ from proxy.addressing import AddressBook
 from proxy.connection import Connection
 from proxy.context import ProxyContext
 from proxy.lanes import HAS_FAST_LANE
+from proxy.pacing import LoopTurn
 from proxy.rewriting import AnswerRewriter
 from proxy.server import Server
 from proxy.session import Route, Session
@@ -95,6 +96,7 @@ class Script:
         server = Server(load(Source("test"), _LEAST | environment).config)
         self.context: ProxyContext = server._new_context()
         self.context.rewriter = AnswerRewriter(AddressBook({}, lambda _: HostPort("h", 1)), self.context.names)
+        self.context.turn = LoopTurn(lambda _step: None, lambda: 0.0)  # a script takes no time
         if not has_fast_lane:
             self.context.ordinary = None
         self.session = Session(self.context, lambda _: Route("bootstrap", ()))
