@@ -3,6 +3,7 @@ cimport cython
 
 
 cdef class FramePool:
+    cdef object _later
     cdef dict _kept
     cdef Py_ssize_t _kept_bytes
 

@@ -4,16 +4,31 @@ Kept by size class (powers of two), so that a buffer seldom has to grow for its 
 it is only memory that some frame has really filled.
 """
 
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+
 _SMALLEST_POOLED = 16 * 1024
 _LARGEST_POOLED = 4 << 20
 _SMALLEST_MADE = 4 * 1024
 _MOST_KEPT_BYTES = 8 << 20
 
 
-class FramePool:
-    """One for each event loop."""
+# Giving the system back more than this takes longer than others should wait when many frames are given up at once.
+_LET_GO_LATER = 1 << 20
 
-    def __init__(self) -> None:
+Later = Callable[[Callable[[], None]], object]
+
+
+def _at_once(step: Callable[[], None]) -> None:
+    step()
+
+
+class FramePool:
+    """One for each event loop. `later` runs something when others have had their turn."""
+
+    def __init__(self, later: Later = _at_once) -> None:
+        self._later = later
         self._kept: dict[int, list[bytearray]] = {}
         self._kept_bytes = 0
 
@@ -35,6 +50,11 @@ class FramePool:
             return buffer
         return bytearray(min(size, max(_SMALLEST_MADE, 2 * at_hand)))
 
+    def let_go(self, buffer: bytearray) -> None:
+        """What came of a frame whose rest will never come."""
+        if len(buffer) > _LET_GO_LATER:
+            self._later(partial(_shrink, buffer))
+
     def give_back(self, buffer: bytearray) -> None:
         """A frame that nobody will look at any more."""
         size = len(buffer)
@@ -46,3 +66,9 @@ class FramePool:
             return
         self._kept.setdefault(size.bit_length(), []).append(buffer)
         self._kept_bytes += size - 1
+
+
+def _shrink(buffer: bytearray) -> None:
+    """Give its memory back."""
+    with suppress(BufferError):  # somebody still looks at it; then it goes when they have
+        buffer.clear()

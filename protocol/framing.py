@@ -27,7 +27,8 @@ class Disposition(Enum):
 
 _GATHER = Disposition.GATHER
 _LEAST_ROOM_BYTES = 4 * 1024
-_MOST_ROOM_BYTES = 4 << 20
+# More at once keeps others waiting while it is read.
+_MOST_ROOM_BYTES = 512 * 1024
 
 
 class FrameHandler(Protocol):
@@ -65,8 +66,9 @@ class FrameReader:
     """One direction of one connection.
 
     `head_bytes`: how much of a frame the handler wants to see before it decides. `max_frame_bytes`: larger claims
-    raise FrameSizeError. `ordinary` takes what it can before the handler sees it. The handler may set `suspended` in a callback; the reader then stops behind that frame,
-    or where it is in one that is being gathered. `frames_ended` counts whole frames, of both kinds.
+    raise FrameSizeError. `ordinary` takes what it can before the handler sees it. The handler may set `suspended` in a
+    callback; the reader then stops behind that frame, or where it is in one that is being gathered. `frames_ended`
+    counts whole frames, of both kinds.
     """
 
     def __init__(
@@ -132,6 +134,8 @@ class FrameReader:
 
     def drop(self) -> None:
         """No more will come: let go of what came of a frame."""
+        if self._frame is not None:
+            self._pool.let_go(self._frame)
         self._frame = None
         self._prefix = b""
 

@@ -35,7 +35,7 @@ cdef class Judges:
     @cython.locals(size=Py_ssize_t, most=Py_ssize_t, allowance=Allowance)
     cpdef judge(self, ProduceRequest request)
 
-    cdef _dispatch(self, ProduceRequest request, judged)
+    cdef _dispatch(self, ProduceRequest request, judged, give_way)
 
 
 @cython.locals(topic=TopicData, partitions=Py_ssize_t, size=Py_ssize_t)

@@ -8,11 +8,12 @@ lately goes first, and long work makes room for others in between.
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from protocol.produce_request import ProduceRequest
-from protocol.records.allowance import Abandoned, Allowance
+from protocol.records.allowance import Abandoned, Allowance, OutOfTime
 from protocol.records.compression import Decompressor
 from protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, attributes_low_byte
 from proxy.short_turns import ShortTurns
@@ -24,12 +25,16 @@ if TYPE_CHECKING:
     from proxy.produce_answers import PartlyRefused
 
 _HEAVY_PARTITIONS = 200
+# Making what clients are told about more takes its time too.
+_MOST_REFUSED_ON_THE_LOOP = 20
 _LIGHT_BYTES = 1024  # no request this small names more
 _HEAVY_COMPRESSED_BYTES = 512 * 1024
 _HEAVY_PLAIN_BYTES = 4 * 1024 * 1024
 # Bytes, decompressed ones included, that the loop judges before it looks at its sockets again.
 _LOOP_TURN_BYTES = 8 * 1024 * 1024
 _LOOP_REQUEST_BYTES = 4 * 1024 * 1024
+# And how long, whatever it is.
+_LOOP_REQUEST_SECONDS = 0.003
 # How long one request is judged in a thread before others are looked at.
 _TURN_SECONDS = 0.01
 # Requests that are judged in between, one within the other, in the thread.
@@ -37,7 +42,9 @@ _MOST_NESTED = 8
 _END_SECONDS = 2.0
 
 PolicyOf = Callable[[str], TopicPolicy]
-Prepare = Callable[[ProduceRequest, JudgedRequest], "Dispatch"]
+Prepare = Callable[[ProduceRequest, JudgedRequest, Callable[[], None]], "Dispatch"]
+"""What it is given last lets others go on."""
+
 _NO_PARTS: list[bytes | memoryview] = []
 
 
@@ -98,15 +105,19 @@ class Judges:
         if self._loop_left < size or is_heavy(request):
             return None
         most = min(self._loop_left - size, _LOOP_REQUEST_BYTES)
-        allowance = Allowance(most, self._limits.max_record_errors, _go_on)
-        judged = judge_request(
-            request, self._names, self._policy_of, self._limits, self._now_ms, self._decompressor, allowance
-        )
+        allowance = Allowance(most, self._limits.max_record_errors, _Until(monotonic() + _LOOP_REQUEST_SECONDS))
+        judged: JudgedRequest | None = None
+        with suppress(OutOfTime):
+            judged = judge_request(
+                request, self._names, self._policy_of, self._limits, self._now_ms, self._decompressor, allowance
+            )
         self._loop_left -= size + most - allowance.plain_left
         if self._loop_left < _LOOP_TURN_BYTES // 2 and not self._loop_turn_ends:
             self._loop_turn_ends = True
             self._call_soon(self._next_loop_turn)
-        return None if allowance.exhausted else self._dispatch(request, judged)
+        if judged is None or allowance.exhausted or len(judged.refused) > _MOST_REFUSED_ON_THE_LOOP:
+            return None
+        return self._dispatch(request, judged, _go_on)
 
     def submit(self, request: ProduceRequest, account: Account) -> Job:
         """Have it judged in a thread."""
@@ -165,10 +176,10 @@ class Judges:
         request = job.request
         judged = judge_request(request, self._names, self._policy_of, limits, self._now_ms, decompressor, allowance)
         give_way()
-        return self._dispatch(request, judged)
+        return self._dispatch(request, judged, give_way)
 
-    def _dispatch(self, request: ProduceRequest, judged: JudgedRequest) -> Dispatch:
-        return self._prepare(request, judged) if judged.refused else Dispatch(judged, None, _NO_PARTS)
+    def _dispatch(self, request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
+        return self._prepare(request, judged, give_way) if judged.refused else Dispatch(judged, None, _NO_PARTS)
 
 
 class _Judge:
@@ -269,5 +280,16 @@ def _is_heavy_by_size(request: ProduceRequest) -> bool:
     return compressed > _HEAVY_COMPRESSED_BYTES or plain > _HEAVY_PLAIN_BYTES
 
 
+class _Until:
+    """On the loop a judgement ends when its time is over, and is begun anew in a thread."""
+
+    def __init__(self, end: float) -> None:
+        self._end = end
+
+    def __call__(self) -> None:
+        if monotonic() > self._end:
+            raise OutOfTime
+
+
 def _go_on() -> None:
-    """On the loop the allowance alone ends a judgement."""
+    """What is to be said about a few partitions is soon made."""

@@ -1,4 +1,4 @@
-"""The fast lane where it was compiled. Where it was not, every frame takes the slow one, and nothing else is different."""
+"""The fast lane where it was compiled. Where it was not, every frame takes the slow one; nothing else is different."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -23,6 +23,12 @@ else:
     LOOK_CLOSER, GOOD = ordinary.LOOK_CLOSER, ordinary.GOOD
 
 
+Lanes = tuple["FastRequests | None", "FastAnswers | None"]
+"""Towards the broker, and back."""
+
+NO_LANES: Lanes = (None, None)
+
+
 def judge_of_ordinary(
     limits: JudgementLimits, now_ms: Callable[[], int], policies: TopicPolicies
 ) -> "OrdinaryRequests | None":
@@ -30,13 +36,11 @@ def judge_of_ordinary(
     return ordinary.OrdinaryRequests(limits, now_ms, policies) if HAS_FAST_LANE else None
 
 
-def lanes_of(
-    session: "Session", side: "ClientSide", client_buffer: memoryview, broker_buffer: memoryview
-) -> "tuple[FastRequests, FastAnswers] | None":
-    """The fast lanes of one session: towards the broker, and back."""
+def lanes_of(session: "Session", side: "ClientSide", client_buffer: memoryview, broker_buffer: memoryview) -> "Lanes":
+    """The fast lanes of one session."""
     judge = session.context.ordinary
     if judge is None:
-        return None
+        return NO_LANES
     return (
         fast_lane.FastRequests(judge, session, side, client_buffer),
         fast_lane.FastAnswers(session, broker_buffer),

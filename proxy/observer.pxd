@@ -16,6 +16,7 @@ cdef class Observer:
     cdef object _violations
     cdef object _max_records
     cdef object _ordinary
+    cdef object _later
     cdef object _log
     cdef object _refusals
     cdef object _far_ahead

@@ -1,6 +1,8 @@
 """Sees every judgement: counts it, and writes a violation event and a log line for what was refused."""
 
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -15,7 +17,7 @@ from proxy.topic_labels import TopicLabels
 from proxy.violation_event import TIMED, Who, violation, who
 from proxy.violations import ViolationSink
 from validation.policies import TopicPolicies
-from validation.produce import JudgedRequest
+from validation.produce import JudgedRequest, Place
 from validation.units import diagnose
 from validation.verdict import Refused
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from validation.ordinary import OrdinaryRequests
 
 _INTERVAL_SECONDS = 60
+_REFUSED_AT_ONCE = 50
 # KIP-937 announced one hour as the bound that Kafka 4.0 then set.
 _FAR_AHEAD_MS = 3_600_000
 _NAME_OF = {code: code.name for code in ErrorCode}  # the enum's own takes longer
@@ -41,8 +44,11 @@ class Observer:
         violations: ViolationSink | None,
         max_records: int,
         ordinary: "OrdinaryRequests | None",
+        later: Callable[[Callable[[], None]], object],
     ) -> None:
-        """`ordinary` counts what the fast lane has called good; None: there is none."""
+        """`ordinary` counts what the fast lane has called good; None: there is none. `later` runs what is still to be
+        told of a request once others have had their turn.
+        """
         self._tally = tally
         self._labels = labels
         self._policies = policies
@@ -50,6 +56,7 @@ class Observer:
         self._violations = violations
         self._max_records = max_records
         self._ordinary = ordinary
+        self._later = later
         self._log = structlog.get_logger("sluicegate")
         self._refusals = Aggregator(_INTERVAL_SECONDS, self._log_refusal, self._wider_refusal)
         self._far_ahead = Aggregator(_INTERVAL_SECONDS, self._log_far_ahead, self._wider_far_ahead)
@@ -65,7 +72,13 @@ class Observer:
             if accepted.ahead_ms > _FAR_AHEAD_MS:
                 self._warn_far_ahead(identity, self._name(request.topics[place[0]]), accepted.ahead_ms)
         if judged.refused:
-            self._refused(who(identity), request, judged)
+            client, refused = who(identity), list(judged.refused.items())
+            for first in range(0, len(refused), _REFUSED_AT_ONCE):
+                step = partial(self._refused, client, request, judged, refused[first : first + _REFUSED_AT_ONCE])
+                if first == 0:
+                    step()
+                else:
+                    self._later(step)
 
     def learn(self, topic: str) -> None:
         """A broker's answer has shown that `topic` exists; its counts have a label of their own from now on."""
@@ -98,9 +111,11 @@ class Observer:
     def _name(self, topic: TopicData) -> str | None:
         return topic.name if topic.name is not None else self._names.get(topic.topic_id or b"")
 
-    def _refused(self, client: Who, request: ProduceRequest, judged: JudgedRequest) -> None:
+    def _refused(
+        self, client: Who, request: ProduceRequest, judged: JudgedRequest, some: list[tuple[Place, Refused]]
+    ) -> None:
         now = time.monotonic()
-        for place, refused in judged.refused.items():
+        for place, refused in some:
             topic = request.topics[place[0]]
             partition = topic.partitions[place[1]].index
             now_ms = judged.refused_at_ms[place]

@@ -9,7 +9,7 @@ complained of nothing but a stand-in, requests that are refused whole are answer
 so that its meters do not count a corrupt batch for each batch that was refused.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -68,9 +68,15 @@ _OF_A_LOG = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_RECORD})
 _TELL_LOG_START = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP, ErrorCode.UNKNOWN_SERVER_ERROR})
 
 
-def dispatch_of(request: ProduceRequest, judged: JudgedRequest, log_starts: LogStarts, now_ms: int) -> Dispatch:
-    """What a verdict that refuses something means for what the broker gets."""
-    partly = PartlyRefused(request, judged, log_starts, now_ms)
+def dispatch_of(
+    request: ProduceRequest,
+    judged: JudgedRequest,
+    log_starts: LogStarts,
+    now_ms: int,
+    give_way: Callable[[], None],
+) -> Dispatch:
+    """What a verdict that refuses something means for what the broker gets. `give_way` lets others go on."""
+    partly = PartlyRefused(request, judged, log_starts, now_ms, give_way)
     return Dispatch(judged, partly, request.with_records(partly.stand_ins))
 
 
@@ -107,7 +113,14 @@ class PartlyRefused:
     complained of nothing but the stand-in about.
     """
 
-    def __init__(self, request: ProduceRequest, judged: JudgedRequest, log_starts: LogStarts, now_ms: int) -> None:
+    def __init__(
+        self,
+        request: ProduceRequest,
+        judged: JudgedRequest,
+        log_starts: LogStarts,
+        now_ms: int,
+        give_way: Callable[[], None],
+    ) -> None:
         self.kept_bytes = 0
         self.proven_topics: set[str] = set()
         self.proven_spots: list[Spot] = []
@@ -123,7 +136,8 @@ class PartlyRefused:
         self._max_answered = 2 * sum(1 + len(topic.partitions) for topic in request.topics)
         self.stand_ins: dict[Place, bytes] = {}
         for place in _places(request):
-            self._put(request, place, judged.refused.get(place), now_ms)
+            self._put(request, place, judged.refused.get(place), now_ms, give_way)
+            give_way()
         named = sum(len(topic.partitions) for topic in request.topics)
         if len(self._entries) != named or self._breaking or request.acks not in _USUAL_ACKS:
             self._may_answer_alone = False
@@ -133,7 +147,14 @@ class PartlyRefused:
         """Whether a refused batch counts: not when its partition is named again behind it, with a good one."""
         return bool(self._entries)
 
-    def _put(self, request: ProduceRequest, place: Place, refused: Refused | None, now_ms: int) -> None:
+    def _put(
+        self,
+        request: ProduceRequest,
+        place: Place,
+        refused: Refused | None,
+        now_ms: int,
+        give_way: Callable[[], None],
+    ) -> None:
         topic = request.topics[place[0]]
         spot = Spot(key_of(topic), topic.partitions[place[1]].index)
         before = self._entries.get(spot)
@@ -149,7 +170,7 @@ class PartlyRefused:
             self.stand_ins[place] = _breaking_the_rule(records, refused.stage)
             self._entries[spot] = self._entry(spot[1], refused, -1)
             return
-        breaking = breaking_piece(records)
+        breaking = breaking_piece(records, give_way)
         if breaking is not None:
             self.stand_ins[place] = stand_in(records) + breaking if self._version < _ONE_BATCH_SINCE else breaking
             self._breaking.add(spot)

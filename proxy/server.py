@@ -31,8 +31,8 @@ from proxy.connection_trace import Tracing
 from proxy.context import ProxyContext
 from proxy.discovery import Discovered, look_at_cluster
 from proxy.handshakes import Handshakes
-from proxy.lanes import judge_of_ordinary
 from proxy.judging import Dispatch, Judges
+from proxy.lanes import judge_of_ordinary
 from proxy.leading_back import LeadingBack, new_mark
 from proxy.listeners import BACKLOG, Acceptor, Bind, CannotListen, Listeners, bind
 from proxy.log_setup import log_lines_dropped
@@ -201,16 +201,26 @@ class Server:
         policies = policies_of(config)
         log_starts = LogStarts()
         turn = LoopTurn(loop.call_soon)
+        pacer = Pacer(loop.call_soon, turn.is_late)
         ordinary = judge_of_ordinary(limits_of(config), now_ms, policies)
 
-        def prepare(request: ProduceRequest, judged: JudgedRequest) -> Dispatch:
-            return dispatch_of(request, judged, log_starts, now_ms())
+        def prepare(request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
+            return dispatch_of(request, judged, log_starts, now_ms(), give_way)
 
         if config.upstream.topic_settings:
             self._topic_settings = TopicSettings(config.upstream, self._broker_tls, policies)
         violations = self._open_violations()
         labels = TopicLabels(self.tally, names.is_known, exact_names(config), topics_of_one(config.workers))
-        observer = Observer(self.tally, labels, policies, names.by_id, violations, config.violations.max_records, ordinary)
+        observer = Observer(
+            self.tally,
+            labels,
+            policies,
+            names.by_id,
+            violations,
+            config.violations.max_records,
+            ordinary,
+            pacer.later,
+        )
         return ProxyContext(
             limits=limits,
             connect_timeout_seconds=config.upstream.connect_timeout_seconds,
@@ -229,9 +239,9 @@ class Server:
             call_soon=loop.call_soon_threadsafe,
             now_ms=now_ms,
             read_buffer=new_shared_buffer(),
-            frames=FramePool(),
+            frames=FramePool(pacer.later),
             turn=turn,
-            pacer=Pacer(loop.call_soon, turn.is_late),
+            pacer=pacer,
             leading_back=self._leading_back,
             tracing=Tracing(config.log),
             admission=Admission(most_connections(limits), limits.max_connections_per_address),

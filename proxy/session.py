@@ -25,7 +25,7 @@ from proxy.context import ProxyContext
 from proxy.deadlines import Deadlines, Overdue, Seen
 from proxy.identity import ClientIdentity
 from proxy.in_flight import Exchange, InFlightQueue
-from proxy.lanes import lanes_of
+from proxy.lanes import NO_LANES, Lanes, lanes_of
 from proxy.last_question import LAST_CORRELATION_ID, last_question
 from proxy.request_side import ClientSide
 from proxy.tls import principal_of, words_of
@@ -75,12 +75,10 @@ class Session:
         self._trace = context.tracing.begin()
         requests, answers = self._sides()
         from_client, from_broker = where_frames_start(context.read_buffer), context.read_buffer
-        lanes = lanes_of(self, self._requests, from_client, from_broker) if self._trace is None else None
-        self.fast_requests, fast_answers = lanes if lanes is not None else (None, None)
+        lanes: Lanes = lanes_of(self, self._requests, from_client, from_broker) if self._trace is None else NO_LANES
+        self.fast_requests, fast_answers = lanes
         client_reader = FrameReader(requests, HEAD_BYTES, limits.max_frame_bytes, context.frames, self.fast_requests)
-        broker_reader = FrameReader(
-            answers, CORRELATION_ID_BYTES, limits.max_frame_bytes, context.frames, fast_answers
-        )
+        broker_reader = FrameReader(answers, CORRELATION_ID_BYTES, limits.max_frame_bytes, context.frames, fast_answers)
         self._frames_sent: list[bytearray] = []
         self._told_peer = told_peer
         self.client = Connection(self, client_reader, from_client)

@@ -20,7 +20,7 @@ from protocol.records.scan cimport _ordinary_run, scan_records
 
 from fastcrc import crc32
 
-from protocol.records.allowance import OverLimit
+from protocol.records.allowance import OutOfTime, OverLimit
 from protocol.records.codec import Codec
 from protocol.records.scan import NULL_KEY, OUT_OF_WINDOW, WHOLE
 from validation.policy import TimestampType
@@ -77,7 +77,9 @@ LOOK_CLOSER, GOOD, GOOD_UNANSWERED = _LOOK_CLOSER, _GOOD, _GOOD_UNANSWERED
 # A topic is taught anew after this long, so that whoever decides by names hears that it is in use.
 cdef int64_t _KNOWN_MS = 5000
 # Payloads of one request that become more than this are for a thread.
-cdef Py_ssize_t _PLAIN_BYTES = 4 << 20
+cdef Py_ssize_t _PLAIN_BYTES = 1 << 20
+# Plain ones that are read with care.
+cdef Py_ssize_t _CAREFULLY_READ_BYTES = 128 * 1024
 # As the slow lane's: more ahead than this is good, and told.
 cdef uint64_t _FAR_AHEAD_MS = 3_600_000
 cdef uint64_t _SIGN = <uint64_t>1 << 63
@@ -380,6 +382,9 @@ cdef class OrdinaryRequests:
                 window if topic.is_timed else <uint64_t>-1, no_time, 0,
             )
             if taken != count or behind != end:
+                # There are more than ordinary ones: of a large batch, the slow lane takes care that others wait not long.
+                if end - start > _CAREFULLY_READ_BYTES:
+                    return False
                 return self._scan(view, start, end, None, count, topic, earliest, window, no_time)
             return not topic.is_timed or latest <= before + _FAR_AHEAD_MS
         return self._are_good_inside(data[start:end], codec, count, topic, earliest, window, no_time)
@@ -405,7 +410,7 @@ cdef class OrdinaryRequests:
             plain = first
             good = self._scan(plain, 0, len(first), pieces, count, topic, earliest, window, no_time)
             return good and pieces.failure is None
-        except OverLimit:
+        except (OverLimit, OutOfTime):
             return False
         finally:
             plain = None
@@ -418,11 +423,11 @@ cdef class OrdinaryRequests:
         cdef int look_for = (_NULL_KEY if topic.is_compacted else 0) | (_OUT_OF_WINDOW if topic.is_timed else 0)
         cdef uint64_t overflow = _SIGN + topic.before_max_ms
         cdef uint64_t latest
-        outcome, _, last, bad = scan_records(
+        outcome, _, last, _ = scan_records(
             view, start, end, count, pieces is None, look_for, earliest, window, no_time, overflow, pieces,
-            self._free if pieces is None else self._allowance, 1,
+            self._free if pieces is None else self._allowance, 0,
         )
-        if outcome != _WHOLE or bad is not None:
+        if outcome != _WHOLE:
             return False
         latest = last
         return not topic.is_timed or latest <= topic.before_max_ms + _FAR_AHEAD_MS

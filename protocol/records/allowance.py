@@ -16,6 +16,10 @@ class Abandoned(Exception):
     """Nobody wants the judgement any more; raised by what an Allowance calls to give way."""
 
 
+class OutOfTime(Exception):
+    """Where it is judged others would wait too long; raised by what an Allowance calls to give way."""
+
+
 class Bound(Enum):
     """Which limit a payload has met."""
 

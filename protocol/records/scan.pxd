@@ -9,6 +9,8 @@ cdef int _NULL_KEY
 cdef int _OUT_OF_WINDOW
 cdef int _EVERY_RECORD
 cdef Py_ssize_t _PAUSE_BYTES
+cdef Py_ssize_t _CAREFUL_BYTES
+cdef Py_ssize_t _BAD_BYTES
 cdef uint64_t _U32
 cdef uint64_t _U64
 cdef Py_ssize_t _ROOM_BEFORE_KEY

@@ -19,6 +19,7 @@ WHOLE = 0  # every record was read and nothing is left
 BROKEN = 1  # the records do not follow the format: INVALID_RECORD
 RAN_OUT = 2  # the data ended within a record, or before the last one
 LEFT_OVER = 3  # bytes are left behind the last record
+FOUND_BAD = 5  # a record is bad, and none was to be kept
 BAD_LENGTH = 4  # the length of a record is no varint; a broker fails with UNKNOWN_SERVER_ERROR in a plain batch
 
 # What to look for, and why a record is bad: the same bits.
@@ -29,8 +30,10 @@ EVERY_RECORD = 4
 _NULL_KEY, _OUT_OF_WINDOW, _EVERY_RECORD = NULL_KEY, OUT_OF_WINDOW, EVERY_RECORD
 _U32 = 0xFFFFFFFF
 _U64 = 0xFFFFFFFFFFFFFFFF
-# How far to read before letting others go on.
+# How far to read before letting others go on, and what a record counts more that is read with care, or is bad.
 _PAUSE_BYTES = 256 * 1024
+_CAREFUL_BYTES = 64
+_BAD_BYTES = 256
 
 # An ordinary record's fields up to its key take at most this many bytes, those between key and value at most the other.
 _ROOM_BEFORE_KEY = 24
@@ -249,6 +252,7 @@ def scan_records(
     EVERY_RECORD or a sum of them. A record's time is in the window when its timestamp delta minus `earliest_delta`
     (mod 2^64) is at most `window`. Two more are good: `exempt_delta`, the delta of timestamp -1, which means no time;
     and a difference of `overflow`, that of the one time 2^63 ms away, where Java's comparison overflows.
+    `keep` 0: nobody wants to know more than that there is a bad one.
     Returns (outcome, records read, largest delta minus earliest_delta of a good record, bad), where bad is None or
     Findings that keep the first `keep`. Raises OverLimit, and Abandoned.
     """
@@ -271,6 +275,7 @@ def scan_records(
             index += taken
             if index >= count:
                 break
+        cursor.pause_at -= _CAREFUL_BYTES
         record_length = cursor.varint()
         if cursor.failed:
             return (_length_outcome(cursor, framed), index, latest, bad)
@@ -313,8 +318,11 @@ def scan_records(
         elif ahead > latest and delta != exempt_delta:
             latest = ahead
         if reason:
+            if keep == 0:
+                return (FOUND_BAD, index, latest, None)
             if bad is None:
                 bad = Findings()
+            cursor.pause_at -= _BAD_BYTES
             bad.note(keep, index, reason, delta, offset_delta, key_size, value_size)
         index += 1
     is_left_over = cursor.position < cursor.end or cursor.refill()

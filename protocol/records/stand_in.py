@@ -6,6 +6,8 @@ what those checks look at (codec, transactional flag, producer id, epoch, sequen
 ways that any implementation looks at: its CRC, its record count and its last offset delta.
 """
 
+from collections.abc import Callable
+
 from protocol.records.record_batch import (
     CODEC_MASK,
     HEADER,
@@ -27,6 +29,7 @@ _KEPT = CODEC_MASK | TRANSACTIONAL
 _MAGIC_2 = 2
 _WRONG_CRC = 0
 _UP_TO_ATTRIBUTES_BYTES = 23
+_BATCHES_AT_ONCE = 256
 
 
 def stand_in(batch: memoryview) -> bytes:
@@ -46,13 +49,17 @@ def stand_in(batch: memoryview) -> bytes:
     return HEADER.pack(0, _LENGTH, -1, _MAGIC_2, _WRONG_CRC, attributes, -1, -1, -1, *producer, 0)
 
 
-def breaking_piece(records: memoryview) -> bytes | None:
+def breaking_piece(records: memoryview, give_way: Callable[[], None]) -> bytes | None:
     """The batch or head of a batch over which a broker fails the whole request, whatever else is in it; None: there is
-    none. It fails because it looks for producer ids in all batches before it looks into any.
+    none. It fails because it looks for producer ids in all batches before it looks into any. `give_way` is called now
+    and then.
     """
-    start = 0
+    start = seen = 0
     data = records
     while True:
+        seen += 1
+        if seen % _BATCHES_AT_ONCE == 0:
+            give_way()
         try:
             end = next_batch_end(data, start)
         except CorruptBatch:

@@ -36,7 +36,9 @@ class BothLanes:
         self._fast = fast
 
     def judge(self, frame: bytearray, version: int, body_at: int, now_ms: int) -> bool:
-        """Whether the fast lane calls it good. Raises AssertionError where the slow one does not, or counts otherwise."""
+        """Whether the fast lane calls it good. Raises AssertionError where the slow one does not, or counts
+        otherwise.
+        """
         self._now_ms = now_ms
         self._teach()
         before = self._counted()

@@ -125,7 +125,7 @@ def test_what_conformance_asks_brokers_about(version: int, lanes: BothLanes) -> 
 
 
 def test_mutated_requests(lanes: BothLanes) -> None:
-    chance = random.Random(os.environ.get("SLUICEGATE_FUZZ_SEED", 20261122))
+    chance = random.Random(os.environ.get("SLUICEGATE_FUZZ_SEED", "20261122"))
     seeds = [
         (frame, version, body_at)
         for version in range(3, 14)

@@ -1,5 +1,7 @@
 """Buffers for frames: used again when their size fits, never while somebody still looks at them, and bounded."""
 
+from collections.abc import Callable
+
 import pytest
 
 from protocol.frame_pool import FramePool
@@ -53,3 +55,17 @@ def test_what_is_kept_is_bounded() -> None:
     taken = [pool.take(MIB - 1, 8) for _ in range(20)]
 
     assert sum(any(frame is one for one in given) for frame in taken) == 8
+
+
+def test_large_frames_that_were_given_up_are_let_go_of_one_after_the_other() -> None:
+    steps: list[Callable[[], None]] = []
+    pool = FramePool(steps.append)
+    frames = [bytearray(2 * MIB) for _ in range(3)]
+
+    for frame in frames:
+        pool.let_go(frame)
+    pool.let_go(bytearray(KIB))
+
+    assert len(steps) == 3
+    steps[0]()
+    assert [len(frame) for frame in frames] == [0, 2 * MIB, 2 * MIB]

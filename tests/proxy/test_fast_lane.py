@@ -1,4 +1,4 @@
-"""The fast lane within a session: with it and without it the same bytes leave in the same order, however they arrive."""
+"""The fast lane within a session: with it and without it the same bytes leave in the same order, however they come."""
 
 import asyncio
 import random
@@ -102,12 +102,12 @@ def _frames(chance: random.Random, count: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-async def test_both_lanes_together_do_what_the_slow_one_does_alone(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_both_lanes_together_do_what_the_slow_one_does_alone(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
     stream = b"".join(_frames(chance, 60))
-    piece = chance.choice((1, 7, 100, 1500, 30_000, 1 << 20)) if len(stream) < 300_000 else chance.choice((1500, 30_000))
+    piece = (
+        chance.choice((1, 7, 100, 1500, 30_000, 1 << 20)) if len(stream) < 300_000 else chance.choice((1500, 30_000))
+    )
     with_it, without = Play(monkeypatch, True), Play(monkeypatch, False)
 
     fast = await with_it.run(stream, piece, chance.choice((1, 9, 5000, 1 << 20)))
@@ -175,9 +175,7 @@ async def test_before_the_login_that_a_cluster_wants_nothing_is_taken(monkeypatc
 
 
 @pytest.mark.parametrize("body", [b"", b"\0" * 3, sized_frame(b"")])
-async def test_garbage_behind_ordinary_requests_is_the_slow_lanes(
-    body: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_garbage_behind_ordinary_requests_is_the_slow_lanes(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     play = Play(monkeypatch, True)
     await play.run(_good(9, 1), 1 << 20, 1 << 20)
     good = _good(9, 2)

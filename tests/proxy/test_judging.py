@@ -41,8 +41,8 @@ def steps() -> list[Callable[[], None]]:
 
 @pytest.fixture
 def judges(steps: list[Callable[[], None]]) -> Iterator[Judges]:
-    def prepare(request: ProduceRequest, judged: JudgedRequest) -> Dispatch:
-        return dispatch_of(request, judged, LogStarts(), NOW)
+    def prepare(request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
+        return dispatch_of(request, judged, LogStarts(), NOW, give_way)
 
     made = Judges({}, lambda _: TopicPolicy(), JudgementLimits(), lambda: NOW, prepare, steps.append)
     yield made

@@ -43,7 +43,9 @@ class Seen:
         policies = policies_of(load(Source("test", data), {}).config)
         self.tally, self.kept = Tally(), Kept()
         labels = TopicLabels(self.tally, lambda name: name.startswith("known-"), [])
-        self.observer = Observer(self.tally, labels, policies, {}, self.kept, max_records=2, ordinary=None)
+        self.observer = Observer(
+            self.tally, labels, policies, {}, self.kept, max_records=2, ordinary=None, later=lambda step: step()
+        )
 
     def refuse(self, client_id: str, topics: dict[str, int], refused: Refused) -> None:
         """A request of so many partitions of each topic, all of them refused."""

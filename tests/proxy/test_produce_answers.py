@@ -28,7 +28,7 @@ def partly(refused: dict[Place, Refused], *partitions: tuple[int, bytes], starts
     request = walk_produce_request(frame, VERSION, 0, 100)
     accepted = {(0, p): Accepted(1, 0) for p in range(len(partitions)) if (0, p) not in refused}
     judged = JudgedRequest(accepted, refused)
-    return PartlyRefused(request, judged, starts if starts is not None else LogStarts(), NOW)
+    return PartlyRefused(request, judged, starts if starts is not None else LogStarts(), NOW, _go_on)
 
 
 def answered(request: PartlyRefused, *entries: tuple[int, int, int]) -> list[Value]:
@@ -136,7 +136,7 @@ def test_a_broker_is_asked_where_it_may_say_something_else(
     judged = JudgedRequest({(0, 1): Accepted(1, 0)} if len(refused) < len(partitions) else {}, refused)
     proven = {(Spot("t", index), -1): NOW for index in (0, 1)}
 
-    assert PartlyRefused(request, judged, told(0, 1), NOW).answer_alone(proven, 9, NOW) is None
+    assert PartlyRefused(request, judged, told(0, 1), NOW, _go_on).answer_alone(proven, 9, NOW) is None
 
 
 def test_a_leader_that_has_moved_proves_nothing() -> None:
@@ -165,7 +165,7 @@ def test_a_request_that_is_refused_whole_has_one_code_for_all_of_it() -> None:
     frame = bytearray(produce_body(2, [topic_data("t", (0, GOOD + bytes(30)), (1, BAD))]))
     request = walk_produce_request(frame, 2, 0, 100)
     corrupt = Refused(ErrorCode.CORRUPT_MESSAGE, Reason.MAGIC)
-    made = PartlyRefused(request, JudgedRequest({}, {(0, 0): corrupt, (0, 1): TOO_OLD}), LogStarts(), NOW)
+    made = PartlyRefused(request, JudgedRequest({}, {(0, 0): corrupt, (0, 1): TOO_OLD}), LogStarts(), NOW, _go_on)
 
     assert made.stand_ins[0, 0].endswith(bytes(17))
     for codes, expected in (([2, 2], [2, 2]), ([3, 2], [3, 32])):
@@ -179,3 +179,7 @@ def test_a_request_that_is_refused_whole_has_one_code_for_all_of_it() -> None:
         answer = made.finish(bytearray(bytes(4) + body), 4, None)  # type: ignore[arg-type]
         found = produce.RESPONSE.parse(answer[4:], 2)["responses"][0]["partition_responses"]
         assert [entry["error_code"] for entry in found] == expected
+
+
+def _go_on() -> None:
+    """Nobody waits."""

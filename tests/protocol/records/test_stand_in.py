@@ -39,7 +39,19 @@ def test_the_piece_that_breaks_a_request_is_found_and_kept() -> None:
     good = batch([Rec(1)])
     short = batch([Rec(1)], length=30)[:42]
 
-    assert breaking_piece(memoryview(good * 2)) is None
-    assert breaking_piece(memoryview(short)) == short
-    assert breaking_piece(memoryview(good + short)) == short
-    assert breaking_piece(memoryview(good + bytes(40))) == bytes(17)
+    assert breaking_piece(memoryview(good * 2), _go_on) is None
+    assert breaking_piece(memoryview(short), _go_on) == short
+    assert breaking_piece(memoryview(good + short), _go_on) == short
+    assert breaking_piece(memoryview(good + bytes(40)), _go_on) == bytes(17)
+
+
+def test_a_walk_over_many_batches_lets_others_go_on() -> None:
+    pauses: list[None] = []
+
+    assert breaking_piece(memoryview(batch([Rec(1)]) * 3000), lambda: pauses.append(None)) is None
+
+    assert len(pauses) > 10
+
+
+def _go_on() -> None:
+    """Nobody waits."""
