@@ -5,7 +5,6 @@ it is only memory that some frame has really filled.
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 
 _SMALLEST_POOLED = 16 * 1024
@@ -51,9 +50,16 @@ class FramePool:
         return bytearray(min(size, max(_SMALLEST_MADE, 2 * at_hand)))
 
     def let_go(self, buffer: bytearray) -> None:
-        """What came of a frame whose rest will never come."""
+        """What came of a frame whose rest will never come: its memory goes back by halves."""
         if len(buffer) > _LET_GO_LATER:
-            self._later(partial(_shrink, buffer))
+            self._later(partial(self._halve, buffer))
+
+    def _halve(self, buffer: bytearray) -> None:
+        try:
+            del buffer[len(buffer) // 2 :]
+        except BufferError:  # somebody still looks at it; it goes when they have
+            return
+        self.let_go(buffer)
 
     def give_back(self, buffer: bytearray) -> None:
         """A frame that nobody will look at any more."""
@@ -66,9 +72,3 @@ class FramePool:
             return
         self._kept.setdefault(size.bit_length(), []).append(buffer)
         self._kept_bytes += size - 1
-
-
-def _shrink(buffer: bytearray) -> None:
-    """Give its memory back."""
-    with suppress(BufferError):  # somebody still looks at it; then it goes when they have
-        buffer.clear()

@@ -29,6 +29,7 @@ _GATHER = Disposition.GATHER
 _LEAST_ROOM_BYTES = 4 * 1024
 # More at once keeps others waiting while it is read.
 _MOST_ROOM_BYTES = 512 * 1024
+_ZEROS = memoryview(bytes(_MOST_ROOM_BYTES))
 
 
 class FrameHandler(Protocol):
@@ -144,7 +145,7 @@ class FrameReader:
         if self._frame is None:
             return None
         if self._room > 0:
-            self._frame.extend(bytes(self._room))
+            self._frame += _ZEROS[: self._room]
             self._room = 0
         return memoryview(self._frame)[self._filled :]
 

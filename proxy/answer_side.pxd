@@ -8,6 +8,7 @@ from proxy.memory cimport Gathering
 cdef class BrokerSide:
     cdef object _session
     cdef object _finish
+    cdef bint _is_first
     cdef Gathering _memory
 
     cpdef on_room(self, Py_ssize_t more, Py_ssize_t size)

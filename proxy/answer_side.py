@@ -21,6 +21,7 @@ class BrokerSide:
     def __init__(self, session: "Session") -> None:
         self._session = session
         self._finish: Finish | None = None
+        self._is_first = True
         self._memory = Gathering(session.context.budget.answers, self._memory_came)
 
     def on_room(self, more: int, size: int) -> None:
@@ -57,9 +58,14 @@ class BrokerSide:
         self._finish = exchange.finish
         if exchange.finish is None:
             return _STREAM
-        if self._session.is_late():
+        if not self._is_first and self._session.is_late():
             self._session.turn_is_over(self._session.broker)
+        self._is_first = False
         return _GATHER
+
+    def turn_begins(self) -> None:
+        """All that had arrived was taken, or waits."""
+        self._is_first = True
 
     def on_pass(self, data: memoryview) -> None:
         """Bytes of an answer that needs nothing."""

@@ -20,6 +20,7 @@ cdef class Connection:
     cdef object _close_timer
     cdef object _tell
     cdef readonly long long bytes_in
+    cdef readonly Py_ssize_t last_read
     cdef readonly bint closed
     cdef readonly bint is_full
     cdef public str peer

@@ -75,7 +75,7 @@ class Connection:
     """
 
     def __init__(self, owner: ConnectionOwner, reader: FrameReader, shared_buffer: memoryview) -> None:
-        """`shared_buffer` is what is read into while no frame is being gathered."""
+        """`shared_buffer` is what is read into while no frame is being gathered. `last_read`: how much came at once."""
         self._owner = owner
         self._reader = reader
         self._shared = shared_buffer
@@ -91,6 +91,7 @@ class Connection:
         self._close_timer: asyncio.TimerHandle | None = None
         self._tell: HoldsTold | None = None
         self.bytes_in = 0
+        self.last_read = 0
         self.closed = False
         self.is_full = False
         self.peer = _NOBODY
@@ -245,6 +246,7 @@ class Connection:
     def buffer_updated(self, nbytes: int) -> None:
         self._taking = True
         self.bytes_in += nbytes
+        self.last_read = nbytes
         try:
             if self._into_frame:
                 self._into_frame = False
@@ -295,6 +297,7 @@ class Connection:
 
     def _take_backlog(self) -> None:
         backlog, self._backlog = self._backlog, b""
+        self.last_read = len(backlog)
         self._taking = True
         try:
             self._receive(memoryview(backlog), len(backlog))

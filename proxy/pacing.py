@@ -3,10 +3,11 @@
 from collections import deque
 from collections.abc import Callable
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 
 # Twice so long after it looked at its sockets the loop should do so again.
 _HALF_SECONDS = 0.0005
+_MOST_STEPS = 1024
 
 
 class LoopTurn:
@@ -21,6 +22,7 @@ class LoopTurn:
         self._now = now
         self._since = now()
         self._is_marked = False
+        self._was_late = False
 
     def is_late(self) -> bool:
         """Whether others have waited long enough for the loop to look at them."""
@@ -28,26 +30,45 @@ class LoopTurn:
         if now - self._since <= _HALF_SECONDS:
             return False
         if self._is_marked:
+            self._was_late = True
             return True
         self._is_marked = True
         self._since = now
         self._call_soon(self._looked)
         return False
 
+    def was_late(self) -> bool:
+        """Whether it has been since this was asked last."""
+        was_late, self._was_late = self._was_late, False
+        return was_late
+
     def _looked(self) -> None:
         self._is_marked = False
         self._since = self._now()
 
 
-class Pacer:
-    """Runs steps in their order: one, more until it `is_late`, and the rest after what else there is to do.
+class Turn(Protocol):
+    """What a Pacer has to know of a LoopTurn."""
 
-    `call_soon` runs something after what is going on now.
+    def is_late(self) -> bool:
+        """Whether others have waited long enough."""
+
+    def was_late(self) -> bool:
+        """Whether they had to since this was asked last."""
+
+
+class Pacer:
+    """Runs steps in their order: one, more until it is late, and the rest after what else there is to do.
+
+    A step that only lets somebody be read again costs its time when the loop looks at its sockets: so where that was
+    late, half as many steps are run the next time, else twice as many. `call_soon` runs something after what is going
+    on now.
     """
 
-    def __init__(self, call_soon: Callable[[Callable[[], None]], Any], is_late: Callable[[], bool]) -> None:
+    def __init__(self, call_soon: Callable[[Callable[[], None]], Any], turn: Turn) -> None:
         self._call_soon = call_soon
-        self._is_late = is_late
+        self._turn = turn
+        self._most = _MOST_STEPS
         self._steps: deque[Callable[[], None]] = deque()
 
     def later(self, step: Callable[[], None]) -> None:
@@ -57,13 +78,14 @@ class Pacer:
         self._steps.append(step)
 
     def _run_some(self) -> None:
-        left = len(self._steps)  # what is added meanwhile waits for the next round
+        self._most = max(1, self._most // 2) if self._turn.was_late() else min(2 * self._most, _MOST_STEPS)
+        left = min(len(self._steps), self._most)  # what is added meanwhile waits for the next round
         try:
             while left > 0:
                 self._steps[0]()
                 self._steps.popleft()
                 left -= 1
-                if self._is_late():
+                if self._turn.is_late():
                     break
         except BaseException:
             self._steps.popleft()

@@ -201,7 +201,7 @@ class Server:
         policies = policies_of(config)
         log_starts = LogStarts()
         turn = LoopTurn(loop.call_soon)
-        pacer = Pacer(loop.call_soon, turn.is_late)
+        pacer = Pacer(loop.call_soon, turn)
         ordinary = judge_of_ordinary(limits_of(config), now_ms, policies)
 
         def prepare(request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:

@@ -35,6 +35,8 @@ from proxy.upstream import UpstreamUnreachable, connect
 
 # How long a side that has been told that no more will come may take to finish.
 _LINGER_SECONDS = 10
+# Who brings as much at once lets others go first where the loop is late.
+_MUCH_BYTES = 16 * 1024
 # How long a client that asks for what was never offered waits before it is disconnected; as a broker lets clients wait
 # whose login has failed (connection.failed.authentication.delay.ms).
 _TURNED_AWAY_SECONDS = 0.1
@@ -216,13 +218,15 @@ class Session:
             self.broker.abort()
 
     def on_bytes_taken(self, connection: Connection) -> None:
-        if self.is_late():  # else a loop reads what there is of one connection many times before it looks at others
+        # Else a loop reads much of one connection many times before it looks at others.
+        if connection.last_read >= _MUCH_BYTES and self.is_late():
             self.turn_is_over(connection)
         if connection is self.client:
             self._requests.turn_begins()
             if len(self.queue) >= self._max_in_flight:
                 connection.hold(Hold.IN_FLIGHT)
             return
+        self._answers.turn_begins()
         self.flush_ready()
         if len(self.queue) < self._max_in_flight:
             self.client.release(Hold.IN_FLIGHT)

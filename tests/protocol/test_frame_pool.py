@@ -68,4 +68,4 @@ def test_large_frames_that_were_given_up_are_let_go_of_one_after_the_other() -> 
 
     assert len(steps) == 3
     steps[0]()
-    assert [len(frame) for frame in frames] == [0, 2 * MIB, 2 * MIB]
+    assert [len(frame) for frame in frames] == [MIB, 2 * MIB, 2 * MIB]

@@ -10,10 +10,16 @@ import uvloop
 from proxy.pacing import LoopTurn, Pacer
 
 
+class ATurn:
+    def __init__(self, is_late: Callable[[], bool], was_late: Callable[[], bool] = lambda: False) -> None:
+        self.is_late = is_late
+        self.was_late = was_late
+
+
 def test_steps_run_in_their_order_until_it_is_late_between_two_looks_at_the_sockets() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[int] = []
-    pacer = Pacer(rounds.append, is_late=lambda: len(done) % 3 == 0)
+    pacer = Pacer(rounds.append, ATurn(lambda: len(done) % 3 == 0))
 
     for number in range(7):
         pacer.later(lambda number=number: done.append(number))  # type: ignore[misc]
@@ -30,7 +36,7 @@ def test_steps_run_in_their_order_until_it_is_late_between_two_looks_at_the_sock
 def test_a_step_may_ask_for_another_which_waits_for_the_next_round() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[str] = []
-    pacer = Pacer(rounds.append, is_late=lambda: False)
+    pacer = Pacer(rounds.append, ATurn(lambda: False))
     pacer.later(lambda: (done.append("first"), pacer.later(lambda: done.append("second")))[0])
 
     rounds.pop(0)()
@@ -43,7 +49,7 @@ def test_a_step_may_ask_for_another_which_waits_for_the_next_round() -> None:
 def test_a_step_that_fails_keeps_no_other_from_its_turn() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[str] = []
-    pacer = Pacer(rounds.append, is_late=lambda: False)
+    pacer = Pacer(rounds.append, ATurn(lambda: False))
 
     def fails() -> None:
         raise ZeroDivisionError
@@ -105,3 +111,25 @@ def test_work_on_a_real_loop_ends_soon_and_the_loop_looks_at_its_sockets(
         assert loop.run_until_complete(work()) == 5
     finally:
         loop.close()
+
+
+def test_where_looking_at_the_sockets_took_long_fewer_steps_are_run_before_the_next_look() -> None:
+    rounds: list[Callable[[], None]] = []
+    done: list[int] = []
+    late = [True]
+    pacer = Pacer(rounds.append, ATurn(lambda: False, lambda: late[0]))
+    for number in range(2000):
+        pacer.later(lambda number=number: done.append(number))  # type: ignore[misc]
+
+    seen = []
+    for _ in range(12):
+        before = len(done)
+        rounds.pop(0)()
+        seen.append(len(done) - before)
+    late[0] = False
+    for _ in range(2):
+        before = len(done)
+        rounds.pop(0)()
+        seen.append(len(done) - before)
+
+    assert seen == [512, 256, 128, 64, 32, 16, 8, 4, 2, 1, 1, 1, 2, 4]
