@@ -62,7 +62,8 @@ cdef class FastRequests(OrdinaryFrames):
         """`side.takes_ordinary` says whether the session has come so far; `side.plain_finish` what an answer needs."""
         super().__init__()
         self._judge = judge
-        self._data = self._view = read_buffer
+        self._data = read_buffer
+        self._view = read_buffer
         self._session = session
         self._side = side
         self._queue = session.queue
@@ -162,7 +163,8 @@ cdef class FastAnswers(OrdinaryFrames):
         super().__init__()
         self._session = session
         self._queue = session.queue
-        self._data = self._view = read_buffer
+        self._data = read_buffer
+        self._view = read_buffer
 
     cpdef Py_ssize_t take(self, object data, Py_ssize_t position, Py_ssize_t end) except -1:
         cdef const uint8_t[::1] view

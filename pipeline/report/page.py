@@ -21,7 +21,7 @@ table { border-collapse: collapse; margin: .8rem 0; font-variant-numeric: tabula
 caption { text-align: left; color: var(--soft); padding-bottom: .3rem; }
 th, td { padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); text-align: left; }
 td, th { vertical-align: top; }
-td { overflow-wrap: anywhere; }
+td { overflow-wrap: break-word; max-width: 20rem; }
 td.number { text-align: right; white-space: nowrap; } th.number { text-align: right; }
 pre { background: #f4f6f8; padding: .8rem 1rem; overflow-x: auto; border-left: 3px solid var(--accent); }
 figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; } .wide { overflow-x: auto; }

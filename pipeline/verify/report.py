@@ -32,7 +32,7 @@ def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None
     """With the first differences."""
     sections = [Section("Counts", tables=[Table("", ("what", "records"), _rows(summary))])]
     if summary["samples"]:
-        heads = list(summary["samples"][0])
+        heads = [name.replace("_", " ") for name in summary["samples"][0]]
         rows = [tuple("" if cell is None else cell for cell in row.values()) for row in summary["samples"]]
         sections.append(Section("The first differences", tables=[Table("", heads, rows)]))
     results.write_text(REPORT, page("Verification", verdict(summary), sections, now_ms))

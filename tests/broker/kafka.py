@@ -63,6 +63,7 @@ class Kafka:
         return ",".join(node.address for node in self.nodes)
 
     def start(self) -> "Kafka":
+        self.folder.mkdir(parents=True, exist_ok=True)
         first = free_ports(2 * self.size)
         self.nodes = [Node(i + 1, first + 2 * i, first + 2 * i + 1) for i in range(self.size)]
         self._controllers = tuple(self.nodes)

@@ -1,0 +1,46 @@
+"""One user at a time has a cluster; the next one gets it with its connections, unless something went wrong."""
+
+import pytest
+
+from pipeline.kafka.cluster import Cluster
+from pipeline.kafka.kept_clusters import kept_cluster
+from pipeline.kafka.settings import ClientSettings
+
+_SETTINGS = ClientSettings()
+
+
+def _used(port: int, settings: ClientSettings = _SETTINGS) -> Cluster:
+    with kept_cluster([("127.0.0.1", port)], settings) as cluster:
+        return cluster
+
+
+def test_the_next_user_of_the_same_brokers_gets_the_same_cluster() -> None:
+    first = _used(1001)
+
+    assert _used(1001) is first
+    assert _used(1002) is not first
+    assert _used(1001, ClientSettings(timeout_seconds=1.0)) is not first
+
+
+def test_two_users_at_once_have_two() -> None:
+    with (
+        kept_cluster([("127.0.0.1", 1003)], _SETTINGS) as one,
+        kept_cluster([("127.0.0.1", 1003)], _SETTINGS) as other,
+    ):
+        assert one is not other
+
+
+def test_what_something_was_raised_over_is_not_kept() -> None:
+    with pytest.raises(ZeroDivisionError), kept_cluster([("127.0.0.1", 1004)], _SETTINGS) as failed:
+        raise ZeroDivisionError
+
+    assert _used(1004) is not failed
+
+
+def test_few_are_kept() -> None:
+    first = _used(2000)
+
+    for port in range(2001, 2010):
+        _used(port)
+
+    assert _used(2000) is not first
