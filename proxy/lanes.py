@@ -1,8 +1,10 @@
 """The fast lane where it was compiled. Where it was not, every frame takes the slow one; nothing else is different."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from protocol.records.scan import is_compiled
 from validation.policies import TopicPolicies
 from validation.policy import JudgementLimits
 
@@ -12,16 +14,16 @@ if TYPE_CHECKING:
     from proxy.session import Session
     from validation.ordinary import OrdinaryRequests
 
-try:
-    from proxy import fast_lane
-    from validation import ordinary
-except ImportError:  # no C compiler was at hand
-    HAS_FAST_LANE = False
-    LOOK_CLOSER, GOOD = 0, 1
-else:
-    HAS_FAST_LANE = True
-    LOOK_CLOSER, GOOD = ordinary.LOOK_CLOSER, ordinary.GOOD
+HAS_FAST_LANE = False
+if is_compiled():
+    with suppress(ImportError):  # of what is native this alone could not be compiled
+        from proxy import fast_lane
+        from validation import ordinary
 
+        HAS_FAST_LANE = True
+
+# What the fast lane says of a request; anything else is good, and answered by nobody (acks=0).
+LOOK_CLOSER, GOOD = (ordinary.LOOK_CLOSER, ordinary.GOOD) if HAS_FAST_LANE else (0, 1)
 
 Lanes = tuple["FastRequests | None", "FastAnswers | None"]
 """Towards the broker, and back."""
