@@ -14,7 +14,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 _MAPPED_FROM_BYTES = 256 * 1024
 _KEPT_AT_THE_TOP_BYTES = 1 << 20
 _ARENAS = 2
-# So much more than after the last time is worth the look for what can go back.
+# So much more than after the best time is worth the look for what can go back.
 _WORTH_A_LOOK_BYTES = 8 << 20
 _STATM = Path("/proc/self/statm")
 
@@ -24,7 +24,7 @@ class Allocator:
 
     def __init__(self) -> None:
         self._library = _glibc()
-        self._resident_after = 0
+        self._least_after: int | None = None
 
     def set_up(self) -> None:
         """Keep little of what is free. Before threads start."""
@@ -35,14 +35,19 @@ class Allocator:
 
     @property
     def has_grown(self) -> bool:
-        """Whether there is so much more than after the last `trim` that another is worth its time."""
-        return self._library is not None and _resident_bytes() > self._resident_after + _WORTH_A_LOOK_BYTES
+        """Whether there is so much more than a `trim` has left at best that another is worth its time: what was in use
+        at one time may be free at the next.
+        """
+        if self._library is None:
+            return False
+        return self._least_after is None or _resident_bytes() > self._least_after + _WORTH_A_LOOK_BYTES
 
     def trim(self) -> None:
         """Give back what is free; takes milliseconds for each gigabyte, without holding the interpreter."""
         if self._library is not None:
             self._library.malloc_trim(0)
-            self._resident_after = _resident_bytes()
+            now = _resident_bytes()
+            self._least_after = now if self._least_after is None else min(self._least_after, now)
 
 
 def _glibc() -> ctypes.CDLL | None:

@@ -343,6 +343,7 @@ class Server:
         self.health.beat()
         self._context.observer.sweep()
         self._context.log.sweep()
+        self._context.names.sweep(now_ms())
         if self._allocator.has_grown:
             await asyncio.to_thread(self._allocator.trim)
         await asyncio.sleep(_SWEEP_SECONDS)

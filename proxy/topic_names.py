@@ -76,6 +76,11 @@ class TopicNames:
                 self._unknown_until.move_to_end(topic_id)
         _forget_beyond(_MAX_UNKNOWN_IDS, self._unknown_until)
 
+    def sweep(self, now_ms: int) -> None:
+        """Forget what is asked for again anyway. Called every few seconds."""
+        while self._unknown_until and next(iter(self._unknown_until.values())) <= now_ms:
+            self._unknown_until.popitem(last=False)
+
 
 def _forget_beyond(bound: int, memory: OrderedDict[Any, Any]) -> None:
     while len(memory) > bound:

@@ -131,3 +131,27 @@ def damage_far_behind(chance: random.Random, count: int) -> Iterator[Case]:
             case 3:
                 data += chance.choice((b"\x1f\x8b", b"\0", chance.randbytes(30)))
         yield Case(TopicPolicy(), batch(records, codec, compressed=bytes(data), base_timestamp=NOW, max_timestamp=NOW))
+
+
+def bent_compression(chance: random.Random, count: int) -> Iterator[Case]:
+    """Batches with a right CRC around compressed bytes of which a few are others, anywhere."""
+    for _ in range(count):
+        size, alike = chance.choice((1, 5, 30, 300, 3000)), chance.random() < 0.5
+        records = [
+            Rec(NOW, b"k%d" % i, b"v" * size if alike else chance.randbytes(size))
+            for i in range(chance.choice((1, 3, 20, 100)))
+        ]
+        payload = b"".join(record(r, i, NOW) for i, r in enumerate(records))
+        codec = chance.choice([codec for codec in CODECS.values() if codec != NONE])
+        data = bytearray(compress(codec, payload))
+        for _ in range(chance.choice((1, 1, 2, 3))):
+            position = chance.randrange(len(data))
+            match chance.randrange(3):
+                case 0:
+                    data[position] ^= 1 << chance.randrange(8)
+                case 1:
+                    data[position] = chance.randrange(256)
+                case 2:
+                    data[position : position + 2] = chance.randbytes(2)
+        bent = batch(records, codec, compressed=bytes(data), base_timestamp=NOW, max_timestamp=NOW)
+        yield Case(TopicPolicy(), bent)

@@ -98,3 +98,14 @@ def test_a_question_and_its_answer_use_no_construct() -> None:
     by_construct = cost(lambda: metadata.RESPONSE.parse(frame[5:], 12))
 
     assert cost(lambda: (question(IDS * 125, -1), names_in(frame))) < by_construct / 2
+
+
+def test_what_is_asked_for_again_anyway_is_not_kept() -> None:
+    names = TopicNames()
+    ids = [bytes([number]) * 16 for number in range(5)]
+    names.asked(ids[:3], now_ms=0)
+    names.asked(ids[3:], now_ms=900)
+
+    names.sweep(now_ms=1000)
+
+    assert names.missing(ids, now_ms=950) == ids[:3]

@@ -13,6 +13,7 @@ from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
 from tests.oracle.validator_cases import (
     NOW,
     Case,
+    bent_compression,
     damage_far_behind,
     damaged_compression,
     damaged_payloads,
@@ -49,7 +50,13 @@ def kafkas(cases: list[Case]) -> list[str]:
 
 @pytest.mark.parametrize(
     ("cases", "count"),
-    [(good_structures, 6000), (damaged_payloads, 4000), (damaged_compression, 1500), (damage_far_behind, 400)],
+    [
+        (good_structures, 6000),
+        (damaged_payloads, 4000),
+        (damaged_compression, 1500),
+        (damage_far_behind, 400),
+        (bent_compression, 3000),
+    ],
 )
 @pytest.mark.parametrize("seed", [1])
 def test_every_verdict_is_kafkas(cases, count: int, seed: int) -> None:  # type: ignore[no-untyped-def]
