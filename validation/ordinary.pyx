@@ -159,6 +159,15 @@ cdef inline bint _no_tags(Walk *walk, bint flexible) noexcept:
     return True
 
 
+cdef inline bint _is_ascii(const uint8_t *at, int64_t size) noexcept:
+    # What is more than that, the slow lane decodes.
+    cdef int64_t i
+    for i in range(size):
+        if at[i] & 0x80:
+            return False
+    return True
+
+
 cdef uint32_t _hash(const char *key, Py_ssize_t size) noexcept:
     # FNV-1a
     cdef uint32_t value = 2166136261u
@@ -292,7 +301,8 @@ cdef class OrdinaryRequests:
         walk.end = origin + end
         walk.failed = False
         size = _length(&walk, flexible, 2)  # the transactional id
-        if size < -1 or (size > 0 and not _skip(&walk, size)):
+        key = walk.at
+        if size < -1 or (size > 0 and not (_skip(&walk, size) and _is_ascii(key, size))):
             return _LOOK_CLOSER
         acks = _int(&walk, 2)
         _int(&walk, 4)  # the timeout
