@@ -42,7 +42,7 @@ def _policies() -> TopicPolicies:
 
 def _on_the_fast_lane(frame: bytearray) -> Callable[[], bool]:
     policies = _policies()
-    lane = judge_of_ordinary(JudgementLimits(), lambda: _NOW_MS, policies)
+    lane = judge_of_ordinary(JudgementLimits(), 1000, lambda: _NOW_MS, policies)
     assert lane is not None, "there is no fast lane: it was not compiled"
     lane.teach(_TOPIC_ID, True, policies.of("bench"))
     view, start, end = memoryview(frame), len(header(0, _VERSION)), len(frame)

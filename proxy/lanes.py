@@ -32,10 +32,10 @@ NO_LANES: Lanes = (None, None)
 
 
 def judge_of_ordinary(
-    limits: JudgementLimits, now_ms: Callable[[], int], policies: TopicPolicies
+    limits: JudgementLimits, max_partitions: int, now_ms: Callable[[], int], policies: TopicPolicies
 ) -> "OrdinaryRequests | None":
     """What judges on the fast lanes of one event loop; None: there are none."""
-    return ordinary.OrdinaryRequests(limits, now_ms, policies) if HAS_FAST_LANE else None
+    return ordinary.OrdinaryRequests(limits, max_partitions, now_ms, policies) if HAS_FAST_LANE else None
 
 
 def lanes_of(session: "Session", side: "ClientSide", client_buffer: memoryview, broker_buffer: memoryview) -> "Lanes":

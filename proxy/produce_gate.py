@@ -23,6 +23,7 @@ from proxy.in_flight import Exchange, Finish
 from proxy.judging import Dispatch, Job
 from proxy.produce_answers import PartlyRefused, Spot
 from proxy.topic_names import names_in, question
+from validation.produce import VALID_ACKS
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -39,7 +40,6 @@ _COPIED_BYTES = 8 * 1024
 _MOST_KEPT_BYTES = 64 * 1024
 # Partitions of one connection of which a broker's word is remembered, before all are forgotten.
 _MOST_PROVEN = 100
-_VALID_ACKS = frozenset({-1, 0, 1})
 
 
 class ProduceGate:
@@ -192,7 +192,7 @@ class ProduceGate:
     def _teach(self, request: ProduceRequest) -> None:
         """The fast lane may take what comes for these topics from now on."""
         context = self._session.context
-        if context.ordinary is None or request.acks not in _VALID_ACKS:
+        if context.ordinary is None or request.acks not in VALID_ACKS:
             return
         for topic in request.topics:
             name = topic.name if topic.name is not None else context.names.by_id.get(topic.topic_id or b"")

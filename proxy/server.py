@@ -202,7 +202,7 @@ class Server:
         log_starts = LogStarts()
         turn = LoopTurn(loop.call_soon)
         pacer = Pacer(loop.call_soon, turn)
-        ordinary = judge_of_ordinary(limits_of(config), now_ms, policies)
+        ordinary = judge_of_ordinary(limits_of(config), limits.max_request_partitions, now_ms, policies)
 
         def prepare(request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
             return dispatch_of(request, judged, log_starts, now_ms(), give_way)

@@ -22,6 +22,8 @@ cdef struct Topic:
 cdef class OrdinaryRequests:
     cdef object _limits
     cdef object _now_ms
+    cdef Py_ssize_t _most_partitions
+    cdef Py_ssize_t _plain_bytes
     cdef object _policies
     cdef int64_t _generation
     cdef int64_t _since

@@ -20,7 +20,7 @@ from protocol.records.scan cimport _ordinary_run, scan_records
 
 from fastcrc import crc32
 
-from protocol.records.allowance import OutOfTime, OverLimit
+from protocol.records.allowance import OverLimit
 from protocol.records.codec import Codec
 from protocol.records.scan import NULL_KEY, OUT_OF_WINDOW, WHOLE
 from validation.policy import TimestampType
@@ -183,8 +183,12 @@ cdef class OrdinaryRequests:
     `closer` counts requests that were left to the slow lane. What topics are held to is taught by who looked closer.
     """
 
-    def __init__(self, limits, now_ms, policies):
-        """`now_ms` is the proxy's clock, read once a request. `policies.generation` changes when a policy does."""
+    def __init__(self, limits, max_partitions, now_ms, policies):
+        """`max_partitions` bounds topics and partitions of a request together, as for the slow lane. `now_ms` is the
+        proxy's clock, read once a request. `policies.generation` changes when a policy does.
+        """
+        self._most_partitions = min(_MOST_PARTITIONS, max_partitions)
+        self._plain_bytes = min(_PLAIN_BYTES, limits.max_decompressed_bytes)
         self._limits = limits
         self._now_ms = now_ms
         self._policies = policies
@@ -293,7 +297,7 @@ cdef class OrdinaryRequests:
         cdef const uint8_t *key
         cdef Walk walk
         cdef int64_t size, acks, topics, partitions
-        cdef Py_ssize_t left = _MOST_PARTITIONS
+        cdef Py_ssize_t left = self._most_partitions
         cdef Topic *topic
         self._partitions = self._records = self._unchecked = 0
         self._allowance = None
@@ -408,7 +412,7 @@ cdef class OrdinaryRequests:
         cdef const uint8_t[::1] plain
         cdef bint good
         if self._allowance is None:
-            self._allowance = Allowance(_PLAIN_BYTES, 0, _go_on)
+            self._allowance = Allowance(self._plain_bytes, 0, _go_on)
         bounds = Bounds(
             self._limits.plain_limit(len(payload)), self._limits.max_decompression_window_bytes, self._allowance
         )
@@ -420,7 +424,7 @@ cdef class OrdinaryRequests:
             plain = first
             good = self._scan(plain, 0, len(first), pieces, count, topic, earliest, window, no_time)
             return good and pieces.failure is None
-        except (OverLimit, OutOfTime):
+        except OverLimit:
             return False
         finally:
             plain = None

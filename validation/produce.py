@@ -20,7 +20,7 @@ Place = tuple[int, int]
 
 # What any partition costs, in bytes of work.
 _PARTITION_WORK = 4096
-_VALID_ACKS = frozenset({-1, 0, 1})
+VALID_ACKS = frozenset({-1, 0, 1})
 
 
 class JudgedRequest:
@@ -55,7 +55,7 @@ def judge_request(
     """
     whole = _whole_request(request)
     judged = JudgedRequest()
-    if whole is None and request.acks not in _VALID_ACKS:
+    if whole is None and request.acks not in VALID_ACKS:
         return judged
     for t, topic in enumerate(request.topics):
         name = topic.name if topic.name is not None else names.get(topic.topic_id or b"")

@@ -39,7 +39,7 @@ _POLICIES = TopicPolicies(TopicKeys(), list(_KEYS.items()))
 _NAMES = {name.ljust(16, b"\0"): name.decode() for name in set(TOPICS)}
 _DECOMPRESSOR = Decompressor()
 _MOMENT = [0]
-_FAST = judge_of_ordinary(_LIMITS, lambda: _MOMENT[0], _POLICIES)
+_FAST = judge_of_ordinary(_LIMITS, _MAX_PARTITIONS, lambda: _MOMENT[0], _POLICIES)
 
 
 def _takes(function: Callable[..., Any], count: int) -> bool:

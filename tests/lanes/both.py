@@ -14,7 +14,6 @@ from validation.produce import judge_request
 
 _FAR_AHEAD_MS = 3_600_000
 _MAX_PARTITIONS = 10_000
-_PLAIN_BYTES = 128 << 20
 GOOD = "good"
 LOOKS_CLOSER = "looks closer, and the request is good"
 RIGHTLY = "looks closer at what is not"
@@ -23,15 +22,22 @@ RIGHTLY = "looks closer at what is not"
 class BothLanes:
     """Topics by name and by id, and what holds for them. `counts` says how often the fast lane looked closer."""
 
-    def __init__(self, topics: Mapping[str, TopicPolicy], ids: Mapping[bytes, str], limits: JudgementLimits) -> None:
+    def __init__(
+        self,
+        topics: Mapping[str, TopicPolicy],
+        ids: Mapping[bytes, str],
+        limits: JudgementLimits,
+        max_partitions: int = _MAX_PARTITIONS,
+    ) -> None:
         self.counts: Counter[str] = Counter()
         self._now_ms = 0
         self._topics = topics
         self._ids = ids
         self._limits = limits
+        self._max_partitions = max_partitions
         self._decompressor = Decompressor()
         policies = TopicPolicies.__new__(TopicPolicies)
-        fast = judge_of_ordinary(limits, lambda: self._now_ms, policies)
+        fast = judge_of_ordinary(limits, max_partitions, lambda: self._now_ms, policies)
         assert fast is not None, "there is no fast lane: it was not compiled"
         self._fast = fast
 
@@ -67,7 +73,7 @@ class BothLanes:
     def _slow(self, frame: bytearray, version: int, body_at: int, now_ms: int) -> tuple[int, int, int, int, int] | None:
         """What it counts and 2 for acks=0, else 1; None unless all of it is good and nothing is to be told."""
         try:
-            request = walk_produce_request(frame, version, body_at, _MAX_PARTITIONS)
+            request = walk_produce_request(frame, version, body_at, self._max_partitions)
         except SenderError:
             return None
         judged = judge_request(
@@ -77,7 +83,7 @@ class BothLanes:
             self._limits,
             lambda: now_ms,
             self._decompressor,
-            Allowance(_PLAIN_BYTES, 1000, lambda: None),
+            Allowance(self._limits.max_decompressed_bytes, 1000, lambda: None),
         )
         accepted = judged.accepted.values()
         if judged.refused or request.acks not in (-1, 0, 1) or any(a.ahead_ms > _FAR_AHEAD_MS for a in accepted):

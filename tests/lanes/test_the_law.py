@@ -167,6 +167,17 @@ def test_a_transactional_id_that_is_no_text_is_looked_at_closer(lanes: BothLanes
     assert lanes.judge(frame, 9, body_at, NOW)
 
 
+def test_what_a_file_bounds_more_tightly_binds_both_lanes() -> None:
+    few = BothLanes(_POLICIES, _IDS, JudgementLimits(), max_partitions=4)
+    assert few.judge(*_at(9, {"open": [good_batch(NOW)] * 3}))
+    assert not few.judge(*_at(9, {"open": [good_batch(NOW)] * 4}))
+
+    little = BothLanes(_POLICIES, _IDS, JudgementLimits(max_decompressed_bytes=10_000))
+    zeros = [batch([Rec(NOW, b"k", bytes(size))], CODECS["lz4"]) for size in (5_000, 20_000)]
+    assert little.judge(*_at(9, {"open": [zeros[0]]}))
+    assert not little.judge(*_at(9, {"open": [zeros[1]]}))
+
+
 def test_a_topics_name_is_no_other_topics_id() -> None:
     strict = TopicPolicy(before_max_ms=0, after_max_ms=0)
     an_id = b"sixteen-bytes-id"
