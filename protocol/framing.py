@@ -6,6 +6,7 @@ held, and one that is gathered is read straight into its own buffer (`gathering_
 framing.pxd where a C compiler was at hand.
 """
 
+from collections.abc import Sequence
 from enum import Enum
 from struct import Struct
 from typing import Protocol
@@ -242,6 +243,15 @@ class FrameReader:
             self._handler.on_room(self._room, self._size)
 
 
+Parts = Sequence[bytes | bytearray | memoryview]
+"""What one frame is put together from, in its order."""
+
+
 def frame_of(*parts: bytes | bytearray | memoryview) -> bytes:
     """One frame of these parts, size prefix first."""
-    return b"".join((_SIZE.pack(sum(map(len, parts))), *parts))
+    return b"".join((size_prefix(parts), *parts))
+
+
+def size_prefix(parts: Parts) -> bytes:
+    """What stands before these parts on the wire."""
+    return _SIZE.pack(sum(map(len, parts)))

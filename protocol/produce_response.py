@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from struct import Struct
 
 from protocol.errors import ErrorCode, MalformedMessage
+from protocol.framing import Parts
 from protocol.varint import unsigned_varint
 from protocol.walk import MAX_TAGGED_FIELDS, Walk
 
@@ -77,19 +78,20 @@ class BrokerAnswer:
     has_node_endpoints: bool
 
     @property
-    def tail(self) -> bytes:
+    def tail(self) -> memoryview:
         """What follows the topics."""
-        return bytes(self.frame[self.tail_at :])
+        return memoryview(self.frame)[self.tail_at :]
 
-    def with_entries(self, replacements: Mapping[int, bytes], tail: bytes) -> bytes:
-        """The answer with other bytes for some entries (by position in `entries`) and for its tail."""
-        parts: list[bytes | bytearray] = []
+    def with_entries(self, replacements: Mapping[int, bytes], tail: bytes | memoryview) -> Parts:
+        """The answer, in parts, with other bytes for some entries (by position in `entries`) and for its tail."""
+        view = memoryview(self.frame)
+        parts: list[bytes | memoryview] = []
         copied_to = 0
         for position in sorted(replacements):
             entry = self.entries[position]
-            parts += (self.frame[copied_to : entry.start], replacements[position])
+            parts += (view[copied_to : entry.start], replacements[position])
             copied_to = entry.end
-        return b"".join((*parts, self.frame[copied_to : self.tail_at], tail))
+        return *parts, view[copied_to : self.tail_at], tail
 
 
 def encode_refusal(index: int, refusal: PartitionRefusal, version: int) -> bytes:

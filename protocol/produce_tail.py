@@ -35,7 +35,8 @@ def _endpoints_field(value: bytes, address_of: AddressOf) -> bytes:
     """The tagged field with its tag and size; nothing when no endpoint is left."""
     found = endpoints_in_tag(value)
     told = [address_of(node.node_id, node.host, node.port) for node in found.nodes]
-    changed, kept = with_nodes(value, found, told, flexible=True)
+    parts, kept = with_nodes(value, found, told, flexible=True)
     if not kept:
         return b""
+    changed = b"".join(parts)
     return unsigned_varint(_ENDPOINTS_TAG) + unsigned_varint(len(changed)) + changed

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from struct import Struct
 
 from protocol.errors import ErrorCode
+from protocol.framing import Parts
 from protocol.node_addresses import NodeAddress, NodeList
 from protocol.varint import unsigned_varint
 
@@ -16,8 +17,8 @@ Told = tuple[str, int] | None
 """What clients are told of one broker, host and port; None: it has no listener here."""
 
 
-def with_nodes(data: bytes | bytearray, found: NodeList, told: Sequence[Told], flexible: bool) -> tuple[bytes, int]:
-    """`data` with each listed broker at its told address, and how many are left; those with none are left out."""
+def with_nodes(data: bytes | bytearray, found: NodeList, told: Sequence[Told], flexible: bool) -> tuple[Parts, int]:
+    """`data`, in parts, with each listed broker at its told address, and how many are left: those with none are not."""
     view = memoryview(data)
     kept = len(told) - told.count(None)
     parts: list[bytes | memoryview] = [view[: found.count_at], _count(kept, flexible)]
@@ -30,13 +31,13 @@ def with_nodes(data: bytes | bytearray, found: NodeList, told: Sequence[Told], f
             parts += (view[copied_to : node.host_at], _address(*address, flexible))
             copied_to = node.behind_port
     parts.append(view[copied_to:])
-    return b"".join(parts), kept
+    return parts, kept
 
 
 def with_coordinators(
     data: bytes | bytearray, found: Sequence[NodeAddress], told: Sequence[Told], flexible: bool
-) -> bytes:
-    """`data` with each coordinator at its told address; one without becomes COORDINATOR_NOT_AVAILABLE."""
+) -> Parts:
+    """`data`, in parts, with each coordinator at its told address; one without becomes COORDINATOR_NOT_AVAILABLE."""
     view = memoryview(data)
     nowhere = _INT32.pack(_NO_NODE) + _address("", -1, flexible)
     written = {address: _address(*address, flexible) for address in set(told) if address is not None}
@@ -52,7 +53,7 @@ def with_coordinators(
             parts += (view[copied_to:start], patch)
             copied_to = end
     parts.append(view[copied_to:])
-    return b"".join(parts)
+    return parts
 
 
 def _count(count: int, flexible: bool) -> bytes:

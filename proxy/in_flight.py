@@ -7,7 +7,9 @@ an Exchange that has its answer already and waits for its turn.
 from collections import deque
 from collections.abc import Callable
 
-Finish = Callable[[bytearray], "bytes | bytearray | None"]
+from protocol.framing import Parts
+
+Finish = Callable[[bytearray], Parts | None]
 """Turns a broker's answer (a frame without its size) into what the client gets; None: the client gets nothing."""
 
 

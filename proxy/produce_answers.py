@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from protocol.errors import ErrorCode
+from protocol.framing import Parts
 from protocol.headers import build_response_header
 from protocol.produce_request import ProduceRequest, TopicData
 from protocol.produce_response import (
@@ -215,8 +216,8 @@ class PartlyRefused:
         header_version = 1 if self._version >= _FLEXIBLE_SINCE else 0
         return build_response_header(correlation_id, header_version) + answer_of(self._version, topics)
 
-    def finish(self, frame: bytearray, body_at: int, rewriter: AnswerRewriter) -> bytes:
-        """The client's answer from the broker's. Raises MalformedMessage."""
+    def finish(self, frame: bytearray, body_at: int, rewriter: AnswerRewriter) -> Parts:
+        """The client's answer, in parts, from the broker's. Raises MalformedMessage."""
         answer = walk_produce_answer(frame, self._version, body_at, self._max_answered)
         fails = any(e.code in _OF_WHOLE_REQUESTS for e in answer.entries if (e.topic, e.index) in self._breaking)
         replaced = {}
@@ -233,9 +234,7 @@ class PartlyRefused:
             if entry.asks_log_start and spot in self._told_log_starts:
                 replaced[position] = with_log_start(entry.answered, self._told_log_starts[spot])
         tail = answer.tail
-        if answer.has_node_endpoints:
-            tail = rewriter.produce_tail(tail)
-        return answer.with_entries(replaced, tail)
+        return answer.with_entries(replaced, rewriter.produce_tail(tail) if answer.has_node_endpoints else tail)
 
 
 def _is_transactional(records: memoryview) -> bool:

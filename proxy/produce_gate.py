@@ -11,7 +11,7 @@ from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
-from protocol.framing import frame_of
+from protocol.framing import Parts, frame_of, size_prefix
 from protocol.headers import CORRELATION_ID_BYTES, response_body_at
 from protocol.log_start_question import log_starts_in
 from protocol.log_start_question import question as log_start_question
@@ -173,7 +173,7 @@ class ProduceGate:
                 Exchange(correlation_id, partial(self._finish_partly, partly, request.version, request.acks))
             )
             self._refusal_begins(partly)
-        session.broker.write_parts((_SIZE.pack(sum(map(len, dispatch.parts))), *dispatch.parts))
+        session.broker.write_parts((size_prefix(dispatch.parts), *dispatch.parts))
         if request.acks == 0 and partly.refuses_anything:
             session.context.tally.closed_acks_0 += 1
             session.answer_in_turn(Exchange(closes=True))
@@ -240,7 +240,7 @@ class ProduceGate:
             self._finish = partial(self._rewrite_endpoints, version) if version >= _NODE_ENDPOINTS_SINCE else None
         return self._finish
 
-    def _rewrite_endpoints(self, version: int, frame: bytearray) -> bytes | bytearray:
+    def _rewrite_endpoints(self, version: int, frame: bytearray) -> Parts:
         # The header's tags are nearly always none.
         body_at = (
             CORRELATION_ID_BYTES + 1
@@ -249,10 +249,11 @@ class ProduceGate:
         )
         tail_at = tail_with_endpoints(frame, version, body_at)
         if tail_at < 0:
-            return frame
-        return frame[:tail_at] + self._session.context.rewriter.produce_tail(bytes(frame[tail_at:]))
+            return (frame,)
+        view = memoryview(frame)
+        return view[:tail_at], self._session.context.rewriter.produce_tail(view[tail_at:])
 
-    def _finish_partly(self, partly: PartlyRefused, version: int, acks: int, frame: bytearray) -> bytes:
+    def _finish_partly(self, partly: PartlyRefused, version: int, acks: int, frame: bytearray) -> Parts:
         context = self._session.context
         body_at = response_body_at(frame, 1 if version >= _FLEXIBLE_SINCE else 0)
         answer = partly.finish(frame, body_at, context.rewriter)

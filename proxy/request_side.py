@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from protocol.api import APIS, MAX_BYTES_BEFORE_LOGIN, Api, ApiKey, Treatment
 from protocol.before_login import software_in
 from protocol.errors import LoginMissing, MalformedMessage, UnknownApi
-from protocol.framing import Disposition, frame_of
+from protocol.framing import Disposition, Parts, frame_of
 from protocol.headers import HEAD_BYTES, RequestHeader, parse_request_header, read_request_head, response_body_at
 from proxy.client_text import client_text
 from proxy.connection import Hold
@@ -264,21 +264,21 @@ class ClientSide:
             return
         login = self._sasl.authenticate_asked(version, frame, header.body_at)
 
-        def answered(answer: bytearray) -> bytearray:
+        def answered(answer: bytearray) -> Parts:
             at = response_body_at(answer, api.response_header_version(version))
             failure = self._sasl.authenticate_answered(login, version, answer, at)
             if failure is not None:
                 self._session.context.log.login_refused(self._session.identity, failure)
-            return answer
+            return (answer,)
 
         self._forward(frame, Exchange(header.correlation_id, answered))
 
     def _raw_token(self, frame: bytearray) -> None:
         login = self._sasl.token_sent(bytes(frame))
 
-        def answered(answer: bytearray) -> bytearray:
+        def answered(answer: bytearray) -> Parts:
             self._sasl.token_answered(login, bytes(answer))
-            return answer
+            return (answer,)
 
         self._forward(frame, Exchange(finish=answered))
 

@@ -1,7 +1,8 @@
 """Answers that carry addresses or versions, rewritten so that no client ever bypasses the proxy.
 
-Each function takes a gathered answer (a frame without its size) and returns the frame for the client. A broker
-without a listener here is left out of lists, so that a client takes it for unavailable and asks again.
+Each function takes a gathered answer (a frame without its size) and returns the frame for the client, in parts: what
+stays as it came is not copied, for copies of a large answer keep others waiting. A broker without a listener here is
+left out of lists, so that a client takes it for unavailable and asks again.
 """
 
 from collections.abc import Callable, Iterable
@@ -9,6 +10,7 @@ from functools import cache, lru_cache
 
 from protocol.api import APIS, ApiKey
 from protocol.errors import ErrorCode, MalformedMessage
+from protocol.framing import Parts
 from protocol.headers import build_response_header, response_body_at
 from protocol.messages import api_versions
 from protocol.node_addresses import (
@@ -32,6 +34,9 @@ _UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
 _MAX_BYTES_SEARCHED_FOR_TOPICS = 256 * 1024
 # ApiVersions: brokers name some 60 APIs and a dozen features in half a KiB.
 _MAX_VERSIONS_ELEMENTS = 2000
+_MAX_VERSIONS_BYTES = 1 << 20
+# Endpoints of some ten thousand brokers.
+_MAX_TAIL_BYTES = 1 << 20
 _MAX_BYTES_REMEMBERED = 4096
 _ANSWERS_REMEMBERED = 64
 
@@ -42,7 +47,7 @@ class AnswerRewriter:
     def __init__(self, book: AddressBook, names: TopicNames) -> None:
         self._book = book
         self._names = names
-        self._rewriters: dict[int, Callable[[bytearray, int, int], bytes | bytearray]] = {
+        self._rewriters: dict[int, Callable[[bytearray, int, int], Parts]] = {
             ApiKey.METADATA: self._metadata,
             ApiKey.FIND_COORDINATOR: self._find_coordinator,
             ApiKey.DESCRIBE_CLUSTER: self._describe_cluster,
@@ -50,41 +55,43 @@ class AnswerRewriter:
             ApiKey.SHARE_ACKNOWLEDGE: self._share_acknowledge,
         }
 
-    def rewrite(self, api_key: int, version: int, frame: bytearray) -> bytes | bytearray:
+    def rewrite(self, api_key: int, version: int, frame: bytearray) -> Parts:
         """The answer to a request of `api_key` in `version`, addresses replaced. Raises MalformedMessage."""
         header_version = APIS[api_key].response_header_version(version)
         body_at = response_body_at(frame, header_version)
         return self._rewriters[api_key](frame, version, body_at)
 
-    def produce_tail(self, tail: bytes) -> bytes:
+    def produce_tail(self, tail: memoryview) -> bytes:
         """The end of a Produce answer v10+ that names node endpoints (KIP-951). Raises MalformedMessage."""
-        return with_addresses(tail, self._address_of)
+        if len(tail) > _MAX_TAIL_BYTES:
+            raise MalformedMessage(f"Produce answer: {len(tail)} bytes behind its topics, where brokers have endpoints")
+        return with_addresses(bytes(tail), self._address_of)
 
-    def _metadata(self, frame: bytearray, version: int, body_at: int) -> bytes:
+    def _metadata(self, frame: bytearray, version: int, body_at: int) -> Parts:
         found = brokers_in_metadata(frame, version, body_at)
         if len(frame) <= _MAX_BYTES_SEARCHED_FOR_TOPICS:
             self._names.learn(topics_told(frame, version, body_at))
         return self._readdressed(frame, found, APIS[ApiKey.METADATA].is_flexible(version))
 
-    def _find_coordinator(self, frame: bytearray, version: int, body_at: int) -> bytes | bytearray:
+    def _find_coordinator(self, frame: bytearray, version: int, body_at: int) -> Parts:
         found = [node for node in coordinators(frame, version, body_at) if not _is_nowhere(node)]
         if not found:
-            return frame
+            return (frame,)
         flexible = APIS[ApiKey.FIND_COORDINATOR].is_flexible(version)
         return with_coordinators(frame, found, self._told(found), flexible)
 
-    def _describe_cluster(self, frame: bytearray, version: int, body_at: int) -> bytes:
+    def _describe_cluster(self, frame: bytearray, version: int, body_at: int) -> Parts:
         return self._readdressed(frame, brokers_in_cluster(frame, version, body_at), flexible=True)
 
-    def _share_fetch(self, frame: bytearray, version: int, body_at: int) -> bytes | bytearray:
+    def _share_fetch(self, frame: bytearray, version: int, body_at: int) -> Parts:
         found = endpoints_of_share_fetch(frame, version, body_at)
-        return self._readdressed(frame, found, flexible=True) if found.nodes else frame
+        return self._readdressed(frame, found, flexible=True) if found.nodes else (frame,)
 
-    def _share_acknowledge(self, frame: bytearray, version: int, body_at: int) -> bytes | bytearray:
+    def _share_acknowledge(self, frame: bytearray, version: int, body_at: int) -> Parts:
         found = endpoints_of_share_acknowledge(frame, version, body_at)
-        return self._readdressed(frame, found, flexible=True) if found.nodes else frame
+        return self._readdressed(frame, found, flexible=True) if found.nodes else (frame,)
 
-    def _readdressed(self, frame: bytearray, found: NodeList, flexible: bool) -> bytes:
+    def _readdressed(self, frame: bytearray, found: NodeList, flexible: bool) -> Parts:
         return with_nodes(frame, found, self._told(found.nodes), flexible)[0]
 
     def _told(self, nodes: Iterable[NodeAddress]) -> list[Told]:
@@ -108,15 +115,17 @@ def _is_nowhere(node: NodeAddress) -> bool:
     return node.node_id == _NO_NODE and not node.host and node.port <= 0
 
 
-def cut_down_versions(version: int, frame: bytearray) -> bytes:
+def cut_down_versions(version: int, frame: bytearray) -> Parts:
     """An ApiVersions answer with only what this proxy understands. Raises MalformedMessage.
 
     All brokers of a cluster say the same to each connection, so the last answers' bytes are remembered.
     """
+    if len(frame) > _MAX_VERSIONS_BYTES:
+        raise MalformedMessage(f"ApiVersions answer v{version}: {len(frame)} bytes, where brokers need a thousand")
     body_at = response_body_at(frame, 0)
     body = bytes(memoryview(frame)[body_at:])
     cut_down = _remembered_versions if len(body) <= _MAX_BYTES_REMEMBERED else _cut_down_body
-    return bytes(frame[:body_at]) + cut_down(version, body)
+    return frame[:body_at], cut_down(version, body)
 
 
 def _cut_down_body(version: int, body: bytes) -> bytes:

@@ -15,7 +15,7 @@ from functools import partial
 
 from config.address import HostPort
 from protocol.errors import SenderError, UnknownApi
-from protocol.framing import FrameHandler, FrameReader, frame_of
+from protocol.framing import FrameHandler, FrameReader, Parts, frame_of, size_prefix
 from protocol.headers import CORRELATION_ID_BYTES, HEAD_BYTES
 from proxy.answer_side import BrokerSide
 from proxy.client_text import client_text
@@ -42,6 +42,8 @@ _MUCH_BYTES = 16 * 1024
 _TURNED_AWAY_SECONDS = 0.1
 # How much of an answer is looked into for its codes.
 _TRACED_BYTES = 65_536
+# Larger answers are sent as they lie: putting together tens of megabytes keeps others waiting.
+_JOINED_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +130,17 @@ class Session:
                 self.finish()
                 return
             if exchange.answer is not None:
-                self.deliver(exchange.answer)
+                self.deliver((exchange.answer,))
 
-    def deliver(self, answer: bytes | bytearray) -> None:
+    def deliver(self, answer: Parts) -> None:
         """Send the client an answer that was gathered, or made here."""
+        size = sum(map(len, answer))
         if self._trace is not None:
-            self._trace.answered(bytes(answer[:_TRACED_BYTES]), len(answer))
-        self.client.write(frame_of(answer))
+            self._trace.answered(_head_of(answer), size)
+        if size <= _JOINED_BYTES:
+            self.client.write(frame_of(*answer))
+        else:
+            self.client.write_parts((size_prefix(answer), *answer))
 
     def begin(self, head: bytes) -> None:
         """The client has begun a request: now a broker is needed. Who only connects costs the cluster nothing.
@@ -421,6 +427,13 @@ class Session:
             self._say_goodbye_to_broker()
         if self._draining:
             self._close_if_idle()
+
+
+def _head_of(answer: Parts) -> bytes:
+    head = b""
+    for part in answer:
+        head += bytes(part[: _TRACED_BYTES - len(head)])
+    return head
 
 
 def _trace_hold(trace: ConnectionTrace, side: str, reason: Hold, begins: bool) -> None:

@@ -83,9 +83,10 @@ def test_with_other_entries_the_rest_is_unchanged(case: tuple[int, Value], chanc
     refused = {i for i in range(len(walked.entries)) if chance.random() < 0.5}
     refusal = PartitionRefusal(ErrorCode.INVALID_RECORD, "why", (RecordError(1, "é"),), 17)
 
-    changed = walked.with_entries(
+    parts = walked.with_entries(
         {i: encode_refusal(walked.entries[i].index, refusal, version) for i in refused}, walked.tail
     )
+    changed = b"".join(parts)
 
     entries = [entry for topic in value["responses"] for entry in topic["partition_responses"]]
     for i in refused:

@@ -40,7 +40,7 @@ def answered(request: PartlyRefused, *entries: tuple[int, int, int]) -> list[Val
     ]
     body = produce.RESPONSE.build({"responses": [{"name": "t", "partition_responses": said}]}, VERSION)
     rewriter: AnswerRewriter = None  # type: ignore[assignment]  # v8 has no addresses
-    frame = request.finish(bytearray(bytes(4) + body), 4, rewriter)
+    frame = b"".join(request.finish(bytearray(bytes(4) + body), 4, rewriter))
     value = produce.RESPONSE.parse(frame[4:], VERSION)
     found: list[Value] = value["responses"][0]["partition_responses"]
     return found
@@ -176,7 +176,8 @@ def test_a_request_that_is_refused_whole_has_one_code_for_all_of_it() -> None:
         body = produce.RESPONSE.build(
             {"responses": [{"name": "t", "partition_responses": said}], "throttle_time_ms": 0}, 2
         )
-        answer = made.finish(bytearray(bytes(4) + body), 4, None)  # type: ignore[arg-type]
+        parts = made.finish(bytearray(bytes(4) + body), 4, None)  # type: ignore[arg-type]
+        answer = b"".join(parts)
         found = produce.RESPONSE.parse(answer[4:], 2)["responses"][0]["partition_responses"]
         assert [entry["error_code"] for entry in found] == expected
 

@@ -47,7 +47,7 @@ def rewriter(book: AddressBook) -> AnswerRewriter:
 
 def rewritten(rewriter: AnswerRewriter, key: ApiKey, schema: MessageSchema, value: Value, version: int) -> Value:
     header = build_response_header(7, APIS[key].response_header_version(version))
-    frame = rewriter.rewrite(key, version, bytearray(header + schema.build(value, version)))
+    frame = b"".join(rewriter.rewrite(key, version, bytearray(header + schema.build(value, version))))
     assert frame.startswith(header)
     assert b"upstream" not in frame
     return schema.parse(frame[len(header) :], version)
@@ -135,7 +135,7 @@ def versions_answer(version: int, *keys: tuple[int, int, int]) -> bytearray:
 def test_versions_are_cut_down_to_what_is_understood(version: int) -> None:
     frame = versions_answer(version, (0, 0, 99), (1, 4, 18), (18, 0, 4), (12345, 0, 1), (2, 50, 60), (3, 0, 5))
 
-    found = api_versions.RESPONSE.parse(cut_down_versions(version, frame)[4:], version)
+    found = api_versions.RESPONSE.parse(b"".join(cut_down_versions(version, frame))[4:], version)
 
     assert [(k["api_key"], k["min_version"], k["max_version"]) for k in found["api_keys"]] == [
         (0, 0, 13),  # Produce keeps the minimum that the broker advertises
@@ -148,7 +148,7 @@ def test_versions_are_cut_down_to_what_is_understood(version: int) -> None:
 def test_a_refused_version_is_read_as_version_0() -> None:
     frame = bytearray(unsupported_api_versions(9, max_version=3))
 
-    assert cut_down_versions(4, frame) == bytes(frame)
+    assert b"".join(cut_down_versions(4, frame)) == bytes(frame)
     assert response_body_at(frame, 0) == 4
 
 
@@ -156,7 +156,7 @@ def test_a_refusal_in_no_versions_layout_becomes_one() -> None:
     """As librdkafka's mock cluster writes it (seen with 2.16)."""
     mock = bytearray.fromhex("0000000100230100120000000200000000")
 
-    assert cut_down_versions(3, mock) == unsupported_api_versions(1, max_version=0)
+    assert b"".join(cut_down_versions(3, mock)) == unsupported_api_versions(1, max_version=0)
 
 
 @pytest.mark.parametrize("version", metadata.VERSIONS)
@@ -220,7 +220,8 @@ def test_answers_that_need_no_other_address_pass_as_they_came(rewriter: AnswerRe
     )
     frame = bytearray(build_response_header(7, 1) + body)
 
-    assert rewriter.rewrite(ApiKey.SHARE_FETCH, 1, frame) is frame
+    (passed,) = rewriter.rewrite(ApiKey.SHARE_FETCH, 1, frame)
+    assert passed is frame
 
 
 @pytest.mark.parametrize(
@@ -262,7 +263,7 @@ def test_no_construct_reads_what_is_rewritten_nor_versions_that_were_said_before
     rewriter: AnswerRewriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     again = versions_answer(3, (0, 0, 99), (1, 4, 18))
-    first = cut_down_versions(3, again)
+    first = b"".join(cut_down_versions(3, again))
     frames = [
         (key, version, bytearray(build_response_header(7, APIS[key].response_header_version(version)) + body))
         for key, name in ((3, "Metadata"), (10, "FindCoordinator"), (60, "DescribeCluster"), (78, "ShareFetch"))
@@ -276,7 +277,26 @@ def test_no_construct_reads_what_is_rewritten_nor_versions_that_were_said_before
     for key, version, frame in frames:
         assert rewriter.rewrite(key, version, frame)
     again[:4] = b"\0\0\0\x09"
-    assert cut_down_versions(3, again) == b"\0\0\0\x09" + first[4:]
+    assert b"".join(cut_down_versions(3, again)) == b"\0\0\0\x09" + first[4:]
+
+
+def test_a_large_answer_is_not_copied(rewriter: AnswerRewriter) -> None:
+    body = metadata.RESPONSE.build(
+        RandomMessage(KAFKA_NEW, "MetadataResponse", 8, 1).ours | {"brokers": [], "topics": []}, 8
+    )
+    frame = bytearray(build_response_header(7, 0) + body + bytes(1 << 20))
+
+    parts = rewriter.rewrite(ApiKey.METADATA, 8, frame)
+
+    assert b"".join(parts) == bytes(frame)
+    assert all(isinstance(part, memoryview) and part.obj is frame for part in parts if len(part) > 100)
+
+
+def test_answers_that_no_broker_gives_are_malformed_however_large(rewriter: AnswerRewriter) -> None:
+    with pytest.raises(MalformedMessage, match="ApiVersions answer v0: 1048580 bytes"):
+        cut_down_versions(0, bytearray((1 << 20) + 4))
+    with pytest.raises(MalformedMessage, match="1048577 bytes behind its topics"):
+        rewriter.produce_tail(memoryview(bytes((1 << 20) + 1)))
 
 
 def test_an_answer_of_too_many_versions_is_malformed() -> None:
