@@ -9,6 +9,10 @@ cdef class BrokerSide:
     cdef object _session
     cdef object _finish
     cdef bint _is_first
-    cdef Gathering _memory
+    cdef Gathering _small
+    cdef Gathering _large
+    cdef Py_ssize_t _small_frame_bytes
 
     cpdef on_room(self, Py_ssize_t more, Py_ssize_t size)
+
+    cdef _settle(self)

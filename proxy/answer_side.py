@@ -22,26 +22,36 @@ class BrokerSide:
         self._session = session
         self._finish: Finish | None = None
         self._is_first = True
-        self._memory = Gathering(session.context.budget.answers, self._memory_came)
+        budget = session.context.budget
+        self._small_frame_bytes = budget.small_frame_bytes
+        self._small = Gathering(budget.small_answers, self._memory_came)
+        self._large = Gathering(budget.large_answers, self._memory_came)
 
     def on_room(self, more: int, size: int) -> None:
         """Memory for an answer that is being gathered."""
-        if not self._memory.want(more):
+        gathering = self._small if size <= self._small_frame_bytes else self._large
+        if not gathering.want(more):
             self._session.broker.hold(Hold.MEMORY)
 
     @property
     def others_wait(self) -> bool:
         """Whether somebody waits for memory that is held here."""
-        return bool(self._memory.held) and self._memory.others_wait
+        small, large = self._small, self._large
+        return bool(small.held and small.others_wait) or bool(large.held and large.others_wait)
 
     def give_back_memory(self) -> None:
         """The client has taken what was gathered for it."""
         if not self._session.broker.is_gathering:
-            self._memory.settle()
+            self._settle()
+
+    def _settle(self) -> None:
+        self._small.settle()
+        self._large.settle()
 
     def give_up(self) -> None:
         """The broker is gone."""
-        self._memory.leave()
+        self._small.leave()
+        self._large.leave()
 
     def _memory_came(self) -> None:
         self._session.broker.release(Hold.MEMORY)
@@ -79,4 +89,4 @@ class BrokerSide:
         if answer is not None:
             self._session.deliver(answer)
         if not self._session.client.is_full:
-            self._memory.settle()
+            self._settle()

@@ -1,15 +1,15 @@
 """The bound on what all connections together may gather: bytes are reserved as they come, not as they are announced.
 
-The budget has shares, so that nobody takes what others need: one for small requests, one for large ones, one for
-answers. Whoever finds a share spent waits in line. The first in line that holds part of a frame may always go on, up to
-one largest frame beyond the share, so that two half-read frames never wait for each other for ever.
+The budget has shares, so that nobody takes what others need: one for small requests, one for large ones, and the same
+for answers. Whoever finds a share spent waits in line. The first in line that holds part of a frame may always go on,
+up to one largest frame beyond the share, so that two half-read frames never wait for each other for ever.
 """
 
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-# A request up to this size counts as small.
+# A frame up to this size counts as small.
 _SMALL_FRAME_BYTES = 1 << 20
 # How many that waited are told at once; the event loop does other things in between.
 _WOKEN_AT_ONCE = 16
@@ -132,5 +132,6 @@ class GatherBudget:
     def __init__(self, total_bytes: int, frame_bytes: int, call_soon: Callable[[Callable[[], None]], Any]) -> None:
         self.small_frame_bytes = min(_SMALL_FRAME_BYTES, total_bytes // 8)
         self.small = Share(total_bytes // 4, call_soon)
-        self.answers = Share(total_bytes // 8, call_soon)
+        self.small_answers = Share(total_bytes // 16, call_soon)
+        self.large_answers = Share(total_bytes // 16, call_soon)
         self.large = Share(max(total_bytes * 5 // 8 - frame_bytes, 0), call_soon)

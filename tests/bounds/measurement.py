@@ -100,9 +100,12 @@ class Run:
         return line.extent(self._thorough).seconds * slowness()
 
     def measure_idle(self) -> float:
-        """The same senders at a sink beside the proxy, while the honest client's proxy has nothing else to do."""
+        """The same senders at a sink beside the proxy, while the honest client's proxy has nothing else to do. Where a
+        broker lies, they get the same lies from there: what it sends is a load too.
+        """
         port = self._stage.proxy.config["listen"]["broker_ports"] + 9
-        sink = SideProcess("tests.bounds.stand_in", node=1, nodes={1: (HOST, port)}, mode="silent").wait_ready()
+        mode = self._line.broker if self._line.broker.startswith("lies") else "silent"
+        sink = SideProcess("tests.bounds.stand_in", node=1, nodes={1: (HOST, port)}, mode=mode).wait_ready()
         try:
             self._prepare(port, None, _BASELINE_SECONDS)
             self._honest.ask("come")
