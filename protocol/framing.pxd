@@ -32,6 +32,8 @@ cdef class FrameReader:
 
     cpdef drop(self)
 
+    cpdef forget(self)
+
     cpdef gathering_view(self)
 
     cpdef gathered(self, Py_ssize_t count)

@@ -64,6 +64,22 @@ class OrdinaryFrames:
         return position
 
 
+class _Nobody:
+    """Who is told of frames when nobody is there any more."""
+
+    def on_head(self, size: int, head: bytes) -> Disposition:
+        return Disposition.STREAM
+
+    def on_pass(self, data: memoryview) -> None: ...
+
+    def on_room(self, more: int, size: int) -> None: ...
+
+    def on_frame(self, frame: bytearray) -> None: ...
+
+
+_NOBODY = _Nobody()
+
+
 class FrameReader:
     """One direction of one connection.
 
@@ -140,6 +156,11 @@ class FrameReader:
             self._pool.let_go(self._frame)
         self._frame = None
         self._prefix = b""
+
+    def forget(self) -> None:
+        """Nobody is told any more."""
+        self._handler = _NOBODY
+        self._ordinary = None
 
     def gathering_view(self) -> memoryview | None:
         """Where the next bytes of a gathered frame may be read to directly; None when no frame is being gathered."""

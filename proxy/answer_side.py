@@ -53,6 +53,11 @@ class BrokerSide:
         self._small.leave()
         self._large.leave()
 
+    def end(self) -> None:
+        """The session is over."""
+        self.give_up()
+        self._finish = None
+
     def _memory_came(self) -> None:
         self._session.broker.release(Hold.MEMORY)
 

@@ -65,6 +65,27 @@ class ConnectionOwner(Protocol):
         """Its write buffer has filled, or has drained again."""
 
 
+class _NoOwner:
+    """Who is told what happens to a connection when nobody is there any more."""
+
+    def on_open(self, connection: "Connection") -> None:
+        connection.abort()
+
+    def on_bytes_taken(self, connection: "Connection") -> None: ...
+
+    def on_sender_error(self, connection: "Connection", error: SenderError) -> None: ...
+
+    def on_our_fault(self, connection: "Connection", error: Exception) -> None: ...
+
+    def on_eof(self, connection: "Connection") -> None: ...
+
+    def on_lost(self, connection: "Connection", error: Exception | None) -> None: ...
+
+    def on_full(self, connection: "Connection", full: bool) -> None: ...
+
+
+_NO_OWNER = _NoOwner()
+
 HoldsTold = Callable[[Hold, bool], None]
 """Told of each hold that begins (True) or ends."""
 
@@ -141,6 +162,11 @@ class Connection:
         """Send several buffers as they are, in their order."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.writelines(parts)
+
+    def forget(self) -> None:
+        """Its owner is told nothing any more: two that hold each other wait for the garbage collector."""
+        self._owner = _NO_OWNER
+        self._reader.forget()
 
     @property
     def has_sent_all(self) -> bool:

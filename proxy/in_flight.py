@@ -49,6 +49,10 @@ class InFlightQueue:
         """The newest exchange."""
         self._exchanges.append(exchange)
 
+    def clear(self) -> None:
+        """Nobody answers, and nobody is answered, any more."""
+        self._exchanges.clear()
+
     def awaited(self) -> Exchange | None:
         """What `pop_awaited` would say."""
         if not self._exchanges:

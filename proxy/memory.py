@@ -114,6 +114,7 @@ class Gathering:
         """The connection is gone."""
         self.stop_waiting()
         self.settle()
+        self._when_granted = _nobody_waits
 
     @property
     def is_waiting(self) -> bool:
@@ -124,6 +125,9 @@ class Gathering:
     def others_wait(self) -> bool:
         """Whether somebody waits for what is held here."""
         return self._share.is_spent
+
+
+def _nobody_waits() -> None: ...
 
 
 class GatherBudget:

@@ -66,6 +66,12 @@ class ProduceGate:
             self._session.context.tally.judgements_abandoned += 1
             self._session.context.judges.abandon(self._job)
 
+    def end(self) -> None:
+        """The session is over."""
+        self.abandon()
+        self._finish = None
+        self._finish_version = -1
+
     def take(self, frame: bytearray, version: int, correlation_id: int, body_at: int) -> None:
         """A gathered Produce request, its body from `body_at` on. Raises SenderError when it cannot be walked."""
         self._requests += 1

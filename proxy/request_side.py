@@ -158,7 +158,8 @@ class ClientSide:
 
     def end(self) -> None:
         """The session is over."""
-        self._gate.abandon()
+        self._gate.end()
+        self._on_gathered = None
         self._small.leave()
         self._large.leave()
 

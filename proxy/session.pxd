@@ -31,6 +31,7 @@ cdef class Session:
     cdef bint _draining
     cdef bint _goodbye_due
     cdef bint _said_goodbye
+    cdef bint _has_ended
 
     @cython.locals(exchange=Exchange)
     cpdef flush_ready(self)

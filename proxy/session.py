@@ -98,6 +98,7 @@ class Session:
         self._draining = False
         self._goodbye_due = False
         self._said_goodbye = False
+        self._has_ended = False
 
     def _sides(self) -> tuple[FrameHandler, FrameHandler]:
         if self._trace is None:
@@ -341,12 +342,24 @@ class Session:
         if self._linger is not None:
             self._linger.cancel()
         self._requests.end()
+        self._answers.end()
+        self.queue.clear()
         if self._address is not None:
             self.context.admission.leave(self._address)
             self._address = None
         if self._trace is not None:
             self._trace.closed()
         self.context.ended(self)
+        self._part()
+
+    def _part(self) -> None:
+        """Everything here holds the session, and it holds everything: left so, a thousand sessions that have ended wait
+        for the garbage collector, which comes when as many new objects are there.
+        """
+        self._has_ended = True
+        self.client.forget()
+        self.broker.forget()
+        self._requests = self._answers = self.fast_requests = None  # type: ignore[assignment]  # has_ended is asked first
 
     def _say_goodbye_to_broker(self) -> None:
         """No more requests will come; answers under way may still arrive, for a bounded time."""
@@ -371,6 +384,8 @@ class Session:
         self.broker.close()
 
     def _abort(self) -> None:
+        if self._has_ended:
+            return
         self._requests.abandon()
         self.client.abort()
         self.broker.abort()
@@ -407,6 +422,8 @@ class Session:
 
     def drain(self) -> None:
         """Take no more requests, let what is in flight be answered, then close."""
+        if self._has_ended:
+            return
         self._draining = True
         self._ends("proxy: it stops")
         self.client.hold(Hold.DRAINING)
@@ -422,6 +439,8 @@ class Session:
 
     def request_settled(self) -> None:
         """A judgement that was waited for is done."""
+        if self._has_ended:
+            return
         self._requests.give_back_memory()
         if self._goodbye_due:
             self._say_goodbye_to_broker()

@@ -1,5 +1,6 @@
 """What a session keeps, and how it ends, told as scripts between a client and a broker."""
 
+import gc
 import struct
 import tracemalloc
 
@@ -188,3 +189,43 @@ async def test_what_is_judged_for_a_client_that_has_left_still_counts_against_th
     script.session.broker.protocol.connection_lost(None)
     await turns_of_the_loop()
     assert Gathering(share, lambda: None).want(1000)
+
+
+@pytest.mark.parametrize(
+    "ending", ["idle", "answered", "refused", "under way", "half a frame", "garbage", "another version"]
+)
+async def test_a_session_that_has_ended_leaves_the_garbage_collector_nothing(
+    ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        await _one_life(ending, monkeypatch)
+        left = [each for each in gc.get_objects() if str(type(each).__module__).startswith(("proxy.", "protocol."))]
+    finally:
+        gc.enable()
+
+    kinds = {"Session", "ClientSide", "BrokerSide", "ProduceGate", "Connection", "FrameReader", "Gathering"}
+    kinds |= {"FastRequests", "FastAnswers", "Exchange"}
+    assert not kinds & {type(each).__name__ for each in left}
+
+
+async def _one_life(ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = Script(monkeypatch)
+    script.from_client(api_versions_frame(2))
+    script.from_broker(frame_of(struct.pack(">ihii", 7, 0, 0, 0)))
+    requests = {
+        "answered": produce_frame(batch([Rec(now_ms())]), -1),
+        "refused": produce_frame(batch([Rec(1)]), -1),
+        "under way": produce_frame(batch([Rec(now_ms())]), -1, 11),
+        "half a frame": produce_frame(batch([Rec(1)]), -1)[:-5],
+        "garbage": b"\x7f" * 50,
+        "another version": api_versions_frame(99),
+    }
+    script.from_client(requests.get(ending, b""))
+    if ending == "answered":
+        script.from_broker(frame_of(struct.pack(">i", 7), bytes(20)))
+    script.session.client.abort()
+    script.session.broker.abort()
+    await turns_of_the_loop(5)
+    assert script.session not in script.context.sessions
