@@ -309,6 +309,12 @@ class Session:
         self._abort()
 
     def on_eof(self, connection: Connection) -> None:
+        if self.is_late():  # thousands may leave at once
+            self.context.pacer.later(partial(self._no_more_comes, connection))
+        else:
+            self._no_more_comes(connection)
+
+    def _no_more_comes(self, connection: Connection) -> None:
         self._ends("client" if connection is self.client else "broker")
         if connection is self.client:
             self.account.has_left = True
