@@ -61,7 +61,7 @@ def test_the_image_fails_uncompiled_and_runs_as_a_number_without_pip() -> None:
 
 @pytest.mark.parametrize("missing", ["pyspark", "rich"])
 def test_the_pipelines_command_without_its_extra_says_what_to_install(missing: str) -> None:
-    program = f"import sys; sys.modules['{missing}'] = None; from pipeline.command import main; main()"
+    program = f"import sys; sys.modules['{missing}'] = None; from sluicegate.pipeline.command import main; main()"
     modules = {"pyspark": "", "rich": "import types; sys.modules['pyspark'] = types.ModuleType('pyspark'); "}[missing]
     done = subprocess.run(
         [sys.executable, "-c", program.replace("sys; ", "sys; " + modules, 1)],
