@@ -7,8 +7,8 @@ of the answer each holds at once.
 import time
 from collections.abc import Callable
 
-from protocol.framing import Disposition, FrameReader, frame_of
-from protocol.messages import fetch
+from sluicegate.protocol.framing import Disposition, FrameReader, frame_of
+from sluicegate.protocol.messages import fetch
 
 _MB = 1_000_000
 _PARTITIONS = 50

@@ -6,16 +6,16 @@ Run: python -m bench.judge_batches CODEC|one|slow REPETITIONS. `one`: of one rec
 import sys
 from collections.abc import Callable
 
-from config.model import TopicKeys
-from protocol.produce_request import walk_produce_request
-from protocol.records.allowance import Allowance
-from protocol.records.compression import Decompressor
-from proxy.lanes import GOOD, judge_of_ordinary
+from sluicegate.config.model import TopicKeys
+from sluicegate.protocol.produce_request import walk_produce_request
+from sluicegate.protocol.records.allowance import Allowance
+from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.proxy.lanes import GOOD, judge_of_ordinary
+from sluicegate.validation.policies import TopicPolicies
+from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.produce import judge_request
 from tests.bounds.frames import header, produce
 from tests.wire.batches import CODECS, NONE, Rec, batch
-from validation.policies import TopicPolicies
-from validation.policy import JudgementLimits
-from validation.produce import judge_request
 
 _NOW_MS = 1_800_000_000_000
 _RECORDS = 600

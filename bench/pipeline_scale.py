@@ -21,12 +21,12 @@ from bench.machine import describe
 from bench.page import fill_in
 from bench.polluted_topic import PollutedTopic, polluted_topic
 from bench.targets import broker
-from pipeline.profile.job import profile
-from pipeline.repair.correction import Rules
-from pipeline.repair.job import apply, listed, planned
-from pipeline.results import Results
-from pipeline.topics import Topics
-from pipeline.verify.job import verify
+from sluicegate.pipeline.profile.job import profile
+from sluicegate.pipeline.repair.correction import Rules
+from sluicegate.pipeline.repair.job import apply, listed, planned
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.verify.job import verify
 from tests.pipeline.session import spark_session
 
 _HOUR_MS = 3_600_000

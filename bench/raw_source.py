@@ -19,11 +19,11 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from bench import streams
 from bench.streams import MB, Stream
 from bench.targets import Target, broker
-from pipeline.extract.built_in import BuiltIn
-from pipeline.extract.job import run
-from pipeline.profile.job import cells, profile
-from pipeline.results import Results
-from pipeline.topics import Topics
+from sluicegate.pipeline.extract.built_in import BuiltIn
+from sluicegate.pipeline.extract.job import run
+from sluicegate.pipeline.profile.job import cells, profile
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.topics import Topics
 from tests.integration.topics import create_topic
 from tests.pipeline.session import spark_session
 

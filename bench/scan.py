@@ -13,13 +13,13 @@ from pathlib import Path
 from bench.figures import RESULTS, Figure, goals_table, write_json
 from bench.page import PAGE, fill_in
 from bench.targets import KAFKA_CLASS_PATH
-from protocol.records.allowance import Allowance
-from protocol.records.codec import Codec
-from protocol.records.compression import Decompressor
-from protocol.records.record_batch import HEADER_BYTES, RecordBatch
-from validation.judge import Submission, judge_partition
-from validation.policy import JudgementLimits, TopicPolicy
-from validation.verdict import Accepted
+from sluicegate.protocol.records.allowance import Allowance
+from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
+from sluicegate.validation.judge import Submission, judge_partition
+from sluicegate.validation.policy import JudgementLimits, TopicPolicy
+from sluicegate.validation.verdict import Accepted
 
 _SOURCE = Path(__file__).with_name("LogValidatorBench.java")
 _UNCOMPRESSED_GOAL, _COMPRESSED_GOAL = 0.5, 0.7

@@ -8,8 +8,8 @@ from collections import deque
 
 from bench.streams import Run, percentiles
 from bench.targets import Target
-from protocol.headers import build_request_header
-from protocol.messages import produce
+from sluicegate.protocol.headers import build_request_header
+from sluicegate.protocol.messages import produce
 from tests.wire.batches import Rec, batch
 
 _VERSION = 9  # names topics by name, so one request serves all targets

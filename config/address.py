@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer
 
-from config.quantity import shown
+from sluicegate.config.quantity import shown
 
 _MAX_PORT = 65535
 _MAX_HOST = 255

@@ -11,11 +11,11 @@ from typing import Any
 
 import yaml
 
-from config.keys import annotation_at, is_list, item_of, keys_of, section_of
-from config.model import Config
-from config.suggestions import nearest
-from config.yaml_nodes import BadNode, Reader
-from config.yaml_source import Path, Problem, Source, compose
+from sluicegate.config.keys import annotation_at, is_list, item_of, keys_of, section_of
+from sluicegate.config.model import Config
+from sluicegate.config.suggestions import nearest
+from sluicegate.config.yaml_nodes import BadNode, Reader
+from sluicegate.config.yaml_source import Path, Problem, Source, compose
 
 PREFIX = "SLUICEGATE__"
 _MAX_DIGITS = 5

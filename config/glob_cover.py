@@ -1,6 +1,6 @@
 """Whether one topic pattern leaves another nothing to match."""
 
-from config.topic_pattern import exact_name_of
+from sluicegate.config.topic_pattern import exact_name_of
 
 _EVERYTHING = frozenset({"/.*/", "/.+/", "/^.*$/", "/(.*)/"})
 _WILDCARDS = "*?["

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, SecretStr
 
-from config.yaml_source import Path
+from sluicegate.config.yaml_source import Path
 
 
 def unwrapped(annotation: Any) -> Any:

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 
-from config.address import AdvertisedHost, BrokerAddress, ListenAddress, at_least_one, parse_addresses
-from config.quantity import MILLISECONDS, SECONDS, Quantity, count, shown, size
+from sluicegate.config.address import AdvertisedHost, BrokerAddress, ListenAddress, at_least_one, parse_addresses
+from sluicegate.config.quantity import MILLISECONDS, SECONDS, Quantity, count, shown, size
 
 MAX_WORKERS = 64
 _NODE_ID = count(0, 2**31 - 1, "a broker's id")

@@ -7,12 +7,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from config.environment import apply_environment, override
-from config.keys import annotation_at, is_optional, item_of, keys_of, section_of
-from config.model import Config
-from config.remarks import hints_of, warnings_of
-from config.validation_words import problem_of
-from config.yaml_source import Path, Problem, Source, read_file
+from sluicegate.config.environment import apply_environment, override
+from sluicegate.config.keys import annotation_at, is_optional, item_of, keys_of, section_of
+from sluicegate.config.model import Config
+from sluicegate.config.remarks import hints_of, warnings_of
+from sluicegate.config.validation_words import problem_of
+from sluicegate.config.yaml_source import Path, Problem, Source, read_file
 
 
 class ConfigError(Exception):

@@ -8,8 +8,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from config.address import HostPort, check_host
-from config.kinds import (
+from sluicegate.config.address import HostPort, check_host
+from sluicegate.config.kinds import (
     Addresses,
     AdvertisedHost,
     BrokerAddress,
@@ -29,8 +29,8 @@ from config.kinds import (
     Text,
     Workers,
 )
-from config.password import Password, check_one
-from config.topic_pattern import regular_expression_of
+from sluicegate.config.password import Password, check_one
+from sluicegate.config.topic_pattern import regular_expression_of
 
 NODE_ID = "{node_id}"
 _CLEANUP = frozenset({"compact", "delete"})

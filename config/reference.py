@@ -1,4 +1,7 @@
-"""The page of every key, its default, unit and bounds: `python -m config.reference > docs/configuration.md`."""
+"""The page of every key, its default, unit and bounds.
+
+`python -m sluicegate.config.reference > docs/configuration.md` writes it.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -7,18 +10,18 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from config.address import HostPort
-from config.descriptions import KEYS, SECTIONS
-from config.keys import is_list, item_of, section_of, unwrapped
-from config.model import Config
-from config.quantity import MILLISECONDS, SECONDS, Quantity
+from sluicegate.config.address import HostPort
+from sluicegate.config.descriptions import KEYS, SECTIONS
+from sluicegate.config.keys import is_list, item_of, section_of, unwrapped
+from sluicegate.config.model import Config
+from sluicegate.config.quantity import MILLISECONDS, SECONDS, Quantity
 
 _ENDLESS = 1_000_000_000
 _HEAD = """# Configuration
 
-Every key, as the model in `config/model.py` has it; written by `python -m config.reference > docs/configuration.md`,
-never by hand. `sluicegate check FILE` tells each mistake with its key and line, looks at the files that are named, and
-with `--topic NAME` says which policy a topic gets and from which line.
+Every key, as the model in `config/model.py` has it, never written by hand:
+`python -m sluicegate.config.reference > docs/configuration.md`. `sluicegate check FILE` tells each mistake with its key
+and line, looks at the files that are named, and with `--topic NAME` says which policy a topic gets and from which line.
 
 ## How values are written
 

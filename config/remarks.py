@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from config.glob_cover import beginning, covers, misses_dashes
-from config.model import Config
-from config.topic_pattern import exact_name_of
-from config.yaml_source import Path, Source, dotted, printable
+from sluicegate.config.glob_cover import beginning, covers, misses_dashes
+from sluicegate.config.model import Config
+from sluicegate.config.topic_pattern import exact_name_of
+from sluicegate.config.yaml_source import Path, Source, dotted, printable
 
 _DEPRECATED = "message.timestamp.difference.max.ms"
 # Patterns of one beginning that others are held against, and how long a beginning is looked for.

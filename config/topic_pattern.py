@@ -6,7 +6,7 @@ matched so, look-around and back-references, it does not take. Only names that a
 
 import re2
 
-from protocol.topic_name import LEGAL_CHARACTERS
+from sluicegate.protocol.topic_name import LEGAL_CHARACTERS
 
 _MAX_CHARACTERS = 10_000
 # Of a compiled pattern. What needs more would take milliseconds for each new name.

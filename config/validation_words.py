@@ -4,11 +4,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from config.keys import annotation_at, holds_secret, item_of, keys_of, section_of
-from config.model import Config
-from config.quantity import shown
-from config.suggestions import nearest
-from config.yaml_source import Path, Problem, Source, dotted
+from sluicegate.config.keys import annotation_at, holds_secret, item_of, keys_of, section_of
+from sluicegate.config.model import Config
+from sluicegate.config.quantity import shown
+from sluicegate.config.suggestions import nearest
+from sluicegate.config.yaml_source import Path, Problem, Source, dotted
 
 _KEY = "[key]"
 

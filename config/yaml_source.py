@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from config.yaml_nodes import BadNode, Reader
-from config.yaml_words import line_of, words_of
+from sluicegate.config.yaml_nodes import BadNode, Reader
+from sluicegate.config.yaml_words import line_of, words_of
 
 Path = tuple[str | int, ...]
 _MAX_BYTES = 16 << 20

@@ -13,20 +13,20 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from pipeline.advise.job import YAML, NoProfile, advice_of, make_profile, profiled, summary_of
-from pipeline.extract.job import OtherExtraction
-from pipeline.kafka.cluster import TopicTrouble
-from pipeline.kafka.connection import BrokerUnreachable, LoginRefused
-from pipeline.kafka.settings import BadSetting, read_settings
-from pipeline.profile.epoch import BadEpoch, epoch_ms_from
-from pipeline.repair.job import RepairBegun
-from pipeline.repair.settings import Retention
-from pipeline.repair.writing import CannotWrite
-from pipeline.results import BadFolder, Results
-from pipeline.source.options import BadOption
-from pipeline.spark import NoSession, session
-from pipeline.topics import Topics
-from pipeline.verify.job import NotThePlan
+from sluicegate.pipeline.advise.job import YAML, NoProfile, advice_of, make_profile, profiled, summary_of
+from sluicegate.pipeline.extract.job import OtherExtraction
+from sluicegate.pipeline.kafka.cluster import TopicTrouble
+from sluicegate.pipeline.kafka.connection import BrokerUnreachable, LoginRefused
+from sluicegate.pipeline.kafka.settings import BadSetting, read_settings
+from sluicegate.pipeline.profile.epoch import BadEpoch, epoch_ms_from
+from sluicegate.pipeline.repair.job import RepairBegun
+from sluicegate.pipeline.repair.settings import Retention
+from sluicegate.pipeline.repair.writing import CannotWrite
+from sluicegate.pipeline.results import BadFolder, Results
+from sluicegate.pipeline.source.options import BadOption
+from sluicegate.pipeline.spark import NoSession, session
+from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.verify.job import NotThePlan
 
 app = typer.Typer(
     add_completion=False,
@@ -133,7 +133,7 @@ def profile(
     master: _Master = None,
 ) -> None:
     """Count what topics hold, and what is wrong with their timestamps, by topic, partition, hour and producer."""
-    from pipeline.profile import job, report  # noqa: PLC0415
+    from sluicegate.pipeline.profile import job, report  # noqa: PLC0415
 
     now_ms = _now_ms()
     epoch_ms = _epoch_ms(epoch, now_ms)
@@ -160,7 +160,7 @@ def advise(
     master: _Master = None,
 ) -> None:
     """Which before.max and after.max would refuse what, the tightest of them, and the configuration to paste."""
-    from pipeline.advise import report  # noqa: PLC0415
+    from sluicegate.pipeline.advise import report  # noqa: PLC0415
 
     topics = _topics(bootstrap, topic, config)
     with _job("advise", topics, out, master) as (spark, results):
@@ -200,10 +200,10 @@ def violations(
     master: _Master = None,
 ) -> None:
     """Add up the proxy's violation events in windows, by client, topic and reason; go on where the last run ended."""
-    from pipeline.violations import job, report  # noqa: PLC0415
-    from pipeline.violations.batches import Totals  # noqa: PLC0415
-    from pipeline.violations.events import from_files, from_topic  # noqa: PLC0415
-    from pipeline.violations.files import ReadFiles  # noqa: PLC0415
+    from sluicegate.pipeline.violations import job, report  # noqa: PLC0415
+    from sluicegate.pipeline.violations.batches import Totals  # noqa: PLC0415
+    from sluicegate.pipeline.violations.events import from_files, from_topic  # noqa: PLC0415
+    from sluicegate.pipeline.violations.files import ReadFiles  # noqa: PLC0415
 
     if (events is None) == (bootstrap is None or not topic):
         _end("say where events are: --events PATH, or --bootstrap and --topic")
@@ -247,8 +247,8 @@ def extract(
     master: _Master = None,
 ) -> None:
     """Write records with their event time; go on where the last run ended."""
-    from pipeline.extract import job, report  # noqa: PLC0415
-    from pipeline.extract.built_in import NAMES, BuiltIn  # noqa: PLC0415
+    from sluicegate.pipeline.extract import job, report  # noqa: PLC0415
+    from sluicegate.pipeline.extract.built_in import NAMES, BuiltIn  # noqa: PLC0415
 
     if extractor not in NAMES:
         _end(f"there is no extractor {extractor!r}; there are {', '.join(NAMES)}")
@@ -292,9 +292,9 @@ def repair(
     master: _Master = None,
 ) -> None:
     """Propose corrections of damaged timestamps, and write the corrected records to a clean topic, exactly once."""
-    from pipeline.repair import job, report  # noqa: PLC0415
-    from pipeline.repair.correction import BY_NAME_ONLY, NAMES, Rules  # noqa: PLC0415
-    from pipeline.repair.reasons import first_lines  # noqa: PLC0415
+    from sluicegate.pipeline.repair import job, report  # noqa: PLC0415
+    from sluicegate.pipeline.repair.correction import BY_NAME_ONLY, NAMES, Rules  # noqa: PLC0415
+    from sluicegate.pipeline.repair.reasons import first_lines  # noqa: PLC0415
 
     for given, known in ((keep, NAMES[1:]), (rewrite, BY_NAME_ONLY)):
         unknown = set(given or ()) - set(known)
@@ -340,7 +340,7 @@ def verify(
     master: _Master = None,
 ) -> None:
     """Compare two topics, declared repairs aside; exit status 1 when they differ."""
-    from pipeline.verify import job, report  # noqa: PLC0415
+    from sluicegate.pipeline.verify import job, report  # noqa: PLC0415
 
     if len(topic) != 2 or topic[0] == topic[1]:
         _end("verify compares two topics: give --topic twice")

@@ -10,7 +10,7 @@ _EXTRA = frozenset(
 def main() -> None:
     """The console script."""
     try:
-        from pipeline.cli import main as run  # noqa: PLC0415
+        from sluicegate.pipeline.cli import main as run  # noqa: PLC0415
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in _EXTRA:

@@ -11,7 +11,7 @@ from pyspark import SparkConf
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from pipeline.source.datasource import TopicSource
+from sluicegate.pipeline.source.datasource import TopicSource
 
 _HERE = "local[*]"
 _MASTER = re.compile(r"local(-cluster)?(\[[^\]]+\])?|yarn|(spark|k8s)://\S+")

@@ -6,12 +6,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
-from pipeline.kafka.connection import Address
-from pipeline.kafka.settings import ClientSettings
-from pipeline.source.options import source_options
-from pipeline.source.planning import planned_ranges
-from protocol.messages.list_offsets import LATEST
+from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
+from sluicegate.pipeline.kafka.connection import Address
+from sluicegate.pipeline.kafka.settings import ClientSettings
+from sluicegate.pipeline.source.options import source_options
+from sluicegate.pipeline.source.planning import planned_ranges
+from sluicegate.protocol.messages.list_offsets import LATEST
 
 _PATIENCE_SECONDS = 5.0
 """Somebody is waiting, perhaps with an address that is wrong."""

@@ -6,8 +6,8 @@ Versions of Kafka 4.3; held to Kafka's own definitions by a test.
 
 from struct import Struct
 
-from protocol.errors import MalformedMessage
-from protocol.produce_response import walk_produce_answer
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.produce_response import walk_produce_answer
 
 _CODE = Struct(">h")
 _THROTTLE_BYTES = 4

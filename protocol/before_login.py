@@ -6,8 +6,8 @@ construct schemas by tests. Compiled with the types in before_login.pxd where a 
 
 from dataclasses import dataclass
 
-from protocol.errors import MalformedMessage
-from protocol.walk import Walk
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.walk import Walk
 
 _MAX_TAGGED_FIELDS = 1000
 _INT64_BYTES = 8

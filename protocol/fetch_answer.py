@@ -10,9 +10,9 @@ A reader asks for one partition at a time, so that is what an answer holds. Held
 from dataclasses import dataclass
 from struct import Struct, error
 
-from protocol.errors import MalformedMessage
-from protocol.headers import skip_tagged_fields
-from protocol.varint import read_unsigned_varint
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.headers import skip_tagged_fields
+from sluicegate.protocol.varint import read_unsigned_varint
 
 VERSION = 12
 _HEAD = Struct(">ihi")

@@ -11,8 +11,8 @@ from enum import Enum
 from struct import Struct
 from typing import Protocol
 
-from protocol.errors import FrameSizeError
-from protocol.frame_pool import FramePool
+from sluicegate.protocol.errors import FrameSizeError
+from sluicegate.protocol.frame_pool import FramePool
 
 _SIZE = Struct(">i")
 SIZE_BYTES = _SIZE.size

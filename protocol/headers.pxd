@@ -1,7 +1,7 @@
 # The types that Cython compiles headers.py with; the file itself stays plain Python.
 cimport cython
 
-from protocol.walk cimport Walk
+from sluicegate.protocol.walk cimport Walk
 
 
 @cython.locals(walk=Walk, tags=bytes)

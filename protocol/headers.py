@@ -9,8 +9,8 @@ Written by hand: every request passes here.
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.errors import MalformedMessage
-from protocol.walk import Walk
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.walk import Walk
 
 _FIXED = Struct(">hhi")
 _LENGTH = Struct(">h")

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from struct import Struct
 from struct import error as StructError
 
-from protocol.api import ApiKey
-from protocol.errors import MalformedMessage
-from protocol.headers import CORRELATION_ID_BYTES, build_request_header
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.headers import CORRELATION_ID_BYTES, build_request_header
 
 _VERSION = 1
 _HEADER_VERSION = 1

@@ -2,7 +2,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 
-from protocol.walk cimport Walk
+from sluicegate.protocol.walk cimport Walk
 
 cdef int64_t _MAX_SHARE_ELEMENTS
 cdef Py_ssize_t _INT16_BYTES

@@ -7,8 +7,8 @@ Held to the construct schemas by tests. What may be counted is bounded, so that 
 than some ms. Compiled with the types in node_addresses.pxd where a C compiler was at hand.
 """
 
-from protocol.errors import MalformedMessage
-from protocol.walk import MAX_TAGGED_FIELDS, Walk
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.walk import MAX_TAGGED_FIELDS, Walk
 
 MAX_NODES = 2000
 """Brokers in one list; no cluster has as many."""

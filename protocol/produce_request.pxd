@@ -2,7 +2,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 
-from protocol.walk cimport Walk
+from sluicegate.protocol.walk cimport Walk
 
 cdef Py_ssize_t _UUID_BYTES
 cdef Py_ssize_t _INT32_BYTES

@@ -1,16 +1,16 @@
 """The walk over a Produce request, versions 0 to 13: where each partition's records lie, without a copy.
 
-Held to the construct schema `protocol.messages.produce.REQUEST` by a property test. `ProduceRequest.with_records`
-writes the same request with other records in some of its partitions, every other byte as it came. Compiled with the
-types in produce_request.pxd where a C compiler was at hand.
+Held to the construct schema `sluicegate.protocol.messages.produce.REQUEST` by a property test.
+`ProduceRequest.with_records` writes the same request with other records in some of its partitions, every other byte as
+it came. Compiled with the types in produce_request.pxd where a C compiler was at hand.
 """
 
 from collections.abc import Mapping
 from struct import Struct
 
-from protocol.errors import MalformedMessage, RequestTooLarge
-from protocol.varint import unsigned_varint
-from protocol.walk import MAX_TAGGED_FIELDS, Walk
+from sluicegate.protocol.errors import MalformedMessage, RequestTooLarge
+from sluicegate.protocol.varint import unsigned_varint
+from sluicegate.protocol.walk import MAX_TAGGED_FIELDS, Walk
 
 _INT32 = Struct(">i")
 _UUID_BYTES = 16

@@ -1,18 +1,18 @@
 """Produce answers, versions 0 to 13, walked and written by hand: they are on the hot path.
 
-Held to the construct schema `protocol.messages.produce.RESPONSE` by property tests. A broker's answer is walked to find
-where each partition's entry lies, so that some entries can be replaced without touching anything else the broker said.
-Compiled with the types in produce_response.pxd where a C compiler was at hand.
+Held to the construct schema `sluicegate.protocol.messages.produce.RESPONSE` by property tests. A broker's answer is
+walked to find where each partition's entry lies, so that some entries can be replaced without touching anything else
+the broker said. Compiled with the types in produce_response.pxd where a C compiler was at hand.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.errors import ErrorCode, MalformedMessage
-from protocol.framing import Parts
-from protocol.varint import unsigned_varint
-from protocol.walk import MAX_TAGGED_FIELDS, Walk
+from sluicegate.protocol.errors import ErrorCode, MalformedMessage
+from sluicegate.protocol.framing import Parts
+from sluicegate.protocol.varint import unsigned_varint
+from sluicegate.protocol.walk import MAX_TAGGED_FIELDS, Walk
 
 _INT16 = Struct(">h")
 _INT32 = Struct(">i")

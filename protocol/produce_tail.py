@@ -9,10 +9,10 @@ goes on as it came. Held to the construct schema by a test.
 
 from collections.abc import Callable
 
-from protocol.node_addresses import endpoints_in_tag
-from protocol.readdressing import with_nodes
-from protocol.varint import unsigned_varint
-from protocol.walk import tagged_fields
+from sluicegate.protocol.node_addresses import endpoints_in_tag
+from sluicegate.protocol.readdressing import with_nodes
+from sluicegate.protocol.varint import unsigned_varint
+from sluicegate.protocol.walk import tagged_fields
 
 _THROTTLE_BYTES = 4
 _ENDPOINTS_TAG = 0

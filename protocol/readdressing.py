@@ -1,12 +1,15 @@
-"""Answers with other addresses where `protocol.node_addresses` found some; every other byte stays as it came."""
+"""Answers with other addresses where `sluicegate.protocol.node_addresses` found some.
+
+Every other byte stays as it came.
+"""
 
 from collections.abc import Sequence
 from struct import Struct
 
-from protocol.errors import ErrorCode
-from protocol.framing import Parts
-from protocol.node_addresses import NodeAddress, NodeList
-from protocol.varint import unsigned_varint
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.framing import Parts
+from sluicegate.protocol.node_addresses import NodeAddress, NodeList
+from sluicegate.protocol.varint import unsigned_varint
 
 _INT16 = Struct(">h")
 _INT32 = Struct(">i")

@@ -2,7 +2,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 
-from protocol.walk cimport Walk
+from sluicegate.protocol.walk cimport Walk
 
 cdef int _BROKER_RACK_SINCE
 cdef int _CONTROLLER_SINCE

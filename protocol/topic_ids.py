@@ -1,12 +1,12 @@
 """Topic ids and names out of Metadata answers of all versions, without building the rest of the answer.
 
-Held to `protocol.messages.metadata.RESPONSE` by a test. 1: racks, controller, internal topics. 2: cluster id.
-3: throttle time. 5: offline replicas. 7: leader epochs. 8: authorized operations. 9: flexible. 10: topic ids.
-12: names may be null. Compiled with the types in topic_ids.pxd where a C compiler was at hand.
+Held to `sluicegate.protocol.messages.metadata.RESPONSE` by a test. 1: racks, controller, internal topics.
+2: cluster id. 3: throttle time. 5: offline replicas. 7: leader epochs. 8: authorized operations. 9: flexible.
+10: topic ids. 12: names may be null. Compiled with the types in topic_ids.pxd where a C compiler was at hand.
 """
 
-from protocol.errors import MalformedMessage
-from protocol.walk import MAX_TAGGED_FIELDS, Walk
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.walk import MAX_TAGGED_FIELDS, Walk
 
 _BROKER_RACK_SINCE = 1
 _CONTROLLER_SINCE = 1

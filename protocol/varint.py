@@ -1,6 +1,6 @@
 """Unsigned varints as flexible versions use them for lengths and tags (KIP-482): at most five bytes."""
 
-from protocol.errors import MalformedMessage
+from sluicegate.protocol.errors import MalformedMessage
 
 _MAX_SHIFT = 28
 

@@ -5,7 +5,7 @@ are left and against `elements_left`, tagged fields against `tags_left`, both fo
 the types in walk.pxd where a C compiler was at hand: there no index is checked, so `skip` is asked before each.
 """
 
-from protocol.errors import MalformedMessage
+from sluicegate.protocol.errors import MalformedMessage
 
 MAX_TAGGED_FIELDS = 10_000
 MAX_STRING_BYTES = 32_767

@@ -11,11 +11,18 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from proxy.handshakes import Handshakes
-from proxy.listeners import BACKLOG
-from proxy.proxy_protocol import FIXED_BYTES, BadProxyHeader, ProxyProtocol, bytes_behind, client_in, may_begin
-from proxy.session_log import SessionLog
-from proxy.tls import TlsContext, words_of
+from sluicegate.proxy.handshakes import Handshakes
+from sluicegate.proxy.listeners import BACKLOG
+from sluicegate.proxy.proxy_protocol import (
+    FIXED_BYTES,
+    BadProxyHeader,
+    ProxyProtocol,
+    bytes_behind,
+    client_in,
+    may_begin,
+)
+from sluicegate.proxy.session_log import SessionLog
+from sluicegate.proxy.tls import TlsContext, words_of
 
 _HANDSHAKE_SECONDS = 30.0
 # As when no more files can be opened: look again a little later.

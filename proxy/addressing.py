@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from config.address import HostPort, reachable
+from sluicegate.config.address import HostPort, reachable
 
 _MAX_BROKERS = 2000
 

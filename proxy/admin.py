@@ -15,13 +15,13 @@ import h11
 import structlog
 from prometheus_client import CollectorRegistry
 
-from config.address import HostPort
-from proxy.admin_connections import AdminConnection, AdminConnections
-from proxy.admin_pages import AdminPages, Page, text_page
-from proxy.health import Health
-from proxy.http_exchange import HttpExchange, refusal_of
-from proxy.listeners import CannotListen
-from proxy.once_a_minute import OnceAMinute
+from sluicegate.config.address import HostPort
+from sluicegate.proxy.admin_connections import AdminConnection, AdminConnections
+from sluicegate.proxy.admin_pages import AdminPages, Page, text_page
+from sluicegate.proxy.health import Health
+from sluicegate.proxy.http_exchange import HttpExchange, refusal_of
+from sluicegate.proxy.listeners import CannotListen
+from sluicegate.proxy.once_a_minute import OnceAMinute
 
 _BACKLOG = 128
 _CLOSE_SECONDS = 5.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 
-from proxy.health import Health
+from sluicegate.proxy.health import Health
 
 _TEXT = "text/plain; charset=utf-8"
 

@@ -3,7 +3,7 @@
 import resource
 from collections import Counter
 
-from config.model import Limits
+from sluicegate.config.model import Limits
 
 # Descriptors for everything but clients and their brokers: listeners, files, the proxy's own questions, handshakes.
 _OTHER_DESCRIPTORS = 40

@@ -1,8 +1,8 @@
 # The types that Cython compiles answer_side.py with; the file itself stays plain Python.
 cimport cython
 
-from proxy.in_flight cimport Exchange
-from proxy.memory cimport Gathering
+from sluicegate.proxy.in_flight cimport Exchange
+from sluicegate.proxy.memory cimport Gathering
 
 
 cdef class BrokerSide:

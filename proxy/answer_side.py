@@ -2,15 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from protocol.errors import MalformedMessage
-from protocol.framing import Disposition
-from protocol.headers import CORRELATION_ID_BYTES, read_correlation_id
-from proxy.connection import Hold
-from proxy.in_flight import Finish
-from proxy.memory import Gathering
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.framing import Disposition
+from sluicegate.protocol.headers import CORRELATION_ID_BYTES, read_correlation_id
+from sluicegate.proxy.connection import Hold
+from sluicegate.proxy.in_flight import Finish
+from sluicegate.proxy.memory import Gathering
 
 if TYPE_CHECKING:
-    from proxy.session import Session
+    from sluicegate.proxy.session import Session
 
 _STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
 

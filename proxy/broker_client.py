@@ -7,17 +7,17 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from config.address import HostPort
-from config.model import Upstream
-from protocol.api import APIS, ApiKey
-from protocol.errors import SenderError
-from protocol.framing import frame_of
-from protocol.headers import build_request_header, read_correlation_id, response_body_at
-from protocol.messages import api_versions
-from protocol.messages.schema import MessageSchema, Value
-from proxy.broker_login import LoginNotOffered, LoginRefused, log_in
-from proxy.tls import TlsContext
-from proxy.upstream import HandshakeClosed, check, reason_of, shown
+from sluicegate.config.address import HostPort
+from sluicegate.config.model import Upstream
+from sluicegate.protocol.api import APIS, ApiKey
+from sluicegate.protocol.errors import SenderError
+from sluicegate.protocol.framing import frame_of
+from sluicegate.protocol.headers import build_request_header, read_correlation_id, response_body_at
+from sluicegate.protocol.messages import api_versions
+from sluicegate.protocol.messages.schema import MessageSchema, Value
+from sluicegate.proxy.broker_login import LoginNotOffered, LoginRefused, log_in
+from sluicegate.proxy.tls import TlsContext
+from sluicegate.proxy.upstream import HandshakeClosed, check, reason_of, shown
 
 T = TypeVar("T")
 _CLIENT_ID = "sluicegate"

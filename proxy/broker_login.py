@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from config.model import Sasl
-from config.password import PasswordUnreadable
-from protocol.api import ApiKey
-from protocol.messages import sasl_authenticate, sasl_handshake
+from sluicegate.config.model import Sasl
+from sluicegate.config.password import PasswordUnreadable
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.messages import sasl_authenticate, sasl_handshake
 
 Call = Callable[[ApiKey, int, bytes], Awaitable[bytes]]
 """Sends one request (API, version, body) and gives the answer's body."""

@@ -5,7 +5,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from protocol.records import scan
+from sluicegate.protocol.records import scan
 
 _PACKAGES = ("protocol", "proxy", "validation")
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from config.model import Config
-from proxy.certificates import expiries_of
+from sluicegate.config.model import Config
+from sluicegate.proxy.certificates import expiries_of
 
 
 class CertificateCollector(Collector):

@@ -9,8 +9,8 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from config.model import Config, ListenTls, UpstreamTls
-from config.password import Password, PasswordUnreadable
+from sluicegate.config.model import Config, ListenTls, UpstreamTls
+from sluicegate.config.password import Password, PasswordUnreadable
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes

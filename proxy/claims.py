@@ -4,7 +4,7 @@ import base64
 import binascii
 import json
 
-from proxy.client_text import MAX_CHARACTERS, client_text
+from sluicegate.proxy.client_text import MAX_CHARACTERS, client_text
 
 _KIND = "User:"
 _MAX_SCRAM_BYTES = 8192

@@ -7,8 +7,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from config.loading import ConfigError, Loaded, Option, load, load_file
-from config.yaml_source import Source, printable
+from sluicegate.config.loading import ConfigError, Loaded, Option, load, load_file
+from sluicegate.config.yaml_source import Source, printable
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _MAX_PROBLEMS = 50
@@ -47,8 +47,8 @@ def _options(
 def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = None) -> None:
     """Run the proxy until SIGTERM or Ctrl-C. Options and SLUICEGATE__… variables go before the file."""
     loaded = _loaded(config, _options_of(upstream, listen))
-    from proxy.certificates import Level  # noqa: PLC0415
-    from proxy.file_check import findings_in  # noqa: PLC0415
+    from sluicegate.proxy.certificates import Level  # noqa: PLC0415
+    from sluicegate.proxy.file_check import findings_in  # noqa: PLC0415
 
     findings = list(findings_in(loaded.config))
     unusable = [str(finding) for finding in findings if finding.level is Level.UNUSABLE]
@@ -57,9 +57,9 @@ def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = No
     for warning in (*loaded.warnings, *findings):
         _say(f"warning: {warning}", err=True)
 
-    from proxy.log_setup import logging_behind_a_queue  # noqa: PLC0415
-    from proxy.running import run_until_signal  # noqa: PLC0415
-    from proxy.server import CannotStart  # noqa: PLC0415
+    from sluicegate.proxy.log_setup import logging_behind_a_queue  # noqa: PLC0415
+    from sluicegate.proxy.running import run_until_signal  # noqa: PLC0415
+    from sluicegate.proxy.server import CannotStart  # noqa: PLC0415
 
     try:
         with logging_behind_a_queue(loaded.config.log):
@@ -82,7 +82,7 @@ def check(
         raise typer.BadParameter("give one file to check: sluicegate check FILE")
     chosen = file or config
     loaded = _loaded(chosen, [])
-    from proxy.file_check import findings_in  # noqa: PLC0415
+    from sluicegate.proxy.file_check import findings_in  # noqa: PLC0415
 
     findings = list(findings_in(loaded.config))
     errors = [f"{_place(loaded, finding.key)}: {finding}" for finding in findings if finding.is_error]
@@ -96,7 +96,7 @@ def check(
     for hint in loaded.hints:
         _say(f"hint: {hint}")
     for name in topic or ():
-        from proxy.topic_explanation import explain  # noqa: PLC0415
+        from sluicegate.proxy.topic_explanation import explain  # noqa: PLC0415
 
         for line in explain(name, loaded):
             _say(line)
@@ -109,12 +109,12 @@ def demo(
 ) -> None:
     """Show it at work: an embedded cluster, a proxy in front of it, and producers that get some things wrong."""
     try:
-        from proxy.demo.running import run_demo  # noqa: PLC0415  # needs the extra `demo`
+        from sluicegate.proxy.demo.running import run_demo  # noqa: PLC0415  # needs the extra `demo`
     except ModuleNotFoundError as error:
         _end([f"sluicegate: the demo needs {error.name}: pip install 'sluicegate[demo]'"])
-    from config.model import Log  # noqa: PLC0415
-    from proxy.log_setup import set_up_logging  # noqa: PLC0415
-    from proxy.server import CannotStart  # noqa: PLC0415
+    from sluicegate.config.model import Log  # noqa: PLC0415
+    from sluicegate.proxy.log_setup import set_up_logging  # noqa: PLC0415
+    from sluicegate.proxy.server import CannotStart  # noqa: PLC0415
 
     set_up_logging(Log(level="error"))
     try:
@@ -126,7 +126,7 @@ def demo(
 @app.command(context_settings=_HELP)
 def healthcheck(config: _Config = None) -> None:
     """Ask a proxy on this machine whether it is alive, where the configuration's admin.listen says: exit 0, or 1."""
-    from proxy.health_check import admin_of, trouble_with  # noqa: PLC0415
+    from sluicegate.proxy.health_check import admin_of, trouble_with  # noqa: PLC0415
 
     try:
         admin = admin_of(config, os.environ)
@@ -144,7 +144,7 @@ def healthcheck(config: _Config = None) -> None:
 @app.command(context_settings=_HELP)
 def version() -> None:
     """Say which version this is and whether it is compiled."""
-    from proxy.build_info import describe  # noqa: PLC0415
+    from sluicegate.proxy.build_info import describe  # noqa: PLC0415
 
     _say(describe())
 

@@ -1,7 +1,7 @@
 # The types that Cython compiles connection.py with; the file itself stays plain Python.
 cimport cython
 
-from protocol.framing cimport FrameReader
+from sluicegate.protocol.framing cimport FrameReader
 
 
 cdef class Connection:

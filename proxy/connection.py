@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Any, Protocol, cast
 
-from protocol.errors import SenderError
-from protocol.framing import FrameReader
+from sluicegate.protocol.errors import SenderError
+from sluicegate.protocol.framing import FrameReader
 
 READ_BUFFER_BYTES = 256 * 1024
 # What is read at once where frames begin: what lies beyond goes straight into a gathered frame's own buffer.

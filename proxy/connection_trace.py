@@ -13,13 +13,13 @@ from typing import Any
 
 import structlog
 
-from config.model import Log
-from protocol.answer_code import codes_in
-from protocol.api import APIS
-from protocol.errors import ErrorCode, MalformedMessage
-from protocol.headers import CORRELATION_ID_BYTES, read_correlation_id, response_body_at
-from proxy.bounded_text import cut
-from proxy.identity import ClientIdentity
+from sluicegate.config.model import Log
+from sluicegate.protocol.answer_code import codes_in
+from sluicegate.protocol.api import APIS
+from sluicegate.protocol.errors import ErrorCode, MalformedMessage
+from sluicegate.protocol.headers import CORRELATION_ID_BYTES, read_correlation_id, response_body_at
+from sluicegate.proxy.bounded_text import cut
+from sluicegate.proxy.identity import ClientIdentity
 
 _MAX_UNANSWERED = 1000
 # Lines that are kept until a connection has said who it is, where only one client is wanted.

@@ -5,26 +5,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from config.model import Limits
-from protocol.frame_pool import FramePool
-from proxy.admission import Admission
-from proxy.connection_trace import Tracing
-from proxy.judging import Judges
-from proxy.leading_back import LeadingBack
-from proxy.memory import GatherBudget
-from proxy.metrics import Tally
-from proxy.observer import Observer
-from proxy.pacing import LoopTurn, Pacer
-from proxy.rewriting import AnswerRewriter
-from proxy.session_log import SessionLog
-from proxy.tls import AskedNames, TlsContext
-from proxy.topic_names import TopicNames
-from proxy.topic_settings import TopicSettings
-from validation.policies import TopicPolicies
+from sluicegate.config.model import Limits
+from sluicegate.protocol.frame_pool import FramePool
+from sluicegate.proxy.admission import Admission
+from sluicegate.proxy.connection_trace import Tracing
+from sluicegate.proxy.judging import Judges
+from sluicegate.proxy.leading_back import LeadingBack
+from sluicegate.proxy.memory import GatherBudget
+from sluicegate.proxy.metrics import Tally
+from sluicegate.proxy.observer import Observer
+from sluicegate.proxy.pacing import LoopTurn, Pacer
+from sluicegate.proxy.rewriting import AnswerRewriter
+from sluicegate.proxy.session_log import SessionLog
+from sluicegate.proxy.tls import AskedNames, TlsContext
+from sluicegate.proxy.topic_names import TopicNames
+from sluicegate.proxy.topic_settings import TopicSettings
+from sluicegate.validation.policies import TopicPolicies
 
 if TYPE_CHECKING:
-    from proxy.session import Session
-    from validation.ordinary import OrdinaryRequests
+    from sluicegate.proxy.session import Session
+    from sluicegate.validation.ordinary import OrdinaryRequests
 
 
 @dataclass(slots=True)

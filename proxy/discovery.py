@@ -7,13 +7,13 @@ and from `upstream.brokers`.
 
 from dataclasses import dataclass, replace
 
-from config.address import HostPort, reachable
-from config.model import Upstream
-from protocol.api import ApiKey
-from protocol.messages import metadata
-from protocol.node_addresses import brokers_in_metadata
-from proxy.broker_client import BrokerClient, NoBrokerAnswers, OwnLoginRefused, ask_any_broker
-from proxy.tls import TlsContext
+from sluicegate.config.address import HostPort, reachable
+from sluicegate.config.model import Upstream
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.messages import metadata
+from sluicegate.protocol.node_addresses import brokers_in_metadata
+from sluicegate.proxy.broker_client import BrokerClient, NoBrokerAnswers, OwnLoginRefused, ask_any_broker
+from sluicegate.proxy.tls import TlsContext
 
 _NO_TOPICS_SINCE = 1
 

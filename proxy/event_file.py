@@ -11,7 +11,7 @@ from fcntl import flock
 from itertools import accumulate
 from pathlib import Path
 
-from proxy.whole_lines import NotWhole, append_lines, ends_within_a_line, is_regular, locked
+from sluicegate.proxy.whole_lines import NotWhole, append_lines, ends_within_a_line, is_regular, locked
 
 _FLAGS = os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 _MODE = 0o666

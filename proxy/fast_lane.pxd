@@ -1,9 +1,9 @@
 # cython: language_level=3
 from libc.stdint cimport uint8_t
 
-from protocol.framing cimport OrdinaryFrames
-from proxy.in_flight cimport Exchange, InFlightQueue
-from validation.ordinary cimport OrdinaryRequests
+from sluicegate.protocol.framing cimport OrdinaryFrames
+from sluicegate.proxy.in_flight cimport Exchange, InFlightQueue
+from sluicegate.validation.ordinary cimport OrdinaryRequests
 
 
 cdef class FastRequests(OrdinaryFrames):

@@ -1,8 +1,8 @@
 from typing import Any
 
-from protocol.framing import OrdinaryFrames
-from proxy.in_flight import Exchange
-from validation.ordinary import OrdinaryRequests
+from sluicegate.protocol.framing import OrdinaryFrames
+from sluicegate.proxy.in_flight import Exchange
+from sluicegate.validation.ordinary import OrdinaryRequests
 
 class FastRequests(OrdinaryFrames):
     def __init__(self, judge: OrdinaryRequests, session: Any, side: Any, read_buffer: memoryview) -> None: ...

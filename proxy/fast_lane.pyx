@@ -1,22 +1,22 @@
 """The fast lane of a session: ordinary frames are passed on as they came, with their neighbours, in one write.
 
 Of whole frames that lie in the read buffer it takes requests that nobody looks into, Produce requests that are good
-(`validation.ordinary`), and answers that need nothing. Which answer belongs to which request is said by the session's
-one queue. It refuses nothing and answers nothing: at the first frame that is anything else it stops, and the slow lane
-(`proxy.request_side`, `proxy.answer_side`) takes that one.
+(`sluicegate.validation.ordinary`), and answers that need nothing. Which answer belongs to which request is said by
+the session's one queue. It refuses nothing and answers nothing: at the first frame that is anything else it stops, and the slow lane
+(`sluicegate.proxy.request_side`, `sluicegate.proxy.answer_side`) takes that one.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp
 
-from protocol.framing cimport OrdinaryFrames
-from proxy.connection cimport Connection
-from proxy.in_flight cimport Exchange, InFlightQueue
-from validation.ordinary cimport OrdinaryRequests
+from sluicegate.protocol.framing cimport OrdinaryFrames
+from sluicegate.proxy.connection cimport Connection
+from sluicegate.proxy.in_flight cimport Exchange, InFlightQueue
+from sluicegate.validation.ordinary cimport OrdinaryRequests
 
-from protocol.api import APIS, ApiKey, Treatment
-from validation.ordinary import GOOD, LOOK_CLOSER
+from sluicegate.protocol.api import APIS, ApiKey, Treatment
+from sluicegate.validation.ordinary import GOOD, LOOK_CLOSER
 
 cdef enum:
     _SIZE_BYTES = 4

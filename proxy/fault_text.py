@@ -6,7 +6,7 @@ No source lines are read (a disk may hang), no local variables shown (they may h
 import traceback
 from pathlib import PurePath
 
-from proxy.bounded_text import cut, printable
+from sluicegate.proxy.bounded_text import cut, printable
 
 _MAX_FRAMES = 12
 _MAX_CAUSES = 3

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from config.model import Config
-from config.password import PasswordUnreadable
-from proxy.certificates import Finding, findings_of, tls_files
+from sluicegate.config.model import Config
+from sluicegate.config.password import PasswordUnreadable
+from sluicegate.proxy.certificates import Finding, findings_of, tls_files
 
 
 def findings_in(config: Config) -> Iterator[Finding]:

@@ -4,10 +4,10 @@ import http.client
 from collections.abc import Mapping
 from pathlib import Path
 
-from config.address import HostPort
-from config.loading import ConfigError, load
-from config.model import Admin
-from config.yaml_source import Source, read_file
+from sluicegate.config.address import HostPort
+from sluicegate.config.loading import ConfigError, load
+from sluicegate.config.model import Admin
+from sluicegate.config.yaml_source import Source, read_file
 
 _SECONDS = 2.0
 _NEEDED = {"upstream": {"bootstrap": "unused:1"}, "listen": {"bootstrap": "unused:1"}}

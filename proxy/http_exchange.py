@@ -6,8 +6,8 @@ from http import HTTPStatus
 
 import h11
 
-from proxy.admin_pages import Page, text_page
-from proxy.bounded_text import cut
+from sluicegate.proxy.admin_pages import Page, text_page
+from sluicegate.proxy.bounded_text import cut
 
 _MAX_HEAD_BYTES = 8192
 _READ_BYTES = 4096

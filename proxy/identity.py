@@ -6,9 +6,9 @@ A name that a login claims becomes the principal when the broker has said yes to
 from dataclasses import dataclass
 from enum import Enum
 
-from protocol.before_login import login_answer_in, mechanism_in, token_in
-from proxy.claims import principal_in
-from proxy.client_text import client_text
+from sluicegate.protocol.before_login import login_answer_in, mechanism_in, token_in
+from sluicegate.proxy.claims import principal_in
+from sluicegate.proxy.client_text import client_text
 
 
 @dataclass(slots=True)

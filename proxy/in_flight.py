@@ -7,7 +7,7 @@ an Exchange that has its answer already and waits for its turn.
 from collections import deque
 from collections.abc import Callable
 
-from protocol.framing import Parts
+from sluicegate.protocol.framing import Parts
 
 Finish = Callable[[bytearray], Parts | None]
 """Turns a broker's answer (a frame without its size) into what the client gets; None: the client gets nothing."""

@@ -1,10 +1,10 @@
 # The types that Cython compiles judging.py with; the file itself stays plain Python.
 cimport cython
 
-from protocol.produce_request cimport PartitionData, ProduceRequest, TopicData
-from protocol.records.allowance cimport Allowance
-from protocol.records.record_batch cimport attributes_low_byte
-from validation.produce cimport judge_request
+from sluicegate.protocol.produce_request cimport PartitionData, ProduceRequest, TopicData
+from sluicegate.protocol.records.allowance cimport Allowance
+from sluicegate.protocol.records.record_batch cimport attributes_low_byte
+from sluicegate.validation.produce cimport judge_request
 
 cdef Py_ssize_t _LOOP_TURN_BYTES
 cdef Py_ssize_t _LOOP_REQUEST_BYTES

@@ -12,17 +12,17 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from protocol.produce_request import ProduceRequest
-from protocol.records.allowance import Abandoned, Allowance, OutOfTime
-from protocol.records.compression import Decompressor
-from protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, attributes_low_byte
-from proxy.short_turns import ShortTurns
-from proxy.turns import Account, Turns
-from validation.policy import JudgementLimits, TopicPolicy
-from validation.produce import JudgedRequest, judge_request
+from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.protocol.records.allowance import Abandoned, Allowance, OutOfTime
+from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, attributes_low_byte
+from sluicegate.proxy.short_turns import ShortTurns
+from sluicegate.proxy.turns import Account, Turns
+from sluicegate.validation.policy import JudgementLimits, TopicPolicy
+from sluicegate.validation.produce import JudgedRequest, judge_request
 
 if TYPE_CHECKING:
-    from proxy.produce_answers import PartlyRefused
+    from sluicegate.proxy.produce_answers import PartlyRefused
 
 _HEAVY_PARTITIONS = 200
 # Making what clients are told about more takes its time too.

@@ -4,21 +4,21 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from protocol.records.scan import is_compiled
-from validation.policies import TopicPolicies
-from validation.policy import JudgementLimits
+from sluicegate.protocol.records.scan import is_compiled
+from sluicegate.validation.policies import TopicPolicies
+from sluicegate.validation.policy import JudgementLimits
 
 if TYPE_CHECKING:
-    from proxy.fast_lane import FastAnswers, FastRequests
-    from proxy.request_side import ClientSide
-    from proxy.session import Session
-    from validation.ordinary import OrdinaryRequests
+    from sluicegate.proxy.fast_lane import FastAnswers, FastRequests
+    from sluicegate.proxy.request_side import ClientSide
+    from sluicegate.proxy.session import Session
+    from sluicegate.validation.ordinary import OrdinaryRequests
 
 HAS_FAST_LANE = False
 if is_compiled():
     with suppress(ImportError):  # of what is native this alone could not be compiled
-        from proxy import fast_lane
-        from validation import ordinary
+        from sluicegate.proxy import fast_lane
+        from sluicegate.validation import ordinary
 
         HAS_FAST_LANE = True
 

@@ -4,8 +4,8 @@ TLS cannot be closed in one direction, and closing both may throw away what the 
 the requests of a connection in turn, so when it has answered this one it has dealt with everything before it.
 """
 
-from protocol.api import APIS, ApiKey
-from protocol.headers import build_request_header
+from sluicegate.protocol.api import APIS, ApiKey
+from sluicegate.protocol.headers import build_request_header
 
 LAST_CORRELATION_ID = -2
 _VERSION = 0  # has no body

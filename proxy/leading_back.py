@@ -9,8 +9,8 @@ the same port to connections that lead elsewhere.
 import secrets
 from struct import Struct
 
-from protocol.api import ApiKey
-from protocol.errors import UpstreamLeadsBack
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.errors import UpstreamLeadsBack
 
 _HEAD = Struct(">hhi")
 _GREETING_VERSION = 0

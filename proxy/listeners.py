@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 import structlog
 
-from config.address import HostPort
-from config.model import NODE_ID, Listen
+from sluicegate.config.address import HostPort
+from sluicegate.config.model import NODE_ID, Listen
 
 BACKLOG = 1024
 MAX_BROKERS = 1000

@@ -10,11 +10,11 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from config.model import Log
-from proxy.bounded_text import MAX_CHARACTERS, all_printable, bounded
-from proxy.fault_text import fault_text
-from proxy.log_writer import Line, LogWriter
-from proxy.stray_reports import stray_reports_as_lines
+from sluicegate.config.model import Log
+from sluicegate.proxy.bounded_text import MAX_CHARACTERS, all_printable, bounded
+from sluicegate.proxy.fault_text import fault_text
+from sluicegate.proxy.log_writer import Line, LogWriter
+from sluicegate.proxy.stray_reports import stray_reports_as_lines
 
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 _AT_THE_END_SECONDS = 2.0

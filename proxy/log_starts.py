@@ -1,11 +1,11 @@
 """The log start offsets of partitions whose batches were refused, remembered for a moment.
 
-A broker is asked for them (`protocol.log_start_question`), but once a second for each partition, however many bad
-batches there are.
+A broker is asked for them (`sluicegate.protocol.log_start_question`), but once a second for each partition, however
+many bad batches there are.
 """
 
-from protocol.produce_response import TopicKey
-from protocol.topic_name import MAX_CHARACTERS
+from sluicegate.protocol.produce_response import TopicKey
+from sluicegate.protocol.topic_name import MAX_CHARACTERS
 
 _LIFETIME_MS = 1000
 _MAX_REMEMBERED = 10_000

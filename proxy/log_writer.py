@@ -13,9 +13,9 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
-from proxy.bounded_queue import BoundedQueue
-from proxy.short_turns import ShortTurns
-from proxy.whole_lines import NotWhole, append_lines, is_regular, locked
+from sluicegate.proxy.bounded_queue import BoundedQueue
+from sluicegate.proxy.short_turns import ShortTurns
+from sluicegate.proxy.whole_lines import NotWhole, append_lines, is_regular, locked
 
 MAX_LINES = 10_000
 MAX_BYTES = 8 << 20

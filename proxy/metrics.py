@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from proxy.build_info import VERSION
+from sluicegate.proxy.build_info import VERSION
 
 OTHER = "other"
 _NOT_ADDED = frozenset({"ready"})

@@ -1,9 +1,9 @@
 # The types that Cython compiles observer.py with; the file itself stays plain Python.
 cimport cython
 
-from protocol.produce_request cimport ProduceRequest
-from validation.produce cimport JudgedRequest
-from validation.verdict cimport Accepted
+from sluicegate.protocol.produce_request cimport ProduceRequest
+from sluicegate.validation.produce cimport JudgedRequest
+from sluicegate.validation.verdict cimport Accepted
 
 cdef object _FAR_AHEAD_MS
 

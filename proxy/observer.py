@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from protocol.errors import ErrorCode
-from protocol.produce_request import ProduceRequest, TopicData
-from proxy.aggregation import Aggregator, Wider
-from proxy.bounded_text import cut
-from proxy.identity import ClientIdentity
-from proxy.metrics import Tally
-from proxy.topic_labels import TopicLabels
-from proxy.violation_event import TIMED, Who, violation, who
-from proxy.violations import ViolationSink
-from validation.policies import TopicPolicies
-from validation.produce import JudgedRequest, Place
-from validation.units import diagnose
-from validation.verdict import Refused
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.produce_request import ProduceRequest, TopicData
+from sluicegate.proxy.aggregation import Aggregator, Wider
+from sluicegate.proxy.bounded_text import cut
+from sluicegate.proxy.identity import ClientIdentity
+from sluicegate.proxy.metrics import Tally
+from sluicegate.proxy.topic_labels import TopicLabels
+from sluicegate.proxy.violation_event import TIMED, Who, violation, who
+from sluicegate.proxy.violations import ViolationSink
+from sluicegate.validation.policies import TopicPolicies
+from sluicegate.validation.produce import JudgedRequest, Place
+from sluicegate.validation.units import diagnose
+from sluicegate.validation.verdict import Refused
 
 if TYPE_CHECKING:
-    from validation.ordinary import OrdinaryRequests
+    from sluicegate.validation.ordinary import OrdinaryRequests
 
 _INTERVAL_SECONDS = 60
 _REFUSED_AT_ONCE = 50

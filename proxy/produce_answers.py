@@ -1,8 +1,8 @@
 """What a client gets for a judged Produce request in which something was refused.
 
-The broker is sent a stand-in for every refused batch (`protocol.records.stand_in`), so its answer has an entry for
-each partition: where it complains of the stand-in, our verdict is put in its place; where it complains of something
-that comes before a batch's content, or of the whole request, the broker's word stands.
+The broker is sent a stand-in for every refused batch (`sluicegate.protocol.records.stand_in`), so its answer has an
+entry for each partition: where it complains of the stand-in, our verdict is put in its place; where it complains of
+something that comes before a batch's content, or of the whole request, the broker's word stands.
 
 What a broker has just said on the same connection about a partition it would say again: for a second after it
 complained of nothing but a stand-in, requests that are refused whole are answered without asking it (`answer_alone`),
@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from protocol.errors import ErrorCode
-from protocol.framing import Parts
-from protocol.headers import build_response_header
-from protocol.produce_request import ProduceRequest, TopicData
-from protocol.produce_response import (
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.framing import Parts
+from sluicegate.protocol.headers import build_response_header
+from sluicegate.protocol.produce_request import ProduceRequest, TopicData
+from sluicegate.protocol.produce_response import (
     PartitionRefusal,
     RecordError,
     TopicKey,
@@ -26,7 +26,7 @@ from protocol.produce_response import (
     walk_produce_answer,
     with_log_start,
 )
-from protocol.records.record_batch import (
+from sluicegate.protocol.records.record_batch import (
     HEADER_BYTES,
     HEADER_UP_TO_MAGIC_BYTES,
     TRANSACTIONAL,
@@ -35,12 +35,12 @@ from protocol.records.record_batch import (
     magic_at,
     next_batch_end,
 )
-from protocol.records.stand_in import breaking_piece, stand_in
-from proxy.judging import Dispatch
-from proxy.log_starts import LogStarts
-from proxy.rewriting import AnswerRewriter
-from validation.produce import JudgedRequest, Place
-from validation.verdict import Refused, Stage
+from sluicegate.protocol.records.stand_in import breaking_piece, stand_in
+from sluicegate.proxy.judging import Dispatch
+from sluicegate.proxy.log_starts import LogStarts
+from sluicegate.proxy.rewriting import AnswerRewriter
+from sluicegate.validation.produce import JudgedRequest, Place
+from sluicegate.validation.verdict import Refused, Stage
 
 _ONE_BATCH_SINCE = 3
 _FLEXIBLE_SINCE = 9

@@ -1,8 +1,8 @@
 # The types that Cython compiles produce_gate.py with; the file itself stays plain Python.
 cimport cython
 
-from protocol.produce_request cimport ProduceRequest, walk_produce_request
-from protocol.produce_response cimport tail_with_endpoints
+from sluicegate.protocol.produce_request cimport ProduceRequest, walk_produce_request
+from sluicegate.protocol.produce_response cimport tail_with_endpoints
 
 
 cdef class ProduceGate:

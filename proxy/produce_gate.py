@@ -1,7 +1,7 @@
 """The way of a Produce request: walk it, name its topics, judge it, forward what is good and stand-ins for the rest.
 
-Judging happens where the bytes arrive unless it may take long (`proxy.judging`); then a thread does it, and the
-client's connection is not read meanwhile, so that nothing overtakes. Whatever goes wrong where something was waited
+Judging happens where the bytes arrive unless it may take long (`sluicegate.proxy.judging`); then a thread does it, and
+the client's connection is not read meanwhile, so that nothing overtakes. Whatever goes wrong where something was waited
 for ends the session, and a line says so: no client waits for ever.
 """
 
@@ -11,24 +11,24 @@ from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
-from protocol.framing import Parts, frame_of, size_prefix
-from protocol.headers import CORRELATION_ID_BYTES, response_body_at
-from protocol.log_start_question import log_starts_in
-from protocol.log_start_question import question as log_start_question
-from protocol.produce_request import TOPIC_ID_SINCE, ProduceRequest, walk_produce_request
-from protocol.produce_response import tail_with_endpoints
-from protocol.topic_name import is_legal_topic_name
-from proxy.connection import Hold
-from proxy.in_flight import Exchange, Finish
-from proxy.judging import Dispatch, Job
-from proxy.produce_answers import PartlyRefused, Spot
-from proxy.topic_names import names_in, question
-from validation.produce import VALID_ACKS
+from sluicegate.protocol.framing import Parts, frame_of, size_prefix
+from sluicegate.protocol.headers import CORRELATION_ID_BYTES, response_body_at
+from sluicegate.protocol.log_start_question import log_starts_in
+from sluicegate.protocol.log_start_question import question as log_start_question
+from sluicegate.protocol.produce_request import TOPIC_ID_SINCE, ProduceRequest, walk_produce_request
+from sluicegate.protocol.produce_response import tail_with_endpoints
+from sluicegate.protocol.topic_name import is_legal_topic_name
+from sluicegate.proxy.connection import Hold
+from sluicegate.proxy.in_flight import Exchange, Finish
+from sluicegate.proxy.judging import Dispatch, Job
+from sluicegate.proxy.produce_answers import PartlyRefused, Spot
+from sluicegate.proxy.topic_names import names_in, question
+from sluicegate.validation.produce import VALID_ACKS
 
 if TYPE_CHECKING:
     from asyncio import Future
 
-    from proxy.session import Session
+    from sluicegate.proxy.session import Session
 
 _SIZE = Struct(">i")
 _NODE_ENDPOINTS_SINCE = 10

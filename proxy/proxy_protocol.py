@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from struct import Struct
 
-from config.model import Listen
+from sluicegate.config.model import Listen
 
 SIGNATURE = b"\r\n\r\n\x00\r\nQUIT\n"
 _FIXED = Struct(">12sBBH")

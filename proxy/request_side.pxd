@@ -1,7 +1,7 @@
 # The types that Cython compiles request_side.py with; the file itself stays plain Python.
 cimport cython
 
-from proxy.memory cimport Gathering
+from sluicegate.proxy.memory cimport Gathering
 
 cdef int _REQUESTS_A_TURN
 

@@ -4,22 +4,28 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from protocol.api import APIS, MAX_BYTES_BEFORE_LOGIN, Api, ApiKey, Treatment
-from protocol.before_login import software_in
-from protocol.errors import LoginMissing, MalformedMessage, UnknownApi
-from protocol.framing import Disposition, Parts, frame_of
-from protocol.headers import HEAD_BYTES, RequestHeader, parse_request_header, read_request_head, response_body_at
-from proxy.client_text import client_text
-from proxy.connection import Hold
-from proxy.identity import SaslStage, SaslWatch
-from proxy.in_flight import Exchange, Finish
-from proxy.lanes import GOOD, LOOK_CLOSER
-from proxy.memory import Gathering
-from proxy.produce_gate import ProduceGate
-from proxy.rewriting import cut_down_versions, unsupported_api_versions
+from sluicegate.protocol.api import APIS, MAX_BYTES_BEFORE_LOGIN, Api, ApiKey, Treatment
+from sluicegate.protocol.before_login import software_in
+from sluicegate.protocol.errors import LoginMissing, MalformedMessage, UnknownApi
+from sluicegate.protocol.framing import Disposition, Parts, frame_of
+from sluicegate.protocol.headers import (
+    HEAD_BYTES,
+    RequestHeader,
+    parse_request_header,
+    read_request_head,
+    response_body_at,
+)
+from sluicegate.proxy.client_text import client_text
+from sluicegate.proxy.connection import Hold
+from sluicegate.proxy.identity import SaslStage, SaslWatch
+from sluicegate.proxy.in_flight import Exchange, Finish
+from sluicegate.proxy.lanes import GOOD, LOOK_CLOSER
+from sluicegate.proxy.memory import Gathering
+from sluicegate.proxy.produce_gate import ProduceGate
+from sluicegate.proxy.rewriting import cut_down_versions, unsupported_api_versions
 
 if TYPE_CHECKING:
-    from proxy.session import Session
+    from sluicegate.proxy.session import Session
 
 _PRODUCE = APIS[ApiKey.PRODUCE]
 # Named here, because looking an enum's member up takes longer than the comparison.

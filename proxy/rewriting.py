@@ -8,12 +8,12 @@ left out of lists, so that a client takes it for unavailable and asks again.
 from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 
-from protocol.api import APIS, ApiKey
-from protocol.errors import ErrorCode, MalformedMessage
-from protocol.framing import Parts
-from protocol.headers import build_response_header, response_body_at
-from protocol.messages import api_versions
-from protocol.node_addresses import (
+from sluicegate.protocol.api import APIS, ApiKey
+from sluicegate.protocol.errors import ErrorCode, MalformedMessage
+from sluicegate.protocol.framing import Parts
+from sluicegate.protocol.headers import build_response_header, response_body_at
+from sluicegate.protocol.messages import api_versions
+from sluicegate.protocol.node_addresses import (
     NodeAddress,
     NodeList,
     brokers_in_cluster,
@@ -22,11 +22,11 @@ from protocol.node_addresses import (
     endpoints_of_share_acknowledge,
     endpoints_of_share_fetch,
 )
-from protocol.produce_tail import with_addresses
-from protocol.readdressing import Told, with_coordinators, with_nodes
-from protocol.topic_ids import topics_told
-from proxy.addressing import AddressBook
-from proxy.topic_names import TopicNames
+from sluicegate.protocol.produce_tail import with_addresses
+from sluicegate.protocol.readdressing import Told, with_coordinators, with_nodes
+from sluicegate.protocol.topic_ids import topics_told
+from sluicegate.proxy.addressing import AddressBook
+from sluicegate.proxy.topic_names import TopicNames
 
 _NO_NODE = -1
 _UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")

@@ -9,10 +9,10 @@ import signal
 import structlog
 import uvloop
 
-from config.model import Config
-from proxy.admission import raise_descriptor_limit
-from proxy.server import Server
-from proxy.supervisor import Supervisor
+from sluicegate.config.model import Config
+from sluicegate.proxy.admission import raise_descriptor_limit
+from sluicegate.proxy.server import Server
+from sluicegate.proxy.supervisor import Supervisor
 
 
 def run_until_signal(config: Config) -> None:

@@ -13,46 +13,46 @@ from pathlib import Path
 
 import structlog
 
-from config.address import HostPort
-from config.model import Config
-from protocol.frame_pool import FramePool
-from protocol.produce_request import ProduceRequest
-from proxy.accepting import ClientAcceptor
-from proxy.addressing import AddressBook
-from proxy.admin import AdminServer, Health
-from proxy.admission import Admission, most_connections
-from proxy.allocator import Allocator
-from proxy.build_info import SCAN_IS_COMPILED, VERSION
-from proxy.certificate_metrics import CertificateCollector
-from proxy.certificates import expired_for_clients
-from proxy.clock import now_ms
-from proxy.connection import new_shared_buffer
-from proxy.connection_trace import Tracing
-from proxy.context import ProxyContext
-from proxy.discovery import Discovered, look_at_cluster
-from proxy.handshakes import Handshakes
-from proxy.judging import Dispatch, Judges
-from proxy.lanes import judge_of_ordinary
-from proxy.leading_back import LeadingBack, new_mark
-from proxy.listeners import BACKLOG, Acceptor, Bind, CannotListen, Listeners, bind
-from proxy.log_setup import log_lines_dropped
-from proxy.log_starts import LogStarts
-from proxy.memory import GatherBudget
-from proxy.metrics import Snapshot, Tally, registry_of
-from proxy.observer import Observer
-from proxy.pacing import LoopTurn, Pacer
-from proxy.produce_answers import dispatch_of
-from proxy.proxy_protocol import proxy_protocol_of
-from proxy.rewriting import AnswerRewriter
-from proxy.session import Route, Session
-from proxy.session_log import SessionLog
-from proxy.tls import AskedNames, BadTlsFiles, TlsContext, context_for_brokers, context_for_clients
-from proxy.topic_labels import TopicLabels, exact_names, topics_of_one
-from proxy.topic_names import TopicNames
-from proxy.topic_settings import TopicSettings
-from proxy.violations import ViolationFile, ViolationSink
-from validation.policies import limits_of, policies_of
-from validation.produce import JudgedRequest
+from sluicegate.config.address import HostPort
+from sluicegate.config.model import Config
+from sluicegate.protocol.frame_pool import FramePool
+from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.proxy.accepting import ClientAcceptor
+from sluicegate.proxy.addressing import AddressBook
+from sluicegate.proxy.admin import AdminServer, Health
+from sluicegate.proxy.admission import Admission, most_connections
+from sluicegate.proxy.allocator import Allocator
+from sluicegate.proxy.build_info import SCAN_IS_COMPILED, VERSION
+from sluicegate.proxy.certificate_metrics import CertificateCollector
+from sluicegate.proxy.certificates import expired_for_clients
+from sluicegate.proxy.clock import now_ms
+from sluicegate.proxy.connection import new_shared_buffer
+from sluicegate.proxy.connection_trace import Tracing
+from sluicegate.proxy.context import ProxyContext
+from sluicegate.proxy.discovery import Discovered, look_at_cluster
+from sluicegate.proxy.handshakes import Handshakes
+from sluicegate.proxy.judging import Dispatch, Judges
+from sluicegate.proxy.lanes import judge_of_ordinary
+from sluicegate.proxy.leading_back import LeadingBack, new_mark
+from sluicegate.proxy.listeners import BACKLOG, Acceptor, Bind, CannotListen, Listeners, bind
+from sluicegate.proxy.log_setup import log_lines_dropped
+from sluicegate.proxy.log_starts import LogStarts
+from sluicegate.proxy.memory import GatherBudget
+from sluicegate.proxy.metrics import Snapshot, Tally, registry_of
+from sluicegate.proxy.observer import Observer
+from sluicegate.proxy.pacing import LoopTurn, Pacer
+from sluicegate.proxy.produce_answers import dispatch_of
+from sluicegate.proxy.proxy_protocol import proxy_protocol_of
+from sluicegate.proxy.rewriting import AnswerRewriter
+from sluicegate.proxy.session import Route, Session
+from sluicegate.proxy.session_log import SessionLog
+from sluicegate.proxy.tls import AskedNames, BadTlsFiles, TlsContext, context_for_brokers, context_for_clients
+from sluicegate.proxy.topic_labels import TopicLabels, exact_names, topics_of_one
+from sluicegate.proxy.topic_names import TopicNames
+from sluicegate.proxy.topic_settings import TopicSettings
+from sluicegate.proxy.violations import ViolationFile, ViolationSink
+from sluicegate.validation.policies import limits_of, policies_of
+from sluicegate.validation.produce import JudgedRequest
 
 _SWEEP_SECONDS = 2.0
 _RETRY_SECONDS = 2.0

@@ -1,8 +1,8 @@
 # The types that Cython compiles session.py with; the file itself stays plain Python.
 cimport cython
 
-from proxy.connection cimport Connection
-from proxy.in_flight cimport Exchange, InFlightQueue
+from sluicegate.proxy.connection cimport Connection
+from sluicegate.proxy.in_flight cimport Exchange, InFlightQueue
 
 
 cdef class Session:

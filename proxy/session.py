@@ -13,25 +13,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from config.address import HostPort
-from protocol.errors import SenderError, UnknownApi
-from protocol.framing import FrameHandler, FrameReader, Parts, frame_of, size_prefix
-from protocol.headers import CORRELATION_ID_BYTES, HEAD_BYTES
-from proxy.answer_side import BrokerSide
-from proxy.client_text import client_text
-from proxy.connection import Connection, Hold, where_frames_start
-from proxy.connection_trace import ConnectionTrace
-from proxy.context import ProxyContext
-from proxy.deadlines import Deadlines, Overdue, Seen
-from proxy.identity import ClientIdentity
-from proxy.in_flight import Exchange, InFlightQueue
-from proxy.lanes import NO_LANES, Lanes, lanes_of
-from proxy.last_question import LAST_CORRELATION_ID, last_question
-from proxy.request_side import ClientSide
-from proxy.tls import principal_of, words_of
-from proxy.traced_sides import TracedAnswers, TracedRequests
-from proxy.turns import Account
-from proxy.upstream import UpstreamUnreachable, connect
+from sluicegate.config.address import HostPort
+from sluicegate.protocol.errors import SenderError, UnknownApi
+from sluicegate.protocol.framing import FrameHandler, FrameReader, Parts, frame_of, size_prefix
+from sluicegate.protocol.headers import CORRELATION_ID_BYTES, HEAD_BYTES
+from sluicegate.proxy.answer_side import BrokerSide
+from sluicegate.proxy.client_text import client_text
+from sluicegate.proxy.connection import Connection, Hold, where_frames_start
+from sluicegate.proxy.connection_trace import ConnectionTrace
+from sluicegate.proxy.context import ProxyContext
+from sluicegate.proxy.deadlines import Deadlines, Overdue, Seen
+from sluicegate.proxy.identity import ClientIdentity
+from sluicegate.proxy.in_flight import Exchange, InFlightQueue
+from sluicegate.proxy.lanes import NO_LANES, Lanes, lanes_of
+from sluicegate.proxy.last_question import LAST_CORRELATION_ID, last_question
+from sluicegate.proxy.request_side import ClientSide
+from sluicegate.proxy.tls import principal_of, words_of
+from sluicegate.proxy.traced_sides import TracedAnswers, TracedRequests
+from sluicegate.proxy.turns import Account
+from sluicegate.proxy.upstream import UpstreamUnreachable, connect
 
 # How long a side that has been told that no more will come may take to finish.
 _LINGER_SECONDS = 10

@@ -8,11 +8,11 @@ from typing import Any
 
 import structlog
 
-from protocol.errors import FrameSizeError, SenderError
-from proxy.aggregation import Aggregator, Wider
-from proxy.bounded_text import cut
-from proxy.fault_text import fault_text, place_of
-from proxy.identity import ClientIdentity, LoginFailure
+from sluicegate.protocol.errors import FrameSizeError, SenderError
+from sluicegate.proxy.aggregation import Aggregator, Wider
+from sluicegate.proxy.bounded_text import cut
+from sluicegate.proxy.fault_text import fault_text, place_of
+from sluicegate.proxy.identity import ClientIdentity, LoginFailure
 
 _INTERVAL_SECONDS = 60
 _HTTP_STARTS = (b"GET ", b"POST", b"HEAD", b"PUT ", b"DELE", b"OPTI")

@@ -14,8 +14,8 @@ from typing import Any
 
 import structlog
 
-from proxy.fault_text import fault_text, place_of
-from proxy.once_a_minute import OnceAMinute
+from sluicegate.proxy.fault_text import fault_text, place_of
+from sluicegate.proxy.once_a_minute import OnceAMinute
 
 
 class _ToStructlog(logging.Handler):

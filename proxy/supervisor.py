@@ -15,18 +15,18 @@ from typing import cast
 
 import structlog
 
-from config.address import HostPort
-from config.model import Config
-from proxy.admin import AdminServer, Health
-from proxy.build_info import SCAN_IS_COMPILED, VERSION
-from proxy.certificate_metrics import CertificateCollector
-from proxy.leading_back import new_mark
-from proxy.listeners import CannotListen, reserve_shared
-from proxy.log_setup import log_lines_dropped
-from proxy.metrics import Snapshot, Tally, registry_of, total_of
-from proxy.server import CannotStart
-from proxy.topic_labels import with_few_topics
-from proxy.worker import CouldNotStart, Message, Report, Started, Word, run_worker
+from sluicegate.config.address import HostPort
+from sluicegate.config.model import Config
+from sluicegate.proxy.admin import AdminServer, Health
+from sluicegate.proxy.build_info import SCAN_IS_COMPILED, VERSION
+from sluicegate.proxy.certificate_metrics import CertificateCollector
+from sluicegate.proxy.leading_back import new_mark
+from sluicegate.proxy.listeners import CannotListen, reserve_shared
+from sluicegate.proxy.log_setup import log_lines_dropped
+from sluicegate.proxy.metrics import Snapshot, Tally, registry_of, total_of
+from sluicegate.proxy.server import CannotStart
+from sluicegate.proxy.topic_labels import with_few_topics
+from sluicegate.proxy.worker import CouldNotStart, Message, Report, Started, Word, run_worker
 
 _REPORT_SECONDS = 1.0
 _FRESH_SECONDS = 2.0
@@ -48,7 +48,7 @@ class _Worker:
 
 
 class Supervisor:
-    """Start it, wait, drain it; as `proxy.server.Server`, but with processes instead of sessions."""
+    """Start it, wait, drain it; as `sluicegate.proxy.server.Server`, but with processes instead of sessions."""
 
     def __init__(self, config: Config) -> None:
         self._config = config

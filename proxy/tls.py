@@ -9,9 +9,9 @@ from weakref import WeakKeyDictionary
 
 import structlog
 
-from config.model import ListenTls, UpstreamTls
-from config.password import PasswordUnreadable
-from proxy.certificates import files_for_brokers, files_for_clients, first_error
+from sluicegate.config.model import ListenTls, UpstreamTls
+from sluicegate.config.password import PasswordUnreadable
+from sluicegate.proxy.certificates import files_for_brokers, files_for_clients, first_error
 
 _CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 _Stamp = tuple[tuple[int, int, int] | None, ...]

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from config.glob_cover import misses_dashes
-from config.loading import Loaded
-from config.model import TopicKeys
-from config.yaml_source import Path, dotted
-from protocol.topic_name import is_legal_topic_name
-from validation.policies import policies_of
-from validation.policy import LONG_MAX, TopicPolicy
-from validation.topic_patterns import TopicPatterns
+from sluicegate.config.glob_cover import misses_dashes
+from sluicegate.config.loading import Loaded
+from sluicegate.config.model import TopicKeys
+from sluicegate.config.yaml_source import Path, dotted
+from sluicegate.protocol.topic_name import is_legal_topic_name
+from sluicegate.validation.policies import policies_of
+from sluicegate.validation.policy import LONG_MAX, TopicPolicy
+from sluicegate.validation.topic_patterns import TopicPatterns
 
 _BEFORE, _AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
 _DIFFERENCE = "message.timestamp.difference.max.ms"

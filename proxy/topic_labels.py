@@ -10,8 +10,8 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from config.model import Config
-from proxy.metrics import OTHER, Tally
+from sluicegate.config.model import Config
+from sluicegate.proxy.metrics import OTHER, Tally
 
 MAX_TOPICS = 500
 _MAX_LEARNT = 10_000

@@ -7,11 +7,11 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any
 
-from protocol.api import APIS, ApiKey
-from protocol.headers import build_request_header, response_body_at
-from protocol.topic_ids import topics_told
-from protocol.topic_name import is_legal_topic_name
-from protocol.varint import unsigned_varint
+from sluicegate.protocol.api import APIS, ApiKey
+from sluicegate.protocol.headers import build_request_header, response_body_at
+from sluicegate.protocol.topic_ids import topics_told
+from sluicegate.protocol.topic_name import is_legal_topic_name
+from sluicegate.protocol.varint import unsigned_varint
 
 MAX_ASKED_IDS = 1000
 _MAX_KNOWN = 100_000

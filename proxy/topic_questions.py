@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from config.model import Upstream
-from protocol.api import ApiKey
-from protocol.error_names import error_name
-from protocol.errors import ErrorCode, SenderError
-from protocol.messages import describe_configs
-from protocol.messages.schema import Value
-from proxy.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker, parsed
-from proxy.tls import TlsContext
-from validation.cluster_settings import KEYS, ClusterSettings, settings_from
+from sluicegate.config.model import Upstream
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.error_names import error_name
+from sluicegate.protocol.errors import ErrorCode, SenderError
+from sluicegate.protocol.messages import describe_configs
+from sluicegate.protocol.messages.schema import Value
+from sluicegate.proxy.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker, parsed
+from sluicegate.proxy.tls import TlsContext
+from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
 
 _TOPIC_RESOURCE = 2
 _MAX_WORDS = 300

@@ -15,11 +15,11 @@ from typing import Any
 
 import structlog
 
-from config.model import Upstream
-from protocol.topic_name import is_legal_topic_name
-from proxy.tls import TlsContext
-from proxy.topic_questions import Answers, QuestionsFailed, ask_topics
-from validation.policies import MAX_FROM_CLUSTER, TopicPolicies
+from sluicegate.config.model import Upstream
+from sluicegate.protocol.topic_name import is_legal_topic_name
+from sluicegate.proxy.tls import TlsContext
+from sluicegate.proxy.topic_questions import Answers, QuestionsFailed, ask_topics
+from sluicegate.validation.policies import MAX_FROM_CLUSTER, TopicPolicies
 
 FIRST_BATCH_SECONDS = 1.0
 """How long a topic's first batch waits for its settings at most."""

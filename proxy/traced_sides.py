@@ -2,13 +2,13 @@
 all others have their sides without it.
 """
 
-from protocol.api import APIS
-from protocol.errors import MalformedMessage
-from protocol.framing import SIZE_BYTES, Disposition, FrameHandler
-from protocol.headers import HEAD_BYTES, parse_request_header, read_request_head
-from proxy.client_text import client_text
-from proxy.connection_trace import ConnectionTrace
-from proxy.identity import ClientIdentity
+from sluicegate.protocol.api import APIS
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.framing import SIZE_BYTES, Disposition, FrameHandler
+from sluicegate.protocol.headers import HEAD_BYTES, parse_request_header, read_request_head
+from sluicegate.proxy.client_text import client_text
+from sluicegate.proxy.connection_trace import ConnectionTrace
+from sluicegate.proxy.identity import ClientIdentity
 
 _LOOKED_INTO_BYTES = 65_536
 

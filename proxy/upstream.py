@@ -7,8 +7,8 @@ import asyncio
 import ssl
 from collections.abc import Sequence
 
-from config.address import HostPort
-from proxy.tls import TlsContext, words_of
+from sluicegate.config.address import HostPort
+from sluicegate.proxy.tls import TlsContext, words_of
 
 _MAX_PORT = 65535
 _MAX_HOST = 255

@@ -6,13 +6,13 @@ Keeping costs the event loop about a microsecond; the object is made where it is
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from protocol.errors import ErrorCode
-from proxy.bounded_text import cut
-from proxy.identity import ClientIdentity
-from validation.policy import TopicPolicy
-from validation.timestamps import TimeWindow, window_of
-from validation.units import diagnose
-from validation.verdict import BadRecord, Reason, Refused
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.proxy.bounded_text import cut
+from sluicegate.proxy.identity import ClientIdentity
+from sluicegate.validation.policy import TopicPolicy
+from sluicegate.validation.timestamps import TimeWindow, window_of
+from sluicegate.validation.units import diagnose
+from sluicegate.validation.verdict import BadRecord, Reason, Refused
 
 EVENT_VERSION = 1
 TIMED = frozenset({Reason.TIMESTAMP_BEFORE, Reason.TIMESTAMP_AFTER})

@@ -12,13 +12,13 @@ from typing import Protocol
 
 import structlog
 
-from proxy.bounded_queue import BoundedQueue
-from proxy.event_file import EventFile
-from proxy.metrics import Tally
-from proxy.once_a_minute import OnceAMinute
-from proxy.short_turns import ShortTurns
-from proxy.violation_event import Violation, event_of
-from proxy.whole_lines import NotWhole
+from sluicegate.proxy.bounded_queue import BoundedQueue
+from sluicegate.proxy.event_file import EventFile
+from sluicegate.proxy.metrics import Tally
+from sluicegate.proxy.once_a_minute import OnceAMinute
+from sluicegate.proxy.short_turns import ShortTurns
+from sluicegate.proxy.violation_event import Violation, event_of
+from sluicegate.proxy.whole_lines import NotWhole
 
 _MAX_QUEUED_BYTES = 8 << 20
 _MAX_WRITTEN_AT_ONCE = 64 << 10

@@ -13,11 +13,11 @@ from multiprocessing.connection import Connection
 import structlog
 import uvloop
 
-from config.model import Config
-from proxy.listeners import bind_shared
-from proxy.log_setup import logging_behind_a_queue
-from proxy.metrics import Snapshot
-from proxy.server import CannotStart, Server
+from sluicegate.config.model import Config
+from sluicegate.proxy.listeners import bind_shared
+from sluicegate.proxy.log_setup import logging_behind_a_queue
+from sluicegate.proxy.metrics import Snapshot
+from sluicegate.proxy.server import CannotStart, Server
 
 
 class Word(Enum):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from validation.policy import LONG_MAX, TimestampType, TopicPolicy, bound_or_difference
+from sluicegate.validation.policy import LONG_MAX, TimestampType, TopicPolicy, bound_or_difference
 
 TIMESTAMP_TYPE = "message.timestamp.type"
 BEFORE_MAX = "message.timestamp.before.max.ms"

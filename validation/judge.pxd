@@ -3,16 +3,16 @@ cimport cython
 
 from libc.stdint cimport uint8_t, uint64_t
 
-from protocol.records.allowance cimport Allowance
-from protocol.records.compression cimport Decompressor
-from protocol.records.message_set cimport Message
-from protocol.records.pieces cimport Bounds, Pieces
-from protocol.records.record_batch cimport RecordBatch, magic_at, next_batch_end
-from protocol.records.scan cimport Findings, scan_records
-from validation.legacy cimport check_stored_message
-from validation.record_errors cimport what_to_look_for
-from validation.structure cimport check_header, check_request_rules, check_stored_form
-from validation.timestamps cimport TimeWindow, window_of
+from sluicegate.protocol.records.allowance cimport Allowance
+from sluicegate.protocol.records.compression cimport Decompressor
+from sluicegate.protocol.records.message_set cimport Message
+from sluicegate.protocol.records.pieces cimport Bounds, Pieces
+from sluicegate.protocol.records.record_batch cimport RecordBatch, magic_at, next_batch_end
+from sluicegate.protocol.records.scan cimport Findings, scan_records
+from sluicegate.validation.legacy cimport check_stored_message
+from sluicegate.validation.record_errors cimport what_to_look_for
+from sluicegate.validation.structure cimport check_header, check_request_rules, check_stored_form
+from sluicegate.validation.timestamps cimport TimeWindow, window_of
 
 cdef int _ONE_V2_BATCH_SINCE
 cdef int _MAGIC_2

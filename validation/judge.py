@@ -7,21 +7,28 @@ One thing is left to the broker: inner offsets of a compressed batch that are no
 records anew where the topic's compression.type differs from the batch's codec, and fails where it does not.
 """
 
-from protocol.errors import ErrorCode
-from protocol.records.allowance import Allowance, OverLimit
-from protocol.records.codec import Codec
-from protocol.records.compression import Decompressor
-from protocol.records.message_set import BrokenMessage, Message
-from protocol.records.pieces import Bounds, Piece, Pieces
-from protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, CorruptBatch, RecordBatch, magic_at, next_batch_end
-from protocol.records.scan import BAD_LENGTH, OUT_OF_WINDOW, RAN_OUT, WHOLE, scan_records
-from validation.legacy import check_stored_message, judge_message_set
-from validation.policy import JudgementLimits, TopicPolicy
-from validation.record_errors import RecordErrors, what_to_look_for
-from validation.refusals import TEXTS_AT_LEAST, over_limit, refuse_records
-from validation.structure import check_header, check_request_rules, check_stored_form
-from validation.timestamps import window_of
-from validation.verdict import Accepted, Reason, Refused, Stage, Verdict
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.records.allowance import Allowance, OverLimit
+from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.message_set import BrokenMessage, Message
+from sluicegate.protocol.records.pieces import Bounds, Piece, Pieces
+from sluicegate.protocol.records.record_batch import (
+    CODEC_MASK,
+    HEADER_BYTES,
+    CorruptBatch,
+    RecordBatch,
+    magic_at,
+    next_batch_end,
+)
+from sluicegate.protocol.records.scan import BAD_LENGTH, OUT_OF_WINDOW, RAN_OUT, WHOLE, scan_records
+from sluicegate.validation.legacy import check_stored_message, judge_message_set
+from sluicegate.validation.policy import JudgementLimits, TopicPolicy
+from sluicegate.validation.record_errors import RecordErrors, what_to_look_for
+from sluicegate.validation.refusals import TEXTS_AT_LEAST, over_limit, refuse_records
+from sluicegate.validation.structure import check_header, check_request_rules, check_stored_form
+from sluicegate.validation.timestamps import window_of
+from sluicegate.validation.verdict import Accepted, Reason, Refused, Stage, Verdict
 
 _ONE_V2_BATCH_SINCE = 3
 _MAGIC_2 = 2

@@ -2,13 +2,13 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from protocol.records.allowance cimport Allowance
-from protocol.records.compression cimport Decompressor
-from protocol.records.message_set cimport Message, has_crc
-from protocol.records.message_stream cimport MessageStream
-from protocol.records.pieces cimport Bounds, Pieces
-from protocol.records.record_batch cimport magic_at, next_batch_end
-from validation.timestamps cimport TimeWindow
+from sluicegate.protocol.records.allowance cimport Allowance
+from sluicegate.protocol.records.compression cimport Decompressor
+from sluicegate.protocol.records.message_set cimport Message, has_crc
+from sluicegate.protocol.records.message_stream cimport MessageStream
+from sluicegate.protocol.records.pieces cimport Bounds, Pieces
+from sluicegate.protocol.records.record_batch cimport magic_at, next_batch_end
+from sluicegate.validation.timestamps cimport TimeWindow
 
 cdef Py_ssize_t _MESSAGE_WORK
 cdef int _MAGIC_2

@@ -5,20 +5,27 @@ batch of its own, as a broker does; a compressed wrapper stands alone and the ti
 One pass, in which no more than the listed record errors is kept.
 """
 
-from protocol.errors import ErrorCode
-from protocol.records.allowance import Allowance, OverLimit
-from protocol.records.codec import Codec
-from protocol.records.compression import Decompressor
-from protocol.records.message_set import NO_TIMESTAMP, BrokenMessage, Message, has_crc
-from protocol.records.message_stream import MessageStream
-from protocol.records.pieces import Bounds, Pieces
-from protocol.records.record_batch import CODEC_MASK, CorruptBatch, magic_at, next_batch_end
-from validation.legacy_errors import APPEND_TIME, NULL_KEY, OTHER_MAGIC, OUT_OF_WINDOW, LegacyErrors, LegacyFinding
-from validation.policy import JudgementLimits, TopicPolicy
-from validation.refusals import TEXTS_AT_LEAST, over_limit, refuse_records
-from validation.structure import check_stored_form
-from validation.timestamps import TimeWindow
-from validation.verdict import Accepted, Reason, Refused, Verdict
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.records.allowance import Allowance, OverLimit
+from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.message_set import NO_TIMESTAMP, BrokenMessage, Message, has_crc
+from sluicegate.protocol.records.message_stream import MessageStream
+from sluicegate.protocol.records.pieces import Bounds, Pieces
+from sluicegate.protocol.records.record_batch import CODEC_MASK, CorruptBatch, magic_at, next_batch_end
+from sluicegate.validation.legacy_errors import (
+    APPEND_TIME,
+    NULL_KEY,
+    OTHER_MAGIC,
+    OUT_OF_WINDOW,
+    LegacyErrors,
+    LegacyFinding,
+)
+from sluicegate.validation.policy import JudgementLimits, TopicPolicy
+from sluicegate.validation.refusals import TEXTS_AT_LEAST, over_limit, refuse_records
+from sluicegate.validation.structure import check_stored_form
+from sluicegate.validation.timestamps import TimeWindow
+from sluicegate.validation.verdict import Accepted, Reason, Refused, Verdict
 
 # A message's own cost, in bytes of work.
 _MESSAGE_WORK = 128

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from protocol.records.message_set import Message
-from validation import wording
-from validation.timestamps import TimeWindow
-from validation.verdict import BadRecord, Reason
+from sluicegate.protocol.records.message_set import Message
+from sluicegate.validation import wording
+from sluicegate.validation.timestamps import TimeWindow
+from sluicegate.validation.verdict import BadRecord, Reason
 
 NULL_KEY, OUT_OF_WINDOW, APPEND_TIME, OTHER_MAGIC = 1, 2, 3, 4
 

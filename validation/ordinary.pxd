@@ -1,9 +1,9 @@
 # What the fast lane in proxy/ calls natively.
 from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
 
-from protocol.records.allowance cimport Allowance
-from protocol.records.compression cimport Decompressor
-from protocol.records.pieces cimport Pieces
+from sluicegate.protocol.records.allowance cimport Allowance
+from sluicegate.protocol.records.compression cimport Decompressor
+from sluicegate.protocol.records.pieces cimport Pieces
 
 
 cdef struct Topic:

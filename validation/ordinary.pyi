@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
-from validation.policies import TopicPolicies
-from validation.policy import JudgementLimits, TopicPolicy
+from sluicegate.validation.policies import TopicPolicies
+from sluicegate.validation.policy import JudgementLimits, TopicPolicy
 
 LOOK_CLOSER: int
 GOOD: int

@@ -1,29 +1,29 @@
 """Says of a Produce request that it is good, or that somebody has to look closer: the judgement of the fast lane.
 
 Natively, on the bytes as they came, without an object for a request, a partition or a record. It refuses nothing and
-words nothing. What is not plainly good goes to `validation.produce`, which decides alone: versions before 3, topics that
-have not been taught, tagged fields, a batch with anything odd in its header, a bad record, a time so far ahead that
+words nothing. What is not plainly good goes to `sluicegate.validation.produce`, which decides alone: versions
+before 3, topics that have not been taught, tagged fields, a batch with anything odd in its header, a bad record, a time so far ahead that
 somebody is to be warned, a payload that a decoder complains about. What is called good here is good there at the same
 moment; `make lanes` holds the two together.
 
-Versions of Produce (protocol.produce_request): 3 record batches, 7 zstd, 9 flexible, 13 topic ids.
+Versions of Produce (sluicegate.protocol.produce_request): 3 record batches, 7 zstd, 9 flexible, 13 topic ids.
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
-from protocol.records.allowance cimport Allowance
-from protocol.records.compression cimport Decompressor
-from protocol.records.pieces cimport Bounds, Pieces
-from protocol.records.scan cimport _ordinary_run, scan_records
+from sluicegate.protocol.records.allowance cimport Allowance
+from sluicegate.protocol.records.compression cimport Decompressor
+from sluicegate.protocol.records.pieces cimport Bounds, Pieces
+from sluicegate.protocol.records.scan cimport _ordinary_run, scan_records
 
 from fastcrc import crc32
 
-from protocol.records.allowance import OverLimit
-from protocol.records.codec import Codec
-from protocol.records.scan import NULL_KEY, OUT_OF_WINDOW, WHOLE
-from validation.policy import TimestampType
+from sluicegate.protocol.records.allowance import OverLimit
+from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.scan import NULL_KEY, OUT_OF_WINDOW, WHOLE
+from sluicegate.validation.policy import TimestampType
 
 cdef extern from *:
     """

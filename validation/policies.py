@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
-from config.model import Config, TopicKeys
-from protocol.topic_name import is_legal_topic_name
-from validation.cluster_settings import ClusterSettings, stricter_of
-from validation.policy import JudgementLimits, TimestampType, TopicPolicy, bound_or_difference
-from validation.topic_patterns import TopicPatterns
+from sluicegate.config.model import Config, TopicKeys
+from sluicegate.protocol.topic_name import is_legal_topic_name
+from sluicegate.validation.cluster_settings import ClusterSettings, stricter_of
+from sluicegate.validation.policy import JudgementLimits, TimestampType, TopicPolicy, bound_or_difference
+from sluicegate.validation.topic_patterns import TopicPatterns
 
 MAX_FROM_CLUSTER = 20_000
 # Of each of two generations: names that are not asked for while one fills up are forgotten.

@@ -1,11 +1,11 @@
 # The types that Cython compiles produce.py with; the file itself stays plain Python.
 cimport cython
 
-from protocol.produce_request cimport PartitionData, ProduceRequest, TopicData
-from protocol.records.allowance cimport Allowance
-from protocol.records.compression cimport Decompressor
-from protocol.records.record_batch cimport opens_transactional
-from validation.judge cimport Submission, judge_partition
+from sluicegate.protocol.produce_request cimport PartitionData, ProduceRequest, TopicData
+from sluicegate.protocol.records.allowance cimport Allowance
+from sluicegate.protocol.records.compression cimport Decompressor
+from sluicegate.protocol.records.record_batch cimport opens_transactional
+from sluicegate.validation.judge cimport Submission, judge_partition
 
 cdef Py_ssize_t _PARTITION_WORK
 

@@ -6,14 +6,14 @@ more than one producer) is left to it: it is sent every batch, or a stand-in tha
 
 from collections.abc import Callable, Mapping
 
-from protocol.errors import ErrorCode
-from protocol.produce_request import ProduceRequest
-from protocol.records.allowance import Allowance
-from protocol.records.compression import Decompressor
-from protocol.records.record_batch import CorruptBatch, opens_transactional
-from validation.judge import Submission, judge_partition
-from validation.policy import JudgementLimits, TopicPolicy
-from validation.verdict import Accepted, Reason, Refused, Stage, Verdict
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.protocol.records.allowance import Allowance
+from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.record_batch import CorruptBatch, opens_transactional
+from sluicegate.validation.judge import Submission, judge_partition
+from sluicegate.validation.policy import JudgementLimits, TopicPolicy
+from sluicegate.validation.verdict import Accepted, Reason, Refused, Stage, Verdict
 
 Place = tuple[int, int]
 """A partition's place in a request: (topic position, partition position)."""

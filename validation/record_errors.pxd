@@ -1,8 +1,8 @@
 # The types that Cython compiles record_errors.py with; the file itself stays plain Python.
 cimport cython
 
-from protocol.records.record_batch cimport RecordBatch
-from validation.timestamps cimport TimeWindow
+from sluicegate.protocol.records.record_batch cimport RecordBatch
+from sluicegate.validation.timestamps cimport TimeWindow
 
 
 @cython.locals(keys=int)

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from protocol.records import scan
-from protocol.records.codec import Codec
-from protocol.records.record_batch import LOG_APPEND_TIME, RecordBatch
-from validation import wording
-from validation.timestamps import NO_TIMESTAMP, TimeWindow, as_long
-from validation.verdict import BadRecord, Reason
+from sluicegate.protocol.records import scan
+from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, RecordBatch
+from sluicegate.validation import wording
+from sluicegate.validation.timestamps import NO_TIMESTAMP, TimeWindow, as_long
+from sluicegate.validation.verdict import BadRecord, Reason
 
 Finding = tuple[int, int, int, int, int, int]
 """(index, reason, timestamp delta, offset delta, key size, value size), as `scan_records` gives it."""

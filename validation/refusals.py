@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from protocol.errors import ErrorCode
-from protocol.records.allowance import Allowance, OverLimit
-from validation import wording
-from validation.verdict import BadRecord, Reason, Refused
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.records.allowance import Allowance, OverLimit
+from sluicegate.validation import wording
+from sluicegate.validation.verdict import BadRecord, Reason, Refused
 
 # Described even where no record error can be listed any more, because the batch's message shows them.
 TEXTS_AT_LEAST = wording.FIRST_SHOWN

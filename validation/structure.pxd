@@ -3,7 +3,7 @@ cimport cython
 
 from libc.stdint cimport uint8_t
 
-from protocol.records.record_batch cimport (
+from sluicegate.protocol.records.record_batch cimport (
     RecordBatch, attributes_low_byte, has_valid_crc, int64_at, magic_at, next_batch_end, read_header,
 )
 

@@ -1,8 +1,8 @@
 """What a batch's header alone can get refused for, in a broker's order (docs/checks.md)."""
 
-from protocol.errors import ErrorCode
-from protocol.records.codec import Codec
-from protocol.records.record_batch import (
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
     CONTROL,
     HEADER_BYTES,
@@ -16,8 +16,8 @@ from protocol.records.record_batch import (
     next_batch_end,
     read_header,
 )
-from validation.policy import TopicPolicy
-from validation.verdict import Reason, Refused, Stage
+from sluicegate.validation.policy import TopicPolicy
+from sluicegate.validation.verdict import Reason, Refused, Stage
 
 _ZSTD_SINCE = 7
 _LAST_CODEC = Codec.ZSTD.value

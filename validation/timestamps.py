@@ -1,7 +1,7 @@
 """Time bounds as a broker computes them (KIP-937): int64 milliseconds that wrap as Java's long does."""
 
-from validation.policy import TimestampType, TopicPolicy
-from validation.verdict import Reason
+from sluicegate.validation.policy import TimestampType, TopicPolicy
+from sluicegate.validation.verdict import Reason
 
 _U64 = 0xFFFFFFFFFFFFFFFF
 _SIGN = 0x8000000000000000

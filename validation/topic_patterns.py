@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import re2
 
-from config.topic_pattern import exact_name_of, options, regular_expression_of
+from sluicegate.config.topic_pattern import exact_name_of, options, regular_expression_of
 
 # Compiled patterns and what matching remembers of names it has seen.
 _MAX_BYTES = 16 << 20

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 
-from protocol.errors import ErrorCode
+from sluicegate.protocol.errors import ErrorCode
 
 
 class Reason(StrEnum):

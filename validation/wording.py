@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from protocol.records.allowance import Bound, OverLimit
+from sluicegate.protocol.records.allowance import Bound, OverLimit
 
 INVALID_TIMESTAMPS = "One or more records have been rejected due to invalid timestamp"
 FIRST_SHOWN = 3

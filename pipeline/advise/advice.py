@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import yaml
 
-from pipeline.profile.bounds import KAFKA_4_AFTER_MAX_MS
+from sluicegate.pipeline.profile.bounds import KAFKA_4_AFTER_MAX_MS
 
 LONG_MAX = 9223372036854775807
 AHEAD, BEHIND = "ahead", "behind"

@@ -6,13 +6,13 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
-from pipeline.advise.advice import LONG_MAX, Advice, Beyond, Limit, advise, as_yaml
-from pipeline.profile.bounds import in_words
-from pipeline.profile.damage import Damage
-from pipeline.profile.job import profile
-from pipeline.repair.settings import settings_of
-from pipeline.results import SUMMARY, Results
-from pipeline.topics import Topics
+from sluicegate.pipeline.advise.advice import LONG_MAX, Advice, Beyond, Limit, advise, as_yaml
+from sluicegate.pipeline.profile.bounds import in_words
+from sluicegate.pipeline.profile.damage import Damage
+from sluicegate.pipeline.profile.job import profile
+from sluicegate.pipeline.repair.settings import settings_of
+from sluicegate.pipeline.results import SUMMARY, Results
+from sluicegate.pipeline.topics import Topics
 
 YAML = "sluicegate.yaml"
 _TIMESTAMP_TYPE, _LOG_APPEND_TIME = "message.timestamp.type", "LogAppendTime"

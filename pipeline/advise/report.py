@@ -4,12 +4,12 @@ from typing import Any
 
 from rich.table import Table as ConsoleTable
 
-from pipeline.advise.advice import Advice
-from pipeline.advise.job import limit_in_words
-from pipeline.profile.bounds import in_words
-from pipeline.report.page import Section, Table, page
-from pipeline.report.plots import share_beyond
-from pipeline.results import REPORT, Results
+from sluicegate.pipeline.advise.advice import Advice
+from sluicegate.pipeline.advise.job import limit_in_words
+from sluicegate.pipeline.profile.bounds import in_words
+from sluicegate.pipeline.report.page import Section, Table, page
+from sluicegate.pipeline.report.plots import share_beyond
+from sluicegate.pipeline.results import REPORT, Results
 
 _HEADS = (
     "topic",

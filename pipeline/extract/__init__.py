@@ -1,7 +1,7 @@
 """Event time by timestamp extractors, as Kafka Streams has them (KIP-93)."""
 
-from pipeline.extract.event_time import extracted, with_event_time
-from pipeline.extract.extractors import (
+from sluicegate.pipeline.extract.event_time import extracted, with_event_time
+from sluicegate.pipeline.extract.extractors import (
     FailOnInvalidTimestamp,
     InvalidTimestamp,
     LogAndSkipOnInvalidTimestamp,

@@ -1,6 +1,6 @@
 """The built-in extractors over whole columns, for the job `extract`.
 
-They do what `pipeline.extract.extractors` does record by record; a test holds the two together.
+They do what `sluicegate.pipeline.extract.extractors` does record by record; a test holds the two together.
 """
 
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.extract.event_time import LATEST_MS
-from pipeline.extract.extractors import NO_TIME, InvalidTimestamp
-from pipeline.kafka.cluster import TopicPartition
-from validation.units import diagnose
+from sluicegate.pipeline.extract.event_time import LATEST_MS
+from sluicegate.pipeline.extract.extractors import NO_TIME, InvalidTimestamp
+from sluicegate.pipeline.kafka.cluster import TopicPartition
+from sluicegate.validation.units import diagnose
 
 NAMES = ("fail", "skip", "previous", "wallclock")
 Int64s = NDArray[np.int64]

@@ -15,8 +15,8 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import LongType, StructField, StructType
 
-from pipeline.extract.extractors import NO_TIME, FailOnInvalidTimestamp, InvalidTimestamp, TimestampExtractor
-from validation.units import diagnose
+from sluicegate.pipeline.extract.extractors import NO_TIME, FailOnInvalidTimestamp, InvalidTimestamp, TimestampExtractor
+from sluicegate.validation.units import diagnose
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,14 +6,14 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from pipeline.extract.built_in import BuiltIn
-from pipeline.extract.parquet_files import COLUMNS, DDL, Piece, file_system_of, write_piece
-from pipeline.extract.progress import Progress, Reached, progress_in
-from pipeline.kafka.cluster import OffsetRange, TopicPartition
-from pipeline.results import BadFolder, Results
-from pipeline.source.options import source_options
-from pipeline.source.tasks import over
-from pipeline.topics import Topics
+from sluicegate.pipeline.extract.built_in import BuiltIn
+from sluicegate.pipeline.extract.parquet_files import COLUMNS, DDL, Piece, file_system_of, write_piece
+from sluicegate.pipeline.extract.progress import Progress, Reached, progress_in
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.results import BadFolder, Results
+from sluicegate.pipeline.source.options import source_options
+from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.topics import Topics
 
 RECORDS, SKIPPED = "records", "skipped"
 _BEGUN = "extract.json"

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from pipeline.extract.built_in import BuiltIn, Int64s
-from pipeline.extract.event_time import EVENT_TIME
-from pipeline.kafka.cluster import OffsetRange
-from pipeline.source.options import SourceOptions
-from pipeline.source.reading import read_rows
+from sluicegate.pipeline.extract.built_in import BuiltIn, Int64s
+from sluicegate.pipeline.extract.event_time import EVENT_TIME
+from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.pipeline.source.options import SourceOptions
+from sluicegate.pipeline.source.reading import read_rows
 
 COLUMNS = "topic,partition,offset,timestamp,timestamp_type,key,value"
 DDL = "topic string, partition int, records bigint, skipped bigint, highest bigint"

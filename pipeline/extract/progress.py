@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.extract.extractors import NO_TIME
-from pipeline.kafka.cluster import OffsetRange, TopicPartition
-from pipeline.results import Results
+from sluicegate.pipeline.extract.extractors import NO_TIME
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.results import Results
 
 _FOLDER = "progress"
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from struct import Struct
 
-from protocol.records.record_batch import CONTROL, HEADER_BYTES, TRANSACTIONAL, RecordBatch
+from sluicegate.protocol.records.record_batch import CONTROL, HEADER_BYTES, TRANSACTIONAL, RecordBatch
 
 _TYPE_AT = 2  # in a control record's key: version int16, type int16
 _INT16 = Struct(">h")

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from pipeline.kafka.connection import Address, BrokerConnection, BrokerUnreachable
-from pipeline.kafka.settings import ClientSettings
-from protocol.api import ApiKey
-from protocol.messages import list_offsets, metadata
-from protocol.messages.list_offsets import EARLIEST
-from protocol.messages.schema import Value
+from sluicegate.pipeline.kafka.connection import Address, BrokerConnection, BrokerUnreachable
+from sluicegate.pipeline.kafka.settings import ClientSettings
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.messages import list_offsets, metadata
+from sluicegate.protocol.messages.list_offsets import EARLIEST
+from sluicegate.protocol.messages.schema import Value
 
 T = TypeVar("T")
 _PATIENCE_SECONDS = 30.0
@@ -95,7 +95,7 @@ class Cluster:
         self, partitions: Iterable[TopicPartition], timestamp: int, committed: bool
     ) -> dict[TopicPartition, int]:
         """For each partition the offset of the first record at or after `timestamp` (ms), or for the
-        EARLIEST and LATEST of `protocol.messages.list_offsets`.
+        EARLIEST and LATEST of `sluicegate.protocol.messages.list_offsets`.
 
         -1 where there is none. `committed`: LATEST is where the first open transaction begins.
         """

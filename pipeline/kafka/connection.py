@@ -3,14 +3,14 @@
 import socket
 from typing import Any
 
-from pipeline.kafka.settings import ClientSettings, Login
-from protocol.api import APIS, ApiKey
-from protocol.fetch_answer import VERSION as FETCH_VERSION
-from protocol.fetch_answer import FetchedPartition, fetched_partition
-from protocol.framing import frame_of
-from protocol.headers import build_request_header, response_body_at
-from protocol.messages import api_versions, fetch, sasl_authenticate, sasl_handshake
-from protocol.messages.schema import MessageSchema, Value
+from sluicegate.pipeline.kafka.settings import ClientSettings, Login
+from sluicegate.protocol.api import APIS, ApiKey
+from sluicegate.protocol.fetch_answer import VERSION as FETCH_VERSION
+from sluicegate.protocol.fetch_answer import FetchedPartition, fetched_partition
+from sluicegate.protocol.framing import frame_of
+from sluicegate.protocol.headers import build_request_header, response_body_at
+from sluicegate.protocol.messages import api_versions, fetch, sasl_authenticate, sasl_handshake
+from sluicegate.protocol.messages.schema import MessageSchema, Value
 
 _CLIENT_ID = "sluicegate-spark"
 _SIZE_BYTES = 4

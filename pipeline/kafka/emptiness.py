@@ -8,8 +8,8 @@ have its records a moment later. What the leader holds itself it never leaves ou
 
 import time
 
-from pipeline.kafka.cluster import Cluster, OffsetRange, TopicTrouble
-from protocol.messages.list_offsets import LATEST
+from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicTrouble
+from sluicegate.protocol.messages.list_offsets import LATEST
 
 _PATIENCE_SECONDS = 60.0
 

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from struct import Struct
 
-from pipeline.kafka.aborted import AbortedTransactions
-from pipeline.kafka.cluster import Cluster, OffsetRange, Retry, TopicPartition, check_code
-from pipeline.kafka.connection import BrokerConnection
-from pipeline.kafka.emptiness import DataLoss, EmptyAnswers
-from protocol.fetch_answer import FetchedPartition
-from protocol.messages.list_offsets import EARLIEST
-from protocol.records.record_batch import (
+from sluicegate.pipeline.kafka.aborted import AbortedTransactions
+from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, Retry, TopicPartition, check_code
+from sluicegate.pipeline.kafka.connection import BrokerConnection
+from sluicegate.pipeline.kafka.emptiness import DataLoss, EmptyAnswers
+from sluicegate.protocol.fetch_answer import FetchedPartition
+from sluicegate.protocol.messages.list_offsets import EARLIEST
+from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
     CONTROL,
     RecordBatch,

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from pipeline.kafka.cluster import Cluster
-from pipeline.kafka.connection import Address
-from pipeline.kafka.settings import ClientSettings
+from sluicegate.pipeline.kafka.cluster import Cluster
+from sluicegate.pipeline.kafka.connection import Address
+from sluicegate.pipeline.kafka.settings import ClientSettings
 
 _MOST_KEPT = 4
 

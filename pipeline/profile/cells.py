@@ -6,16 +6,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipeline.kafka.cluster import OffsetRange
-from pipeline.kafka.emptiness import DataLoss
-from pipeline.kafka.fetching import stored_batches
-from pipeline.kafka.kept_clusters import kept_cluster
-from pipeline.profile.bounds import LADDER_MS
-from pipeline.profile.damage import assess
-from pipeline.profile.tally import Tally
-from pipeline.source.decoding import BatchDecoder, BrokenRecords
-from pipeline.source.options import SourceOptions
-from protocol.records.message_set import NO_TIMESTAMP
+from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.pipeline.kafka.emptiness import DataLoss
+from sluicegate.pipeline.kafka.fetching import stored_batches
+from sluicegate.pipeline.kafka.kept_clusters import kept_cluster
+from sluicegate.pipeline.profile.bounds import LADDER_MS
+from sluicegate.pipeline.profile.damage import assess
+from sluicegate.pipeline.profile.tally import Tally
+from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
+from sluicegate.pipeline.source.options import SourceOptions
+from sluicegate.protocol.records.message_set import NO_TIMESTAMP
 
 KEYS = (
     "topic",

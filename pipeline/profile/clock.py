@@ -2,9 +2,10 @@
 
 In the order of a partition's offsets, healthy times go up; a time that is ahead, or late, stands out from those behind
 and before it. So the clock of a partition is the function that fits its plausible times best and never goes down (ten
-minutes count as the same), not after the moment of reading; see `pipeline.profile.fit`. A number in another unit that
-converts to a plausible time tells as much as any other, so a partition's clock goes on where its damage begins. Between
-the times that are on it, the clock is interpolated. Good to about a minute, which is how fine a tally is.
+minutes count as the same), not after the moment of reading; see `sluicegate.pipeline.profile.fit`. A number in another
+unit that converts to a plausible time tells as much as any other, so a partition's clock goes on where its damage
+begins. Between the times that are on it, the clock is interpolated. Good to about a minute, which is how fine a tally
+is.
 
 What it cannot tell: how late records are that lie at the very beginning with nothing to contradict them, and anything
 about a topic that was written by replaying old records, whose clock is then that of the records.
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.profile.fit import fitted
+from sluicegate.pipeline.profile.fit import fitted
 
 _SKEW_MS = 60_000
 _COARSE_MS = 10 * 60_000

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipeline.profile.clock import Clock, clock_of
-from pipeline.profile.kinds import Kind, in_milliseconds, tells_a_time
+from sluicegate.pipeline.profile.clock import Clock, clock_of
+from sluicegate.pipeline.profile.kinds import Kind, in_milliseconds, tells_a_time
 
 _HOUR_MS = 3_600_000
 

@@ -9,16 +9,16 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from pipeline.kafka.cluster import OffsetRange
-from pipeline.profile.bounds import LADDER_MS
-from pipeline.profile.cells import DDL, SUMS, cells_of, tally_of
-from pipeline.profile.damage import NO_DAMAGE, Damage
-from pipeline.results import Results
-from pipeline.source.options import source_options
-from pipeline.source.tasks import over
-from pipeline.topics import Topics
-from validation.odd_units import likely_unit
-from validation.units import plausible_range
+from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.pipeline.profile.bounds import LADDER_MS
+from sluicegate.pipeline.profile.cells import DDL, SUMS, cells_of, tally_of
+from sluicegate.pipeline.profile.damage import NO_DAMAGE, Damage
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.source.options import source_options
+from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.topics import Topics
+from sluicegate.validation.odd_units import likely_unit
+from sluicegate.validation.units import plausible_range
 
 HOURS = "hours"
 _OF_PRODUCER = ("producer_id", "codec", "timestamp_type")
@@ -35,7 +35,7 @@ def cells(
     before_max_ms: int | None,
     epoch_ms: int | None = None,
 ) -> DataFrame:
-    """The rows that `pipeline.profile.cells` makes of topics."""
+    """The rows that `sluicegate.pipeline.profile.cells` makes of topics."""
     options = source_options(topics.options)
 
     def of_partition(wanted: OffsetRange) -> list[pa.RecordBatch]:

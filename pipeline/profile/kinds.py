@@ -1,13 +1,13 @@
-"""What kind of number a timestamp is, many at a time, by the rules of `validation.units`."""
+"""What kind of number a timestamp is, many at a time, by the rules of `sluicegate.validation.units`."""
 
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from validation.units import Unit, plausible_range, unit_ranges
+from sluicegate.validation.units import Unit, plausible_range, unit_ranges
 
-_EARLIEST_MS = 788_918_400_000  # 1995, as for `validation.odd_units`
+_EARLIEST_MS = 788_918_400_000  # 1995, as for `sluicegate.validation.odd_units`
 
 
 class Kind(IntEnum):
@@ -70,7 +70,7 @@ def tells_a_time(kinds: NDArray[np.int8]) -> NDArray[np.bool_]:
 
 
 def in_milliseconds(timestamps: NDArray[np.int64], kinds: NDArray[np.int8]) -> NDArray[np.int64]:
-    """As `validation.units.in_milliseconds`, many at a time; what is of no unit stays."""
+    """As `sluicegate.validation.units.in_milliseconds`, many at a time; what is of no unit stays."""
     found = timestamps.copy()
     for kind in UNITS:
         its = kinds == kind

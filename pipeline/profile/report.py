@@ -6,14 +6,14 @@ from typing import Any
 from pyspark.sql import functions as f
 from rich.table import Table as ConsoleTable
 
-from pipeline.profile.bounds import in_words
-from pipeline.profile.damage import NO_DAMAGE, Damage
-from pipeline.profile.job import HOURS
-from pipeline.report.longest import cut
-from pipeline.report.moments import moment
-from pipeline.report.page import Section, Table, page
-from pipeline.report.plots import bars, over_time, share_beyond
-from pipeline.results import REPORT, Results
+from sluicegate.pipeline.profile.bounds import in_words
+from sluicegate.pipeline.profile.damage import NO_DAMAGE, Damage
+from sluicegate.pipeline.profile.job import HOURS
+from sluicegate.pipeline.report.longest import cut
+from sluicegate.pipeline.report.moments import moment
+from sluicegate.pipeline.report.page import Section, Table, page
+from sluicegate.pipeline.report.plots import bars, over_time, share_beyond
+from sluicegate.pipeline.results import REPORT, Results
 
 _HOUR_MS = 3_600_000
 _MOST_BARS = 400

@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipeline.kafka.cluster import TopicPartition
-from pipeline.profile.groups import Groups
-from pipeline.profile.kinds import UNITS, Kind, Kinds, in_milliseconds, tells_a_time
-from pipeline.source.decoding import BatchFacts, DecodedBatch
-from protocol.records.message_set import NO_TIMESTAMP
-from protocol.records.totals import Totals
+from sluicegate.pipeline.kafka.cluster import TopicPartition
+from sluicegate.pipeline.profile.groups import Groups
+from sluicegate.pipeline.profile.kinds import UNITS, Kind, Kinds, in_milliseconds, tells_a_time
+from sluicegate.pipeline.source.decoding import BatchFacts, DecodedBatch
+from sluicegate.protocol.records.message_set import NO_TIMESTAMP
+from sluicegate.protocol.records.totals import Totals
 
 MINUTE_MS = 60_000
 _AROUND_MINUTES = 10

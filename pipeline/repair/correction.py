@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.profile.clock import Clock
-from pipeline.profile.damage import Damage, saturated
-from pipeline.profile.kinds import UNITS, Kind, Kinds, in_milliseconds
-from pipeline.repair.settings import Retention
+from sluicegate.pipeline.profile.clock import Clock
+from sluicegate.pipeline.profile.damage import Damage, saturated
+from sluicegate.pipeline.profile.kinds import UNITS, Kind, Kinds, in_milliseconds
+from sluicegate.pipeline.repair.settings import Retention
 
 NAMES = ("", *(Damage[kind.name].value for kind in Kind if kind is not Kind.MILLISECONDS), Damage.FUTURE.value)
 _FUTURE = len(Kind)

@@ -8,23 +8,23 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from pipeline.repair.correction import Rules
-from pipeline.repair.listing import before_and_after, damaged
-from pipeline.repair.obstacles import (
+from sluicegate.pipeline.repair.correction import Rules
+from sluicegate.pipeline.repair.listing import before_and_after, damaged
+from sluicegate.pipeline.repair.obstacles import (
     headers_that_no_client_writes,
     what_is_gone,
     what_retention_takes,
     what_targets_refuse,
     zeros_that_stay,
 )
-from pipeline.repair.plan import PartitionPlan, Plan, make_plan, plan_from
-from pipeline.repair.reasons import why_left
-from pipeline.repair.survey import survey
-from pipeline.repair.target import log_starts, prepare, source_settings, target_settings
-from pipeline.repair.writing import CannotWrite, Written, write_partition
-from pipeline.results import Results
-from pipeline.source.tasks import over
-from pipeline.topics import Topics
+from sluicegate.pipeline.repair.plan import PartitionPlan, Plan, make_plan, plan_from
+from sluicegate.pipeline.repair.reasons import why_left
+from sluicegate.pipeline.repair.survey import survey
+from sluicegate.pipeline.repair.target import log_starts, prepare, source_settings, target_settings
+from sluicegate.pipeline.repair.writing import CannotWrite, Written, write_partition
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.topics import Topics
 
 PLAN = "plan.json"
 _AT_ONCE = 4  # a small partition's writing is mostly waiting for coordinators

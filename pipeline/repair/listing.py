@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from pipeline.repair.correction import NAMES, correct
-from pipeline.repair.plan import PartitionPlan, Plan
-from pipeline.source.options import source_options
-from pipeline.source.reading import read_rows
-from pipeline.source.tasks import over
-from pipeline.topics import Topics
+from sluicegate.pipeline.repair.correction import NAMES, correct
+from sluicegate.pipeline.repair.plan import PartitionPlan, Plan
+from sluicegate.pipeline.source.options import source_options
+from sluicegate.pipeline.source.reading import read_rows
+from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.topics import Topics
 
 _COLUMNS = "topic,partition,offset,timestamp,producer_id,headers_binary"
 DDL = (

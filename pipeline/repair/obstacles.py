@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from pipeline.repair.plan import PartitionPlan, Plan
-from pipeline.repair.settings import ROOM_BYTES, Retention, TopicSettings
+from sluicegate.pipeline.repair.plan import PartitionPlan, Plan
+from sluicegate.pipeline.repair.settings import ROOM_BYTES, Retention, TopicSettings
 
 _ZERO = (
     "would keep a timestamp of 0, which cannot be written; where nothing in the partition tells of a time, give one by "

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 
-from pipeline.kafka.cluster import OffsetRange, TopicPartition
-from pipeline.profile.clock import Clock
-from pipeline.repair.correction import Rules, clock_as_plan, clock_from
-from pipeline.repair.settings import Retention
-from pipeline.repair.survey import Contents, Survey
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.profile.clock import Clock
+from sluicegate.pipeline.repair.correction import Rules, clock_as_plan, clock_from
+from sluicegate.pipeline.repair.settings import Retention
+from sluicegate.pipeline.repair.survey import Contents, Survey
 
 
 @dataclass(frozen=True, slots=True)

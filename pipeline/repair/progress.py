@@ -13,7 +13,7 @@ from typing import Any
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 
-from pipeline.kafka.cluster import TopicPartition
+from sluicegate.pipeline.kafka.cluster import TopicPartition
 
 SECONDS = 60.0
 _PAUSE_SECONDS = 0.2

@@ -6,12 +6,12 @@ from typing import Any
 
 from rich.table import Table as ConsoleTable
 
-from pipeline.repair.reasons import first_lines
-from pipeline.report.longest import cut
-from pipeline.report.moments import moment
-from pipeline.report.page import Section, Table, page
-from pipeline.report.plots import bars
-from pipeline.results import REPORT, Results
+from sluicegate.pipeline.repair.reasons import first_lines
+from sluicegate.pipeline.report.longest import cut
+from sluicegate.pipeline.report.moments import moment
+from sluicegate.pipeline.report.page import Section, Table, page
+from sluicegate.pipeline.report.plots import bars
+from sluicegate.pipeline.results import REPORT, Results
 
 _HEADS = ("topic", "producer id", "damage", "records", "example at", "before", "after", "corrected times from", "to")
 _MOST_PRODUCERS = 12

@@ -8,17 +8,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from pipeline.kafka.cluster import OffsetRange, TopicPartition
-from pipeline.profile.cells import tally_of
-from pipeline.profile.clock import Clock, simplified
-from pipeline.profile.damage import partition_clock
-from pipeline.profile.kinds import Kind, in_milliseconds
-from pipeline.profile.tally import MINUTE_MS
-from pipeline.repair.correction import Rules, clock_as_plan, clock_from
-from pipeline.repair.settings import TopicSettings
-from pipeline.source.options import source_options
-from pipeline.source.tasks import over
-from pipeline.topics import Topics
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.profile.cells import tally_of
+from sluicegate.pipeline.profile.clock import Clock, simplified
+from sluicegate.pipeline.profile.damage import partition_clock
+from sluicegate.pipeline.profile.kinds import Kind, in_milliseconds
+from sluicegate.pipeline.profile.tally import MINUTE_MS
+from sluicegate.pipeline.repair.correction import Rules, clock_as_plan, clock_from
+from sluicegate.pipeline.repair.settings import TopicSettings
+from sluicegate.pipeline.source.options import source_options
+from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.topics import Topics
 
 _DDL = (
     "topic string, partition int, codec string, records bigint, null_keys bigint, largest bigint, outdated bigint, "

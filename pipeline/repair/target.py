@@ -8,14 +8,14 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from pipeline.kafka.cluster import TopicTrouble
-from pipeline.repair.obstacles import what_is_gone
-from pipeline.repair.plan import PartitionPlan, Plan
-from pipeline.repair.progress import group, group_of, progress_in
-from pipeline.repair.settings import SECONDS, TopicSettings, settings_of, until_known
-from pipeline.repair.writing import CannotWrite
-from pipeline.topics import Topics
-from protocol.messages.list_offsets import EARLIEST, LATEST
+from sluicegate.pipeline.kafka.cluster import TopicTrouble
+from sluicegate.pipeline.repair.obstacles import what_is_gone
+from sluicegate.pipeline.repair.plan import PartitionPlan, Plan
+from sluicegate.pipeline.repair.progress import group, group_of, progress_in
+from sluicegate.pipeline.repair.settings import SECONDS, TopicSettings, settings_of, until_known
+from sluicegate.pipeline.repair.writing import CannotWrite
+from sluicegate.pipeline.topics import Topics
+from sluicegate.protocol.messages.list_offsets import EARLIEST, LATEST
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,14 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import KafkaException, Producer
 
-from pipeline.kafka.cluster import OffsetRange
-from pipeline.kafka.emptiness import DataLoss
-from pipeline.repair.correction import NAMES, RepairHeader, correct
-from pipeline.repair.plan import PartitionPlan
-from pipeline.repair.progress import SECONDS, Progress, group, progress_in
-from pipeline.repair.settings import ROOM_BYTES
-from pipeline.source.options import source_options
-from pipeline.source.reading import read_rows
+from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.pipeline.kafka.emptiness import DataLoss
+from sluicegate.pipeline.repair.correction import NAMES, RepairHeader, correct
+from sluicegate.pipeline.repair.plan import PartitionPlan
+from sluicegate.pipeline.repair.progress import SECONDS, Progress, group, progress_in
+from sluicegate.pipeline.repair.settings import ROOM_BYTES
+from sluicegate.pipeline.source.options import source_options
+from sluicegate.pipeline.source.reading import read_rows
 
 _RECORDS_A_TRANSACTION = 100_000
 _BYTES_A_TRANSACTION = 64 << 20

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipeline.kafka.cluster import TopicPartition
-from pipeline.source.columns import Column
-from pipeline.source.decoding import BatchFacts, BrokenRecords, DecodedBatch
-from protocol.records.columns import gather, read_headers
+from sluicegate.pipeline.kafka.cluster import TopicPartition
+from sluicegate.pipeline.source.columns import Column
+from sluicegate.pipeline.source.decoding import BatchFacts, BrokenRecords, DecodedBatch
+from sluicegate.protocol.records.columns import gather, read_headers
 
 _KEY, _VALUE, _HEADERS = 2, 4, 6
 _NO_HEADERS_BYTES = 1

@@ -13,19 +13,19 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
-from pipeline.source.columns import columns_named, ddl_of
-from pipeline.source.options import SourceOptions, source_options
-from pipeline.source.planning import offsets_at, planned_ranges, split
-from pipeline.source.reading import read_rows
-from protocol.messages.list_offsets import EARLIEST, LATEST
+from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
+from sluicegate.pipeline.source.columns import columns_named, ddl_of
+from sluicegate.pipeline.source.options import SourceOptions, source_options
+from sluicegate.pipeline.source.planning import offsets_at, planned_ranges, split
+from sluicegate.pipeline.source.reading import read_rows
+from sluicegate.protocol.messages.list_offsets import EARLIEST, LATEST
 
 _Offsets = dict[str, dict[str, int]]
 """{topic: {partition: offset}}, as Spark's own source writes its checkpoints."""
 
 
 class TopicSource(DataSource):
-    """See the module; the options are those of `pipeline.source.options`."""
+    """See the module; the options are those of `sluicegate.pipeline.source.options`."""
 
     @classmethod
     def name(cls) -> str:

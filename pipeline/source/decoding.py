@@ -5,13 +5,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.kafka.fetching import StoredBatch
-from protocol.records.codec import Codec
-from protocol.records.columns import Columns, read_columns
-from protocol.records.compression import Decompressor
-from protocol.records.message_set import BrokenMessage, Message, has_crc, inner_messages, read_message
-from protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, LOG_APPEND_TIME, RecordBatch, has_valid_crc
-from protocol.records.totals import Totals, read_totals
+from sluicegate.pipeline.kafka.fetching import StoredBatch
+from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.columns import Columns, read_columns
+from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.message_set import BrokenMessage, Message, has_crc, inner_messages, read_message
+from sluicegate.protocol.records.record_batch import (
+    CODEC_MASK,
+    HEADER_BYTES,
+    LOG_APPEND_TIME,
+    RecordBatch,
+    has_valid_crc,
+)
+from sluicegate.protocol.records.totals import Totals, read_totals
 
 _CODECS = tuple(Codec)
 _U64 = 2**64 - 1

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from pipeline.kafka.cluster import TopicPartition
-from pipeline.kafka.connection import Address
-from pipeline.kafka.settings import ClientSettings, client_settings
-from pipeline.source.columns import Column, columns_named
+from sluicegate.pipeline.kafka.cluster import TopicPartition
+from sluicegate.pipeline.kafka.connection import Address
+from sluicegate.pipeline.kafka.settings import ClientSettings, client_settings
+from sluicegate.pipeline.source.columns import Column, columns_named
 
 _CLIENT_PREFIX = "kafka."
 _NAMES = (

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
-from pipeline.source.options import BadOption, Bound, SourceOptions
-from protocol.messages.list_offsets import EARLIEST, LATEST, NOT_FOUND
+from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
+from sluicegate.pipeline.source.options import BadOption, Bound, SourceOptions
+from sluicegate.protocol.messages.list_offsets import EARLIEST, LATEST, NOT_FOUND
 
 
 def planned_ranges(cluster: Cluster, options: SourceOptions) -> list[OffsetRange]:

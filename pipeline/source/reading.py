@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from pipeline.kafka.cluster import Cluster, OffsetRange
-from pipeline.kafka.emptiness import DataLoss
-from pipeline.kafka.fetching import stored_batches
-from pipeline.kafka.kept_clusters import kept_cluster
-from pipeline.source.arrow import ArrowRows
-from pipeline.source.decoding import BatchDecoder, BrokenRecords
-from pipeline.source.options import SourceOptions
-from pipeline.source.zip_imports import forget_zip_importers
+from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange
+from sluicegate.pipeline.kafka.emptiness import DataLoss
+from sluicegate.pipeline.kafka.fetching import stored_batches
+from sluicegate.pipeline.kafka.kept_clusters import kept_cluster
+from sluicegate.pipeline.source.arrow import ArrowRows
+from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
+from sluicegate.pipeline.source.options import SourceOptions
+from sluicegate.pipeline.source.zip_imports import forget_zip_importers
 
 _ROWS = 64 * 1024
 _BYTES = 16 << 20

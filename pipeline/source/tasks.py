@@ -8,7 +8,7 @@ from typing import TypeVar
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.source.zip_imports import forget_zip_importers
+from sluicegate.pipeline.source.zip_imports import forget_zip_importers
 
 T = TypeVar("T")
 _TASKS_A_CORE = 4

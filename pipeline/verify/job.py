@@ -10,13 +10,13 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
-from pipeline.repair.job import PLAN
-from pipeline.repair.listing import offsets_of
-from pipeline.repair.plan import Plan, plan_from
-from pipeline.results import Results
-from pipeline.topics import Topics
-from pipeline.verify.records import comparable, content_hash
-from pipeline.verify.repairs import is_timeless, not_as_planned, out_of_bounds, tells_a_time, unit_is_wrong
+from sluicegate.pipeline.repair.job import PLAN
+from sluicegate.pipeline.repair.listing import offsets_of
+from sluicegate.pipeline.repair.plan import Plan, plan_from
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.verify.records import comparable, content_hash
+from sluicegate.pipeline.verify.repairs import is_timeless, not_as_planned, out_of_bounds, tells_a_time, unit_is_wrong
 
 _BLOCK_BITS = 16
 _SAMPLES = 20

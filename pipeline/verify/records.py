@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from pipeline.repair.correction import NAMES, RepairHeader
-from pipeline.topics import Topics
+from sluicegate.pipeline.repair.correction import NAMES, RepairHeader
+from sluicegate.pipeline.topics import Topics
 
 _COLUMNS = "key,value,partition,offset,timestamp,headers_binary"
 _ADDED = (RepairHeader.ORIGIN, RepairHeader.TIMESTAMP, RepairHeader.KIND)

@@ -8,11 +8,11 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from pipeline.kafka.cluster import TopicPartition
-from pipeline.profile.damage import Damage
-from pipeline.repair.correction import NAMES, correct
-from pipeline.repair.plan import Plan
-from validation.units import Unit
+from sluicegate.pipeline.kafka.cluster import TopicPartition
+from sluicegate.pipeline.profile.damage import Damage
+from sluicegate.pipeline.repair.correction import NAMES, correct
+from sluicegate.pipeline.repair.plan import Plan
+from sluicegate.validation.units import Unit
 
 _EARLIEST_MS = 788_918_400_000  # 1995: what is before tells nothing of when a topic was written
 _HOUR_MS = 3_600_000
@@ -42,7 +42,7 @@ def tells_a_time(now_ms: int) -> Column:
 
 def out_of_bounds(ours: DataFrame, blocks: list[dict[str, Any]], now_ms: int) -> int:
     """How many estimates lie before or behind every time of their partition that tells one. `blocks`: with the smallest
-    and largest of both (see `pipeline.verify.job`).
+    and largest of both (see `sluicegate.pipeline.verify.job`).
     """
     bounds: dict[int, tuple[int, int]] = {}
     for partition in {block["place"][0] for block in blocks}:

@@ -4,8 +4,8 @@ from typing import Any
 
 from rich.table import Table as ConsoleTable
 
-from pipeline.report.page import Section, Table, page
-from pipeline.results import REPORT, Results
+from sluicegate.pipeline.report.page import Section, Table, page
+from sluicegate.pipeline.results import REPORT, Results
 
 
 def _rows(summary: dict[str, Any]) -> list[tuple[str, int]]:

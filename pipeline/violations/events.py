@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from pipeline.topics import Topics
+from sluicegate.pipeline.topics import Topics
 
 _SAMPLE = "index: int, timestamp: bigint, reason: string, earliest: bigint, latest: bigint, diagnosis: string"
 _EVENT = (

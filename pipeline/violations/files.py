@@ -6,7 +6,7 @@ import json
 
 from pyspark.sql import SparkSession
 
-from pipeline.results import Results
+from sluicegate.pipeline.results import Results
 
 _READ = "files.json"
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from pipeline.results import Results
-from pipeline.violations.batches import Totals, write_batch
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.violations.batches import Totals, write_batch
 
 CHECKPOINT = "checkpoint"
 

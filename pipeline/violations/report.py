@@ -5,10 +5,10 @@ from typing import Any
 
 from rich.table import Table as ConsoleTable
 
-from pipeline.report.longest import cut
-from pipeline.report.page import Section, Table, page
-from pipeline.report.plots import bars
-from pipeline.results import REPORT, Results
+from sluicegate.pipeline.report.longest import cut
+from sluicegate.pipeline.report.page import Section, Table, page
+from sluicegate.pipeline.report.plots import bars
+from sluicegate.pipeline.results import REPORT, Results
 
 _HEADS = ("client", "topic", "reason", "refused batches", "bad records", "late events", "first window", "latest")
 _MOST_BARS = 15

@@ -6,7 +6,7 @@ The answer's header is always version 0, and a broker that does not know the ver
 with UNSUPPORTED_VERSION and its range for this one key.
 """
 
-from protocol.messages.schema import BOOL, INT16, INT32, INT64, STRING, Field, MessageSchema, array
+from sluicegate.protocol.messages.schema import BOOL, INT16, INT32, INT64, STRING, Field, MessageSchema, array
 
 VERSIONS = range(0, 5)
 

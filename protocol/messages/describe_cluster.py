@@ -3,7 +3,7 @@
 1: endpoint type, brokers or controllers (KIP-919). 2: fenced brokers can be included (KIP-1073).
 """
 
-from protocol.messages.schema import BOOL, INT8, INT16, INT32, STRING, Field, MessageSchema, array
+from sluicegate.protocol.messages.schema import BOOL, INT8, INT16, INT32, STRING, Field, MessageSchema, array
 
 VERSIONS = range(0, 3)
 

@@ -3,7 +3,7 @@
 1: synonyms and the source of a value, no is_default any more. 2: same. 3: type and documentation. 4: flexible.
 """
 
-from protocol.messages.schema import BOOL, INT8, INT16, INT32, STRING, ArrayOf, Field, MessageSchema, array
+from sluicegate.protocol.messages.schema import BOOL, INT8, INT16, INT32, STRING, ArrayOf, Field, MessageSchema, array
 
 VERSIONS = range(0, 5)
 

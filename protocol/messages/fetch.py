@@ -5,12 +5,12 @@
 diverging epoch, current leader and snapshot id. 13: topic ids. 15: replica state (KIP-903). 16: node endpoints at
 the very end (KIP-951). 17: replica directory ids. 18: high watermark in requests.
 
-The proxy offers clients at most v15 (see protocol.api); all versions are known here because the tools that read
-topics raw use them.
+The proxy offers clients at most v15 (see `sluicegate.protocol.api`); all versions are known here because the tools that
+read topics raw use them.
 """
 
-from protocol.messages.node_endpoints import LEADER_ID_AND_EPOCH, NO_LEADER, NODE_ENDPOINTS
-from protocol.messages.schema import (
+from sluicegate.protocol.messages.node_endpoints import LEADER_ID_AND_EPOCH, NO_LEADER, NODE_ENDPOINTS
+from sluicegate.protocol.messages.schema import (
     INT8,
     INT16,
     INT32,

@@ -4,7 +4,7 @@
 (KIP-699): the coordinators become a list. 5: TRANSACTION_ABORTABLE may come (KIP-890). 6: share groups (KIP-932).
 """
 
-from protocol.messages.schema import INT8, INT16, INT32, STRING, ArrayOf, Field, MessageSchema, array
+from sluicegate.protocol.messages.schema import INT8, INT16, INT32, STRING, ArrayOf, Field, MessageSchema, array
 
 VERSIONS = range(0, 7)
 

@@ -8,7 +8,7 @@ not yet uploaded (KIP-1023).
 The proxy lets these pass; the pipeline asks them.
 """
 
-from protocol.messages.schema import INT8, INT16, INT32, INT64, STRING, Field, MessageSchema, array
+from sluicegate.protocol.messages.schema import INT8, INT16, INT32, INT64, STRING, Field, MessageSchema, array
 
 VERSIONS = range(1, 12)
 LATEST, EARLIEST = -1, -2

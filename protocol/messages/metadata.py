@@ -5,7 +5,7 @@ can be switched off. 5: offline replicas. 6: same. 7: leader epochs. 8: authoriz
 10: topic ids. 11: no cluster operations any more. 12: topics can be asked for by id (name null). 13: top-level error.
 """
 
-from protocol.messages.schema import BOOL, INT16, INT32, STRING, UUID, ArrayOf, Field, MessageSchema, array
+from sluicegate.protocol.messages.schema import BOOL, INT16, INT32, STRING, UUID, ArrayOf, Field, MessageSchema, array
 
 VERSIONS = range(0, 14)
 NO_OPERATIONS = -2147483648

@@ -1,6 +1,6 @@
 """The list of broker addresses that Produce v10+, Fetch v16+ and share answers carry (KIP-951)."""
 
-from protocol.messages.schema import INT32, STRING, Field, array, struct
+from sluicegate.protocol.messages.schema import INT32, STRING, Field, array, struct
 
 NODE_ENDPOINTS = array(
     Field("node_id", INT32),

@@ -6,12 +6,12 @@ Requests: 0 and 1 carry magic 0 message sets, 2 magic 1; 3: transactional id, ex
 Answers: 1: throttle time (at the end). 2: log append time. 5: log start offset. 8: record errors and error message
 (KIP-467). 9: flexible. 10: current leader and node endpoints, tagged (KIP-951). 13: topic ids.
 
-This schema is the reference; on the hot path `protocol.produce_request` and `protocol.produce_response` walk the
-same bytes by hand and are held to it by tests.
+This schema is the reference; on the hot path `sluicegate.protocol.produce_request` and
+`sluicegate.protocol.produce_response` walk the same bytes by hand and are held to it by tests.
 """
 
-from protocol.messages.node_endpoints import LEADER_ID_AND_EPOCH, NO_LEADER, NODE_ENDPOINTS
-from protocol.messages.schema import INT16, INT32, INT64, RECORDS, STRING, UUID, Field, MessageSchema, array
+from sluicegate.protocol.messages.node_endpoints import LEADER_ID_AND_EPOCH, NO_LEADER, NODE_ENDPOINTS
+from sluicegate.protocol.messages.schema import INT16, INT32, INT64, RECORDS, STRING, UUID, Field, MessageSchema, array
 
 VERSIONS = range(0, 14)
 

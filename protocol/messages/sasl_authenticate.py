@@ -3,7 +3,7 @@
 1: session lifetime (KIP-368). 2: flexible.
 """
 
-from protocol.messages.schema import BYTES, INT16, INT64, STRING, Field, MessageSchema
+from sluicegate.protocol.messages.schema import BYTES, INT16, INT64, STRING, Field, MessageSchema
 
 VERSIONS = range(0, 3)
 

@@ -4,7 +4,7 @@ After version 0 the tokens of the mechanism follow raw, each behind an int32 siz
 SaslAuthenticate requests (KIP-152).
 """
 
-from protocol.messages.schema import INT16, STRING, ArrayOf, Field, MessageSchema
+from sluicegate.protocol.messages.schema import INT16, STRING, ArrayOf, Field, MessageSchema
 
 VERSIONS = range(0, 2)
 _NEVER = 32767

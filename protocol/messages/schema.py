@@ -12,9 +12,9 @@ from typing import Any
 
 from construct import Construct, ConstructError
 
-from protocol.errors import MalformedMessage, SchemaMisuse
-from protocol.messages.wire_types import BOOL as _BOOL
-from protocol.messages.wire_types import (
+from sluicegate.protocol.errors import MalformedMessage, SchemaMisuse
+from sluicegate.protocol.messages.wire_types import BOOL as _BOOL
+from sluicegate.protocol.messages.wire_types import (
     INTEGERS,
     UUID_BYTES,
     Body,

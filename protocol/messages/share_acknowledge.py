@@ -3,9 +3,9 @@
 1: first stable version. 2: renew acknowledgements (KIP-1222). Version 0 was early access and is not offered.
 """
 
-from protocol.messages.node_endpoints import LEADER_ID_AND_EPOCH, NODE_ENDPOINTS
-from protocol.messages.schema import BOOL, INT16, INT32, STRING, UUID, Field, MessageSchema, array
-from protocol.messages.share_fetch import ACKNOWLEDGEMENT_BATCHES
+from sluicegate.protocol.messages.node_endpoints import LEADER_ID_AND_EPOCH, NODE_ENDPOINTS
+from sluicegate.protocol.messages.schema import BOOL, INT16, INT32, STRING, UUID, Field, MessageSchema, array
+from sluicegate.protocol.messages.share_fetch import ACKNOWLEDGEMENT_BATCHES
 
 VERSIONS = range(1, 3)
 

@@ -4,8 +4,8 @@
 in Kafka 4.0 and is not offered.
 """
 
-from protocol.messages.node_endpoints import LEADER_ID_AND_EPOCH, NODE_ENDPOINTS
-from protocol.messages.schema import (
+from sluicegate.protocol.messages.node_endpoints import LEADER_ID_AND_EPOCH, NODE_ENDPOINTS
+from sluicegate.protocol.messages.schema import (
     BOOL,
     INT8,
     INT16,

@@ -2,7 +2,7 @@
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
-from protocol.records.scan cimport Cursor
+from sluicegate.protocol.records.scan cimport Cursor
 
 cdef uint64_t _SIGN_64
 cdef uint64_t _U64

@@ -5,7 +5,7 @@ column behind each other, which is how Arrow wants them. Compiled with the types
 at hand. The buffers are the caller's, so nothing here knows numpy or Arrow.
 """
 
-from protocol.records.scan import Cursor
+from sluicegate.protocol.records.scan import Cursor
 
 _SIGN_64 = 0x8000_0000_0000_0000
 _U64 = 0xFFFF_FFFF_FFFF_FFFF

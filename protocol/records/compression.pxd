@@ -1,9 +1,9 @@
 # The types that Cython compiles compression.py with; the file itself stays plain Python.
 cimport cython
 
-from protocol.records.allowance cimport Allowance
-from protocol.records.pieces cimport Bounds, Pieces
-from protocol.records.plain_buffer cimport PlainBuffer
+from sluicegate.protocol.records.allowance cimport Allowance
+from sluicegate.protocol.records.pieces cimport Bounds, Pieces
+from sluicegate.protocol.records.plain_buffer cimport PlainBuffer
 
 
 @cython.final

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 
 import zstandard
 
-from protocol.records.allowance import Allowance, OverLimit
-from protocol.records.codec import Codec
-from protocol.records.gzip_members import gzip_pieces
-from protocol.records.lz4_blocks import lz4_pieces
-from protocol.records.pieces import Bounds, Failure, Piece, Pieces
-from protocol.records.plain_buffer import PlainBuffer
-from protocol.records.snappy_chunks import snappy_pieces
-from protocol.records.zstd_pieces import zstd_pieces
+from sluicegate.protocol.records.allowance import Allowance, OverLimit
+from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.gzip_members import gzip_pieces
+from sluicegate.protocol.records.lz4_blocks import lz4_pieces
+from sluicegate.protocol.records.pieces import Bounds, Failure, Piece, Pieces
+from sluicegate.protocol.records.plain_buffer import PlainBuffer
+from sluicegate.protocol.records.snappy_chunks import snappy_pieces
+from sluicegate.protocol.records.zstd_pieces import zstd_pieces
 
 # zstd-jni, which brokers use, refuses larger windows.
 _ZSTD_MAX_WINDOW_BYTES = 1 << 27

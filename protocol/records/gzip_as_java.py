@@ -8,7 +8,7 @@ header is ignored.
 import zlib
 from collections.abc import Iterator
 
-from protocol.records.pieces import Bounds, Damaged
+from sluicegate.protocol.records.pieces import Bounds, Damaged
 
 STEP_BYTES = 16 * 1024
 _INPUT_BYTES = 8 * 1024

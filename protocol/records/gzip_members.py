@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from isal import isal_zlib
 
-from protocol.records.gzip_as_java import STEP_BYTES, gzip_as_java
-from protocol.records.pieces import Bounds, Piece
+from sluicegate.protocol.records.gzip_as_java import STEP_BYTES, gzip_as_java
+from sluicegate.protocol.records.pieces import Bounds, Piece
 
 _MAGIC = b"\x1f\x8b"
 _WBITS = 31

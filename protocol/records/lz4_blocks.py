@@ -11,8 +11,8 @@ from struct import Struct
 import cramjam
 import lz4.frame
 
-from protocol.records.pieces import Damaged, Piece
-from protocol.records.plain_buffer import PlainBuffer
+from sluicegate.protocol.records.pieces import Damaged, Piece
+from sluicegate.protocol.records.plain_buffer import PlainBuffer
 
 _MAGIC = b"\x04\x22\x4d\x18"
 # Linked blocks, dictionaries and reserved bits are none of a broker's.

@@ -2,7 +2,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
-from protocol.records.record_batch cimport int32_at, int64_at
+from sluicegate.protocol.records.record_batch cimport int32_at, int64_at
 
 cdef Py_ssize_t _OVERHEAD_BYTES
 cdef Py_ssize_t _MIN_MESSAGE_BYTES

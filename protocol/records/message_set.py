@@ -8,7 +8,7 @@ holds messages in its value; magic 0 has no time, magic 1 keeps it in ms.
 
 from isal.isal_zlib import crc32
 
-from protocol.records.record_batch import int32_at, int64_at
+from sluicegate.protocol.records.record_batch import int32_at, int64_at
 
 OVERHEAD_BYTES = 12
 NO_TIMESTAMP = -1

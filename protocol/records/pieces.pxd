@@ -1,7 +1,7 @@
 # The types that Cython compiles pieces.py with; the file itself stays plain Python.
 cimport cython
 
-from protocol.records.allowance cimport Allowance
+from sluicegate.protocol.records.allowance cimport Allowance
 
 cdef Py_ssize_t _LEAST_BYTES
 

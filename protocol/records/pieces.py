@@ -6,7 +6,7 @@ What is held at once is one piece: a few hundred KiB, or a block where a codec o
 from collections.abc import Iterator
 from enum import Enum
 
-from protocol.records.allowance import Allowance, Bound, OverLimit
+from sluicegate.protocol.records.allowance import Allowance, Bound, OverLimit
 
 Piece = bytes | memoryview
 # What a block, chunk, frame or member counts at least: that is what opening an empty one costs.

@@ -12,7 +12,7 @@ from struct import Struct
 
 from fastcrc import crc32
 
-from protocol.errors import ErrorCode, SenderError
+from sluicegate.protocol.errors import ErrorCode, SenderError
 
 HEADER = Struct(">qiibIhiqqqhii")
 
@@ -71,7 +71,7 @@ class RecordBatch:
 
     @property
     def codec_id(self) -> int:
-        """0 to 7; see `protocol.records.codec.Codec`."""
+        """0 to 7; see `sluicegate.protocol.records.codec.Codec`."""
         return self.attributes & CODEC_MASK
 
     @property

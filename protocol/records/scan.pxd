@@ -2,8 +2,8 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from protocol.records.allowance cimport Allowance
-from protocol.records.pieces cimport Pieces
+from sluicegate.protocol.records.allowance cimport Allowance
+from sluicegate.protocol.records.pieces cimport Pieces
 
 cdef int _NULL_KEY
 cdef int _OUT_OF_WINDOW

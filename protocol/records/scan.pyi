@@ -1,5 +1,5 @@
-from protocol.records.allowance import Allowance
-from protocol.records.pieces import Pieces
+from sluicegate.protocol.records.allowance import Allowance
+from sluicegate.protocol.records.pieces import Pieces
 
 WHOLE: int
 BROKEN: int

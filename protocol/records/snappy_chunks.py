@@ -5,8 +5,8 @@ from struct import Struct
 
 import cramjam
 
-from protocol.records.pieces import Bounds, Damaged, Piece
-from protocol.records.plain_buffer import PlainBuffer
+from sluicegate.protocol.records.pieces import Bounds, Damaged, Piece
+from sluicegate.protocol.records.plain_buffer import PlainBuffer
 
 _INT32 = Struct(">i")
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"

@@ -2,7 +2,7 @@
 cimport cython
 from libc.stdint cimport uint8_t
 
-from protocol.records.record_batch cimport RecordBatch, magic_at, next_batch_end
+from sluicegate.protocol.records.record_batch cimport RecordBatch, magic_at, next_batch_end
 
 cdef int _MAGIC_2
 cdef Py_ssize_t _BATCHES_AT_ONCE

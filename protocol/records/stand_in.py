@@ -8,7 +8,7 @@ ways that any implementation looks at: its CRC, its record count and its last of
 
 from collections.abc import Callable
 
-from protocol.records.record_batch import (
+from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
     HEADER,
     HEADER_BYTES,

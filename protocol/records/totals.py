@@ -3,7 +3,7 @@
 Compiled with the types in totals.pxd where a C compiler was at hand.
 """
 
-from protocol.records.scan import Cursor
+from sluicegate.protocol.records.scan import Cursor
 
 _SIGN_64 = 0x8000_0000_0000_0000
 _U64 = 0xFFFF_FFFF_FFFF_FFFF

@@ -2,7 +2,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
-from protocol.records.allowance cimport Allowance
+from sluicegate.protocol.records.allowance cimport Allowance
 
 cdef int64_t _FRAME_MAGIC
 cdef int64_t _SKIPPABLE_MAGIC_WITHOUT_FIRST

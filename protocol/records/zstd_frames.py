@@ -3,7 +3,7 @@
 python-zstandard's reader takes a cut frame for its end; a broker answers an error for it, so blocks are walked here.
 """
 
-from protocol.records.allowance import Allowance
+from sluicegate.protocol.records.allowance import Allowance
 
 # Little-endian, as what follows is.
 _FRAME_MAGIC = 0x28 | 0xB5 << 8 | 0x2F << 16

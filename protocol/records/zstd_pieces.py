@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import zstandard
 
-from protocol.records.allowance import Bound, OverLimit
-from protocol.records.pieces import Bounds, Damaged
-from protocol.records.plain_buffer import PlainBuffer
-from protocol.records.zstd_frames import frame_at
+from sluicegate.protocol.records.allowance import Bound, OverLimit
+from sluicegate.protocol.records.pieces import Bounds, Damaged
+from sluicegate.protocol.records.plain_buffer import PlainBuffer
+from sluicegate.protocol.records.zstd_frames import frame_at
 
 _STEP_BYTES = 16 * 1024
 _INPUT_BYTES = 128 * 1024 + 3

@@ -8,13 +8,13 @@ from typing import Any
 import uvloop
 from rich.console import Console
 
-from config.loading import load
-from config.model import Config
-from config.yaml_source import Source
-from proxy.demo.embedded_cluster import EmbeddedCluster
-from proxy.demo.sample_stream import SAMPLES, SampleStream
-from proxy.server import Server
-from proxy.violation_event import Violation, event_of
+from sluicegate.config.loading import load
+from sluicegate.config.model import Config
+from sluicegate.config.yaml_source import Source
+from sluicegate.proxy.demo.embedded_cluster import EmbeddedCluster
+from sluicegate.proxy.demo.sample_stream import SAMPLES, SampleStream
+from sluicegate.proxy.server import Server
+from sluicegate.proxy.violation_event import Violation, event_of
 
 _BROKERS = 3
 _STATUS_SECONDS = 2.0

@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Iterable
 
-from protocol.api import APIS
+from sluicegate.protocol.api import APIS
 from tests.wire.batches import Rec, batch
 
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from protocol.api import APIS
-from protocol.headers import parse_request_header
-from protocol.messages import (
+from sluicegate.protocol.api import APIS
+from sluicegate.protocol.headers import parse_request_header
+from sluicegate.protocol.messages import (
     api_versions,
     describe_cluster,
     describe_configs,

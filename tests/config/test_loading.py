@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from config.address import HostPort, parse_host_port
-from config.loading import ConfigError, load, load_file
-from config.quantity import LONG_MAX
-from config.yaml_source import Source
+from sluicegate.config.address import HostPort, parse_host_port
+from sluicegate.config.loading import ConfigError, load, load_file
+from sluicegate.config.quantity import LONG_MAX
+from sluicegate.config.yaml_source import Source
 from tests.config.reading import SMALLEST, loaded, problems
 
 ROOT = Path(__file__).parents[2]

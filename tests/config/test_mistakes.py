@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from config.loading import ConfigError, Option, load, load_file
-from config.yaml_source import read_yaml
+from sluicegate.config.loading import ConfigError, Option, load, load_file
+from sluicegate.config.yaml_source import read_yaml
 from tests.config.reading import SMALLEST, loaded, problems
 
 ROOT = Path(__file__).parents[2]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from config.address import HostPort
+from sluicegate.config.address import HostPort
 from tests.config.reading import SMALLEST, loaded, problems
 
 

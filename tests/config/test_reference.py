@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from config.descriptions import KEYS
-from config.reference import documented_keys, page
+from sluicegate.config.descriptions import KEYS
+from sluicegate.config.reference import documented_keys, page
 
 ROOT = Path(__file__).parents[2]
 
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_page_is_the_models() -> None:
     written = (ROOT / "docs" / "configuration.md").read_text()
 
-    assert written == page(), "write it again: python -m config.reference > docs/configuration.md"
+    assert written == page(), "write it again: python -m sluicegate.config.reference > docs/configuration.md"
 
 
 def test_every_key_is_described_and_none_that_is_gone() -> None:

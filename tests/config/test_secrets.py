@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from config.loading import ConfigError, load
-from config.password import Password, PasswordUnreadable
-from config.yaml_source import read_yaml
+from sluicegate.config.loading import ConfigError, load
+from sluicegate.config.password import Password, PasswordUnreadable
+from sluicegate.config.yaml_source import read_yaml
 from tests.config.reading import SMALLEST, loaded, problems
 
 LOGIN = (

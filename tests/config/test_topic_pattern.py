@@ -9,8 +9,8 @@ import re2
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from config.topic_pattern import exact_name_of, options, regular_expression_of
-from protocol.topic_name import LEGAL_CHARACTERS
+from sluicegate.config.topic_pattern import exact_name_of, options, regular_expression_of
+from sluicegate.protocol.topic_name import LEGAL_CHARACTERS
 
 NAMES = st.text(alphabet=LEGAL_CHARACTERS, min_size=1, max_size=12) | st.text("ab-.z", min_size=1, max_size=6)
 GLOBS = st.text("ab-.z*?[]!^\\&|~ ä", min_size=1, max_size=12) | NAMES

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from protocol.messages import produce
+from sluicegate.protocol.messages import produce
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess

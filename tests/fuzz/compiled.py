@@ -4,21 +4,21 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from config.model import TopicKeys
-from protocol.errors import SenderError
-from protocol.frame_pool import FramePool
-from protocol.framing import Disposition, FrameReader
-from protocol.produce_request import walk_produce_request
-from protocol.produce_response import walk_produce_answer
-from protocol.records.codec import Codec
-from protocol.records.compression import Decompressor
-from proxy.lanes import judge_of_ordinary
-from validation.policies import TopicPolicies
-from validation.policy import JudgementLimits
-from validation.produce import judge_request
+from sluicegate.config.model import TopicKeys
+from sluicegate.protocol.errors import SenderError
+from sluicegate.protocol.frame_pool import FramePool
+from sluicegate.protocol.framing import Disposition, FrameReader
+from sluicegate.protocol.produce_request import walk_produce_request
+from sluicegate.protocol.produce_response import walk_produce_answer
+from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.proxy.lanes import judge_of_ordinary
+from sluicegate.validation.policies import TopicPolicies
+from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.produce import judge_request
 
 try:
-    from protocol.records.allowance import Allowance
+    from sluicegate.protocol.records.allowance import Allowance
 except ImportError:
     Allowance = None  # type: ignore[assignment,misc]
 

@@ -17,7 +17,7 @@ from zlib import crc32
 
 from crc32c import crc32c
 
-import protocol.produce_request
+import sluicegate.protocol.produce_request
 from tests.bounds.frames import ProduceLayout, header
 from tests.fuzz import compiled
 from tests.fuzz.mutations import mutated
@@ -117,7 +117,7 @@ def run(wanted: int, seed: int) -> list[str]:
         fuzzer.turn()
     seconds = time.monotonic() - begun
     growth = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
-    is_compiled = protocol.produce_request.__file__.endswith(".so")
+    is_compiled = sluicegate.protocol.produce_request.__file__.endswith(".so")
     print(
         f"{counts.batches:,} mutated batches, {counts.calls:,} calls of the "
         f"{'' if is_compiled else 'UN'}compiled code in {seconds:.0f} s "

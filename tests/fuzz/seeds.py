@@ -3,7 +3,7 @@
 import time
 from functools import cache
 
-from protocol.api import APIS
+from sluicegate.protocol.api import APIS
 from tests.bounds.frames import compact_string, good_batch, header, int32, produce, short_string
 from tests.bounds.stand_in_answers import topic_id_of
 from tests.conformance.cases import CASES

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from protocol.headers import build_request_header
-from protocol.messages import produce
+from sluicegate.protocol.headers import build_request_header
+from sluicegate.protocol.messages import produce
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND, ProxyProcess

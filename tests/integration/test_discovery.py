@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from config.address import parse_host_port
-from config.model import Upstream
-from proxy.discovery import Discovered, look_at_cluster
-from proxy.tls import context_for_brokers
+from sluicegate.config.address import parse_host_port
+from sluicegate.config.model import Upstream
+from sluicegate.proxy.discovery import Discovered, look_at_cluster
+from sluicegate.proxy.tls import context_for_brokers
 from tests.integration.secure_brokers import Guarded
 
 

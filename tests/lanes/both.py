@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from protocol.errors import SenderError
-from protocol.produce_request import walk_produce_request
-from protocol.records.allowance import Allowance
-from protocol.records.compression import Decompressor
-from proxy.lanes import judge_of_ordinary
-from validation.policies import TopicPolicies
-from validation.policy import JudgementLimits, TopicPolicy
-from validation.produce import judge_request
+from sluicegate.protocol.errors import SenderError
+from sluicegate.protocol.produce_request import walk_produce_request
+from sluicegate.protocol.records.allowance import Allowance
+from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.proxy.lanes import judge_of_ordinary
+from sluicegate.validation.policies import TopicPolicies
+from sluicegate.validation.policy import JudgementLimits, TopicPolicy
+from sluicegate.validation.produce import judge_request
 
 _FAR_AHEAD_MS = 3_600_000
 _MAX_PARTITIONS = 10_000

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from proxy.lanes import HAS_FAST_LANE
+from sluicegate.proxy.lanes import HAS_FAST_LANE
+from sluicegate.validation.policy import JudgementLimits, TimestampType, TopicPolicy
 from tests.bounds.frames import good_batch, header, produce
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seeds import batches
@@ -22,7 +23,6 @@ from tests.oracle.validator_cases import (
     good_structures,
 )
 from tests.wire.batches import CODECS, Rec, batch
-from validation.policy import JudgementLimits, TimestampType, TopicPolicy
 
 pytestmark = pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")
 

@@ -4,8 +4,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from sluicegate.validation.policy import LONG_MAX, TimestampType, TopicPolicy
 from tests.wire.batches import CODECS, GZIP, NONE, ZSTD, Rec, batch, compress, record
-from validation.policy import LONG_MAX, TimestampType, TopicPolicy
 
 NOW = 1_800_000_000_123
 DAY, HOUR = 86_400_000, 3_600_000

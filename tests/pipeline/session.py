@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from pipeline.source.datasource import TopicSource
+from sluicegate.pipeline.source.datasource import TopicSource
 
 JARS = Path(__file__).parent.parent.parent / ".spark"
 # What runs for seconds is not worth the second compiler, nor several threads that collect garbage.

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import yaml
 
-from config.loading import load_file
-from pipeline.advise.advice import LONG_MAX, Beyond, advise, as_yaml
-from pipeline.profile.bounds import LADDER_MS
+from sluicegate.config.loading import load_file
+from sluicegate.pipeline.advise.advice import LONG_MAX, Beyond, advise, as_yaml
+from sluicegate.pipeline.profile.bounds import LADDER_MS
 
 HOUR = 3_600_000
 

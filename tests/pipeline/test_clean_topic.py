@@ -9,14 +9,14 @@ from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 from pyspark.sql import SparkSession
 
-from pipeline.kafka import cluster as cluster_module
-from pipeline.kafka.cluster import OffsetRange
-from pipeline.repair import job
-from pipeline.repair.correction import Rules
-from pipeline.repair.settings import Retention, until_known
-from pipeline.repair.writing import CannotWrite
-from pipeline.results import Results
-from pipeline.topics import Topics
+from sluicegate.pipeline.kafka import cluster as cluster_module
+from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.pipeline.repair import job
+from sluicegate.pipeline.repair.correction import Rules
+from sluicegate.pipeline.repair.settings import Retention, until_known
+from sluicegate.pipeline.repair.writing import CannotWrite
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.topics import Topics
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import DAY, HOUR, UNLIMITED
 from tests.pipeline.repairs import now_ms, profiled, repaired, times_in, verified

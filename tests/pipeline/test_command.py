@@ -7,11 +7,11 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
-from pipeline.advise.job import NoProfile, profiled
-from pipeline.kafka.cluster import TopicTrouble
-from pipeline.profile import report
-from pipeline.results import BadFolder, Results
-from pipeline.topics import Topics
+from sluicegate.pipeline.advise.job import NoProfile, profiled
+from sluicegate.pipeline.kafka.cluster import TopicTrouble
+from sluicegate.pipeline.profile import report
+from sluicegate.pipeline.results import BadFolder, Results
+from sluicegate.pipeline.topics import Topics
 from tests.broker.ports import free_ports
 from tests.integration.secure_brokers import TOPIC, Guarded, login
 from tests.integration.topics import create_topic

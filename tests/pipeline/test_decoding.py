@@ -2,10 +2,10 @@
 
 import pytest
 
-from pipeline.kafka.aborted import AbortedTransactions
-from pipeline.kafka.fetching import StoredBatch
-from pipeline.source.decoding import BatchDecoder, BrokenRecords, DecodedBatch
-from protocol.records.record_batch import RecordBatch
+from sluicegate.pipeline.kafka.aborted import AbortedTransactions
+from sluicegate.pipeline.kafka.fetching import StoredBatch
+from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords, DecodedBatch
+from sluicegate.protocol.records.record_batch import RecordBatch
 from tests.wire.batches import CODECS, Rec, batch, message, wrapper
 
 NOW = 1_800_000_000_000

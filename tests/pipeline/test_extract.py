@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from pipeline.extract import (
+from sluicegate.pipeline.extract import (
     FailOnInvalidTimestamp,
     LogAndSkipOnInvalidTimestamp,
     TimestampExtractor,
@@ -20,15 +20,15 @@ from pipeline.extract import (
     job,
     with_event_time,
 )
-from pipeline.extract.built_in import BuiltIn
-from pipeline.results import Results
-from pipeline.topics import Topics
+from sluicegate.pipeline.extract.built_in import BuiltIn
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.topics import Topics
+from sluicegate.validation.units import in_milliseconds, unit_of
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import run, summary
 from tests.pipeline.polluted import UNLIMITED
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
-from validation.units import in_milliseconds, unit_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

@@ -1,7 +1,7 @@
 """How an extraction is cut into batches, and what it remembers of each."""
 
-from pipeline.extract.progress import Progress, Reached
-from pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.extract.progress import Progress, Reached
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 

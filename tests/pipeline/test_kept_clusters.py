@@ -2,9 +2,9 @@
 
 import pytest
 
-from pipeline.kafka.cluster import Cluster
-from pipeline.kafka.kept_clusters import kept_cluster
-from pipeline.kafka.settings import ClientSettings
+from sluicegate.pipeline.kafka.cluster import Cluster
+from sluicegate.pipeline.kafka.kept_clusters import kept_cluster
+from sluicegate.pipeline.kafka.settings import ClientSettings
 
 _SETTINGS = ClientSettings()
 

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.profile.kinds import UNITS, Kind, Kinds
-from validation.units import Unit, in_milliseconds, unit_of
+from sluicegate.pipeline.profile.kinds import UNITS, Kind, Kinds
+from sluicegate.validation.units import Unit, in_milliseconds, unit_of
 
 NOW = 1_764_000_000_000
 PER_MS = (10**3, 10**6)

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.profile import job as profile_job
-from pipeline.profile import report as profile_report
-from pipeline.repair import report as repair_report
-from pipeline.results import Results
+from sluicegate.pipeline.profile import job as profile_job
+from sluicegate.pipeline.profile import report as profile_report
+from sluicegate.pipeline.repair import report as repair_report
+from sluicegate.pipeline.results import Results
 
 PRODUCERS = 20_000
 pytestmark = pytest.mark.timeout(60)  # what takes a second; with each looking through all it were hours

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.kafka.cluster import OffsetRange, TopicPartition
-from pipeline.kafka.settings import BadSetting, client_settings, read_settings
-from pipeline.source.columns import UnknownColumn, columns_named
-from pipeline.source.options import BadOption, source_options
-from pipeline.source.planning import split
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.kafka.settings import BadSetting, client_settings, read_settings
+from sluicegate.pipeline.source.columns import UnknownColumn, columns_named
+from sluicegate.pipeline.source.options import BadOption, source_options
+from sluicegate.pipeline.source.planning import split
 
 NEEDED = {"kafka.bootstrap.servers": "a:9092, [::1]:9093", "subscribe": "t, u"}
 

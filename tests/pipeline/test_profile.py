@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.profile import report
-from pipeline.profile.job import profile
-from pipeline.results import Results
-from pipeline.topics import Topics
+from sluicegate.pipeline.profile import report
+from sluicegate.pipeline.profile.job import profile
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.topics import Topics
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import DAY, HOUR, PRODUCERS, UNLIMITED, Polluted, Polluter
 from tests.wire.batches import LZ4, Rec, batch

@@ -11,12 +11,12 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from pipeline.repair import job
-from pipeline.repair.correction import Rules
-from pipeline.repair.progress import group_of
-from pipeline.repair.writing import CannotWrite
-from pipeline.results import Results
-from pipeline.topics import Topics
+from sluicegate.pipeline.repair import job
+from sluicegate.pipeline.repair.correction import Rules
+from sluicegate.pipeline.repair.progress import group_of
+from sluicegate.pipeline.repair.writing import CannotWrite
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.topics import Topics
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import kill_once, run, summary

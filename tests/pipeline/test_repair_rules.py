@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipeline.kafka.cluster import TopicPartition
-from pipeline.kafka.fetching import StoredBatch
-from pipeline.profile.damage import assess, partition_clock
-from pipeline.profile.tally import Tally
-from pipeline.repair.correction import NAMES, Corrections, Rules, correct
-from pipeline.source.decoding import BatchDecoder
-from protocol.records.record_batch import RecordBatch
+from sluicegate.pipeline.kafka.cluster import TopicPartition
+from sluicegate.pipeline.kafka.fetching import StoredBatch
+from sluicegate.pipeline.profile.damage import assess, partition_clock
+from sluicegate.pipeline.profile.tally import Tally
+from sluicegate.pipeline.repair.correction import NAMES, Corrections, Rules, correct
+from sluicegate.pipeline.source.decoding import BatchDecoder
+from sluicegate.protocol.records.record_batch import RecordBatch
 from tests.wire.batches import LZ4, Rec, batch
 
 NOW = 1_795_000_000_000

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.kafka.cluster import TopicPartition
-from pipeline.kafka.fetching import StoredBatch
-from pipeline.profile import tally as tally_module
-from pipeline.profile.kinds import Kind
-from pipeline.profile.tally import MINUTE_MS, Tally
-from pipeline.source.decoding import BatchDecoder
-from protocol.records.record_batch import RecordBatch
+from sluicegate.pipeline.kafka.cluster import TopicPartition
+from sluicegate.pipeline.kafka.fetching import StoredBatch
+from sluicegate.pipeline.profile import tally as tally_module
+from sluicegate.pipeline.profile.kinds import Kind
+from sluicegate.pipeline.profile.tally import MINUTE_MS, Tally
+from sluicegate.pipeline.source.decoding import BatchDecoder
+from sluicegate.protocol.records.record_batch import RecordBatch
+from sluicegate.validation.units import unit_of
 from tests.wire.batches import LZ4, NONE, Rec, batch
-from validation.units import unit_of
 
 NOW = 1_764_000_000_000
 OF = TopicPartition("t", 3)

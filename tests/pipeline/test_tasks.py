@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.source.tasks import dealt
+from sluicegate.pipeline.source.tasks import dealt
 
 
 @given(st.lists(st.integers(0, 1000), max_size=60), st.integers(1, 12))

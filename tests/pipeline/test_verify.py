@@ -8,11 +8,11 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
-from pipeline.profile.clock import Clock
-from pipeline.repair.writing import CannotWrite
-from pipeline.results import Results
-from pipeline.topics import Topics
-from pipeline.verify.job import NotThePlan, plan_in, verify
+from sluicegate.pipeline.profile.clock import Clock
+from sluicegate.pipeline.repair.writing import CannotWrite
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.verify.job import NotThePlan, plan_in, verify
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import UNLIMITED
 from tests.pipeline.repairs import now_ms, repaired, verified

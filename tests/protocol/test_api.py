@@ -5,11 +5,11 @@ import re
 import zipfile
 from typing import Any
 
-from protocol.api import APIS, NOT_FLEXIBLE, ApiKey, Treatment, understands
+from sluicegate.protocol.api import APIS, NOT_FLEXIBLE, ApiKey, Treatment, understands
 from tests.oracle.definitions import versions
 from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
 
-# Why an API ends below Kafka's own newest version; see protocol.api.
+# Why an API ends below Kafka's own newest version; see sluicegate.protocol.api.
 CAPPED = {ApiKey.FETCH: 15}
 
 

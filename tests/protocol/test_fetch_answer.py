@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import MalformedMessage
-from protocol.fetch_answer import VERSION, fetched_partition
-from protocol.messages import fetch
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.fetch_answer import VERSION, fetched_partition
+from sluicegate.protocol.messages import fetch
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 CODES = st.integers(-1, 130)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from protocol.frame_pool import FramePool
+from sluicegate.protocol.frame_pool import FramePool
 
 KIB, MIB = 1 << 10, 1 << 20
 

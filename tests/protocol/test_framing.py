@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import FrameSizeError
-from protocol.frame_pool import FramePool
-from protocol.framing import Disposition, FrameReader, frame_of
+from sluicegate.protocol.errors import FrameSizeError
+from sluicegate.protocol.frame_pool import FramePool
+from sluicegate.protocol.framing import Disposition, FrameReader, frame_of
 
 HEAD_BYTES = 8
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.api import APIS, Treatment
-from protocol.before_login import login_answer_in, mechanism_in, software_in, token_in
-from protocol.errors import SenderError
-from protocol.fetch_answer import fetched_partition
-from protocol.headers import parse_request_header, response_body_at, skip_tagged_fields
-from protocol.node_addresses import (
+from sluicegate.protocol.api import APIS, Treatment
+from sluicegate.protocol.before_login import login_answer_in, mechanism_in, software_in, token_in
+from sluicegate.protocol.errors import SenderError
+from sluicegate.protocol.fetch_answer import fetched_partition
+from sluicegate.protocol.headers import parse_request_header, response_body_at, skip_tagged_fields
+from sluicegate.protocol.node_addresses import (
     brokers_in_cluster,
     brokers_in_metadata,
     coordinators,
@@ -21,11 +21,11 @@ from protocol.node_addresses import (
     endpoints_of_share_acknowledge,
     endpoints_of_share_fetch,
 )
-from protocol.produce_request import walk_produce_request
-from protocol.produce_response import tail_with_endpoints, walk_produce_answer
-from protocol.produce_tail import with_addresses
-from protocol.topic_ids import topics_told
-from protocol.walk import tagged_fields
+from sluicegate.protocol.produce_request import walk_produce_request
+from sluicegate.protocol.produce_response import tail_with_endpoints, walk_produce_answer
+from sluicegate.protocol.produce_tail import with_addresses
+from sluicegate.protocol.topic_ids import topics_told
+from sluicegate.protocol.walk import tagged_fields
 from tests.oracle.definitions import RandomMessage
 from tests.protocol.messages.test_against_kafka import release_of, schemas
 

@@ -4,15 +4,15 @@ import struct
 
 import pytest
 
-from protocol.errors import MalformedMessage
-from protocol.headers import (
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.headers import (
     MAX_TAGGED_BYTES,
     MAX_TAGGED_FIELDS,
     parse_request_header,
     response_body_at,
     skip_tagged_fields,
 )
-from protocol.varint import unsigned_varint
+from sluicegate.protocol.varint import unsigned_varint
 from tests.wire.cost import cost
 
 HEAD = struct.pack(">hhih", 18, 3, 7, 3) + b"abc"

@@ -2,11 +2,11 @@
 
 import pytest
 
-from protocol.api import ApiKey
-from protocol.errors import MalformedMessage
-from protocol.headers import parse_request_header
-from protocol.log_start_question import log_starts_in, question
-from protocol.messages import list_offsets
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.headers import parse_request_header
+from sluicegate.protocol.log_start_question import log_starts_in, question
+from sluicegate.protocol.messages import list_offsets
 
 
 def test_it_asks_for_the_earliest_offset_of_each_partition() -> None:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import MalformedMessage, RequestTooLarge
-from protocol.messages import produce
-from protocol.messages.schema import Value
-from protocol.produce_request import ProduceRequest, walk_produce_request
+from sluicegate.protocol.errors import MalformedMessage, RequestTooLarge
+from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages.schema import Value
+from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from tests.wire.cost import cost
 
 HEADER = b"the header"

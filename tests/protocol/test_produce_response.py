@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import ErrorCode, MalformedMessage
-from protocol.messages import produce
-from protocol.messages.schema import Value
-from protocol.produce_response import (
+from sluicegate.protocol.errors import ErrorCode, MalformedMessage
+from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages.schema import Value
+from sluicegate.protocol.produce_response import (
     PartitionRefusal,
     RecordError,
     TopicKey,

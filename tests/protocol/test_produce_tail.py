@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import MalformedMessage
-from protocol.messages import produce
-from protocol.messages.schema import Value
-from protocol.produce_response import walk_produce_answer
-from protocol.produce_tail import with_addresses
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages.schema import Value
+from sluicegate.protocol.produce_response import walk_produce_answer
+from sluicegate.protocol.produce_tail import with_addresses
 
 NAME = st.text("abc.é", max_size=200)
 ENDPOINT = st.fixed_dictionaries(

@@ -2,10 +2,10 @@
 
 import pytest
 
-from protocol.errors import MalformedMessage
-from protocol.messages import metadata
-from protocol.messages.schema import Value
-from protocol.topic_ids import topics_told
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.messages import metadata
+from sluicegate.protocol.messages.schema import Value
+from sluicegate.protocol.topic_ids import topics_told
 from tests.oracle.definitions import RandomMessage
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.cost import cost

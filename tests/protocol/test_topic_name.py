@@ -2,7 +2,7 @@
 
 import pytest
 
-from protocol.topic_name import is_legal_topic_name
+from sluicegate.protocol.topic_name import is_legal_topic_name
 
 
 @pytest.mark.parametrize("name", ["a", "...", "..a", "Az09._-", "a" * 249, "__consumer_offsets"])

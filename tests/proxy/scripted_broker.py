@@ -7,11 +7,11 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from config.address import HostPort
-from protocol.api import APIS, ApiKey
-from protocol.headers import build_response_header, parse_request_header
-from protocol.messages import api_versions, describe_configs, metadata
-from protocol.messages.schema import Value
+from sluicegate.config.address import HostPort
+from sluicegate.protocol.api import APIS, ApiKey
+from sluicegate.protocol.headers import build_response_header, parse_request_header
+from sluicegate.protocol.messages import api_versions, describe_configs, metadata
+from sluicegate.protocol.messages.schema import Value
 
 CLOSE, SILENCE = None, b""
 Answer = Callable[[int, bytes], "bytes | Raw | None"]

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-import proxy.session
-from config.address import HostPort
-from config.loading import load
-from config.yaml_source import Source
-from proxy.addressing import AddressBook
-from proxy.connection import Connection
-from proxy.context import ProxyContext
-from proxy.lanes import HAS_FAST_LANE
-from proxy.pacing import LoopTurn
-from proxy.rewriting import AnswerRewriter
-from proxy.server import Server
-from proxy.session import Route, Session
+import sluicegate.proxy.session
+from sluicegate.config.address import HostPort
+from sluicegate.config.loading import load
+from sluicegate.config.yaml_source import Source
+from sluicegate.proxy.addressing import AddressBook
+from sluicegate.proxy.connection import Connection
+from sluicegate.proxy.context import ProxyContext
+from sluicegate.proxy.lanes import HAS_FAST_LANE
+from sluicegate.proxy.pacing import LoopTurn
+from sluicegate.proxy.rewriting import AnswerRewriter
+from sluicegate.proxy.server import Server
+from sluicegate.proxy.session import Route, Session
 
 _LEAST = {"SLUICEGATE__UPSTREAM__BOOTSTRAP": "['127.0.0.1:9']", "SLUICEGATE__LISTEN__BOOTSTRAP": "127.0.0.1:9"}
 
@@ -92,7 +92,7 @@ class Script:
     ) -> None:
         async def connected(*_: object) -> None: ...
 
-        monkeypatch.setattr(proxy.session, "connect", connected)
+        monkeypatch.setattr(sluicegate.proxy.session, "connect", connected)
         server = Server(load(Source("test"), _LEAST | environment).config)
         self.context: ProxyContext = server._new_context()
         self.context.rewriter = AnswerRewriter(AddressBook({}, lambda _: HostPort("h", 1)), self.context.names)

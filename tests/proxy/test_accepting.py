@@ -13,16 +13,16 @@ from typing import cast
 import pytest
 from structlog.testing import capture_logs
 
-from config.address import HostPort
-from config.model import Listen, ListenTls, UpstreamTls
-from proxy import accepting as accepting_module
-from proxy import handshakes as handshakes_module
-from proxy.accepting import ClientAcceptor
-from proxy.handshakes import Handshakes
-from proxy.listeners import bind
-from proxy.proxy_protocol import ProxyProtocol, proxy_protocol_of
-from proxy.session_log import SessionLog
-from proxy.tls import AskedNames, context_for_brokers, context_for_clients
+from sluicegate.config.address import HostPort
+from sluicegate.config.model import Listen, ListenTls, UpstreamTls
+from sluicegate.proxy import accepting as accepting_module
+from sluicegate.proxy import handshakes as handshakes_module
+from sluicegate.proxy.accepting import ClientAcceptor
+from sluicegate.proxy.handshakes import Handshakes
+from sluicegate.proxy.listeners import bind
+from sluicegate.proxy.proxy_protocol import ProxyProtocol, proxy_protocol_of
+from sluicegate.proxy.session_log import SessionLog
+from sluicegate.proxy.tls import AskedNames, context_for_brokers, context_for_clients
 from tests.broker.certificates import Authority
 
 # By the specification: signature, version 2 and command, TCP over IPv4, length; then both addresses, both ports.

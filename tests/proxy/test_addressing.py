@@ -2,8 +2,8 @@
 
 import pytest
 
-from config.address import HostPort
-from proxy.addressing import AddressBook
+from sluicegate.config.address import HostPort
+from sluicegate.proxy.addressing import AddressBook
 
 OURS = HostPort("proxy", 19101)
 

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from config.address import HostPort
-from proxy import admin_connections
-from proxy.admin import AdminServer, Health
-from proxy.listeners import CannotListen
-from proxy.metrics import Snapshot, Tally, registry_of
+from sluicegate.config.address import HostPort
+from sluicegate.proxy import admin_connections
+from sluicegate.proxy.admin import AdminServer, Health
+from sluicegate.proxy.listeners import CannotListen
+from sluicegate.proxy.metrics import Snapshot, Tally, registry_of
 
 
 def loopbacks() -> list[str]:
@@ -228,9 +228,9 @@ def test_a_scrape_that_takes_long_keeps_no_health_check_waiting_and_a_failing_on
 def test_it_answers_while_all_descriptors_are_spent_and_afterwards() -> None:
     program = """
         import os, resource, sys, threading
-        from config.address import HostPort
-        from proxy.admin import AdminServer, Health
-        from proxy.metrics import Snapshot, Tally, registry_of
+        from sluicegate.config.address import HostPort
+        from sluicegate.proxy.admin import AdminServer, Health
+        from sluicegate.proxy.metrics import Snapshot, Tally, registry_of
         resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
         server = AdminServer(HostPort("127.0.0.1", 0), registry_of(lambda: Snapshot(Tally(), 0)), Health())
         spent, stop = [], threading.Event()

@@ -2,8 +2,8 @@
 
 import resource
 
-from config.model import Limits
-from proxy.admission import Admission, most_connections
+from sluicegate.config.model import Limits
+from sluicegate.proxy.admission import Admission, most_connections
 
 
 def test_beyond_the_limit_nobody_enters_until_somebody_leaves() -> None:

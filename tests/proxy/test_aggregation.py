@@ -4,7 +4,15 @@ import itertools
 import tracemalloc
 from typing import Any
 
-from proxy.aggregation import LINES_A_SECOND, LINES_AT_ONCE, MANY, MAX_KINDS, MAX_WIDE_KINDS, Aggregator, Wider
+from sluicegate.proxy.aggregation import (
+    LINES_A_SECOND,
+    LINES_AT_ONCE,
+    MANY,
+    MAX_KINDS,
+    MAX_WIDE_KINDS,
+    Aggregator,
+    Wider,
+)
 
 INTERVAL = 60
 Told = tuple[str, str, int, int]

@@ -7,12 +7,12 @@ from time import monotonic
 
 import pytest
 
-from config.address import HostPort
-from config.model import Upstream
-from protocol.api import ApiKey
-from protocol.messages import metadata, sasl_authenticate, sasl_handshake
-from proxy.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker
-from proxy.discovery import look_at_cluster
+from sluicegate.config.address import HostPort
+from sluicegate.config.model import Upstream
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.messages import metadata, sasl_authenticate, sasl_handshake
+from sluicegate.proxy.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker
+from sluicegate.proxy.discovery import look_at_cluster
 from tests.proxy.scripted_broker import CLOSE, SILENCE, Answer, Raw, ScriptedBroker, brokers, greeting
 
 LOGIN = {"mechanism": "SCRAM-SHA-256", "username": "me", "password": "mine-alone"}
@@ -86,7 +86,7 @@ async def test_a_broker_that_says_half_of_it_is_given_up_in_time() -> None:
 
 
 async def test_a_broker_that_never_reads_is_left_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("proxy.broker_client._CLOSE_SECONDS", 0.1)
+    monkeypatch.setattr("sluicegate.proxy.broker_client._CLOSE_SECONDS", 0.1)
     gone = asyncio.Event()
 
     async def never_reads(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

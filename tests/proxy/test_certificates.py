@@ -6,9 +6,16 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from config.model import Config, ListenTls, UpstreamTls
-from proxy.certificates import Level, expiries_of, files_for_brokers, files_for_clients, findings_of, first_error
-from proxy.tls import AskedNames, BadTlsFiles, context_for_clients
+from sluicegate.config.model import Config, ListenTls, UpstreamTls
+from sluicegate.proxy.certificates import (
+    Level,
+    expiries_of,
+    files_for_brokers,
+    files_for_clients,
+    findings_of,
+    first_error,
+)
+from sluicegate.proxy.tls import AskedNames, BadTlsFiles, context_for_clients
 from tests.broker.certificates import Authority, Certificate
 
 NOW = datetime.now(UTC)

@@ -4,8 +4,8 @@ import base64
 
 import pytest
 
-from proxy.claims import principal_in
-from proxy.client_text import MAX_CHARACTERS
+from sluicegate.proxy.claims import principal_in
+from sluicegate.proxy.client_text import MAX_CHARACTERS
 from tests.wire.cost import cost
 
 CLAIMS = base64.urlsafe_b64encode(b'{"sub": "svc"}').rstrip(b"=")

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import SenderError
-from protocol.frame_pool import FramePool
-from protocol.framing import Disposition, FrameReader, frame_of
-from proxy.connection import Connection, Hold, new_shared_buffer
+from sluicegate.protocol.errors import SenderError
+from sluicegate.protocol.frame_pool import FramePool
+from sluicegate.protocol.framing import Disposition, FrameReader, frame_of
+from sluicegate.proxy.connection import Connection, Hold, new_shared_buffer
 
 
 class FakeTransport(asyncio.Transport):

@@ -5,9 +5,9 @@ import struct
 import pytest
 from structlog.testing import capture_logs
 
-from protocol.framing import frame_of
-from protocol.headers import build_request_header
-from protocol.messages import produce
+from sluicegate.protocol.framing import frame_of
+from sluicegate.protocol.headers import build_request_header
+from sluicegate.protocol.messages import produce
 from tests.proxy.sessions import Script, now_ms, turns_of_the_loop
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data

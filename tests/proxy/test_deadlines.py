@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from proxy.deadlines import Deadlines, Overdue, Seen
+from sluicegate.proxy.deadlines import Deadlines, Overdue, Seen
 
 NOTHING = Seen(None, None, None, None, None, False, None, 0)
 

@@ -6,14 +6,14 @@ import struct
 
 import pytest
 
-import proxy.judging
-import proxy.server
-from proxy.lanes import HAS_FAST_LANE
+import sluicegate.proxy.judging
+import sluicegate.proxy.server
+from sluicegate.proxy.lanes import HAS_FAST_LANE
+from sluicegate.validation.cluster_settings import ClusterSettings
 from tests.bounds.frames import compact_string, good_batch, header, produce, request, sized_frame
 from tests.bounds.stand_in_answers import StandInAnswers, topic_id_of
 from tests.proxy.sessions import Script, turns_of_the_loop
 from tests.wire.batches import CODECS, Rec, batch
-from validation.cluster_settings import ClusterSettings
 
 pytestmark = pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")
 
@@ -25,9 +25,9 @@ _ENDLESS = 1000
 
 @pytest.fixture(autouse=True)
 def _at_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proxy.server, "now_ms", lambda: NOW)
+    monkeypatch.setattr(sluicegate.proxy.server, "now_ms", lambda: NOW)
     # However busy the machine is: what leaves the loop is answered at another time, and so otherwise.
-    monkeypatch.setattr(proxy.judging, "_LOOP_REQUEST_SECONDS", 60.0)
+    monkeypatch.setattr(sluicegate.proxy.judging, "_LOOP_REQUEST_SECONDS", 60.0)
 
 
 class Play:

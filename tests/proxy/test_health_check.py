@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from config.address import HostPort
-from config.loading import ConfigError
-from proxy.admin import AdminServer, Health
-from proxy.health_check import admin_of, trouble_with
+from sluicegate.config.address import HostPort
+from sluicegate.config.loading import ConfigError
+from sluicegate.proxy.admin import AdminServer, Health
+from sluicegate.proxy.health_check import admin_of, trouble_with
 from tests.broker.ports import free_ports
 
 

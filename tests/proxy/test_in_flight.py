@@ -1,6 +1,6 @@
 """The queue that keeps answers in the order of requests."""
 
-from proxy.in_flight import Exchange, InFlightQueue
+from sluicegate.proxy.in_flight import Exchange, InFlightQueue
 
 
 def test_an_answer_of_ours_waits_for_the_brokers_before_it() -> None:

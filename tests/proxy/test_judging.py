@@ -7,15 +7,15 @@ from concurrent.futures import Future, wait
 
 import pytest
 
-from protocol.produce_request import ProduceRequest, walk_produce_request
-from proxy.judging import Dispatch, Job, Judges, is_heavy
-from proxy.log_starts import LogStarts
-from proxy.produce_answers import dispatch_of
-from proxy.turns import Account
+from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
+from sluicegate.proxy.judging import Dispatch, Job, Judges, is_heavy
+from sluicegate.proxy.log_starts import LogStarts
+from sluicegate.proxy.produce_answers import dispatch_of
+from sluicegate.proxy.turns import Account
+from sluicegate.validation.policy import JudgementLimits, TopicPolicy
+from sluicegate.validation.produce import JudgedRequest
 from tests.wire.batches import GZIP, NONE, ZSTD, Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
-from validation.policy import JudgementLimits, TopicPolicy
-from validation.produce import JudgedRequest
 
 NOW = 1_800_000_000_000
 VERSION = 9

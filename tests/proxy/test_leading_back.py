@@ -2,10 +2,10 @@
 
 import pytest
 
-from protocol.api import ApiKey
-from protocol.errors import UpstreamLeadsBack
-from protocol.headers import HEAD_BYTES, build_request_header
-from proxy.leading_back import LeadingBack, new_mark
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.errors import UpstreamLeadsBack
+from sluicegate.protocol.headers import HEAD_BYTES, build_request_header
+from sluicegate.proxy.leading_back import LeadingBack, new_mark
 
 MARK = 77
 OURS = "10.0.0.1:19092"

@@ -6,10 +6,10 @@ import socket
 import pytest
 from structlog.testing import capture_logs
 
-from config.address import HostPort
-from config.model import Listen
-from proxy.addressing import AddressBook
-from proxy.listeners import MAX_BROKERS, Acceptor, CannotListen, Listeners, bind
+from sluicegate.config.address import HostPort
+from sluicegate.config.model import Listen
+from sluicegate.proxy.addressing import AddressBook
+from sluicegate.proxy.listeners import MAX_BROKERS, Acceptor, CannotListen, Listeners, bind
 
 
 async def _accept(_node_id: int | None, listening: socket.socket) -> Acceptor:

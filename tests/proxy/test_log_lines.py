@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from proxy.log_writer import LogWriter
+from sluicegate.proxy.log_writer import LogWriter
 from tests.broker.eventually import eventually
 
 
@@ -28,8 +28,8 @@ def program(body: str, **how: Any) -> "subprocess.Popen[bytes]":
     """A process that logs as `sluicegate run` does; `log` is at hand."""
     text = f"""
         import logging, os, sys, time, warnings, structlog
-        from config.model import Log
-        from proxy.log_setup import logging_behind_a_queue, log_lines_dropped
+        from sluicegate.config.model import Log
+        from sluicegate.proxy.log_setup import logging_behind_a_queue, log_lines_dropped
         log = structlog.get_logger("test")
         {textwrap.indent(textwrap.dedent(body), " " * 8).strip()}
         """
@@ -116,7 +116,7 @@ def test_a_line_cut_short_by_the_disk_is_taken_back_and_the_loss_told(tmp_path: 
     """A limit on the file's size stands for the full disk: the first line that crosses it is written in part."""
     body = """
     import resource
-    from proxy.log_writer import LogWriter
+    from sluicegate.proxy.log_writer import LogWriter
     import json
     writer = LogWriter(2, lambda line: json.dumps(line).encode() + b"\\n", lambda count: {"lost": count})
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))

@@ -1,6 +1,6 @@
 """Log start offsets are believed for a second."""
 
-from proxy.log_starts import LogStarts
+from sluicegate.proxy.log_starts import LogStarts
 
 
 def test_an_offset_is_known_for_a_second_after_it_was_told() -> None:

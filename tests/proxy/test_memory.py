@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 
-from proxy.memory import GatherBudget, Gathering, Share
+from sluicegate.proxy.memory import GatherBudget, Gathering, Share
 
 
 class Later:

@@ -5,19 +5,19 @@ from typing import Any
 
 from structlog.testing import capture_logs
 
-from config.loading import load
-from config.yaml_source import Source
-from protocol.errors import ErrorCode
-from protocol.produce_request import ProduceRequest, walk_produce_request
-from proxy.identity import ClientIdentity
-from proxy.metrics import OTHER, Tally
-from proxy.observer import Observer
-from proxy.topic_labels import TopicLabels
-from proxy.violation_event import Violation, event_of
+from sluicegate.config.loading import load
+from sluicegate.config.yaml_source import Source
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
+from sluicegate.proxy.identity import ClientIdentity
+from sluicegate.proxy.metrics import OTHER, Tally
+from sluicegate.proxy.observer import Observer
+from sluicegate.proxy.topic_labels import TopicLabels
+from sluicegate.proxy.violation_event import Violation, event_of
+from sluicegate.validation.policies import policies_of
+from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.verdict import BadRecord, Reason, Refused
 from tests.wire.raw_client import produce_body, topic_data
-from validation.policies import policies_of
-from validation.produce import JudgedRequest
-from validation.verdict import BadRecord, Reason, Refused
 
 NOW = 1_800_000_000_000
 

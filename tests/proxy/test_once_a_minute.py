@@ -1,6 +1,6 @@
 """Reports that nobody sweeps: at most one a minute for each kind, bounded kinds, honest counts."""
 
-from proxy.once_a_minute import OnceAMinute
+from sluicegate.proxy.once_a_minute import OnceAMinute
 
 
 class Clock:

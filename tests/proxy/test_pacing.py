@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import uvloop
 
-from proxy.pacing import LoopTurn, Pacer
+from sluicegate.proxy.pacing import LoopTurn, Pacer
 
 
 class ATurn:

@@ -4,17 +4,17 @@ from typing import Any
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.messages import produce
-from protocol.messages.schema import Value
-from protocol.produce_request import walk_produce_request
-from proxy.log_starts import LogStarts
-from proxy.produce_answers import PartlyRefused, Spot
-from proxy.rewriting import AnswerRewriter
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages.schema import Value
+from sluicegate.protocol.produce_request import walk_produce_request
+from sluicegate.proxy.log_starts import LogStarts
+from sluicegate.proxy.produce_answers import PartlyRefused, Spot
+from sluicegate.proxy.rewriting import AnswerRewriter
+from sluicegate.validation.produce import JudgedRequest, Place
+from sluicegate.validation.verdict import Accepted, Reason, Refused, Stage
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
-from validation.produce import JudgedRequest, Place
-from validation.verdict import Accepted, Reason, Refused, Stage
 
 NOW = 1_800_000_000_000
 VERSION = 8

@@ -2,9 +2,9 @@
 
 import pytest
 
-from config.model import Listen
-from proxy.proxy_protocol import MAX_BYTES, BadProxyHeader, ProxyProtocol, bytes_behind, client_in, may_begin
-from proxy.proxy_protocol import proxy_protocol_of as configured
+from sluicegate.config.model import Listen
+from sluicegate.proxy.proxy_protocol import MAX_BYTES, BadProxyHeader, ProxyProtocol, bytes_behind, client_in, may_begin
+from sluicegate.proxy.proxy_protocol import proxy_protocol_of as configured
 
 SIGNATURE = bytes.fromhex("0d0a0d0a000d0a515549540a")
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from config.model import Limits
-from protocol.errors import MalformedMessage
-from proxy.client_text import MAX_CHARACTERS
-from proxy.identity import ClientIdentity
-from proxy.memory import GatherBudget
-from proxy.request_side import ClientSide, _may_be_request
+from sluicegate.config.model import Limits
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.proxy.client_text import MAX_CHARACTERS
+from sluicegate.proxy.identity import ClientIdentity
+from sluicegate.proxy.memory import GatherBudget
+from sluicegate.proxy.request_side import ClientSide, _may_be_request
 
 TOKENS = {
     "PLAIN": b"\0alice\0secret",

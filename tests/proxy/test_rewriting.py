@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from config.address import HostPort
-from protocol.api import APIS, ApiKey
-from protocol.errors import MalformedMessage
-from protocol.headers import build_response_header, response_body_at
-from protocol.messages import (
+from sluicegate.config.address import HostPort
+from sluicegate.protocol.api import APIS, ApiKey
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.headers import build_response_header, response_body_at
+from sluicegate.protocol.messages import (
     api_versions,
     describe_cluster,
     find_coordinator,
@@ -17,11 +17,11 @@ from protocol.messages import (
     share_acknowledge,
     share_fetch,
 )
-from protocol.messages.schema import MessageSchema, Value
-from protocol.produce_response import walk_produce_answer
-from proxy.addressing import AddressBook
-from proxy.rewriting import AnswerRewriter, cut_down_versions, unsupported_api_versions
-from proxy.topic_names import TopicNames
+from sluicegate.protocol.messages.schema import MessageSchema, Value
+from sluicegate.protocol.produce_response import walk_produce_answer
+from sluicegate.proxy.addressing import AddressBook
+from sluicegate.proxy.rewriting import AnswerRewriter, cut_down_versions, unsupported_api_versions
+from sluicegate.proxy.topic_names import TopicNames
 from tests.oracle.definitions import RandomMessage
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.protocol.messages.test_against_kafka import release_of, schemas

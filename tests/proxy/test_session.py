@@ -6,10 +6,10 @@ import tracemalloc
 
 import pytest
 
-from protocol.framing import frame_of
-from protocol.headers import build_request_header
-from protocol.messages import list_offsets, produce
-from proxy.memory import Gathering
+from sluicegate.protocol.framing import frame_of
+from sluicegate.protocol.headers import build_request_header
+from sluicegate.protocol.messages import list_offsets, produce
+from sluicegate.proxy.memory import Gathering
 from tests.proxy.sessions import Script, now_ms, turns_of_the_loop
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
@@ -91,7 +91,7 @@ async def test_who_only_connects_costs_the_cluster_nothing(monkeypatch: pytest.M
     async def connect(*_: object) -> None:
         connected.append(_)
 
-    monkeypatch.setattr("proxy.session.connect", connect)
+    monkeypatch.setattr("sluicegate.proxy.session.connect", connect)
     await turns_of_the_loop()
     script.session.client.protocol.eof_received()
 

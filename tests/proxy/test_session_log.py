@@ -2,9 +2,9 @@
 
 from structlog.testing import capture_logs
 
-from protocol.errors import MalformedMessage
-from proxy.identity import ClientIdentity, LoginFailure
-from proxy.session_log import SessionLog
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.proxy.identity import ClientIdentity, LoginFailure
+from sluicegate.proxy.session_log import SessionLog
 
 ALICE = ClientIdentity("10.0.0.1:5000", "billing")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import uvloop
 
-import proxy.server
-from config.model import Config
-from proxy.server import CannotStart, Server
+import sluicegate.proxy.server
+from sluicegate.config.model import Config
+from sluicegate.proxy.server import CannotStart, Server
 from tests.broker.ports import free_ports
 
 
@@ -18,7 +18,7 @@ async def test_a_read_only_place_for_violations_is_named_with_its_whole_path(
     def read_only(*_: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr(proxy.server, "ViolationFile", read_only)
+    monkeypatch.setattr(sluicegate.proxy.server, "ViolationFile", read_only)
     monkeypatch.chdir(tmp_path)
     config = Config.model_validate(
         {"upstream": {"bootstrap": "127.0.0.1:1"}, "listen": {"bootstrap": "127.0.0.1:0", "broker_ports": 20000}}

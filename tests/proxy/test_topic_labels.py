@@ -2,10 +2,10 @@
 
 from collections import Counter
 
-from config.loading import load
-from config.yaml_source import Source
-from proxy.metrics import OTHER, Tally, total_of
-from proxy.topic_labels import MAX_TOPICS, TopicLabels, exact_names, topics_of_one, with_few_topics
+from sluicegate.config.loading import load
+from sluicegate.config.yaml_source import Source
+from sluicegate.proxy.metrics import OTHER, Tally, total_of
+from sluicegate.proxy.topic_labels import MAX_TOPICS, TopicLabels, exact_names, topics_of_one, with_few_topics
 
 
 def everything(_: str) -> bool:

@@ -1,7 +1,7 @@
 """What the cluster told of its topics: known names, ids and their names, ids that it does not know."""
 
-from protocol.messages import metadata
-from proxy.topic_names import MAX_ASKED_IDS, TopicNames, names_in, question
+from sluicegate.protocol.messages import metadata
+from sluicegate.proxy.topic_names import MAX_ASKED_IDS, TopicNames, names_in, question
 from tests.wire.cost import cost
 
 IDS = [bytes([n]) * 16 for n in range(1, 9)]

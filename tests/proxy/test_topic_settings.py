@@ -8,12 +8,13 @@ from time import monotonic
 import pytest
 from structlog.testing import capture_logs
 
-from config.address import HostPort
-from config.model import TopicKeys, Upstream
-from protocol.api import ApiKey
-from protocol.messages import describe_configs
-from protocol.messages.schema import Value
-from proxy.topic_settings import FIRST_BATCH_SECONDS, TOPICS_AT_ONCE, TopicSettings
+from sluicegate.config.address import HostPort
+from sluicegate.config.model import TopicKeys, Upstream
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.messages import describe_configs
+from sluicegate.protocol.messages.schema import Value
+from sluicegate.proxy.topic_settings import FIRST_BATCH_SECONDS, TOPICS_AT_ONCE, TopicSettings
+from sluicegate.validation.policies import MAX_FROM_CLUSTER, TopicPolicies
 from tests.broker.ports import free_ports
 from tests.proxy.scripted_broker import (
     CLOSE,
@@ -25,7 +26,6 @@ from tests.proxy.scripted_broker import (
     result_for,
     topic_settings,
 )
-from validation.policies import MAX_FROM_CLUSTER, TopicPolicies
 
 BEFORE, MAX_BYTES = "message.timestamp.before.max.ms", "max.message.bytes"
 SAID = {BEFORE: "7"}
@@ -207,7 +207,7 @@ async def test_names_that_clients_invent_cost_few_questions_and_little_memory() 
 
 
 async def test_a_topic_that_is_not_there_is_asked_for_again_after_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("proxy.topic_settings._ABSENT_SECONDS", 0.2)
+    monkeypatch.setattr("sluicegate.proxy.topic_settings._ABSENT_SECONDS", 0.2)
     there: set[str] = set()
     async with broker(topic_settings(lambda topic: SAID if topic in there else None)) as kafka:
         asker = Asker(kafka.address)
@@ -222,7 +222,7 @@ async def test_a_topic_that_is_not_there_is_asked_for_again_after_a_second(monke
 
 
 async def test_topics_that_nobody_uses_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("proxy.topic_settings.MAX_FROM_CLUSTER", 100)
+    monkeypatch.setattr("sluicegate.proxy.topic_settings.MAX_FROM_CLUSTER", 100)
     async with broker(topic_settings(everything)) as kafka:
         asker = Asker(kafka.address)
         await asker.know("used")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from proxy.turns import Account, Turns
+from sluicegate.proxy.turns import Account, Turns
 
 
 @dataclass(frozen=True, eq=False)

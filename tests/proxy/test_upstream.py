@@ -5,8 +5,8 @@ import asyncio
 import pytest
 import uvloop
 
-from config.address import HostPort
-from proxy.upstream import UpstreamUnreachable, connect
+from sluicegate.config.address import HostPort
+from sluicegate.proxy.upstream import UpstreamUnreachable, connect
 from tests.broker.ports import free_ports
 
 IMPOSSIBLE = [

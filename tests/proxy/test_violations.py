@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from protocol.errors import ErrorCode
-from proxy import event_file
-from proxy.identity import ClientIdentity
-from proxy.metrics import Tally
-from proxy.violation_event import Violation, event_of, violation, who
-from proxy.violations import ViolationFile
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.proxy import event_file
+from sluicegate.proxy.identity import ClientIdentity
+from sluicegate.proxy.metrics import Tally
+from sluicegate.proxy.violation_event import Violation, event_of, violation, who
+from sluicegate.proxy.violations import ViolationFile
+from sluicegate.validation.policy import TopicPolicy
+from sluicegate.validation.verdict import BadRecord, Reason, Refused
 from tests.broker.eventually import eventually
-from validation.policy import TopicPolicy
-from validation.verdict import BadRecord, Reason, Refused
 
 NOW = 1_800_000_000_000
 POLICY = TopicPolicy(before_max_ms=1000, after_max_ms=2000)
@@ -188,7 +188,7 @@ def in_a_process_with_little_room(path: Path, room: int, body: str) -> dict[str,
     program = f"""
         import json, resource, sys
         from pathlib import Path
-        from proxy.metrics import Tally
+        from sluicegate.proxy.metrics import Tally
         from tests.broker.eventually import eventually
         from tests.proxy.test_violations import file_at, one
         def room(size): resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
@@ -286,8 +286,8 @@ def test_of_several_writers_exactly_one_renames_and_no_event_is_lost(
         return aside[-1]
 
     monkeypatch.setattr(event_file.Path, "replace", replace)
-    monkeypatch.setattr("proxy.whole_lines._LOCK_SECONDS", 60)  # what is tested is not who is fast enough
-    monkeypatch.setattr("proxy.violations._AT_THE_END_SECONDS", 60)
+    monkeypatch.setattr("sluicegate.proxy.whole_lines._LOCK_SECONDS", 60)  # what is tested is not who is fast enough
+    monkeypatch.setattr("sluicegate.proxy.violations._AT_THE_END_SECONDS", 60)
     tallies = [Tally() for _ in range(4)]
     sinks = [file_at(tmp_path / "v.jsonl", tally, max_file_bytes=20_000) for tally in tallies]
     threads = [threading.Thread(target=lambda sink=sink: [sink.write(one(n)) for n in range(500)]) for sink in sinks]

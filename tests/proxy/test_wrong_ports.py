@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from config.address import HostPort
-from config.model import Upstream, UpstreamTls
-from protocol.api import ApiKey
-from protocol.messages import metadata, sasl_handshake
-from proxy.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker
-from proxy.tls import context_for_brokers
-from proxy.upstream import UpstreamUnreachable, connect
+from sluicegate.config.address import HostPort
+from sluicegate.config.model import Upstream, UpstreamTls
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.messages import metadata, sasl_handshake
+from sluicegate.proxy.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker
+from sluicegate.proxy.tls import context_for_brokers
+from sluicegate.proxy.upstream import UpstreamUnreachable, connect
 from tests.broker.certificates import Authority
 from tests.proxy.scripted_broker import CLOSE, ScriptedBroker
 

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from protocol.records.allowance import Allowance
-from protocol.records.compression import Decompressor
+from sluicegate.protocol.records.allowance import Allowance
+from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.validation.judge import Submission, judge_partition
+from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.verdict import Accepted
 from tests.oracle import kafka_java
 from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
 from tests.oracle.validator_cases import (
@@ -19,12 +22,9 @@ from tests.oracle.validator_cases import (
     damaged_payloads,
     good_structures,
 )
-from validation.judge import Submission, judge_partition
-from validation.policy import JudgementLimits
-from validation.verdict import Accepted
 
 ACCEPTED = "0\t"
-LEFT_TO_THE_BROKER = "renumber\t"  # see validation.judge
+LEFT_TO_THE_BROKER = "renumber\t"  # see sluicegate.validation.judge
 
 
 def ours(case: Case, most_piece_bytes: int = 1 << 20) -> str:

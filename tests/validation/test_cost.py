@@ -7,16 +7,16 @@ from collections.abc import Callable
 import pytest
 import zstandard
 
-from protocol.errors import ErrorCode
-from protocol.produce_request import walk_produce_request
-from protocol.records.allowance import Abandoned, Allowance
-from protocol.records.compression import Decompressor
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.produce_request import walk_produce_request
+from sluicegate.protocol.records.allowance import Abandoned, Allowance
+from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.validation.judge import Submission, judge_partition
+from sluicegate.validation.policy import JudgementLimits, TopicPolicy
+from sluicegate.validation.produce import JudgedRequest, judge_request
+from sluicegate.validation.verdict import Accepted, Reason, Refused, Verdict
 from tests.wire.batches import CODECS, GZIP, NONE, SNAPPY, ZSTD, Rec, batch, message, record, wrapper
 from tests.wire.raw_client import produce_body, topic_data
-from validation.judge import Submission, judge_partition
-from validation.policy import JudgementLimits, TopicPolicy
-from validation.produce import JudgedRequest, judge_request
-from validation.verdict import Accepted, Reason, Refused, Verdict
 
 NOW = 1_800_000_000_000
 MIB = 1 << 20

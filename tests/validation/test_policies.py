@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from config.loading import load
-from config.model import TopicKeys
-from config.yaml_source import Source
-from validation.cluster_settings import ClusterSettings
-from validation.policies import MAX_FROM_CLUSTER, TopicPolicies, policies_of
-from validation.policy import LONG_MAX, TimestampType, TopicPolicy
-from validation.topic_patterns import TopicPatterns
+from sluicegate.config.loading import load
+from sluicegate.config.model import TopicKeys
+from sluicegate.config.yaml_source import Source
+from sluicegate.validation.cluster_settings import ClusterSettings
+from sluicegate.validation.policies import MAX_FROM_CLUSTER, TopicPolicies, policies_of
+from sluicegate.validation.policy import LONG_MAX, TimestampType, TopicPolicy
+from sluicegate.validation.topic_patterns import TopicPatterns
 
 BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
 DIFFERENCE = "message.timestamp.difference.max.ms"

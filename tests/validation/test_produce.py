@@ -2,14 +2,14 @@
 
 import pytest
 
-from protocol.produce_request import walk_produce_request
-from protocol.records.allowance import Allowance
-from protocol.records.compression import Decompressor
+from sluicegate.protocol.produce_request import walk_produce_request
+from sluicegate.protocol.records.allowance import Allowance
+from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.validation.policy import JudgementLimits, TopicPolicy
+from sluicegate.validation.produce import JudgedRequest, judge_request
+from sluicegate.validation.verdict import Reason
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
-from validation.policy import JudgementLimits, TopicPolicy
-from validation.produce import JudgedRequest, judge_request
-from validation.verdict import Reason
 
 NOW = 1_800_000_000_000
 BOUNDED = TopicPolicy(before_max_ms=1000)

@@ -5,8 +5,8 @@ from time import perf_counter
 
 import pytest
 
-from validation import topic_patterns
-from validation.topic_patterns import TopicPatterns
+from sluicegate.validation import topic_patterns
+from sluicegate.validation.topic_patterns import TopicPatterns
 
 MATCHES = ["orders.*", "payments", "/(?i)ORD[a-z]+/", "orders.eu", "*", "payments"]
 

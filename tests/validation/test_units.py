@@ -2,7 +2,7 @@
 
 import pytest
 
-from validation.units import diagnose
+from sluicegate.validation.units import diagnose
 
 NOW = 1_800_000_000_000
 DAY = 86_400_000

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from protocol.errors import SenderError
+from sluicegate.protocol.errors import SenderError
 
 
 def cost(call: Callable[[], object], repeats: int = 5) -> float:

@@ -5,10 +5,10 @@ import struct
 from types import TracebackType
 from typing import Self
 
-from protocol.api import APIS
-from protocol.headers import build_request_header, response_body_at
-from protocol.messages import api_versions, fetch, metadata, produce
-from protocol.messages.schema import MessageSchema, Value
+from sluicegate.protocol.api import APIS
+from sluicegate.protocol.headers import build_request_header, response_body_at
+from sluicegate.protocol.messages import api_versions, fetch, metadata, produce
+from sluicegate.protocol.messages.schema import MessageSchema, Value
 
 CLOSED = "closed"
 SILENCE = "silence"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from protocol.messages.schema import MessageSchema
+from sluicegate.protocol.messages.schema import MessageSchema
 from tests.oracle.definitions import RandomMessage, definition, versions
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD, ask_kafka
 
@@ -29,7 +29,7 @@ SEEDS = range(12)
 def schemas() -> list[tuple[str, MessageSchema]]:
     found = []
     for module, api in APIS.items():
-        messages = importlib.import_module(f"protocol.messages.{module}")
+        messages = importlib.import_module(f"sluicegate.protocol.messages.{module}")
         found += [(f"{api}Request", messages.REQUEST), (f"{api}Response", messages.RESPONSE)]
     return found
 

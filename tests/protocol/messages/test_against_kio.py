@@ -8,8 +8,8 @@ import pytest
 from kio.index import UnknownEntity, load_request_schema, load_response_schema
 from kio.serial import entity_reader, entity_writer
 
-from protocol.api import APIS
-from protocol.messages.schema import MessageSchema
+from sluicegate.protocol.api import APIS
+from sluicegate.protocol.messages.schema import MessageSchema
 from tests.oracle.definitions import RandomMessage, any_number
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.protocol.messages.test_against_kafka import release_of, says, schemas

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import MalformedMessage
-from protocol.messages import api_versions, describe_configs, fetch, metadata, produce, sasl_handshake
-from protocol.messages.schema import DEFAULT_MAX_ELEMENTS, MessageSchema
-from protocol.varint import unsigned_varint
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.messages import api_versions, describe_configs, fetch, metadata, produce, sasl_handshake
+from sluicegate.protocol.messages.schema import DEFAULT_MAX_ELEMENTS, MessageSchema
+from sluicegate.protocol.varint import unsigned_varint
 from tests.oracle.definitions import RandomMessage
 from tests.protocol.messages.test_against_kafka import release_of, schemas
 from tests.wire.cost import cost

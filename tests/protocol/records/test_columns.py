@@ -5,7 +5,7 @@ from array import array
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.records.columns import Columns, gather, read_columns, read_headers
+from sluicegate.protocol.records.columns import Columns, gather, read_columns, read_headers
 from tests.wire.batches import Rec, record
 
 INT64 = st.integers(-(2**63), 2**63 - 1)

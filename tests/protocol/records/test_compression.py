@@ -6,11 +6,11 @@ import os
 import pytest
 import zstandard
 
-from protocol.records.allowance import Allowance
-from protocol.records.codec import Codec
-from protocol.records.compression import Decompressed, Decompressor
-from protocol.records.pieces import Failure
-from protocol.records.zstd_frames import frame_at
+from sluicegate.protocol.records.allowance import Allowance
+from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.compression import Decompressed, Decompressor
+from sluicegate.protocol.records.pieces import Failure
+from sluicegate.protocol.records.zstd_frames import frame_at
 from tests.wire.batches import CODECS, NONE, XERIAL, compress
 
 PLAIN = os.urandom(2000) + bytes(3_000_000)

@@ -14,11 +14,11 @@ import lz4.frame
 import pytest
 import zstandard
 
-from protocol.records.allowance import Abandoned, Allowance, Bound, OverLimit
-from protocol.records.codec import Codec
-from protocol.records.compression import Decompressor
-from protocol.records.gzip_members import gzip_pieces
-from protocol.records.pieces import Bounds, Failure, Piece
+from sluicegate.protocol.records.allowance import Abandoned, Allowance, Bound, OverLimit
+from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.gzip_members import gzip_pieces
+from sluicegate.protocol.records.pieces import Bounds, Failure, Piece
 from tests.wire.batches import CODECS, NONE, XERIAL, compress
 
 MIB = 1 << 20

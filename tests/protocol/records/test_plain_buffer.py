@@ -1,6 +1,6 @@
 """The buffer that payloads are decompressed into."""
 
-from protocol.records.plain_buffer import PlainBuffer
+from sluicegate.protocol.records.plain_buffer import PlainBuffer
 
 
 def test_room_is_used_again() -> None:

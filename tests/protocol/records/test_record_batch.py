@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.records.record_batch import HEADER, HEADER_BYTES, RecordBatch
+from sluicegate.protocol.records.record_batch import HEADER, HEADER_BYTES, RecordBatch
 
 INT8, INT16, INT32, INT64 = (st.integers(-(2**bits), 2**bits - 1) for bits in (7, 15, 31, 63))
 UINT32 = st.integers(0, 2**32 - 1)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from protocol.records import scan as installed
-from protocol.records.allowance import Allowance
+from sluicegate.protocol.records import scan as installed
+from sluicegate.protocol.records.allowance import Allowance
 from tests.wire.batches import Rec, record, varint
 
 BASE = 1_800_000_000_000

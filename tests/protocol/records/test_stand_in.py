@@ -2,8 +2,8 @@
 
 import pytest
 
-from protocol.records.record_batch import RecordBatch, has_valid_crc, next_batch_end
-from protocol.records.stand_in import breaking_piece, stand_in
+from sluicegate.protocol.records.record_batch import RecordBatch, has_valid_crc, next_batch_end
+from sluicegate.protocol.records.stand_in import breaking_piece, stand_in
 from tests.wire.batches import GZIP, Rec, batch, message
 
 TRANSACTIONAL, LOG_APPEND_TIME = 0x10, 0x08
