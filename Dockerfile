@@ -5,6 +5,7 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY pyproject.toml setup.py README.md LICENSE ./
+COPY sluicegate ./sluicegate
 COPY protocol ./protocol
 COPY validation ./validation
 COPY config ./config

@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-SOURCES := protocol validation config proxy pipeline bench tests setup.py
+SOURCES := sluicegate protocol validation config proxy pipeline bench tests setup.py
 KAFKA_VERSIONS := 4.3.1 3.9.1
 UV_VERSION := 0.13.8
 
@@ -74,7 +74,7 @@ INTERPRETED ?= $(BESIDE) $(UNITS)
 
 interpreted: setup kafka
 	rm -rf build/interpreted && mkdir -p build/interpreted
-	cp -r Makefile README.md pyproject.toml setup.py sluicegate.yaml docs $(filter-out setup.py,$(SOURCES)) build/interpreted
+	cp -RP Makefile README.md pyproject.toml setup.py sluicegate.yaml docs $(filter-out setup.py,$(SOURCES)) build/interpreted
 	find build/interpreted \( -name '*.so' -o -name '*.c' \) -delete
 	ln -s $(CURDIR)/.kafka build/interpreted/.kafka
 	PYTHONPATH=$(CURDIR)/build/interpreted $(BIN)/sluicegate version | grep 'NOT compiled'
@@ -119,8 +119,8 @@ bench-check: setup
 # For a cluster where no wheel can be installed (uncompiled, so slower): spark-submit --py-files ZIP sluicegate-spark.py JOB
 executors:
 	mkdir -p dist
-	printf 'from pipeline.cli import main\n\nmain()\n' > dist/sluicegate-spark.py
-	$(PYTHON) -c 'import pathlib, zipfile; z = zipfile.ZipFile("dist/sluicegate-executors.zip", "w", zipfile.ZIP_DEFLATED); [z.write(f) for d in ("config", "pipeline", "protocol", "validation") for f in sorted(pathlib.Path(d).rglob("*")) if f.suffix in (".py", ".properties")]'
+	printf 'from sluicegate.pipeline.cli import main\n\nmain()\n' > dist/sluicegate-spark.py
+	$(PYTHON) -c 'import pathlib, zipfile; z = zipfile.ZipFile("dist/sluicegate-executors.zip", "w", zipfile.ZIP_DEFLATED); z.write("sluicegate/__init__.py"); [z.write(f) for d in ("config", "pipeline", "protocol", "validation") for f in sorted(pathlib.Path("sluicegate", d).rglob("*")) if f.suffix in (".py", ".properties")]'
 
 .bench/kroxylicious/.complete: bench/kroxylicious/pom.xml
 	mvn -q -B -f bench/kroxylicious/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.bench/kroxylicious

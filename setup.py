@@ -70,9 +70,15 @@ COMPILED = [
 # The fast lane is native only: without a compiler there is none.
 NATIVE = ["proxy/fast_lane.pyx", "validation/ordinary.pyx"]
 
+
+def name_of(path: str) -> str:
+    """What it is imported as; sluicegate/ links to the folders."""
+    return f"sluicegate/{path.rpartition('.')[0]}".replace("/", ".")
+
+
 extensions = cythonize(
     [
-        Extension(path.rpartition(".")[0].replace("/", "."), [path], extra_compile_args=["-O3", "-fwrapv", "-g0"])
+        Extension(name_of(path), [f"sluicegate/{path}"], extra_compile_args=["-O3", "-fwrapv", "-g0"])
         for path in COMPILED + NATIVE
     ],
     compiler_directives=DIRECTIVES,

@@ -9,10 +9,11 @@ import pytest
 
 from tests.oracle.kafka_java import ROOT
 
-_ROOMS = "bench|config|docs|pipeline|protocol|proxy|tests|validation"
+_OURS = "config|pipeline|protocol|proxy|validation"
+_ROOMS = f"bench|docs|tests|{_OURS}"
 _FILE = re.compile(rf"(?<![\w./-])((?:{_ROOMS})/[\w./-]+\.(?:py|pxd|md|json|java|pyi|yaml))\b")
 _LINK = re.compile(r"\]\(([\w./-]+\.md)(?:#[\w-]+)?\)")
-_SYMBOL = re.compile(r"`((?:bench|config|pipeline|protocol|proxy|tests|validation)(?:\.\w+)+)(?:\(\))?`")
+_SYMBOL = re.compile(rf"`((?:bench|tests|sluicegate\.(?:{_OURS}))(?:\.\w+)+)(?:\(\))?`")
 _ELSEWHERE = {"proxy/test_session_log.py"}  # how a traceback shows a file
 _PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
 _SOURCES = [

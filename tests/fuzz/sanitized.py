@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.oracle.kafka_java import ROOT
 
 COPY = ROOT / "build" / "asan"
-_FOLDERS = ("protocol", "validation", "config", "proxy", "pipeline", "tests")
+_FOLDERS = ("protocol", "validation", "config", "proxy", "pipeline")
 _FLAGS = "-fsanitize=address -fno-omit-frame-pointer -g -O1"
 
 
@@ -32,8 +32,9 @@ def build() -> None:
     """Bring the copy up to date and compile what has changed in it."""
     COPY.mkdir(parents=True, exist_ok=True)
     for folder in _FOLDERS:
-        _mirror(ROOT / folder, COPY / folder)
-    for name in ("setup.py", "pyproject.toml", "README.md"):
+        _mirror(ROOT / folder, COPY / "sluicegate" / folder)
+    _mirror(ROOT / "tests", COPY / "tests")
+    for name in ("sluicegate/__init__.py", "setup.py", "pyproject.toml", "README.md"):
         _copy_if_newer(ROOT / name, COPY / name)
     flags = {"CFLAGS": _FLAGS, "LDFLAGS": "-fsanitize=address", "PYTHONPATH": str(COPY)}
     command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]

@@ -1,8 +1,9 @@
-"""What a wheel holds, and what its name promises."""
+"""What a wheel holds, what its name promises, and that it takes no other name where it is installed."""
 
 import os
 import re
 import shutil
+import site
 import subprocess
 import sys
 import zipfile
@@ -11,18 +12,20 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "protocol", "validation", "config", "proxy", "pipeline")
+ROOMS = ("config", "pipeline", "protocol", "proxy", "validation")
+PARTS = ("Makefile", "pyproject.toml", "setup.py", "README.md", "LICENSE", "sluicegate", *ROOMS)
 
 
 def build(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A wheel of this source in `folder`/dist, made by a compiler that never works."""
+    """A wheel, by way of an sdist of this source, in `folder`/dist; made by a compiler that never works."""
     for part in PARTS:
         if (ROOT / part).is_dir():
-            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+            ignored = shutil.ignore_patterns("*.so", "*.c", "__pycache__")
+            shutil.copytree(ROOT / part, folder / part, symlinks=True, ignore=ignored)
         else:
             shutil.copy2(ROOT / part, folder)
     return subprocess.run(
-        [sys.executable, "-m", "uv", "build", "--wheel", "--quiet", "--python", sys.executable],
+        [sys.executable, "-m", "uv", "build", "--quiet", "--python", sys.executable],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": "", "CC": "false", **environment},
         capture_output=True,
@@ -31,15 +34,120 @@ def build(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_wheel_without_compiled_parts_runs_anywhere_and_says_so(tmp_path: Path) -> None:
-    done = build(tmp_path)
-
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with this source, built: an sdist and, out of it, a wheel."""
+    folder = tmp_path_factory.mktemp("source")
+    done = build(folder)
     assert done.returncode == 0, done.stderr
-    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path) -> Path:
+    (found,) = (source / "dist").glob("*.whl")
+    return found
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """An environment with everybody's libraries and nothing of ours, where a user has modules named as our folders."""
+    folder = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    packages = site_packages(folder)
+    (packages / "libraries.pth").write_text("\n".join(site.getsitepackages()))  # a .pth there is not read in turn
+    for room in ROOMS:
+        (packages / f"{room}.py").write_text("MINE = True\n")
+    return folder
+
+
+def site_packages(environment: Path) -> Path:
+    (found,) = environment.glob("lib/python*/site-packages")
+    return found
+
+
+def run(*command: object, cwd: Path, **variables: str) -> str:
+    """What it prints, where it ends well; nothing of the checkout is on its path."""
+    done = subprocess.run(
+        list(map(str, command)),
+        cwd=cwd,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_wheel_without_compiled_parts_runs_anywhere_and_says_so(wheel: Path) -> None:
     assert wheel.name.endswith("-py3-none-any.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert not [name for name in names if name.endswith((".c", ".so"))]
-    assert {"protocol/framing.pxd", "proxy/py.typed", "pipeline/log4j2.properties"} <= set(names)
+    needed = ("py.typed", "protocol/framing.pxd", "proxy/fast_lane.pyi", "pipeline/log4j2.properties")
+    assert {f"sluicegate/{name}" for name in needed} <= set(names)
+    modules = [file for room in ROOMS for file in (ROOT / room).rglob("*.py")]
+    assert {f"sluicegate/{file.relative_to(ROOT)}" for file in modules} <= set(names)
+
+
+def test_what_is_installed_has_one_name_and_runs_beside_a_users_own_config_and_proxy(
+    wheel: Path, environment: Path, tmp_path: Path
+) -> None:
+    before = set(site_packages(environment).iterdir())
+    python = environment / "bin" / "python"
+    run(sys.executable, "-m", "uv", "pip", "install", "--quiet", "--no-deps", "--python", python, wheel, cwd=tmp_path)
+
+    came = {place.name for place in set(site_packages(environment).iterdir()) - before}
+    assert {name for name in came if not name.endswith(".dist-info")} == {"sluicegate"}
+    mine = "import " + ", ".join(ROOMS) + "; import sluicegate; print(config.MINE, proxy.MINE, sluicegate.__file__)"
+    assert run(python, "-c", mine, cwd=tmp_path).split() == [
+        "True",
+        "True",
+        str(site_packages(environment) / "sluicegate" / "__init__.py"),
+    ]
+    for room in ROOMS:  # a user's own come first where a program begins
+        (tmp_path / f"{room}.py").write_text("MINE = True\n")
+    begin = "from sluicegate.proxy.cli import main; main()"
+    assert run(python, "-c", begin, "version", cwd=tmp_path).startswith("sluicegate ")
+    assert run(environment / "bin" / "sluicegate", "version", cwd=tmp_path).startswith("sluicegate ")
+    assert "profile" in run(environment / "bin" / "sluicegate-spark", "--help", cwd=tmp_path)
+
+
+def test_sparks_executors_judge_out_of_the_zip(source: Path, environment: Path, tmp_path: Path) -> None:
+    run("make", "executors", f"PYTHON={sys.executable}", cwd=source)
+    archive = source / "dist" / "sluicegate-executors.zip"
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from pyspark import SparkContext\n"
+        "def where(_):\n"
+        "    import config\n"
+        "    from sluicegate.pipeline.source import datasource\n"
+        "    from sluicegate.protocol.records.scan import is_compiled\n"
+        "    from sluicegate.validation import judge\n"
+        "    return config.MINE, is_compiled(), datasource.__file__, judge.__file__\n"
+        "print(*SparkContext().parallelize([0], 1).map(where).collect()[0])\n"
+    )
+    python = str(environment / "bin" / "python")
+    submit = Path(sys.executable).with_name("spark-submit")
+
+    told = run(
+        submit, "--master", "local[1]", "--conf", "spark.ui.enabled=false", "--py-files", archive, program,
+        cwd=tmp_path, PYSPARK_PYTHON=python, PYSPARK_DRIVER_PYTHON=python,
+    ).split()  # fmt: skip
+
+    assert told[:2] == ["True", "False"]
+    assert all(archive.name in file for file in told[2:]), told
+    job = source / "dist" / "sluicegate-spark.py"
+    assert "profile" in run(python, job, "--help", cwd=tmp_path, PYTHONPATH=str(archive))
+
+
+def test_nothing_of_ours_is_imported_by_the_name_of_its_folder_alone() -> None:
+    """In a checkout that would work, and would be a second copy of the module."""
+    room = "|".join(ROOMS)
+    imported = re.compile(rf"^\s*(?:from (?:{room})[.\w]* c?import|c?import (?:{room})(?:\.|$))", re.MULTILINE)
+    code = [file for room in (*ROOMS, "bench", "tests") for file in (ROOT / room).rglob("*.p[yx]*")]
+    assert len(code) > 400
+    assert [str(file) for file in code if imported.search(file.read_text()) and file != Path(__file__)] == []
 
 
 def test_a_build_that_must_be_compiled_fails_where_it_cannot_be(tmp_path: Path) -> None:
