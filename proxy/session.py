@@ -343,6 +343,7 @@ class Session:
             self._end()
 
     def _end(self) -> None:
+        self.is_late()  # what it costs that many end is seen by who lets them go on
         if self._connecting is not None and not self._broker_open:
             self._connecting.cancel()
         if self._linger is not None:
