@@ -68,7 +68,7 @@ COMPILED = [
     "validation/verdict.py",
 ]
 # The fast lane is native only: without a compiler there is none.
-NATIVE = ["proxy/fast_lane.pyx", "validation/ordinary.pyx"]
+NATIVE = ["proxy/fast_lane.pyx", "proxy/object_memory.pyx", "validation/ordinary.pyx"]
 
 
 def name_of(path: str) -> str:

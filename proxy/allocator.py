@@ -7,7 +7,16 @@ arena. Where it is another C library nothing is changed.
 import ctypes
 import resource
 import sys
+from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
+
+from sluicegate.protocol.records.scan import is_compiled
+
+object_memory: ModuleType | None = None
+if is_compiled():
+    with suppress(ImportError):
+        from sluicegate.proxy import object_memory
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 # Buffers from this size on are mapped, and unmapped when they are free.
@@ -32,6 +41,8 @@ class Allocator:
             self._library.mallopt(_M_MMAP_THRESHOLD, _MAPPED_FROM_BYTES)
             self._library.mallopt(_M_TRIM_THRESHOLD, _KEPT_AT_THE_TOP_BYTES)
             self._library.mallopt(_M_ARENA_MAX, _ARENAS)
+            if object_memory is not None:
+                object_memory.use_the_c_library()
 
     @property
     def has_grown(self) -> bool:
