@@ -35,6 +35,6 @@ def write_report(results: Results, summary: dict[str, Any], extractor: str, now_
     rows = _rows(summary)
     shown, rest = cut(rows, "summary.json")
     section = Section("Partitions", tables=[Table(rest, _HEADS, shown)])
-    records, skipped = (sum(row[place] for row in rows) for place in (2, 3))
+    records, skipped = sum(row[2] for row in rows), sum(row[3] for row in rows)
     lead = f"By the extractor {extractor}: {records:,} records written, {skipped:,} skipped."
     results.write_text(REPORT, page("Event time", lead, [section], now_ms))
