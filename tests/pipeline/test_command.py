@@ -71,6 +71,8 @@ def test_a_login_from_a_file(guarded: Guarded, tmp_path: Path) -> None:
         (("repair", "--keep", "nanos"), "there is no damage nanos; there are seconds, microseconds, nanoseconds"),
         (("verify",), "verify compares two topics: give --topic twice"),
         (("repair", "--topic", "u", "--to", "clean"), "several topics cannot all be written to clean; have {topic} in"),
+        (("repair", "--to", "a b"), "t cannot be repaired into a b: a topic's name has 1 to 249 of a-z"),
+        (("repair", "--to", "n" * 250), f"t cannot be repaired into {'n' * 250}: a topic's name has 1 to 249 of"),
         (("repair", "--to", "{topic}"), "t cannot be repaired into t, which is read itself"),
     ],
 )
