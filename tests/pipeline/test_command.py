@@ -3,14 +3,19 @@
 import subprocess
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from sluicegate.pipeline import cli
 from sluicegate.pipeline.advise.job import NoProfile, profiled
+from sluicegate.pipeline.extract.places import PlaceFails
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.profile import report
 from sluicegate.pipeline.results import BadFolder, Results
+from sluicegate.pipeline.source.tasks import over
 from sluicegate.pipeline.topics import Topics
 from tests.broker.ports import free_ports
 from tests.integration.secure_brokers import TOPIC, Guarded, login
@@ -153,3 +158,13 @@ def test_a_report_says_which_producers_it_shows_and_when_times_are() -> None:
 
     assert "the 12 with most of 40" in plot
     assert times == ["0 (1970-01-01 00:00:00 UTC)", f"{2**63 - 1} (no date)"]
+
+
+def test_what_a_task_says_is_one_line(spark: SparkSession) -> None:
+    def fails(item: int) -> list[pa.RecordBatch]:
+        raise PlaceFails(f"s3a://b/{item} does not take a file")
+
+    with pytest.raises(PySparkException) as raised:
+        over(spark, [7], lambda _: 1, fails, "id bigint").collect()
+
+    assert cli._reason(str(raised.value)) == "s3a://b/7 does not take a file"

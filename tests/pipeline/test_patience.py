@@ -2,10 +2,10 @@
 
 import pytest
 
-from pipeline.kafka import cluster as cluster_module
-from pipeline.kafka.cluster import Cluster, Retry
-from pipeline.kafka.connection import BrokerUnreachable
-from pipeline.kafka.settings import ClientSettings
+from sluicegate.pipeline.kafka import cluster as cluster_module
+from sluicegate.pipeline.kafka.cluster import Cluster, Retry
+from sluicegate.pipeline.kafka.connection import BrokerUnreachable
+from sluicegate.pipeline.kafka.settings import ClientSettings
 
 
 @pytest.fixture
