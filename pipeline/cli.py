@@ -58,6 +58,8 @@ _OURS = (
 )
 
 
+_ROOM = f"{__name__.rpartition('.')[0]}."
+"""How the names of our own exceptions begin, in Spark's account of a task that failed."""
 _RAISED = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
 """What one of our own expressions said."""
 
@@ -95,7 +97,7 @@ def _reason(text: str) -> str:
     raised = _RAISED.search(text)
     if raised is not None:
         return raised[1]
-    ours = [line for line in text.splitlines() if line.startswith("pipeline.") and ": " in line]
+    ours = [line for line in text.splitlines() if line.startswith(_ROOM) and ": " in line]
     return ours[-1].split(": ", 1)[1] if ours else text
 
 

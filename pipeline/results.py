@@ -11,6 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 SUMMARY = "summary.json"
 REPORT = "report.html"
+_NO_CONNECTOR = ("No FileSystem for scheme", "ClassNotFoundException: Class org.apache.hadoop.fs.")
+_CONNECTORS = {"s3a": "hadoop-aws", "abfs": "hadoop-azure", "abfss": "hadoop-azure", "gs": "gcs-connector"}
 
 
 class BadFolder(Exception):
@@ -32,7 +34,7 @@ class Results:
             self._files = folder.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
             is_file = self._files.exists(folder) and self._files.getFileStatus(folder).isFile()
         except Py4JJavaError as error:
-            raise BadFolder(f"{out} cannot be used: {_told(error)}") from error
+            raise BadFolder(f"{out} cannot be used: {_told(error)}{_way_on(out, _told(error))}") from error
         if is_file:
             raise BadFolder(f"{out} is a file, and results need a folder")
 
@@ -109,4 +111,15 @@ class Results:
 
 
 def _told(error: Py4JJavaError) -> str:
-    return str(error.java_exception.getMessage())
+    return " ".join(str(error.java_exception.getMessage()).split())
+
+
+def _way_on(out: str, told: str) -> str:
+    """What to do where Spark lacks the connector: it brings none but those for files and hdfs."""
+    scheme = out.partition(":")[0]
+    if not any(text in told for text in _NO_CONNECTOR):
+        return ""
+    if scheme == "s3":
+        return ". Spark knows such places as s3a://"
+    jars = f": put {_CONNECTORS[scheme]} and what it needs into spark.jars" if scheme in _CONNECTORS else ""
+    return f". Spark has no connector for {scheme}:// here{jars} (docs/pipeline.md), or give a folder"

@@ -7,7 +7,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.extract.built_in import BuiltIn
-from sluicegate.pipeline.extract.parquet_files import COLUMNS, DDL, Piece, file_system_of, write_piece
+from sluicegate.pipeline.extract.parquet_files import COLUMNS, DDL, Piece, write_piece
+from sluicegate.pipeline.extract.places import Place, place_of
 from sluicegate.pipeline.extract.progress import Progress, Reached, progress_in
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import BadFolder, Results
@@ -28,27 +29,33 @@ def run(spark: SparkSession, topics: Topics, results: Results, extractor: BuiltI
 
     Raises OtherExtraction and BadFolder.
     """
-    _check_folder(results)
+    place = _place(spark, results)
     _begin(topics, results, extractor)
     there, progress = topics.ranges(), progress_in(results)
     while wanted := progress.next_ranges(there, offsets_a_batch):
-        progress = progress.after(_write(spark, topics, results, extractor, progress, wanted))
+        progress = progress.after(_write(spark, topics, results, place, extractor, progress, wanted))
         progress.keep(results)
 
 
-def _check_folder(results: Results) -> None:
-    uri = results.uri("")
+def _place(spark: SparkSession, results: Results) -> Place:
+    found = place_of(results.uri(""), spark.sparkContext._jsc.hadoopConfiguration().get)
     try:
-        file_system_of(uri)
+        files, path = found.file_system()
+        files.get_file_info(path)
     except (ValueError, OSError, ImportError) as error:
-        raise BadFolder(f"{uri} cannot be used: tasks write their files by Arrow, which says {error}") from error
+        told = " ".join(str(error).split())
+        raise BadFolder(
+            f"{found.uri} cannot be used: tasks write their files by Arrow, which says {told}. Give a folder that all "
+            "executors share, or s3a:// with its fs.s3a settings in Spark's configuration (docs/pipeline.md)"
+        ) from error
+    return found
 
 
 def _begin(topics: Topics, results: Results, extractor: BuiltIn) -> None:
     asked = {"topics": sorted(topics.names), "extractor": extractor.name}
     if results.has(_BEGUN):
         begun = json.loads(results.read_text(_BEGUN))
-        if begun != asked:
+        if begun != asked and not progress_in(results).is_none:
             raise OtherExtraction(
                 f"{results.path('')} holds {', '.join(begun['topics'])} by the extractor {begun['extractor']}: go on "
                 "with those, or use another --out"
@@ -62,6 +69,7 @@ def _write(
     spark: SparkSession,
     topics: Topics,
     results: Results,
+    place: Place,
     extractor: BuiltIn,
     progress: Progress,
     wanted: list[OffsetRange],
@@ -73,7 +81,7 @@ def _write(
         results.remove(left_behind)
     pieces = [Piece(each, progress.of_partition(each.of, each.start).highest) for each in wanted]
     options = source_options(topics.options | {"columns": COLUMNS})
-    work = partial(write_piece, options, extractor, results.uri(records), results.uri(skipped))
+    work = partial(write_piece, options, extractor, place.within(records), place.within(skipped))
     rows = over(spark, pieces, lambda piece: piece.wanted.size, work, DDL).collect()
     ends = {each.of: each.end for each in wanted}
     places = {TopicPartition(row.topic, row.partition): row for row in rows}

@@ -6,16 +6,17 @@ Rows that pass through Spark's own writer cost several times what reading them d
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from types import TracebackType
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow import fs
 
 from sluicegate.pipeline.extract.built_in import BuiltIn, Int64s
 from sluicegate.pipeline.extract.event_time import EVENT_TIME
-from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.pipeline.extract.places import Place, PlaceFails
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.source.options import SourceOptions
 from sluicegate.pipeline.source.reading import read_rows
 
@@ -27,6 +28,7 @@ _DICTIONARIES = ["topic", "partition", "timestamp_type"]
 _ROW_GROUP_ROWS = 512 * 1024
 _ROW_GROUP_BYTES = 64 << 20
 _MICROS = 1000
+_LONGEST_NAME = 180
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +40,24 @@ class Piece:
 
 
 def write_piece(
-    options: SourceOptions, extractor: BuiltIn, records: str, skipped: str, piece: Piece
+    options: SourceOptions, extractor: BuiltIn, records: Place, skipped: Place, piece: Piece
 ) -> Iterator[pa.RecordBatch]:
-    """A row that says what was written (`DDL`). `records` and `skipped` are folders, as URIs.
+    """A row that says what was written (`DDL`). `records` and `skipped` are folders.
 
-    What an earlier try has left is replaced. Raises InvalidTimestamp and what reading raises.
+    What an earlier try has left is replaced. Raises InvalidTimestamp, PlaceFails and what reading raises.
     """
+    try:
+        yield from _written(options, extractor, records, skipped, piece)
+    except OSError as error:
+        raise PlaceFails(f"{records.uri} does not take a file: {' '.join(str(error).split())}") from error
+
+
+def _written(
+    options: SourceOptions, extractor: BuiltIn, records: Place, skipped: Place, piece: Piece
+) -> Iterator[pa.RecordBatch]:
     of, highest, counts = piece.wanted.of, piece.highest, [0, 0]
-    name = f"part-{of.topic}-{of.partition:05}.parquet"
-    with _File(f"{records}/{name}") as kept, _File(f"{skipped}/{name}") as left_out:
+    name = file_name(of)
+    with _File(records.within(name)) as kept, _File(skipped.within(name)) as left_out:
         for rows in read_rows(options, piece.wanted):
             offsets, times = _numbers(rows, "offset"), _numbers(rows, "timestamp")
             found = extractor.event_times(of, offsets, times, highest, time.time_ns() // 1_000_000)
@@ -65,11 +76,19 @@ def write_piece(
     yield pa.RecordBatch.from_arrays(arrays, ["topic", "partition", "records", "skipped", "highest"])
 
 
+def file_name(of: TopicPartition) -> str:
+    """A topic's name may be as long as a file's (249 characters), which here has others around it."""
+    topic = of.topic
+    if len(topic) > _LONGEST_NAME:
+        topic = f"{topic[:_LONGEST_NAME]}-{sha256(topic.encode()).hexdigest()[:16]}"
+    return f"part-{topic}-{of.partition:05}.parquet"
+
+
 class _File:
     """Made when there is a first row, and there under its name once it is whole."""
 
-    def __init__(self, uri: str) -> None:
-        self._files, self._path = file_system_of(uri)
+    def __init__(self, place: Place) -> None:
+        self._files, self._path = place.file_system()
         folder, _, name = self._path.rpartition("/")
         self._folder, self._part = folder, f"{folder}/.{name}.part"
         self._writer: pq.ParquetWriter | None = None
@@ -105,15 +124,6 @@ class _File:
             self._writer.close()
             if kind is None:
                 self._files.move(self._part, self._path)
-
-
-def file_system_of(uri: str) -> tuple[fs.FileSystem, str]:
-    """What writes there, and the path for it. Raises ValueError, OSError and ImportError where Arrow knows none."""
-    scheme, _, rest = uri.partition(":")
-    if scheme == "file":
-        return fs.LocalFileSystem(), "/" + rest.lstrip("/")
-    found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri("s3" + uri[3:] if scheme == "s3a" else uri)
-    return found
 
 
 def _numbers(rows: pa.RecordBatch, name: str) -> Int64s:

@@ -31,6 +31,11 @@ class Progress:
     number: int = -1
     of: Mapping[TopicPartition, Reached] = field(default_factory=dict)
 
+    @property
+    def is_none(self) -> bool:
+        """Whether no batch has been written whole."""
+        return self.number < 0
+
     def of_partition(self, partition: TopicPartition, first: int) -> Reached:
         """`first`: where one that is new begins."""
         return self.of.get(partition) or Reached(first)

@@ -4,6 +4,7 @@ from typing import Any
 
 from rich.table import Table as ConsoleTable
 
+from sluicegate.pipeline.report.longest import cut
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.results import REPORT, Results
 
@@ -23,12 +24,17 @@ def console_table(summary: dict[str, Any]) -> ConsoleTable:
     table = ConsoleTable(title="Records with event time")
     for head in _HEADS:
         table.add_column(head, justify="right" if head in ("records", "skipped") else "left")
-    for name, partition, records, skipped in _rows(summary):
+    shown, table.caption = cut(_rows(summary), "summary.json")
+    for name, partition, records, skipped in shown:
         table.add_row(name, partition, f"{records:,}", f"{skipped:,}")
     return table
 
 
 def write_report(results: Results, summary: dict[str, Any], extractor: str, now_ms: int) -> None:
     """Counts by topic and partition."""
-    section = Section("Partitions", tables=[Table("", _HEADS, _rows(summary))])
-    results.write_text(REPORT, page("Event time", f"By the extractor {extractor}.", [section], now_ms))
+    rows = _rows(summary)
+    shown, rest = cut(rows, "summary.json")
+    section = Section("Partitions", tables=[Table(rest, _HEADS, shown)])
+    records, skipped = sum(row[2] for row in rows), sum(row[3] for row in rows)
+    lead = f"By the extractor {extractor}: {records:,} records written, {skipped:,} skipped."
+    results.write_text(REPORT, page("Event time", lead, [section], now_ms))

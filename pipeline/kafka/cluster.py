@@ -133,13 +133,15 @@ class Cluster:
         return self._patiently(at_its_leader)
 
     def _patiently(self, act: Callable[[], T]) -> T:
-        end = time.monotonic() + self._patience
+        begun = time.monotonic()
         while True:
             try:
                 return act()
             except (Retry, BrokerUnreachable) as error:
-                if time.monotonic() > end:
-                    raise BrokerUnreachable(f"given up after {self._patience:.0f} s: {error}") from error
+                # Who asks for a moment is there: of a thousand partitions just made, the last leader takes a while.
+                patience = max(self._patience, _PATIENCE_SECONDS) if isinstance(error, Retry) else self._patience
+                if time.monotonic() > begun + patience:
+                    raise BrokerUnreachable(f"given up after {patience:.0f} s: {error}") from error
                 self._leaders.clear()
                 time.sleep(_PAUSE_SECONDS)  # nothing announces that a leader has been elected
 

@@ -1,5 +1,6 @@
 """`sluicegate-spark repair`: a plan, what it would change, and on --apply the clean topic."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -29,6 +30,8 @@ from sluicegate.pipeline.topics import Topics
 PLAN = "plan.json"
 _AT_ONCE = 4  # a small partition's writing is mostly waiting for coordinators
 _TOPIC = "{topic}"
+_LONGEST_NAME = 249
+_TOPIC_NAME = re.compile(rf"[a-zA-Z0-9._-]{{1,{_LONGEST_NAME}}}")
 _WRITTEN = "topic string, partition bigint, records bigint, corrected bigint"
 
 
@@ -55,6 +58,11 @@ def targets_of(topics: Topics, to: str) -> dict[str, str]:
     for source, target in found.items():
         if target in topics.names:
             raise CannotWrite(f"{source} cannot be repaired into {target}, which is read itself")
+        if _TOPIC_NAME.fullmatch(target) is None or target in (".", ".."):
+            raise CannotWrite(
+                f"{source} cannot be repaired into {target}: a topic's name has 1 to {_LONGEST_NAME} of a-z, A-Z, 0-9, "
+                f"., _ and -, and this one has {len(target)} characters; give another by --to"
+            )
     return found
 
 

@@ -1,6 +1,5 @@
 """Every record that a repair changes, and every damaged one that it leaves, before anything is written."""
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -36,19 +35,6 @@ def damaged(spark: SparkSession, topics: Topics, plan: Plan) -> DataFrame:
         return (_damaged(batch, each) for batch in read_rows(options, each.source))
 
     return over(spark, plan.partitions, lambda each: each.source.size, of_partition, DDL)
-
-
-def offsets_of(plan: Plan, topic: str | None = None) -> dict[str, str]:
-    """The plan's ranges as the raw source's options; of one topic, or all."""
-    starts: dict[str, dict[str, int]] = {}
-    ends: dict[str, dict[str, int]] = {}
-    for each in plan.partitions:
-        of = each.source.of
-        if topic not in (None, of.topic):
-            continue
-        starts.setdefault(of.topic, {})[str(of.partition)] = each.source.start
-        ends.setdefault(of.topic, {})[str(of.partition)] = each.source.end
-    return {"startingOffsets": json.dumps(starts), "endingOffsets": json.dumps(ends)}
 
 
 def _damaged(batch: pa.RecordBatch, plan: PartitionPlan) -> pa.RecordBatch:

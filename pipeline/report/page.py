@@ -22,9 +22,10 @@ caption { text-align: left; color: var(--soft); padding-bottom: .3rem; }
 th, td { padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); text-align: left; }
 td, th { vertical-align: top; }
 td { overflow-wrap: break-word; max-width: 20rem; }
+td.short { white-space: nowrap; } td.long { min-width: 14rem; }
 td.number { text-align: right; white-space: nowrap; } th.number { text-align: right; }
 pre { background: #f4f6f8; padding: .8rem 1rem; overflow-x: auto; border-left: 3px solid var(--accent); }
-figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; } .wide { overflow-x: auto; }
+figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; overflow: visible; } .wide { overflow-x: auto; }
 </style>
 </head>
 <body>
@@ -36,12 +37,13 @@ figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; } .wide {
 {% for plot in section.plots %}<figure>{{ plot | safe }}</figure>{% endfor %}
 {% for table in section.tables %}
 <div class="wide"><table>
-<caption>{{ table.caption }}</caption>
+{% if table.caption %}<caption>{{ table.caption }}</caption>{% endif %}
+
 <thead><tr>{% for head in table.heads -%}
 <th{{ ' class=number' if loop.index0 in table.numbers }}>{{ head }}</th>{% endfor %}</tr></thead>
 <tbody>{% for row in table.shown %}
 <tr>{% for cell in row -%}
-<td{{ ' class=number' if loop.index0 in table.numbers }}>{{ cell }}</td>{% endfor %}</tr>
+<td class={{ 'number' if loop.index0 in table.numbers else length_of(cell) }}>{{ cell }}</td>{% endfor %}</tr>
 {%- endfor %}</tbody>
 </table></div>
 {% endfor %}
@@ -50,6 +52,9 @@ figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; } .wide {
 </body>
 </html>
 """
+
+
+_SHORT, _LONG = 24, 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,4 +93,11 @@ def page(title: str, lead: str, sections: Sequence[Section], made_at_ms: int) ->
     """The HTML."""
     made = datetime.fromtimestamp(made_at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(_TEMPLATE).render(title=title, lead=lead, sections=sections, made=made)
+    return environment.from_string(_TEMPLATE).render(
+        title=title, lead=lead, sections=sections, made=made, length_of=_length_of
+    )
+
+
+def _length_of(cell: str) -> str:
+    """A moment or a short name is one line, and a long one no column of its hyphens."""
+    return "short" if len(cell) <= _SHORT else "long" if len(cell) > _LONG else "middling"

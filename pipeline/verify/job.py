@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.repair.job import PLAN
-from sluicegate.pipeline.repair.listing import offsets_of
 from sluicegate.pipeline.repair.plan import Plan, plan_from
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
@@ -46,10 +45,10 @@ def verify(
     plan, what it has read is compared, and no more; declared repairs are held against it.
     """
     results.forget_summary()
-    theirs = comparable(spark, source, options=None if plan is None else offsets_of(plan, source.names[0]))
-    if plan is not None:
-        theirs = theirs.where(f.col("partition").isin([each.source.of.partition for each in plan.partitions]))
-    ours = comparable(spark, replace(source, names=(target,)), source.names[0])
+    clean = replace(source, names=(target,))
+    planned = None if plan is None else [p.source for p in plan.partitions if p.source.of.topic == source.names[0]]
+    theirs = comparable(spark, source, source.ranges() if planned is None else planned)
+    ours = comparable(spark, clean, clean.ranges(), source.names[0])
     left, right = _fingerprints(theirs, now_ms), _fingerprints(ours, now_ms)
     summary: dict[str, Any] = {
         "job": "verify",

@@ -44,20 +44,21 @@ def out_of_bounds(ours: DataFrame, blocks: list[dict[str, Any]], now_ms: int) ->
     """How many estimates lie before or behind every time of their partition that tells one. `blocks`: with the smallest
     and largest of both (see `sluicegate.pipeline.verify.job`).
     """
-    bounds: dict[int, tuple[int, int]] = {}
-    for partition in {block["place"][0] for block in blocks}:
-        its = [block for block in blocks if block["place"][0] == partition]
+    by_partition: dict[int, list[dict[str, Any]]] = {}
+    for block in blocks:
+        by_partition.setdefault(block["place"][0], []).append(block)
+    bounds: list[tuple[int, int, int]] = []
+    for partition, its in by_partition.items():
         first = min((b["earliest"] for b in its if b["earliest"] is not None), default=_EARLIEST_MS) - _MINUTE_MS
         last = max((b["latest"] for b in its if b["latest"] is not None), default=now_ms + _HOUR_MS) + _MINUTE_MS
         estimated = [b[end] for b in its for end in ("least", "most") if b[end] is not None]
         if any(not first <= time <= last for time in estimated):
-            bounds[partition] = (first, last)
+            bounds.append((partition, first, last))
     if not bounds:
         return 0
-    outside = f.lit(False)
-    for partition, (first, last) in bounds.items():
-        outside |= (f.col("partition") == partition) & ~f.col("timestamp").between(first, last)
-    return ours.where(is_timeless() & outside).count()
+    bound = f.broadcast(ours.sparkSession.createDataFrame(bounds, "partition int, first bigint, last bigint"))
+    outside = ~f.col("timestamp").between(f.col("first"), f.col("last"))
+    return ours.where(is_timeless()).join(bound, "partition").where(outside).count()
 
 
 def not_as_planned(ours: DataFrame, plan: Plan, source: str) -> int:

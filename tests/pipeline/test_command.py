@@ -3,14 +3,19 @@
 import subprocess
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from sluicegate.pipeline import cli
 from sluicegate.pipeline.advise.job import NoProfile, profiled
+from sluicegate.pipeline.extract.places import PlaceFails
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.profile import report
 from sluicegate.pipeline.results import BadFolder, Results
+from sluicegate.pipeline.source.tasks import over
 from sluicegate.pipeline.topics import Topics
 from tests.broker.ports import free_ports
 from tests.integration.secure_brokers import TOPIC, Guarded, login
@@ -71,6 +76,8 @@ def test_a_login_from_a_file(guarded: Guarded, tmp_path: Path) -> None:
         (("repair", "--keep", "nanos"), "there is no damage nanos; there are seconds, microseconds, nanoseconds"),
         (("verify",), "verify compares two topics: give --topic twice"),
         (("repair", "--topic", "u", "--to", "clean"), "several topics cannot all be written to clean; have {topic} in"),
+        (("repair", "--to", "a b"), "t cannot be repaired into a b: a topic's name has 1 to 249 of a-z"),
+        (("repair", "--to", "n" * 250), f"t cannot be repaired into {'n' * 250}: a topic's name has 1 to 249 of"),
         (("repair", "--to", "{topic}"), "t cannot be repaired into t, which is read itself"),
     ],
 )
@@ -151,3 +158,13 @@ def test_a_report_says_which_producers_it_shows_and_when_times_are() -> None:
 
     assert "the 12 with most of 40" in plot
     assert times == ["0 (1970-01-01 00:00:00 UTC)", f"{2**63 - 1} (no date)"]
+
+
+def test_what_a_task_says_is_one_line(spark: SparkSession) -> None:
+    def fails(item: int) -> list[pa.RecordBatch]:
+        raise PlaceFails(f"s3a://b/{item} does not take a file")
+
+    with pytest.raises(PySparkException) as raised:
+        over(spark, [7], lambda _: 1, fails, "id bigint").collect()
+
+    assert cli._reason(str(raised.value)) == "s3a://b/7 does not take a file"

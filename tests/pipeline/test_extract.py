@@ -316,7 +316,26 @@ def test_a_folder_is_that_of_one_extraction(
 ) -> None:
     topics = {name: create_topic(kafka_bootstrap, UNLIMITED, 1) for name in ("t", "u")}
     results = Results(spark, str(tmp_path))
+    with RawClient(kafka_bootstrap) as client:
+        client.produce(9, [topic_data(topics["t"], (0, batch([Rec(NOW)])))])
     job.run(spark, Topics(kafka_bootstrap, (topics["t"],)), results, BuiltIn("fail"), 100)
 
     with pytest.raises(job.OtherExtraction, match=f"holds {topics['t']} by the extractor fail: go on with those"):
         job.run(spark, Topics(kafka_bootstrap, (topics[names[0]],)), results, BuiltIn(names[1]), 100)
+
+
+def test_what_has_failed_before_anything_was_written_is_begun_anew_by_another_extractor(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    """As the error says: the same command with another --extractor."""
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path))
+    with RawClient(kafka_bootstrap) as client:
+        client.produce(9, [topic_data(topic, (0, batch([Rec(NOW), Rec(-7)])))])
+    with pytest.raises(Exception, match="--extractor skip leaves such"):
+        job.run(spark, topics, results, BuiltIn("fail"), 100)
+
+    job.run(spark, topics, results, BuiltIn("skip"), 100)
+
+    counted = {"records": 1, "skipped": 1}
+    assert job.summary_of(topics, results)["topics"] == {topic: counted | {"partitions": {"0": counted}}}

@@ -8,13 +8,15 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
+from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.profile.clock import Clock
 from sluicegate.pipeline.repair.writing import CannotWrite
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.verify.job import NotThePlan, plan_in, verify
+from sluicegate.pipeline.verify.repairs import out_of_bounds
 from tests.integration.topics import create_topic
-from tests.pipeline.polluted import UNLIMITED
+from tests.pipeline.polluted import DAY, UNLIMITED
 from tests.pipeline.repairs import now_ms, repaired, verified
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
@@ -188,3 +190,47 @@ def test_by_the_plan_of_a_repair_a_live_topic_is_the_same(
     assert verify(spark, topics, f"{topic}-clean", results, now, others)["differences"]["repaired wrongly"] == 10
     with pytest.raises(NotThePlan, match=f"is for {topic} to {topic}-clean"):
         plan_in(Results(spark, str(tmp_path / "repair")), topic, "other")
+
+
+def test_small_partitions_share_tasks(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task costs as much as reading thousands of records, and each topic is asked for its offsets once."""
+    records = [{"value": str(i), "timestamp": 1_764_000_000_000, "partition": i % 60} for i in range(300)]
+    source, target = (written(kafka_bootstrap, records, partitions=60) for _ in range(2))
+    asked: list[str] = []
+    ranges = Topics.ranges
+
+    def counted(topics: Topics) -> list[OffsetRange]:
+        asked.extend(topics.names)
+        return ranges(topics)
+
+    monkeypatch.setattr(Topics, "ranges", counted)
+    spark.sparkContext.setJobGroup(target, "compares")
+
+    found = verify(spark, Topics(kafka_bootstrap, (source,)), target, Results(spark, str(tmp_path)), now_ms())
+
+    tracker = spark.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(target)]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
+    tasks = [stage.numTasks for stage in stages if stage is not None]
+    assert (found["same"], found["records"]["target"]) == (True, 300)
+    assert max(tasks) == 4 * spark.sparkContext.defaultParallelism
+    assert sum(tasks) < 60
+    assert asked == [source, target]
+
+
+def test_estimates_out_of_their_bounds_are_counted_in_however_many_partitions(spark: SparkSession) -> None:
+    """A condition for each of a thousand partitions is deeper than Spark's planner goes."""
+    sound = 1_764_000_000_000
+    ours = spark.range(1000).selectExpr(
+        "cast(id as int) AS partition", "'zero' AS repair", f"if(id % 4 = 0, {sound}, {sound + DAY}) AS timestamp"
+    )
+    told = {"earliest": sound, "latest": sound}
+    blocks = [
+        {"place": (p, 0), "least": time, "most": time} | told
+        for p in range(1000)
+        for time in [sound if p % 4 == 0 else sound + DAY]
+    ]
+
+    assert out_of_bounds(ours, blocks, now_ms()) == 750

@@ -1,0 +1,79 @@
+"""What clients call themselves, on pages and on terminals: long, in any script, and as bad as can be."""
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from sluicegate.pipeline.extract import report as extract_report
+from sluicegate.pipeline.report.names import printable, shortened
+from sluicegate.pipeline.report.plots import bars
+from sluicegate.pipeline.violations import report as violations_report
+from tests.pipeline.test_many_producers import Pages, rows_in
+
+NOW = 1_795_000_000_000
+WILD = [
+    "$x_{$",
+    "$\\nosuch{$ $$",
+    "[/b]",
+    "[red]",
+    "日本語",
+    "<script>alert(1)</script>",
+    "--><b>",
+    "\x1b[31mred",
+    "a\nb",
+]
+
+
+def offender(client: str | None, topic: str = "t") -> dict[str, Any]:
+    moments = {"first_window": "2026-11-21T10:00:00", "latest": "2026-11-21T10:04:59.123000"}
+    counts = {"events": 5, "records": 5, "bad_records": 2, "late_events": 0}
+    return {"client_id": client, "topic": topic, "reason": "timestamp too far ahead"} | counts | moments
+
+
+def violations(*offenders: dict[str, Any]) -> dict[str, Any]:
+    return {"events": 5, "bad_lines": 0, "late_events": 0, "windows": 1, "offenders": list(offenders)}
+
+
+@pytest.mark.parametrize("name", WILD)
+def test_a_client_or_topic_of_any_name_has_its_row_and_its_bar(name: str) -> None:
+    summary, pages, terminal = violations(offender(name), offender(None, name)), Pages(), io.StringIO()
+
+    violations_report.write_report(pages, summary, NOW)
+    Console(file=terminal, width=200, force_terminal=True).print(violations_report.console_table(summary))
+
+    assert rows_in(pages.text) == 3
+    assert pages.text.count("<text") >= 4
+    assert "<script" not in pages.text
+    assert "<b>" not in pages.text
+    assert "\x1b[31mred" not in terminal.getvalue()
+    if name.isprintable():
+        assert name in terminal.getvalue()
+
+
+def test_names_that_are_shortened_alike_have_a_bar_each() -> None:
+    names = [f"{'a' * 100}{i}{'z' * 100}" for i in range(3)]
+
+    plot = bars(names, {"batches": [1, 2, 3]}, "title", "batches")
+
+    assert plot.count(f">{shortened(names[0])}<") == 3
+
+
+def test_a_name_keeps_its_beginning_and_its_end() -> None:
+    assert shortened("orders-service-7") == "orders-service-7"
+    assert shortened("a" * 100 + "z" * 100) == "a" * 16 + "…" + "z" * 15
+    assert shortened("あ" * 40) == "あ" * 8 + "…" + "あ" * 7
+    assert printable("a\x1b[31mb\n日") == "a\\x1b[31mb\\n日"
+
+
+def test_an_extraction_of_many_partitions_is_a_short_page() -> None:
+    partitions = {str(i): {"records": 10, "skipped": 1} for i in range(1000)}
+    summary, pages = {"topics": {"t": {"partitions": partitions}}}, Pages()
+
+    extract_report.write_report(pages, summary, "skip", NOW)
+
+    assert rows_in(pages.text) == 51
+    assert "10,000 records written, 1,000 skipped" in pages.text
+    assert "The first 50 of 1,000; all are in summary.json." in pages.text
+    assert extract_report.console_table(summary).row_count == 50

@@ -1,0 +1,32 @@
+"""How long a cluster is asked again."""
+
+import pytest
+
+from sluicegate.pipeline.kafka import cluster as cluster_module
+from sluicegate.pipeline.kafka.cluster import Cluster, Retry
+from sluicegate.pipeline.kafka.connection import BrokerUnreachable
+from sluicegate.pipeline.kafka.settings import ClientSettings
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """Somebody waits, perhaps with an address that is wrong."""
+    monkeypatch.setattr(cluster_module, "_PAUSE_SECONDS", 0.0)
+    return Cluster([], ClientSettings(), patience_seconds=0.0)
+
+
+def test_who_answers_not_yet_is_asked_again_though_nobody_waits_for_who_does_not_answer(impatient: Cluster) -> None:
+    """A thousand partitions that were just made: their last leader takes longer than an address deserves."""
+    answers: list[Exception] = [Retry("t-999: NOT_LEADER_OR_FOLLOWER (6)")] * 3
+
+    def leader() -> str:
+        if answers:
+            raise answers.pop()
+        return "leads"
+
+    def silence() -> str:
+        raise BrokerUnreachable("127.0.0.1:9: refused")
+
+    assert impatient._patiently(leader) == "leads"
+    with pytest.raises(BrokerUnreachable, match=r"given up after 0 s: 127.0.0.1:9: refused"):
+        impatient._patiently(silence)

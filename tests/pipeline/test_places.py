@@ -1,0 +1,91 @@
+"""Where tasks write by Arrow: as Spark was told of the place."""
+
+from pathlib import Path
+
+import pytest
+from pyarrow import fs
+from pyspark.sql import SparkSession
+
+from sluicegate.pipeline.extract.parquet_files import file_name
+from sluicegate.pipeline.extract.places import Place, place_of
+from sluicegate.pipeline.kafka.cluster import TopicPartition
+from sluicegate.pipeline.results import BadFolder, Results
+
+OWN_STORE = {
+    "fs.s3a.endpoint": "http://127.0.0.1:9000",
+    "fs.s3a.access.key": "who",
+    "fs.s3a.secret.key": "a secret",
+    "fs.s3a.path.style.access": "true",
+    "fs.s3a.bucket.other.endpoint": "store.example:443",
+}
+
+
+def test_a_store_of_ones_own_is_reached_as_spark_reaches_it() -> None:
+    place = place_of("s3a://audit/out", OWN_STORE.get).within("records")
+
+    files, path = place.file_system()
+
+    assert place.s3 == {
+        "endpoint_override": "127.0.0.1:9000",
+        "scheme": "http",
+        "access_key": "who",
+        "secret_key": "a secret",
+        "force_virtual_addressing": False,
+        "region": "us-east-1",
+    }
+    assert (files.type_name, path) == ("s3", "audit/out/records")
+    assert "a secret" not in repr(place)
+
+
+def test_a_buckets_own_settings_come_first() -> None:
+    found = place_of("s3a://other/out", OWN_STORE.get).s3
+
+    assert (found["scheme"], found["endpoint_override"]) == ("https", "store.example:443")
+
+
+def test_a_folder_is_reached_without_any_settings(tmp_path: Path) -> None:
+    files, path = place_of(f"file:{tmp_path}", OWN_STORE.get).within("records").file_system()
+
+    assert isinstance(files, fs.LocalFileSystem)
+    assert path == f"{tmp_path}/records"
+
+
+def test_what_arrow_does_not_know_is_said() -> None:
+    with pytest.raises(ValueError, match="nosuch"):
+        Place("nosuch://x/y").file_system()
+
+
+def test_a_topic_may_have_a_name_as_long_as_a_files() -> None:
+    long = [TopicPartition(name, 7) for name in ("t" * 248 + "1", "t" * 248 + "2")]
+
+    names = {file_name(of) for of in long}
+
+    assert len(names) == 2
+    assert all(len(f".{name}.part") <= 255 for name in names)
+    assert file_name(TopicPartition("orders", 7)) == "part-orders-00007.parquet"
+
+
+@pytest.mark.parametrize(
+    ("out", "said"),
+    [
+        ("s3a://b/out", r"Spark has no connector for s3a:// here: put hadoop-aws and what it needs into spark\.jars"),
+        ("abfs://c@a.dfs.core.windows.net/x", "no connector for abfs:// here: put hadoop-azure and what it needs"),
+        ("gs://b/out", "Spark has no connector for gs:// here: put gcs-connector and what it needs"),
+        ("s3://b/out", "Spark knows such places as s3a://"),
+        ("nosuch://b/out", r"Spark has no connector for nosuch:// here \(docs/pipeline\.md\), or give a folder"),
+        ("hdfs://127.0.0.1:1/x", "cannot be used: .*Connection refused"),
+    ],
+)
+def test_a_connector_that_is_missing_is_one_line_that_says_what_to_do(spark: SparkSession, out: str, said: str) -> None:
+    with pytest.raises(BadFolder, match=said) as found:
+        Results(spark, out)
+
+    assert len(str(found.value).splitlines()) == 1
+
+
+def test_a_path_that_begins_with_file_is_one(spark: SparkSession, tmp_path: Path) -> None:
+    results = Results(spark, f"file://{tmp_path}/out")
+
+    results.make()
+
+    assert (tmp_path / "out").is_dir()
