@@ -104,9 +104,11 @@ bounds: setup kafka
 fuzz: setup
 	SLUICEGATE_THOROUGH=1 $(BIN)/python -m pytest tests/fuzz -s $(PYTEST_ARGS)
 
-# Against the broker itself, a bare relay and Kroxylicious, in one run of some 20 minutes; writes bench/results.
+# Against the broker itself, a bare relay and Kroxylicious, in one run of some 20 minutes; then the instructions of the live
+# process, by perf or, where the machine hides its counters, valgrind. Writes bench/results.
 bench: setup kafka .bench/kroxylicious/.complete
 	$(BIN)/python -m bench
+	$(BIN)/python -m bench.live_instructions
 
 # The judgement of a batch against Kafka's own validator on the same bytes; writes bench/results/scan.json.
 bench-scan: setup kafka

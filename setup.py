@@ -53,6 +53,7 @@ COMPILED = [
     "proxy/judging.py",
     "proxy/memory.py",
     "proxy/observer.py",
+    "proxy/pacing.py",
     "proxy/produce_gate.py",
     "proxy/request_side.py",
     "proxy/session.py",

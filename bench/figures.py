@@ -42,5 +42,5 @@ def goals_table(figures: Iterable[Figure]) -> str:
         if f.goal is not None:
             bound = "at least" if f.at_least else "at most"
             met = "yes" if f.met else "**no**"
-            lines.append(f"| {f.figure} | {f.load} | {f.value:.2f} {f.unit} | {bound} {f.goal:g} | {met} |")
+            lines.append(f"| {f.figure} | {f.load} | {f.value:,.2f} {f.unit} | {bound} {f.goal:,.10g} | {met} |")
     return "\n".join(lines)

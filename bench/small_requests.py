@@ -5,12 +5,13 @@ import socket
 import struct
 import time
 from collections import deque
+from collections.abc import Sequence
 
 from bench.streams import Run, percentiles
 from bench.targets import Target
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.protocol.messages import produce
-from tests.wire.batches import Rec, batch
+from tests.wire.batches import NONE, Rec, batch
 
 _VERSION = 9  # names topics by name, so one request serves all targets
 _VALUE_BYTES = 100
@@ -20,9 +21,9 @@ def closed_loop(target: Target, topic: str, connections: int, requests: int) -> 
     """Each connection sends its next request when it has the answer to the last (acks=all)."""
     sockets = connect(target, connections)
     request = _request(topic)
-    _exchange(sockets, request, max(200, requests // 10))
+    exchange(sockets, request, max(200, requests // 10))
     cpu, started = target.usage().cpu_seconds, time.perf_counter()
-    _exchange(sockets, request, requests)
+    exchange(sockets, request, requests)
     seconds = time.perf_counter() - started
     usage = target.usage()
     for each in sockets:
@@ -34,7 +35,7 @@ def at_fixed_rate(target: Target, topic: str, connections: int, per_second: int,
     """Open loop: requests leave on schedule, over connections in turn; latency is from schedule to answer (ms)."""
     sockets = connect(target, connections)
     request = _request(topic)
-    _exchange(sockets, request, 500)
+    exchange(sockets, request, 500)
     selector = selectors.DefaultSelector()
     waiting: dict[socket.socket, deque[float]] = {each: deque() for each in sockets}
     unread = dict.fromkeys(sockets, b"")
@@ -75,7 +76,8 @@ def connect(target: Target, count: int) -> list[socket.socket]:
     return sockets
 
 
-def _exchange(sockets: list[socket.socket], request: bytes, count: int) -> None:
+def exchange(sockets: list[socket.socket], request: bytes, count: int) -> None:
+    """A closed loop: `count` times one and the same request, and its answer."""
     selector = selectors.DefaultSelector()
     unread = dict.fromkeys(sockets, b"")
     sent = done = 0
@@ -110,19 +112,23 @@ def _answers_in(data: bytes) -> tuple[int, bytes]:
 
 
 def _error_code(answer: bytes) -> int:
-    """Of the one partition in an answer to `_request`: behind the header, one topic's name, one index."""
+    """Of the one partition in an answer to `request_of`: behind the header, one topic's name, one index."""
     name_at = 6
     code: int = struct.unpack_from(">h", answer, name_at + answer[name_at] + 5)[0]
     return code
 
 
 def _request(topic: str) -> bytes:
-    records = batch([Rec(int(time.time() * 1000), b"key", b"v" * _VALUE_BYTES)])
+    return request_of(topic, [Rec(int(time.time() * 1000), b"key", b"v" * _VALUE_BYTES)], NONE)
+
+
+def request_of(topic: str, records: Sequence[Rec], codec: int) -> bytes:
+    """One batch for one partition, with its size prefix."""
     body = {
         "transactional_id": None,
         "acks": -1,
         "timeout_ms": 30_000,
-        "topic_data": [{"name": topic, "partition_data": [{"index": 0, "records": records}]}],
+        "topic_data": [{"name": topic, "partition_data": [{"index": 0, "records": batch(records, codec)}]}],
     }
     frame = build_request_header(0, _VERSION, 7, "bench", 2) + produce.REQUEST.build(body, _VERSION)
     return struct.pack(">i", len(frame)) + frame

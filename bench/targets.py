@@ -1,5 +1,6 @@
 """What is measured: a broker, and what may stand in front of it. Everything on the loopback."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -66,7 +67,7 @@ def broker(folder: Path) -> Iterator[tuple[str, int, int]]:
     made = subprocess.run([*storage, "random-uuid"], capture_output=True, text=True, check=True)
     cluster_id = made.stdout.strip().splitlines()[-1]
     subprocess.run([*storage, "format", "-t", cluster_id, "-c", str(file)], capture_output=True, check=True)
-    with _running([*java, "kafka.Kafka", str(file)], folder / "broker.log", port):
+    with running([*java, "kafka.Kafka", str(file)], folder / "broker.log", port):
         yield f"127.0.0.1:{port}", behind_relay, relay
 
 
@@ -74,7 +75,7 @@ def broker(folder: Path) -> Iterator[tuple[str, int, int]]:
 def relay(folder: Path, listen: int, upstream: int) -> Iterator[Target]:
     """The bare relay."""
     command = [sys.executable, "-u", "-m", "bench.relay", str(listen), str(upstream)]
-    with _running(command, folder / "relay.log", listen) as pid:
+    with running(command, folder / "relay.log", listen) as pid:
         yield Target("bare relay", f"127.0.0.1:{listen}", f"127.0.0.1:{listen}", pid)
 
 
@@ -130,7 +131,7 @@ def kroxylicious(folder: Path, name: str, upstream: str) -> Iterator[Target]:
     file.write_text(yaml.safe_dump({"virtualClusters": [cluster], **_KROXYLICIOUS_RULES[name]}, sort_keys=False))
     java = ["java", "-Xmx512m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"]
     command = [*java, "-cp", f"{classes}:{KROXYLICIOUS_JARS}/*", "StartKroxylicious", str(file)]
-    with _running(command, file.with_suffix(".log"), port) as pid:
+    with running(command, file.with_suffix(".log"), port) as pid:
         yield Target(name, f"127.0.0.1:{port}", f"127.0.0.1:{port + 1}", pid)
 
 
@@ -146,10 +147,15 @@ def _compile_launcher(classes: Path) -> None:
 
 
 @contextmanager
-def _running(command: list[str], log: Path, port: int) -> Iterator[int]:
-    """A process until the end of the block, once it listens on `port`. Raises RuntimeError when it does not."""
+def running(command: list[str], log: Path, port: int, environment: dict[str, str] | None = None) -> Iterator[int]:
+    """A process until the end of the block, once it listens on `port`; `environment` is added to what there is.
+
+    Raises RuntimeError when it does not listen.
+    """
     with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, cwd=ROOT)
+        process = subprocess.Popen(
+            command, stdout=output, stderr=output, cwd=ROOT, env=os.environ | (environment or {})
+        )
     try:
         end = time.monotonic() + _START_SECONDS
         while not _listens(port):

@@ -8,6 +8,7 @@ cdef Py_ssize_t _MOST_ROOM_BYTES
 
 cdef class OrdinaryFrames:
     cdef readonly Py_ssize_t taken
+    cdef readonly bint settled
 
     cpdef Py_ssize_t take(self, object data, Py_ssize_t position, Py_ssize_t end) except -1
 
@@ -15,6 +16,7 @@ cdef class OrdinaryFrames:
 cdef class FrameReader:
     cdef public bint suspended
     cdef readonly Py_ssize_t frames_ended
+    cdef readonly bint settled
     cdef object _handler
     cdef OrdinaryFrames _ordinary
     cdef object _pool
@@ -27,7 +29,7 @@ cdef class FrameReader:
     cdef Py_ssize_t _filled
     cdef Py_ssize_t _room
 
-    @cython.locals(position=Py_ssize_t, count=Py_ssize_t)
+    @cython.locals(position=Py_ssize_t, start=Py_ssize_t, count=Py_ssize_t, ordinary=OrdinaryFrames)
     cpdef Py_ssize_t receive(self, object data, Py_ssize_t end) except -1
 
     cpdef drop(self)

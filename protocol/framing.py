@@ -52,15 +52,17 @@ class FrameHandler(Protocol):
 class OrdinaryFrames:
     """The way of frames that need nothing but to be passed on; asked before a FrameHandler is.
 
-    `taken`: how many frames the last call took.
+    `taken`: how many frames the last call took; `settled`: whether nothing is left to do about them.
     """
 
     def __init__(self) -> None:
         self.taken = 0
+        self.settled = False
 
     def take(self, data: memoryview, position: int, end: int) -> int:
         """Pass on whole frames from data[position] on; returns where the first begins that a handler has to see."""
         self.taken = 0
+        self.settled = False
         return position
 
 
@@ -86,7 +88,7 @@ class FrameReader:
     `head_bytes`: how much of a frame the handler wants to see before it decides. `max_frame_bytes`: larger claims
     raise FrameSizeError. `ordinary` takes what it can before the handler sees it. The handler may set `suspended` in a
     callback; the reader then stops behind that frame, or where it is in one that is being gathered. `frames_ended`
-    counts whole frames, of both kinds.
+    counts whole frames, of both kinds. `settled`: all that was received last was ordinary, and nothing is left to do.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class FrameReader:
     ) -> None:
         self.suspended = False
         self.frames_ended = 0
+        self.settled = False
         self._handler = handler
         self._ordinary = ordinary
         self._pool = pool
@@ -129,6 +132,7 @@ class FrameReader:
     def receive(self, data: memoryview, end: int) -> int:
         """Take data[:end] off the wire; returns how many were used (fewer only when `suspended` was set)."""
         position = 0
+        self.settled = False
         while position < end and not self.suspended:
             if self._pass_left > 0:
                 count = min(self._pass_left, end - position)
@@ -140,9 +144,12 @@ class FrameReader:
             elif self._frame is not None:
                 position += self._fill(data, position, end)
             elif not self._prefix and end - position >= self._prefix_bytes:
-                if self._ordinary is not None:
-                    position = self._ordinary.take(data, position, end)
-                    self.frames_ended += self._ordinary.taken
+                ordinary = self._ordinary
+                if ordinary is not None:
+                    start = position
+                    position = ordinary.take(data, start, end)
+                    self.frames_ended += ordinary.taken
+                    self.settled = start == 0 and position == end and ordinary.settled
                     if self.suspended or end - position < self._prefix_bytes:
                         continue
                 position = self._begin(data, position, end)
@@ -173,6 +180,7 @@ class FrameReader:
 
     def gathered(self, count: int) -> None:
         """`count` bytes were read into `gathering_view()`."""
+        self.settled = False
         self._filled += count
         self._finish_or_grow()
 

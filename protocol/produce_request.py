@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from struct import Struct
 
 from sluicegate.protocol.errors import MalformedMessage, RequestTooLarge
+from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE, ONE_BATCH_SINCE, TOPIC_ID_SINCE
 from sluicegate.protocol.varint import unsigned_varint
 from sluicegate.protocol.walk import MAX_TAGGED_FIELDS, Walk
 
@@ -18,10 +19,6 @@ _INT32_BYTES = 4
 # No topic's name has more than 249 characters. One may have (the broker refuses it), ten thousand may not.
 _NAME_BYTES_OF_A_TOPIC = 256
 _NAME_BYTES = 65_536
-
-FLEXIBLE_SINCE = 9
-TRANSACTIONAL_ID_SINCE = 3
-TOPIC_ID_SINCE = 13
 
 
 class PartitionData:
@@ -107,7 +104,7 @@ class _Walk(Walk):
     name_bytes_left: int
 
     def request(self, frame: bytearray) -> ProduceRequest:
-        transactional_id = self.string() if self.version >= TRANSACTIONAL_ID_SINCE else None
+        transactional_id = self.string() if self.version >= ONE_BATCH_SINCE else None
         acks = self.int16()
         self.skip(_INT32_BYTES)  # timeout
         topics: list[TopicData] = []

@@ -4,12 +4,12 @@ from libc.stdint cimport int64_t
 
 from sluicegate.protocol.walk cimport Walk
 
-cdef int _APPEND_TIME_SINCE
-cdef int _LOG_START_SINCE
-cdef int _RECORD_ERRORS_SINCE
-cdef int _FLEXIBLE_SINCE
-cdef int _NODE_ENDPOINTS_SINCE
-cdef int _TOPIC_ID_SINCE
+cdef int APPEND_TIME_SINCE
+cdef int LOG_START_SINCE
+cdef int RECORD_ERRORS_SINCE
+cdef int FLEXIBLE_SINCE
+cdef int NODE_ENDPOINTS_SINCE
+cdef int TOPIC_ID_SINCE
 cdef Py_ssize_t _UUID_BYTES
 cdef Py_ssize_t _INT32_BYTES
 cdef Py_ssize_t _INT64_BYTES

@@ -11,6 +11,15 @@ from struct import Struct
 
 from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.framing import Parts
+from sluicegate.protocol.produce_versions import (
+    APPEND_TIME_SINCE,
+    FLEXIBLE_SINCE,
+    LOG_START_SINCE,
+    NODE_ENDPOINTS_SINCE,
+    RECORD_ERRORS_SINCE,
+    THROTTLE_SINCE,
+    TOPIC_ID_SINCE,
+)
 from sluicegate.protocol.varint import unsigned_varint
 from sluicegate.protocol.walk import MAX_TAGGED_FIELDS, Walk
 
@@ -25,13 +34,6 @@ _INT64_BYTES = 8
 _MAX_ELEMENTS = 2_000_000
 
 _LOG_START_AT = _INDEX_CODE_OFFSET.size + _INT64_BYTES  # behind index, code, base offset and append time
-_THROTTLE_SINCE = 1
-_APPEND_TIME_SINCE = 2
-_LOG_START_SINCE = 5
-_RECORD_ERRORS_SINCE = 8
-_FLEXIBLE_SINCE = 9
-_NODE_ENDPOINTS_SINCE = 10
-_TOPIC_ID_SINCE = 13
 _NO_OFFSET = -1
 
 TopicKey = str | bytes
@@ -97,12 +99,12 @@ class BrokerAnswer:
 def encode_refusal(index: int, refusal: PartitionRefusal, version: int) -> bytes:
     """The partition entry of a refusal; versions before 8 carry only the code."""
     parts = [_INDEX_CODE_OFFSET.pack(index, refusal.code, _NO_OFFSET)]
-    if version >= _APPEND_TIME_SINCE:
+    if version >= APPEND_TIME_SINCE:
         parts.append(_INT64.pack(_NO_OFFSET))
-    if version >= _LOG_START_SINCE:
+    if version >= LOG_START_SINCE:
         parts.append(_INT64.pack(refusal.log_start_offset))
-    if version >= _RECORD_ERRORS_SINCE:
-        flexible = version >= _FLEXIBLE_SINCE
+    if version >= RECORD_ERRORS_SINCE:
+        flexible = version >= FLEXIBLE_SINCE
         tags = b"\0" if flexible else b""
         parts.append(_count(len(refusal.record_errors), flexible))
         for record_error in refusal.record_errors:
@@ -113,13 +115,13 @@ def encode_refusal(index: int, refusal: PartitionRefusal, version: int) -> bytes
 
 def answer_of(version: int, topics: Mapping[TopicKey, Sequence[bytes]]) -> bytes:
     """A whole answer's body of these entries, each as `encode_refusal` makes it, by topic."""
-    flexible = version >= _FLEXIBLE_SINCE
+    flexible = version >= FLEXIBLE_SINCE
     tags = b"\0" if flexible else b""
     parts = [_count(len(topics), flexible)]
     for topic, entries in topics.items():
         name = topic if isinstance(topic, bytes) else _nullable_string(topic, flexible)
         parts += (name, _count(len(entries), flexible), *entries, tags)
-    if version >= _THROTTLE_SINCE:
+    if version >= THROTTLE_SINCE:
         parts.append(_INT32.pack(0))
     return b"".join((*parts, tags))
 
@@ -135,7 +137,7 @@ def walk_produce_answer(frame: bytes | bytearray, version: int, body_at: int, ma
     Raises MalformedMessage when it does not follow the schema or has more.
     """
     walk = _Walk()
-    walk.begin(frame, version, version >= _FLEXIBLE_SINCE, body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
+    walk.begin(frame, version, version >= FLEXIBLE_SINCE, body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
     entries: list[PartitionAnswer] = []
     try:
         topics_left = walk.count()
@@ -164,7 +166,7 @@ def tail_with_endpoints(frame: bytes | bytearray, version: int, body_at: int) ->
     Raises MalformedMessage.
     """
     walk = _Walk()
-    walk.begin(frame, version, version >= _FLEXIBLE_SINCE, body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
+    walk.begin(frame, version, version >= FLEXIBLE_SINCE, body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
     try:
         walk.skip_topics()
     except MalformedMessage as error:
@@ -191,15 +193,15 @@ class _Walk(Walk):
 
     def has_node_endpoints(self) -> bool:
         """Behind the topics come the throttle time and the tags."""
-        if self.version < _NODE_ENDPOINTS_SINCE or self.end - self.position <= _INT32_BYTES:
+        if self.version < NODE_ENDPOINTS_SINCE or self.end - self.position <= _INT32_BYTES:
             return False
         return self.data[self.position + _INT32_BYTES] != 0
 
     def topic_key(self) -> TopicKey:
-        return self.bytes_of(_UUID_BYTES) if self.version >= _TOPIC_ID_SINCE else self.required_string()
+        return self.bytes_of(_UUID_BYTES) if self.version >= TOPIC_ID_SINCE else self.required_string()
 
     def skip_topic_key(self) -> None:
-        if self.version >= _TOPIC_ID_SINCE:
+        if self.version >= TOPIC_ID_SINCE:
             self.skip(_UUID_BYTES)
         else:
             self.skip_string()
@@ -208,10 +210,10 @@ class _Walk(Walk):
         self.index = self.int32()
         self.code = self.int16()
         self.skip(_INT64_BYTES)  # the base offset
-        if self.version >= _APPEND_TIME_SINCE:
+        if self.version >= APPEND_TIME_SINCE:
             self.skip(_INT64_BYTES)
-        self.log_start_offset = self.int64() if self.version >= _LOG_START_SINCE else _NO_OFFSET
-        if self.version >= _RECORD_ERRORS_SINCE:
+        self.log_start_offset = self.int64() if self.version >= LOG_START_SINCE else _NO_OFFSET
+        if self.version >= RECORD_ERRORS_SINCE:
             errors_left = self.count()
             while errors_left > 0:
                 self.skip(_INT32_BYTES)

@@ -6,7 +6,7 @@ from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.framing import Disposition
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, read_correlation_id
 from sluicegate.proxy.connection import Hold
-from sluicegate.proxy.in_flight import Finish
+from sluicegate.proxy.in_flight import ANY_CORRELATION_ID, Finish
 from sluicegate.proxy.memory import Gathering
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class BrokerSide:
         if exchange is None:
             raise MalformedMessage("the broker sent an answer that nothing asked for")
         asked = exchange.correlation_id
-        if asked is not None and (size < CORRELATION_ID_BYTES or read_correlation_id(head) != asked):
+        if asked != ANY_CORRELATION_ID and (size < CORRELATION_ID_BYTES or read_correlation_id(head) != asked):
             raise MalformedMessage(f"the broker's answer is not to request {asked}")
         self._finish = exchange.finish
         if exchange.finish is None:

@@ -7,4 +7,5 @@ _NS_IN_MS = 1_000_000
 
 def now_ms() -> int:
     """The time since the epoch in ms, as brokers count it."""
-    return time_ns() // _NS_IN_MS
+    now_ns = time_ns()
+    return now_ns // _NS_IN_MS

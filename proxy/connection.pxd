@@ -9,6 +9,8 @@ cdef class Connection:
     cdef FrameReader _reader
     cdef object _shared
     cdef object _transport
+    cdef object _write
+    cdef object _is_closing
     cdef set _holds
     cdef bytes _backlog
     cdef bint _eof

@@ -16,8 +16,9 @@ from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import FrameReader
 
 READ_BUFFER_BYTES = 256 * 1024
-# What is read at once where frames begin: what lies beyond goes straight into a gathered frame's own buffer.
-_FRAME_START_BYTES = 32 * 1024
+# What is read at once where frames begin, so that batches as producers send them lie whole in it: what lies beyond goes
+# straight into a gathered frame's own buffer.
+_FRAME_START_BYTES = 128 * 1024
 # How long a peer may take to read what is left for it once its connection is being closed.
 _CLOSE_SECONDS = 5.0
 _NOBODY = "?"
@@ -47,7 +48,7 @@ class ConnectionOwner(Protocol):
         """The connection is up."""
 
     def on_bytes_taken(self, connection: "Connection") -> None:
-        """All bytes that have arrived were taken, or a hold stopped them."""
+        """All bytes that have arrived were taken, or a hold stopped them; not told where the reader is settled."""
 
     def on_sender_error(self, connection: "Connection", error: SenderError) -> None:
         """What came in breaks the protocol."""
@@ -101,6 +102,7 @@ class Connection:
         self._reader = reader
         self._shared = shared_buffer
         self._transport: asyncio.Transport | None = None
+        self._write, self._is_closing = _nowhere, _is_gone
         self._holds: set[Hold] | None = None
         self._backlog = b""
         self._eof = False
@@ -155,8 +157,8 @@ class Connection:
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Send bytes; a buffer handed over must not change until `has_sent_all`."""
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(data)
+        if not self._is_closing():
+            self._write(data)
 
     def write_parts(self, parts: Sequence[bytes | bytearray | memoryview]) -> None:
         """Send several buffers as they are, in their order."""
@@ -248,6 +250,7 @@ class Connection:
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._write, self._is_closing = self._transport.write, self._transport.is_closing
         raw: socket.socket = transport.get_extra_info("socket")
         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -279,7 +282,8 @@ class Connection:
                 self._reader.gathered(nbytes)
             else:
                 self._receive(self._shared, nbytes)
-            self._owner.on_bytes_taken(self)
+            if not self._reader.settled:
+                self._owner.on_bytes_taken(self)
         except SenderError as error:
             self._owner.on_sender_error(self, error)
         except Exception as error:
@@ -300,6 +304,7 @@ class Connection:
         self._backlog = b""
         self._reader.drop()
         self._transport = self.tls = None  # a TLS one has buffers of half a megabyte
+        self._write, self._is_closing = _nowhere, _is_gone
         if self._close_timer is not None:
             self._close_timer.cancel()
         try:
@@ -343,6 +348,14 @@ class Connection:
             self._owner.on_eof(self)
         except Exception as error:
             self._owner.on_our_fault(self, error)
+
+
+def _nowhere(data: bytes | bytearray | memoryview) -> None:
+    """Of a connection that is not there."""
+
+
+def _is_gone() -> bool:
+    return True
 
 
 def _shown(name: Any) -> str:

@@ -7,14 +7,17 @@ the session's one queue. It refuses nothing and answers nothing: at the first fr
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcmp
 
+from sluicegate.protocol.big_endian cimport int16_at, int32_at
 from sluicegate.protocol.framing cimport OrdinaryFrames
 from sluicegate.proxy.connection cimport Connection
 from sluicegate.proxy.in_flight cimport Exchange, InFlightQueue
+from sluicegate.proxy.pacing cimport LoopTurn
 from sluicegate.validation.ordinary cimport OrdinaryRequests
 
+from sluicegate.protocol import produce_versions
 from sluicegate.protocol.api import APIS, ApiKey, Treatment
 from sluicegate.validation.ordinary import GOOD, LOOK_CLOSER
 
@@ -27,14 +30,15 @@ cdef enum:
     # Frames after which it is asked whether others have waited long enough, and bytes of one that ask for it at once.
     _FRAMES_UNASKED = 16
     _LARGE_BYTES = 4096
+    # Of so much at once the session is told, which asks whether others have waited long enough.
+    _MUCH_BYTES = 16 * 1024
     # What is larger may take longer than others should wait.
     _MOST_GATHERED_BYTES = 512 * 1024
 
-    _PRODUCE = 0
-    _FLEXIBLE_SINCE = 9
-    _ENDPOINTS_SINCE = 10
-    _TOPIC_ID_SINCE = 13
-
+cdef int _PRODUCE = ApiKey.PRODUCE
+cdef int _FLEXIBLE_SINCE = produce_versions.FLEXIBLE_SINCE
+cdef int _NODE_ENDPOINTS_SINCE = produce_versions.NODE_ENDPOINTS_SINCE
+cdef int _TOPIC_ID_SINCE = produce_versions.TOPIC_ID_SINCE
 cdef int _GOOD = GOOD
 cdef int _LOOK_CLOSER = LOOK_CLOSER
 
@@ -42,15 +46,15 @@ cdef int _LOOK_CLOSER = LOOK_CLOSER
 cdef int[_API_KEYS] _PASSES
 for _key in range(_API_KEYS):
     _PASSES[_key] = APIS[_key].max_version if _key in APIS and APIS[_key].treatment is Treatment.OPAQUE else -1
-assert int(ApiKey.PRODUCE) == _PRODUCE and APIS[_PRODUCE].flexible_since == _FLEXIBLE_SINCE
+assert APIS[_PRODUCE].flexible_since == _FLEXIBLE_SINCE
 
 
-cdef inline int32_t _int32(const uint8_t *at) noexcept:
-    return <int32_t>(<uint32_t>at[0] << 24 | <uint32_t>at[1] << 16 | <uint32_t>at[2] << 8 | at[3])
-
-
-cdef inline int16_t _int16(const uint8_t *at) noexcept:
-    return <int16_t>(<uint32_t>at[0] << 8 | at[1])
+cdef Exchange _exchange(int64_t correlation_id, object finish, int produce_version):
+    cdef Exchange made = Exchange.__new__(Exchange)
+    made.correlation_id = correlation_id
+    made.finish = finish
+    made.produce_version = produce_version
+    return made
 
 
 cdef class FastRequests(OrdinaryFrames):
@@ -58,16 +62,25 @@ cdef class FastRequests(OrdinaryFrames):
     who it is from is known from then on, and requests that say anything else are for the slow lane.
     """
 
-    def __init__(self, OrdinaryRequests judge, session, side, read_buffer):
+    def __init__(
+        self, OrdinaryRequests judge, side, InFlightQueue queue, Py_ssize_t max_in_flight, LoopTurn turn, read_buffer
+    ):
         """`side.takes_ordinary` says whether the session has come so far; `side.plain_finish` what an answer needs."""
         super().__init__()
         self._judge = judge
         self._data = read_buffer
         self._view = read_buffer
-        self._session = session
         self._side = side
-        self._queue = session.queue
+        self._queue = queue
+        self._max_in_flight = max_in_flight
+        self._turn = turn
         self._header_version = -1
+
+    def lead(self, Connection client, Connection broker, turn_is_over):
+        """`turn_is_over(client)` lets others go first."""
+        self._client = client
+        self._broker = broker
+        self._turn_is_over = turn_is_over
 
     def remember(self, int header_version, bytes rest):
         self._header_version = header_version
@@ -75,26 +88,37 @@ cdef class FastRequests(OrdinaryFrames):
 
     cpdef Py_ssize_t take(self, object data, Py_ssize_t position, Py_ssize_t end) except -1:
         cdef const uint8_t[::1] view
-        cdef const uint8_t *origin
-        cdef Py_ssize_t at = position
-        cdef Py_ssize_t size
-        cdef int key, version, unasked = 0
         self.taken = 0
+        self.settled = False
         if not self._side.takes_ordinary:
             return position
-        view = self._view if data is self._data else data
-        origin = &view[0]
+        if data is self._data:
+            return self._take(data, self._view, position, end)
+        view = data
+        return self._take(data, view, position, end)
+
+    cdef Py_ssize_t _take(
+        self, object data, const uint8_t[::1] view, Py_ssize_t position, Py_ssize_t end
+    ) except -1:
+        cdef const uint8_t *origin = &view[0]
+        cdef Py_ssize_t at = position
+        cdef Py_ssize_t size
+        cdef int64_t now = -1
+        cdef int key, version, unasked = 0
+        self.settled = True
         while end - at >= _SIZE_BYTES + _HEAD_BYTES:
-            size = _int32(origin + at)
+            size = int32_at(origin + at)
             if size < _HEAD_BYTES or size > end - at - _SIZE_BYTES:
                 break
-            key, version = _int16(origin + at + 4), _int16(origin + at + 6)
+            key, version = int16_at(origin + at + 4), int16_at(origin + at + 6)
             if key == _PRODUCE:
-                if not self._is_good(data, view, at + _SIZE_BYTES, size, version):
+                if now < 0:
+                    now = self._judge.look_at_clock()
+                if not self._is_good(data, view, at + _SIZE_BYTES, size, version, now):
                     self.has_looked = True
                     break
             elif 0 < key < _API_KEYS and 0 <= version <= _PASSES[key]:
-                self._queue.add(Exchange(_int32(origin + at + 8)))
+                self._queue.add(_exchange(int32_at(origin + at + 8), None, 0))
             else:
                 break
             at += _SIZE_BYTES + size
@@ -102,20 +126,17 @@ cdef class FastRequests(OrdinaryFrames):
             unasked += 1
             if unasked == _FRAMES_UNASKED or size >= _LARGE_BYTES:
                 unasked = 0
-                if self._session.is_late():
-                    self._session.turn_is_over(self._session.client)
+                if self._turn.is_late():
+                    self._turn_is_over(self._client)
                     break
         if at > position:
-            self._write(<char *>origin + position, at - position)
+            self._broker.write(PyBytes_FromStringAndSize(<char *>origin + position, at - position))
+        if self._queue.count >= self._max_in_flight:
+            self.settled = False
         return at
 
-    cdef int _write(self, char *first, Py_ssize_t size) except -1:
-        cdef Connection broker = self._session.broker
-        broker.write(PyBytes_FromStringAndSize(first, size))
-        return 0
-
     cdef bint _is_good(
-        self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t size, int version
+        self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t size, int version, int64_t now
     ) except -1:
         cdef const char *header
         cdef Py_ssize_t header_bytes
@@ -128,21 +149,21 @@ cdef class FastRequests(OrdinaryFrames):
             return False
         if memcmp(&view[start + _HEAD_BYTES], header, header_bytes) != 0:
             return False
-        verdict = self._judge.judge_view(data, view, start + _HEAD_BYTES + header_bytes, start + size, version)
+        verdict = self._judge.judge_view(data, view, start + _HEAD_BYTES + header_bytes, start + size, version, now)
         if verdict == _LOOK_CLOSER:
             return False
         if verdict == _GOOD:
-            self._queue.add(self.exchange(_int32(&view[start + 4]), version))
+            self._queue.add(self.exchange(int32_at(&view[start + 4]), version))
         return True
 
-    cpdef Exchange exchange(self, object correlation_id, int version):
+    cpdef Exchange exchange(self, int64_t correlation_id, int version):
         """Of a Produce request that was forwarded as it came."""
-        if version < _ENDPOINTS_SINCE:
-            return Exchange(correlation_id)
+        if version < _NODE_ENDPOINTS_SINCE:
+            return _exchange(correlation_id, None, 0)
         if version != self._finish_version:
             self._finish = self._side.plain_finish(version)
             self._finish_version = version
-        return Exchange(correlation_id, self._finish, None, False, version)
+        return _exchange(correlation_id, self._finish, version)
 
     def judge_gathered(self, bytearray frame, int version):
         """LOOK_CLOSER, GOOD or GOOD_UNANSWERED for a Produce request that did not lie whole in the read buffer."""
@@ -159,46 +180,47 @@ cdef class FastRequests(OrdinaryFrames):
 cdef class FastAnswers(OrdinaryFrames):
     """Towards the client."""
 
-    def __init__(self, session, read_buffer):
+    def __init__(self, InFlightQueue queue, read_buffer):
         super().__init__()
-        self._session = session
-        self._queue = session.queue
+        self._queue = queue
         self._data = read_buffer
         self._view = read_buffer
 
+    def lead(self, Connection client):
+        self._client = client
+
     cpdef Py_ssize_t take(self, object data, Py_ssize_t position, Py_ssize_t end) except -1:
         cdef const uint8_t[::1] view
-        cdef const uint8_t *origin
+        if data is self._data:
+            return self._take(&self._view[0], position, end)
+        view = data
+        return self._take(&view[0], position, end)
+
+    cdef Py_ssize_t _take(self, const uint8_t *origin, Py_ssize_t position, Py_ssize_t end) except -1:
         cdef const uint8_t *frame
-        cdef Connection client
         cdef Py_ssize_t at = position
         cdef Py_ssize_t size
         cdef Exchange exchange
-        cdef int64_t asked
         self.taken = 0
-        view = self._view if data is self._data else data
-        origin = &view[0]
         while end - at >= _SIZE_BYTES + _CORRELATION_ID_BYTES:
-            size = _int32(origin + at)
+            size = int32_at(origin + at)
             frame = origin + at + _SIZE_BYTES
             if size < _CORRELATION_ID_BYTES or size > end - at - _SIZE_BYTES:
                 break
             exchange = self._queue.awaited()
-            if exchange is None or exchange.correlation_id is None:
+            if exchange is None or exchange.correlation_id != int32_at(frame):
                 break
             if exchange.finish is not None and (
                 exchange.produce_version == 0 or not _names_no_broker(frame, size, exchange.produce_version)
             ):
                 break
-            asked = exchange.correlation_id
-            if asked != _int32(frame):
-                break
-            self._queue.pop_awaited()
+            self._queue.pop()
             at += _SIZE_BYTES + size
             self.taken += 1
         if at > position:
-            client = self._session.client
-            client.write(PyBytes_FromStringAndSize(<char *>origin + position, at - position))
+            self._client.write(PyBytes_FromStringAndSize(<char *>origin + position, at - position))
+        # A client that is not read may wait for this answer; one whose turn has come waits for nothing else.
+        self.settled = at - position < _MUCH_BYTES and not self._client._holds and not self._queue.is_ready()
         return at
 
 

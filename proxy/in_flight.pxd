@@ -1,24 +1,38 @@
 # The types that Cython compiles in_flight.py with; the file itself stays plain Python.
 cimport cython
+from libc.stdint cimport int64_t
 
 
+@cython.final
 cdef class Exchange:
-    cdef readonly object correlation_id
+    cdef readonly int64_t correlation_id
     cdef readonly object finish
     cdef readonly bytes answer
     cdef readonly bint closes
     cdef readonly int produce_version
 
 
+@cython.final
 cdef class InFlightQueue:
-    cdef object _exchanges
+    cdef readonly Py_ssize_t count
+    cdef Py_ssize_t _first
+    cdef Py_ssize_t _last_place
+    cdef list _ring
 
     @cython.locals(exchange=Exchange)
     cpdef Exchange awaited(self)
 
-    cpdef pop_awaited(self)
+    cpdef bint is_ready(self) except -1
+
+    cpdef Exchange pop_awaited(self)
+
+    cpdef Exchange pop_ready(self)
 
     @cython.locals(exchange=Exchange)
-    cpdef pop_ready(self)
+    cpdef Exchange pop(self)
+
+    cdef _make_room(self)
 
     cpdef add(self, Exchange exchange)
+
+    cpdef clear(self)

@@ -4,7 +4,6 @@ A request sent to the broker is an Exchange that waits for the broker's answer; 
 an Exchange that has its answer already and waits for its turn.
 """
 
-from collections import deque
 from collections.abc import Callable
 
 from sluicegate.protocol.framing import Parts
@@ -12,18 +11,26 @@ from sluicegate.protocol.framing import Parts
 Finish = Callable[[bytearray], Parts | None]
 """Turns a broker's answer (a frame without its size) into what the client gets; None: the client gets nothing."""
 
+ANY_CORRELATION_ID = -(1 << 40)
+"""No int32: of an exchange whose answer has none (raw SASL tokens)."""
+
+# Room for what most connections have in flight; a power of two, as all rooms are.
+_FEWEST = 8
+# A larger one is given back when it is empty.
+_MOST_KEPT = 64
+
 
 class Exchange:
     """One request under way. `finish` None: the answer passes as it comes. `answer`: the proxy's own answer.
 
-    `correlation_id` is None for raw SASL tokens, which have none. `closes`: close the connection at this turn. One
-    with `answer` or `closes` waits for nothing but its turn. `produce_version`: of a Produce request that was forwarded
-    as it came, from the version on whose answers may name brokers; 0 for all others.
+    `closes`: close the connection at this turn. One with `answer` or `closes` waits for nothing but its turn.
+    `produce_version`: of a Produce request that was forwarded as it came, from the version on whose answers may name
+    brokers; 0 for all others.
     """
 
     def __init__(
         self,
-        correlation_id: int | None = None,
+        correlation_id: int = ANY_CORRELATION_ID,
         finish: Finish | None = None,
         answer: bytes | None = None,
         closes: bool = False,
@@ -37,38 +44,65 @@ class Exchange:
 
 
 class InFlightQueue:
-    """The exchanges of one connection, oldest first."""
+    """The exchanges of one connection, oldest first: a ring of `count` from `_first` on."""
 
     def __init__(self) -> None:
-        self._exchanges: deque[Exchange] = deque()
+        self.count = self._first = 0
+        self._last_place = _FEWEST - 1
+        self._ring: list[Exchange | None] = [None] * _FEWEST
 
     def __len__(self) -> int:
-        return len(self._exchanges)
+        return self.count
+
+    @property
+    def room(self) -> int:
+        """For how many it has memory now."""
+        return len(self._ring)
 
     def add(self, exchange: Exchange) -> None:
         """The newest exchange."""
-        self._exchanges.append(exchange)
+        if self.count > self._last_place:
+            self._make_room()
+        self._ring[(self._first + self.count) & self._last_place] = exchange
+        self.count += 1
 
     def clear(self) -> None:
         """Nobody answers, and nobody is answered, any more."""
-        self._exchanges.clear()
+        self.count = self._first = 0
+        self._last_place = _FEWEST - 1
+        self._ring = [None] * _FEWEST
 
     def awaited(self) -> Exchange | None:
         """What `pop_awaited` would say."""
-        if not self._exchanges:
+        if self.count == 0:
             return None
-        exchange = self._exchanges[0]
-        return None if exchange.answer is not None or exchange.closes else exchange
+        exchange = self._ring[self._first]
+        return None if exchange is None or exchange.answer is not None or exchange.closes else exchange
+
+    def is_ready(self) -> bool:
+        """Whether the oldest only waits for its turn."""
+        return self.count > 0 and self.awaited() is None
 
     def pop_awaited(self) -> Exchange | None:
         """The exchange that a broker's next answer belongs to; None when the broker owes nothing."""
-        return None if self.awaited() is None else self._exchanges.popleft()
+        return None if self.awaited() is None else self.pop()
 
     def pop_ready(self) -> Exchange | None:
         """The oldest exchange if it only waits for its turn."""
-        if not self._exchanges:
-            return None
-        exchange = self._exchanges[0]
-        if exchange.answer is None and not exchange.closes:
-            return None
-        return self._exchanges.popleft()
+        return self.pop() if self.is_ready() else None
+
+    def pop(self) -> Exchange | None:
+        """The oldest, of a queue that is not empty."""
+        exchange = self._ring[self._first]
+        self._ring[self._first] = None
+        self._first = (self._first + 1) & self._last_place
+        self.count -= 1
+        if self.count == 0 and self._last_place >= _MOST_KEPT:
+            self.clear()
+        return exchange
+
+    def _make_room(self) -> None:
+        ring = self._ring[self._first :] + self._ring[: self._first]
+        self._ring = ring + [None] * len(ring)
+        self._first = 0
+        self._last_place = len(self._ring) - 1

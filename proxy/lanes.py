@@ -43,7 +43,8 @@ def lanes_of(session: "Session", side: "ClientSide", client_buffer: memoryview, 
     judge = session.context.ordinary
     if judge is None:
         return NO_LANES
+    limits = session.context.limits
     return (
-        fast_lane.FastRequests(judge, session, side, client_buffer),
-        fast_lane.FastAnswers(session, broker_buffer),
+        fast_lane.FastRequests(judge, side, session.queue, limits.max_in_flight, session.context.turn, client_buffer),
+        fast_lane.FastAnswers(session.queue, broker_buffer),
     )

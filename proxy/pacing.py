@@ -16,8 +16,14 @@ class LoopTurn:
     now: has it not run when the second half is over, it is late.
     """
 
-    def __init__(self, call_soon: Callable[[Callable[[], None]], Any], now: Callable[[], float] = monotonic) -> None:
-        """`now` in seconds, monotonic."""
+    def __init__(
+        self,
+        call_soon: Callable[[Callable[[], None]], Any],
+        now: Callable[[], float] = monotonic,
+        half_seconds: float = _HALF_SECONDS,
+    ) -> None:
+        """`now` in seconds, monotonic. `half_seconds`: after twice so long others have waited long enough."""
+        self._half_seconds = half_seconds
         self._call_soon = call_soon
         self._now = now
         self._since = now()
@@ -27,7 +33,7 @@ class LoopTurn:
     def is_late(self) -> bool:
         """Whether others have waited long enough for the loop to look at them."""
         now = self._now()
-        if now - self._since <= _HALF_SECONDS:
+        if now - self._since <= self._half_seconds:
             return False
         if self._is_marked:
             self._was_late = True

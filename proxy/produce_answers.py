@@ -26,6 +26,7 @@ from sluicegate.protocol.produce_response import (
     walk_produce_answer,
     with_log_start,
 )
+from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE, LOG_START_SINCE, ONE_BATCH_SINCE
 from sluicegate.protocol.records.record_batch import (
     HEADER_BYTES,
     HEADER_UP_TO_MAGIC_BYTES,
@@ -42,9 +43,6 @@ from sluicegate.proxy.rewriting import AnswerRewriter
 from sluicegate.validation.produce import JudgedRequest, Place
 from sluicegate.validation.verdict import Refused, Stage
 
-_ONE_BATCH_SINCE = 3
-_FLEXIBLE_SINCE = 9
-_LOG_START_SINCE = 5
 _MAGIC_2 = 2
 # What the various brokers there are say to a stand-in; success too, because a stand-in holds nothing to store.
 _SAID_TO_STAND_INS = frozenset(
@@ -173,12 +171,12 @@ class PartlyRefused:
             return
         breaking = breaking_piece(records, give_way)
         if breaking is not None:
-            self.stand_ins[place] = stand_in(records) + breaking if self._version < _ONE_BATCH_SINCE else breaking
+            self.stand_ins[place] = stand_in(records) + breaking if self._version < ONE_BATCH_SINCE else breaking
             self._breaking.add(spot)
             self._entries[spot] = self._entry(spot[1], refused, -1)
             return
         start: int | None = -1
-        if self._version >= _LOG_START_SINCE and refused.code in _TELL_LOG_START:
+        if self._version >= LOG_START_SINCE and refused.code in _TELL_LOG_START:
             start = self._log_starts.of(*spot, now_ms)
             if start is None:
                 self.asked_log_starts[spot] = None
@@ -213,7 +211,7 @@ class PartlyRefused:
         topics: dict[TopicKey, list[bytes]] = {}
         for spot, entry in self._entries.items():
             topics.setdefault(spot.topic, []).append(entry.answered)
-        header_version = 1 if self._version >= _FLEXIBLE_SINCE else 0
+        header_version = 1 if self._version >= FLEXIBLE_SINCE else 0
         return build_response_header(correlation_id, header_version) + answer_of(self._version, topics)
 
     def finish(self, frame: bytearray, body_at: int, rewriter: AnswerRewriter) -> Parts:

@@ -15,8 +15,9 @@ from sluicegate.protocol.framing import Parts, frame_of, size_prefix
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, response_body_at
 from sluicegate.protocol.log_start_question import log_starts_in
 from sluicegate.protocol.log_start_question import question as log_start_question
-from sluicegate.protocol.produce_request import TOPIC_ID_SINCE, ProduceRequest, walk_produce_request
+from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.protocol.produce_response import tail_with_endpoints
+from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE, NODE_ENDPOINTS_SINCE, TOPIC_ID_SINCE
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.connection import Hold
 from sluicegate.proxy.in_flight import Exchange, Finish
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from sluicegate.proxy.session import Session
 
 _SIZE = Struct(">i")
-_NODE_ENDPOINTS_SINCE = 10
-_FLEXIBLE_SINCE = 9
 _OUR_CORRELATION_ID = -1
 # Up to this a copy costs less than a second buffer in a write.
 _COPIED_BYTES = 8 * 1024
@@ -243,7 +242,7 @@ class ProduceGate:
         """What a broker's answer to a request that was forwarded whole needs: addresses, from v10 on."""
         if version != self._finish_version:
             self._finish_version = version
-            self._finish = partial(self._rewrite_endpoints, version) if version >= _NODE_ENDPOINTS_SINCE else None
+            self._finish = partial(self._rewrite_endpoints, version) if version >= NODE_ENDPOINTS_SINCE else None
         return self._finish
 
     def _rewrite_endpoints(self, version: int, frame: bytearray) -> Parts:
@@ -261,7 +260,7 @@ class ProduceGate:
 
     def _finish_partly(self, partly: PartlyRefused, version: int, acks: int, frame: bytearray) -> Parts:
         context = self._session.context
-        body_at = response_body_at(frame, 1 if version >= _FLEXIBLE_SINCE else 0)
+        body_at = response_body_at(frame, 1 if version >= FLEXIBLE_SINCE else 0)
         answer = partly.finish(frame, body_at, context.rewriter)
         proven = partly.proven_spots[:_MOST_PROVEN]
         if len(self._proven) + len(proven) > _MOST_PROVEN:

@@ -87,6 +87,9 @@ class Session:
         self._told_peer = told_peer
         self.client = Connection(self, client_reader, from_client)
         self.broker = Connection(self, broker_reader, from_broker)
+        if self.fast_requests is not None and fast_answers is not None:
+            self.fast_requests.lead(self.client, self.broker, self.turn_is_over)
+            fast_answers.lead(self.client)
         if self._trace is not None:
             self.client.tell_holds(partial(_trace_hold, self._trace, "client"))
             self.broker.tell_holds(partial(_trace_hold, self._trace, "broker"))

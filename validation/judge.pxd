@@ -14,7 +14,7 @@ from sluicegate.validation.record_errors cimport what_to_look_for
 from sluicegate.validation.structure cimport check_header, check_request_rules, check_stored_form
 from sluicegate.validation.timestamps cimport TimeWindow, window_of
 
-cdef int _ONE_V2_BATCH_SINCE
+cdef int ONE_BATCH_SINCE
 cdef int _MAGIC_2
 cdef int _PLAIN
 cdef Py_ssize_t _TEXTS_AT_LEAST

@@ -8,6 +8,7 @@ records anew where the topic's compression.type differs from the batch's codec, 
 """
 
 from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
 from sluicegate.protocol.records.allowance import Allowance, OverLimit
 from sluicegate.protocol.records.codec import Codec
 from sluicegate.protocol.records.compression import Decompressor
@@ -30,7 +31,6 @@ from sluicegate.validation.structure import check_header, check_request_rules, c
 from sluicegate.validation.timestamps import window_of
 from sluicegate.validation.verdict import Accepted, Reason, Refused, Stage, Verdict
 
-_ONE_V2_BATCH_SINCE = 3
 _MAGIC_2 = 2
 _PLAIN = Codec.NONE.value
 _CODECS = tuple(Codec)
@@ -61,7 +61,7 @@ def judge_partition(
     """The verdict on one partition at `now_ms`, by what is left of its request's allowance. Raises Abandoned."""
     records = submission.records if submission.records is not None else _NOTHING
     data = records
-    has_rules = submission.version >= _ONE_V2_BATCH_SINCE
+    has_rules = submission.version >= ONE_BATCH_SINCE
     try:
         first_end = next_batch_end(data, 0)
         refused = check_request_rules(data, first_end, submission.version) if has_rules else None

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
 from sluicegate.protocol.records.allowance cimport Allowance
 from sluicegate.protocol.records.compression cimport Decompressor
 from sluicegate.protocol.records.pieces cimport Pieces
+from sluicegate.validation.policies cimport TopicPolicies
 
 
 cdef struct Topic:
@@ -21,10 +22,11 @@ cdef struct Topic:
 
 cdef class OrdinaryRequests:
     cdef object _limits
+    cdef Py_ssize_t _window_bytes
     cdef object _now_ms
     cdef Py_ssize_t _most_partitions
     cdef Py_ssize_t _plain_bytes
-    cdef object _policies
+    cdef TopicPolicies _policies
     cdef int64_t _generation
     cdef int64_t _since
     cdef Topic[1024] _topics
@@ -46,8 +48,9 @@ cdef class OrdinaryRequests:
     cdef Topic *_find(self, const uint8_t *key, Py_ssize_t size, bint is_id) noexcept
     cpdef int judge(self, object data, Py_ssize_t start, Py_ssize_t end, int version) except -1
     cdef int judge_view(
-        self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int version
+        self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int version, int64_t now
     ) except -1
+    cdef int64_t look_at_clock(self) except? -1
     cdef int _judge(
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int version, int64_t now
     ) except -1

@@ -5,48 +5,26 @@ words nothing. What is not plainly good goes to `sluicegate.validation.produce`,
 before 3, topics that have not been taught, tagged fields, a batch with anything odd in its header, a bad record, a time so far ahead that
 somebody is to be warned, a payload that a decoder complains about. What is called good here is good there at the same
 moment; `make lanes` holds the two together.
-
-Versions of Produce (sluicegate.protocol.produce_request): 3 record batches, 7 zstd, 9 flexible, 13 topic ids.
 """
 
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
+from sluicegate.protocol.big_endian cimport int16_at, int32_at, uint32_at, uint64_at
 from sluicegate.protocol.records.allowance cimport Allowance
 from sluicegate.protocol.records.compression cimport Decompressor
+from sluicegate.protocol.records.crc32c cimport crc32c, has_crc32c
 from sluicegate.protocol.records.pieces cimport Bounds, Pieces
 from sluicegate.protocol.records.scan cimport _ordinary_run, scan_records
 
 from fastcrc import crc32
 
+from sluicegate.protocol import produce_versions
 from sluicegate.protocol.records.allowance import OverLimit
 from sluicegate.protocol.records.codec import Codec
 from sluicegate.protocol.records.scan import NULL_KEY, OUT_OF_WINDOW, WHOLE
 from sluicegate.validation.policy import TimestampType
-
-cdef extern from *:
-    """
-    #include <stddef.h>
-    #include <stdint.h>
-    #include <string.h>
-    /* CRC32C by the processor's own instruction; sg_has_crc32c says whether it has one. */
-    #if defined(__x86_64__) && defined(__GNUC__)
-    #include <nmmintrin.h>
-    static int sg_has_crc32c(void) { __builtin_cpu_init(); return __builtin_cpu_supports("sse4.2"); }
-    __attribute__((target("sse4.2"))) static uint32_t sg_crc32c(const uint8_t *at, size_t size) {
-        uint64_t crc = 0xffffffffu, eight;
-        for (; size >= 8; at += 8, size -= 8) { memcpy(&eight, at, 8); crc = _mm_crc32_u64(crc, eight); }
-        for (; size > 0; at++, size--) crc = _mm_crc32_u8((uint32_t)crc, *at);
-        return (uint32_t)crc ^ 0xffffffffu;
-    }
-    #else
-    static int sg_has_crc32c(void) { return 0; }
-    static uint32_t sg_crc32c(const uint8_t *at, size_t size) { (void)at; (void)size; return 0; }
-    #endif
-    """
-    bint sg_has_crc32c() noexcept
-    uint32_t sg_crc32c(const uint8_t *at, size_t size) noexcept
 
 cdef enum:
     _LOOK_CLOSER = 0
@@ -59,18 +37,19 @@ cdef enum:
     _HEADER_BYTES = 61
     _CRC_COVERS_FROM = 21
     _LEAST_LENGTH = 14
-    # A longer one is faster in the library's several streams.
-    _SHORT_CRC_BYTES = 768
+    # A longer one is faster in the library, which needs a view of it and gives up the interpreter meanwhile.
+    _SHORT_CRC_BYTES = 20 * 1024
 
     _LOG_APPEND_TIME = 0x08
     _CONTROL = 0x20
     _ZSTD = 4
 
-    _FIRST_VERSION = 3
-    _ZSTD_SINCE = 7
-    _FLEXIBLE_SINCE = 9
-    _TOPIC_ID_SINCE = 13
-    _LAST_VERSION = 13
+
+cdef int _FIRST_VERSION = produce_versions.ONE_BATCH_SINCE
+cdef int _ZSTD_SINCE = produce_versions.ZSTD_SINCE
+cdef int _FLEXIBLE_SINCE = produce_versions.FLEXIBLE_SINCE
+cdef int _TOPIC_ID_SINCE = produce_versions.TOPIC_ID_SINCE
+cdef int _LAST_VERSION = produce_versions.TOPIC_ID_SINCE
 
 LOOK_CLOSER, GOOD, GOOD_UNANSWERED = _LOOK_CLOSER, _GOOD, _GOOD_UNANSWERED
 
@@ -84,7 +63,7 @@ cdef Py_ssize_t _CAREFULLY_READ_BYTES = 128 * 1024
 cdef uint64_t _FAR_AHEAD_MS = 3_600_000
 cdef uint64_t _SIGN = <uint64_t>1 << 63
 cdef Py_ssize_t _UNBOUNDED = <Py_ssize_t>1 << 62
-cdef bint _HAS_CRC32C = sg_has_crc32c()
+cdef bint _HAS_CRC32C = has_crc32c()
 cdef int _NULL_KEY = NULL_KEY
 cdef int _OUT_OF_WINDOW = OUT_OF_WINDOW
 cdef int _WHOLE = WHOLE
@@ -113,25 +92,13 @@ cdef inline uint64_t _uvarint(Walk *walk) noexcept:
     return 0
 
 
-cdef inline uint32_t _be32(const uint8_t *at) noexcept:
-    return <uint32_t>at[0] << 24 | <uint32_t>at[1] << 16 | <uint32_t>at[2] << 8 | at[3]
-
-
-cdef inline int16_t _be16(const uint8_t *at) noexcept:
-    return <int16_t>(<uint32_t>at[0] << 8 | at[1])
-
-
-cdef inline uint64_t _be64(const uint8_t *at) noexcept:
-    return <uint64_t>_be32(at) << 32 | _be32(at + 4)
-
-
 cdef inline int64_t _int(Walk *walk, int size) noexcept:
     # An int16 or int32.
     cdef int64_t value
     if walk.failed or walk.end - walk.at < size:
         walk.failed = True
         return 0
-    value = _be16(walk.at) if size == 2 else <int32_t>_be32(walk.at)
+    value = int16_at(walk.at) if size == 2 else int32_at(walk.at)
     walk.at += size
     return value
 
@@ -185,11 +152,12 @@ cdef class OrdinaryRequests:
 
     def __init__(self, limits, max_partitions, now_ms, policies):
         """`max_partitions` bounds topics and partitions of a request together, as for the slow lane. `now_ms` is the
-        proxy's clock, read once a request. `policies.generation` changes when a policy does.
+        proxy's clock, read once for all requests that came together. `policies.generation` changes when a policy does.
         """
         self._most_partitions = min(_MOST_PARTITIONS, max_partitions)
         self._plain_bytes = min(_PLAIN_BYTES, limits.max_decompressed_bytes)
         self._limits = limits
+        self._window_bytes = limits.max_decompression_window_bytes
         self._now_ms = now_ms
         self._policies = policies
         self._generation = policies.generation
@@ -261,24 +229,30 @@ cdef class OrdinaryRequests:
                 return topic
             slot = (slot + 1) % _SLOTS
 
+    def checksum(self, object data):
+        """The CRC32C of some bytes, as that of a batch is reckoned here."""
+        cdef const uint8_t[::1] view = data
+        return self._crc32c(data, 0, &view[0], len(data))
+
     cpdef int judge(self, object data, Py_ssize_t start, Py_ssize_t end, int version) except -1:
         """The body of a Produce request at data[start:end], behind its header: LOOK_CLOSER, GOOD, or GOOD_UNANSWERED
         (acks=0). `data` is a memoryview.
         """
         cdef const uint8_t[::1] view = data
-        return self.judge_view(data, view, start, end, version)
+        return self.judge_view(data, view, start, end, version, self.look_at_clock())
+
+    cdef int64_t look_at_clock(self) except? -1:
+        """Now (ms), which requests are judged by; topics that were taught long ago, or otherwise, are forgotten."""
+        cdef int64_t now = self._now_ms()
+        self._forget_old(now)
+        return now
 
     cdef int judge_view(
-        self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int version
+        self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int version, int64_t now
     ) except -1:
-        cdef int verdict
-        cdef int64_t now
-        verdict = _LOOK_CLOSER
-        if _FIRST_VERSION <= version <= _LAST_VERSION and start < end:
-            now = self._now_ms()
-            self._forget_old(now)
-            if self._known:
-                verdict = self._judge(data, view, start, end, version, now)
+        cdef int verdict = _LOOK_CLOSER
+        if _FIRST_VERSION <= version <= _LAST_VERSION and start < end and self._known:
+            verdict = self._judge(data, view, start, end, version, now)
         if verdict == _LOOK_CLOSER:
             self.closer += 1
         else:
@@ -350,25 +324,25 @@ cdef class OrdinaryRequests:
         cdef const uint8_t *at = &view[start]
         cdef int attributes, codec
         cdef int64_t count
-        if size < _HEADER_BYTES or <int64_t><int32_t>_be32(at + 8) + 12 != size or at[16] != 2:
+        if size < _HEADER_BYTES or <int64_t>int32_at(at + 8) + 12 != size or at[16] != 2:
             return False
         if not topic.is_checked:
             self._unchecked += 1
             return True
         attributes = at[22]
         codec = attributes & 7
-        if _be64(at) != 0 or size > topic.most_bytes or attributes & (_LOG_APPEND_TIME | _CONTROL):
+        if uint64_at(at) != 0 or size > topic.most_bytes or attributes & (_LOG_APPEND_TIME | _CONTROL):
             return False
         if codec > _ZSTD or (codec == _ZSTD and version < _ZSTD_SINCE):
             return False
-        count = <int32_t>_be32(at + 57)
-        if count <= 0 or <int64_t><int32_t>_be32(at + 23) + 1 != count:
+        count = int32_at(at + 57)
+        if count <= 0 or <int64_t>int32_at(at + 23) + 1 != count:
             return False
-        if <int64_t>_be64(at + 43) > -1 and <int32_t>_be32(at + 53) < 0:
+        if <int64_t>uint64_at(at + 43) > -1 and int32_at(at + 53) < 0:
             return False
-        if self._crc32c(data, start + _CRC_COVERS_FROM, at + _CRC_COVERS_FROM, size - _CRC_COVERS_FROM) != _be32(at + 17):
+        if self._crc32c(data, start + _CRC_COVERS_FROM, at + _CRC_COVERS_FROM, size - _CRC_COVERS_FROM) != uint32_at(at + 17):
             return False
-        if not self._are_good(data, view, start + _HEADER_BYTES, start + size, codec, count, _be64(at + 27), topic, now):
+        if not self._are_good(data, view, start + _HEADER_BYTES, start + size, codec, count, uint64_at(at + 27), topic, now):
             return False
         self._partitions += 1
         self._records += count
@@ -376,7 +350,7 @@ cdef class OrdinaryRequests:
 
     cdef uint32_t _crc32c(self, object data, Py_ssize_t start, const uint8_t *at, Py_ssize_t size) except? 7:
         if _HAS_CRC32C and size <= _SHORT_CRC_BYTES:
-            return sg_crc32c(at, size)
+            return crc32c(at, size)
         return crc32.iscsi(data[start : start + size])
 
     cdef bint _are_good(
@@ -414,7 +388,7 @@ cdef class OrdinaryRequests:
         if self._allowance is None:
             self._allowance = Allowance(self._plain_bytes, 0, _go_on)
         bounds = Bounds(
-            self._limits.plain_limit(len(payload)), self._limits.max_decompression_window_bytes, self._allowance
+            self._limits.plain_limit(len(payload)), self._window_bytes, self._allowance
         )
         pieces = self._decompressor.open(_CODECS[codec], payload, bounds)
         try:

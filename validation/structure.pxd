@@ -7,7 +7,7 @@ from sluicegate.protocol.records.record_batch cimport (
     RecordBatch, attributes_low_byte, has_valid_crc, int64_at, magic_at, next_batch_end, read_header,
 )
 
-cdef int _ZSTD_SINCE
+cdef int ZSTD_SINCE
 cdef int _LAST_CODEC
 
 

@@ -1,6 +1,7 @@
 """What a batch's header alone can get refused for, in a broker's order (docs/checks.md)."""
 
 from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.produce_versions import ZSTD_SINCE
 from sluicegate.protocol.records.codec import Codec
 from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
@@ -19,7 +20,6 @@ from sluicegate.protocol.records.record_batch import (
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.verdict import Reason, Refused, Stage
 
-_ZSTD_SINCE = 7
 _LAST_CODEC = Codec.ZSTD.value
 # Against the request's rules; made once, because a request may have thousands of such partitions.
 _NO_BATCH = Refused(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=Stage.PARTITION)
@@ -39,9 +39,9 @@ def check_request_rules(records: memoryview, first_end: int | None, version: int
     if magic_at(records, 0) != 2:
         return _OLD_MAGIC
     codec_id = attributes_low_byte(records, 0) & CODEC_MASK
-    if version < _ZSTD_SINCE and codec_id > _LAST_CODEC:
+    if version < ZSTD_SINCE and codec_id > _LAST_CODEC:
         return _NO_CODEC
-    if version < _ZSTD_SINCE and codec_id == _LAST_CODEC:
+    if version < ZSTD_SINCE and codec_id == _LAST_CODEC:
         return _EARLY_ZSTD
     if first_end < len(records) and next_batch_end(records, first_end) is not None:
         return _TWO_BATCHES

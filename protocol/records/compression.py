@@ -14,12 +14,14 @@ import zstandard
 from sluicegate.protocol.records.allowance import Allowance, OverLimit
 from sluicegate.protocol.records.codec import Codec
 from sluicegate.protocol.records.gzip_members import gzip_pieces
-from sluicegate.protocol.records.lz4_blocks import lz4_pieces
+from sluicegate.protocol.records.lz4_blocks import Lz4Blocks
 from sluicegate.protocol.records.pieces import Bounds, Failure, Piece, Pieces
 from sluicegate.protocol.records.plain_buffer import PlainBuffer
 from sluicegate.protocol.records.snappy_chunks import snappy_pieces
 from sluicegate.protocol.records.zstd_pieces import zstd_pieces
 
+# Named here, because looking an enum's member up takes longer than the comparison.
+_GZIP, _SNAPPY, _LZ4, _ZSTD = Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD
 # zstd-jni, which brokers use, refuses larger windows.
 _ZSTD_MAX_WINDOW_BYTES = 1 << 27
 _ZSTD_KEPT_BYTES = 8 << 20
@@ -79,13 +81,13 @@ class Decompressor:
         return Decompressed(self._whole.room(filled)[:filled], failure)
 
     def _decoder(self, codec: Codec, data: memoryview, bounds: Bounds, magic: int) -> Iterator[Piece]:
-        if codec is Codec.GZIP:
+        if codec is _GZIP:
             return gzip_pieces(data, bounds)
-        if codec is Codec.SNAPPY:
+        if codec is _SNAPPY:
             return snappy_pieces(data, self._piece, bounds)
-        if codec is Codec.LZ4:
-            return lz4_pieces(data, self._piece, magic)
-        if codec is Codec.ZSTD:
+        if codec is _LZ4:
+            return Lz4Blocks(data, self._piece, magic)
+        if codec is _ZSTD:
             return zstd_pieces(data, self._zstd_context, self._piece, bounds)
         return iter((data,))
 

@@ -43,6 +43,7 @@ class ProxyProcess:
         self.bootstrap = self.config["listen"]["bootstrap"]
         self.admin = f"http://127.0.0.1:{first + 1}"
         self.process: subprocess.Popen[bytes] | None = None
+        self.start_seconds = _START_SECONDS
 
     def broker_port(self, node_id: int) -> int:
         port: int = self.config["listen"]["broker_ports"]
@@ -112,11 +113,11 @@ class ProxyProcess:
             self.kill()
 
     def _wait_for(self, page: str) -> None:
-        end = time.monotonic() + _START_SECONDS
+        end = time.monotonic() + self.start_seconds
         while time.monotonic() < end:
             assert self.process is not None
             assert self.process.poll() is None, f"sluicegate ended:\n{self.log()}"
             if self.get(page)[0] == 200:
                 return
             time.sleep(0.05)  # the admin page is what announces readiness
-        raise AssertionError(f"{page} did not come within {_START_SECONDS} s:\n{self.log()}")
+        raise AssertionError(f"{page} did not come within {self.start_seconds} s:\n{self.log()}")

@@ -30,11 +30,13 @@ class Outlet(asyncio.Transport):
         self._connection = connection
         self._unsent: list[bytes | bytearray | memoryview] = []
         self.sent = bytearray()
+        self.writes: list[int] = []
         self.stuck = False
         self.is_read = True
         self.closed = self.aborted = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.writes.append(len(data))
         if not self.stuck:
             self.sent += data
             return

@@ -1,0 +1,16 @@
+"""sluicegate where every instruction takes some fifty times as long (callgrind): a turn of its event loop is as long.
+
+Run: python -m bench.slowed_proxy ARGUMENTS, those of sluicegate.
+"""
+
+from functools import partial
+
+import sluicegate.proxy.server
+from sluicegate.proxy.cli import main
+from sluicegate.proxy.pacing import LoopTurn
+
+_HALF_SECONDS = 0.05
+
+if __name__ == "__main__":
+    sluicegate.proxy.server.LoopTurn = partial(LoopTurn, half_seconds=_HALF_SECONDS)  # type: ignore[assignment,misc]
+    main()

@@ -1,0 +1,16 @@
+"""From which version of Produce on something is so: Kafka's ProduceRequest.json and ProduceResponse.json."""
+
+THROTTLE_SINCE = 1
+APPEND_TIME_SINCE = 2
+ONE_BATCH_SINCE = 3
+"""One batch of magic 2 for each partition, and a transactional id (KIP-98)."""
+LOG_START_SINCE = 5
+ZSTD_SINCE = 7
+RECORD_ERRORS_SINCE = 8
+"""KIP-467."""
+FLEXIBLE_SINCE = 9
+"""KIP-482."""
+NODE_ENDPOINTS_SINCE = 10
+"""KIP-951."""
+TOPIC_ID_SINCE = 13
+"""KIP-516."""

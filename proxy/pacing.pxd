@@ -1,0 +1,17 @@
+# The types that Cython compiles pacing.py with; the file itself stays plain Python.
+cimport cython
+
+
+@cython.final
+cdef class LoopTurn:
+    cdef object _call_soon
+    cdef object _now
+    cdef double _half_seconds
+    cdef double _since
+    cdef bint _is_marked
+    cdef bint _was_late
+
+    @cython.locals(now=double)
+    cpdef bint is_late(self) except -1
+
+    cpdef bint was_late(self) except -1

@@ -1,0 +1,31 @@
+"""The fast lane's CRC32C, of any length: in one stream, in three, and by the library."""
+
+import random
+
+import pytest
+from crc32c import crc32c
+
+from sluicegate.proxy.lanes import judge_of_ordinary
+from sluicegate.validation.policies import TopicPolicies
+from sluicegate.validation.policy import JudgementLimits
+
+_LONGEST = 300_000
+
+
+def test_it_is_what_another_implementation_reckons() -> None:
+    judge = judge_of_ordinary(JudgementLimits(), 1, lambda: 0, TopicPolicies.__new__(TopicPolicies))
+    if judge is None:
+        pytest.skip("there is no fast lane: it was not compiled")
+    chance = random.Random(32)
+    data = memoryview(chance.randbytes(_LONGEST))
+    lengths = [
+        *range(1, 100),
+        *range(740, 840),
+        *range(20_400, 20_520),
+        *(chance.randrange(_LONGEST) for _ in range(50)),
+    ]
+
+    for length in lengths:
+        start = chance.randrange(min(8, _LONGEST - length))
+        some = data[start : start + length]
+        assert judge.checksum(some) == crc32c(some), length
