@@ -14,7 +14,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """CPU seconds so far and bytes resident now."""
+    """CPU seconds so far and bytes resident now; of several processes each page that they share counts once."""
 
     cpu_seconds: float
     resident_bytes: int
@@ -25,8 +25,19 @@ def usage_of(pids: Sequence[int]) -> Usage:
     cpu, resident = 0.0, 0
     for pid in pids:
         cpu += time.clock_gettime(_cpu_clock_of(pid))
-        resident += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
+        resident += resident_of(pid) if len(pids) == 1 else share_of(pid)
     return Usage(cpu, resident)
+
+
+def resident_of(pid: int) -> int:
+    """Bytes of its pages that are in memory, shared or not."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
+
+
+def share_of(pid: int) -> int:
+    """Bytes in memory, where a page that it shares with n others counts as 1/n (PSS)."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
 def _cpu_clock_of(pid: int) -> int:
@@ -35,9 +46,9 @@ def _cpu_clock_of(pid: int) -> int:
 
 
 def with_children(pid: int) -> list[int]:
-    """A process and the processes it has started."""
+    """A process and all below it."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [pid, *map(int, children)]
+    return [pid, *(below for child in children for below in with_children(int(child)))]
 
 
 def busy_seconds() -> float:

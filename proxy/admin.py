@@ -7,6 +7,7 @@ another one, so that a slow scrape keeps no health check waiting.
 import asyncio
 import socket
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
@@ -16,17 +17,26 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from sluicegate.config.address import HostPort
+from sluicegate.config.model import Config
 from sluicegate.proxy.admin_connections import AdminConnection, AdminConnections
 from sluicegate.proxy.admin_pages import AdminPages, Page, text_page
+from sluicegate.proxy.certificate_metrics import CertificateCollector
 from sluicegate.proxy.health import Health
 from sluicegate.proxy.http_exchange import HttpExchange, refusal_of
 from sluicegate.proxy.listeners import CannotListen
+from sluicegate.proxy.metrics import registry_of
 from sluicegate.proxy.once_a_minute import OnceAMinute
+from sluicegate.proxy.tally import Snapshot
 
 _BACKLOG = 128
 _CLOSE_SECONDS = 5.0
 
-__all__ = ["AdminServer", "Health"]
+
+def serve(config: Config, listen: HostPort, snapshot: Callable[[], Snapshot], health: Health) -> "AdminServer":
+    """The endpoint of a proxy that counts what `snapshot` says. Raises CannotListen."""
+    registry = registry_of(snapshot)
+    registry.register(CertificateCollector(config))
+    return AdminServer(listen, registry, health)
 
 
 class AdminServer:

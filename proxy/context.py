@@ -12,11 +12,11 @@ from sluicegate.proxy.connection_trace import Tracing
 from sluicegate.proxy.judging import Judges
 from sluicegate.proxy.leading_back import LeadingBack
 from sluicegate.proxy.memory import GatherBudget
-from sluicegate.proxy.metrics import Tally
 from sluicegate.proxy.observer import Observer
 from sluicegate.proxy.pacing import LoopTurn, Pacer
 from sluicegate.proxy.rewriting import AnswerRewriter
 from sluicegate.proxy.session_log import SessionLog
+from sluicegate.proxy.tally import Tally
 from sluicegate.proxy.tls import AskedNames, TlsContext
 from sluicegate.proxy.topic_names import TopicNames
 from sluicegate.proxy.topic_settings import TopicSettings

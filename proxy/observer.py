@@ -12,7 +12,7 @@ from sluicegate.protocol.produce_request import ProduceRequest, TopicData
 from sluicegate.proxy.aggregation import Aggregator, Wider
 from sluicegate.proxy.bounded_text import cut
 from sluicegate.proxy.identity import ClientIdentity
-from sluicegate.proxy.metrics import Tally
+from sluicegate.proxy.tally import Tally
 from sluicegate.proxy.topic_labels import TopicLabels
 from sluicegate.proxy.violation_event import TIMED, Who, violation, who
 from sluicegate.proxy.violations import ViolationSink

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from errno import EROFS
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -19,11 +20,9 @@ from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.accepting import ClientAcceptor
 from sluicegate.proxy.addressing import AddressBook
-from sluicegate.proxy.admin import AdminServer, Health
 from sluicegate.proxy.admission import Admission, most_connections
 from sluicegate.proxy.allocator import Allocator
 from sluicegate.proxy.build_info import SCAN_IS_COMPILED, VERSION
-from sluicegate.proxy.certificate_metrics import CertificateCollector
 from sluicegate.proxy.certificates import expired_for_clients
 from sluicegate.proxy.clock import now_ms
 from sluicegate.proxy.connection import new_shared_buffer
@@ -31,6 +30,7 @@ from sluicegate.proxy.connection_trace import Tracing
 from sluicegate.proxy.context import ProxyContext
 from sluicegate.proxy.discovery import Discovered, look_at_cluster
 from sluicegate.proxy.handshakes import Handshakes
+from sluicegate.proxy.health import Health
 from sluicegate.proxy.judging import Dispatch, Judges
 from sluicegate.proxy.lanes import judge_of_ordinary
 from sluicegate.proxy.leading_back import LeadingBack, new_mark
@@ -38,7 +38,6 @@ from sluicegate.proxy.listeners import BACKLOG, Acceptor, Bind, CannotListen, Li
 from sluicegate.proxy.log_setup import log_lines_dropped
 from sluicegate.proxy.log_starts import LogStarts
 from sluicegate.proxy.memory import GatherBudget
-from sluicegate.proxy.metrics import Snapshot, Tally, registry_of
 from sluicegate.proxy.observer import Observer
 from sluicegate.proxy.pacing import LoopTurn, Pacer
 from sluicegate.proxy.produce_answers import dispatch_of
@@ -46,6 +45,7 @@ from sluicegate.proxy.proxy_protocol import proxy_protocol_of
 from sluicegate.proxy.rewriting import AnswerRewriter
 from sluicegate.proxy.session import Route, Session
 from sluicegate.proxy.session_log import SessionLog
+from sluicegate.proxy.tally import Snapshot, Tally
 from sluicegate.proxy.tls import AskedNames, BadTlsFiles, TlsContext, context_for_brokers, context_for_clients
 from sluicegate.proxy.topic_labels import TopicLabels, exact_names, topics_of_one
 from sluicegate.proxy.topic_names import TopicNames
@@ -53,6 +53,10 @@ from sluicegate.proxy.topic_settings import TopicSettings
 from sluicegate.proxy.violations import ViolationFile, ViolationSink
 from sluicegate.validation.policies import limits_of, policies_of
 from sluicegate.validation.produce import JudgedRequest
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.admin import AdminServer
+
 
 _SWEEP_SECONDS = 2.0
 _RETRY_SECONDS = 2.0
@@ -132,9 +136,9 @@ class Server:
         try:
             self._listeners.open_bootstrap()
             if config.admin.listen is not None:
-                registry = registry_of(self.snapshot)
-                registry.register(CertificateCollector(config))
-                self._admin = AdminServer(config.admin.listen, registry, self.health)
+                from sluicegate.proxy.admin import serve  # noqa: PLC0415  # workers need no Prometheus
+
+                self._admin = serve(config, config.admin.listen, self.snapshot, self.health)
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}") from error
         for node_id in self._book.node_ids:

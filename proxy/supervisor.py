@@ -10,24 +10,28 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
-from typing import cast
+from multiprocessing.context import ForkServerProcess
+from typing import TYPE_CHECKING, cast
 
 import structlog
 
 from sluicegate.config.address import HostPort
 from sluicegate.config.model import Config
-from sluicegate.proxy.admin import AdminServer, Health
 from sluicegate.proxy.build_info import SCAN_IS_COMPILED, VERSION
-from sluicegate.proxy.certificate_metrics import CertificateCollector
+from sluicegate.proxy.health import Health
 from sluicegate.proxy.leading_back import new_mark
 from sluicegate.proxy.listeners import CannotListen, reserve_shared
 from sluicegate.proxy.log_setup import log_lines_dropped
-from sluicegate.proxy.metrics import Snapshot, Tally, registry_of, total_of
 from sluicegate.proxy.server import CannotStart
+from sluicegate.proxy.tally import Snapshot, Tally, total_of
 from sluicegate.proxy.topic_labels import with_few_topics
 from sluicegate.proxy.worker import CouldNotStart, Message, Report, Started, Word, run_worker
 
+if TYPE_CHECKING:
+    from sluicegate.proxy.admin import AdminServer
+
+
+_PRELOADED = "sluicegate.proxy.preloaded"
 _REPORT_SECONDS = 1.0
 _FRESH_SECONDS = 2.0
 _SILENT_SECONDS = 10.0
@@ -39,7 +43,7 @@ _BEYOND_DRAIN_SECONDS = 5.0
 @dataclass(slots=True)
 class _Worker:
     index: int
-    process: SpawnProcess
+    process: ForkServerProcess
     pipe: Connection
     started_at: float
     heard_at: float
@@ -53,7 +57,8 @@ class Supervisor:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._log = structlog.get_logger("sluicegate")
-        self._spawn = multiprocessing.get_context("spawn")
+        self._workshop = multiprocessing.get_context("forkserver")
+        self._workshop.set_forkserver_preload([_PRELOADED])
         self._workers: dict[int, _Worker] = {}
         self._of_the_ended: list[Tally] = []
         self._restarts = 0
@@ -73,9 +78,9 @@ class Supervisor:
         try:
             self._reserved = reserve_shared(listen)
             if self._config.admin.listen is not None:
-                registry = registry_of(self._snapshot)
-                registry.register(CertificateCollector(self._config))
-                self._admin = AdminServer(self._config.admin.listen, registry, self._health)
+                from sluicegate.proxy.admin import serve  # noqa: PLC0415  # workers need no Prometheus
+
+                self._admin = serve(self._config, self._config.admin.listen, self._snapshot, self._health)
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}") from error
         bootstrap = HostPort(listen.host, self._reserved.getsockname()[1])
@@ -115,7 +120,7 @@ class Supervisor:
 
     def _start_worker(self, index: int) -> None:
         here, there = multiprocessing.Pipe()
-        process = self._spawn.Process(
+        process = self._workshop.Process(
             target=run_worker, args=(index, self._for_workers, self._mark, there), name=f"sluicegate-worker-{index}"
         )
         process.start()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from sluicegate.config.model import Config
-from sluicegate.proxy.metrics import OTHER, Tally
+from sluicegate.proxy.tally import OTHER, Tally
 
 MAX_TOPICS = 500
 _MAX_LEARNT = 10_000

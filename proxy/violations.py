@@ -14,9 +14,9 @@ import structlog
 
 from sluicegate.proxy.bounded_queue import BoundedQueue
 from sluicegate.proxy.event_file import EventFile
-from sluicegate.proxy.metrics import Tally
 from sluicegate.proxy.once_a_minute import OnceAMinute
 from sluicegate.proxy.short_turns import ShortTurns
+from sluicegate.proxy.tally import Tally
 from sluicegate.proxy.violation_event import Violation, event_of
 from sluicegate.proxy.whole_lines import NotWhole
 

@@ -16,8 +16,8 @@ import uvloop
 from sluicegate.config.model import Config
 from sluicegate.proxy.listeners import bind_shared
 from sluicegate.proxy.log_setup import logging_behind_a_queue
-from sluicegate.proxy.metrics import Snapshot
 from sluicegate.proxy.server import CannotStart, Server
+from sluicegate.proxy.tally import Snapshot
 
 
 class Word(Enum):

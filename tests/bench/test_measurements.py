@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import memory
 from bench.figures import Figure
 from bench.one_session import constructs_used
 
@@ -15,6 +16,10 @@ ROOT = Path(__file__).parent.parent.parent
 
 async def test_construct_is_never_on_the_way_of_a_produce_request_or_its_answer() -> None:
     assert await constructs_used(10) == 0
+
+
+def test_a_further_worker_shares_most_of_what_it_has_loaded() -> None:
+    assert memory.measure().further_worker <= 15 << 20
 
 
 @pytest.mark.parametrize(

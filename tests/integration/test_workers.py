@@ -29,9 +29,11 @@ def proxy(kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
 def workers_of(proxy: ProxyProcess) -> list[int]:
     """The process ids of its workers."""
     assert proxy.process is not None
-    task = Path(f"/proc/{proxy.process.pid}/task/{proxy.process.pid}/children")
-    children = [int(pid) for pid in task.read_text().split()]
-    return [pid for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return [worker for child in children_of(proxy.process.pid) for worker in children_of(child)]
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def connections_of(pid: int) -> int:

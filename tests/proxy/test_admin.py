@@ -17,9 +17,11 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from sluicegate.config.address import HostPort
 from sluicegate.proxy import admin_connections
-from sluicegate.proxy.admin import AdminServer, Health
+from sluicegate.proxy.admin import AdminServer
+from sluicegate.proxy.health import Health
 from sluicegate.proxy.listeners import CannotListen
-from sluicegate.proxy.metrics import Snapshot, Tally, registry_of
+from sluicegate.proxy.metrics import registry_of
+from sluicegate.proxy.tally import Snapshot, Tally
 
 
 def loopbacks() -> list[str]:
@@ -229,8 +231,10 @@ def test_it_answers_while_all_descriptors_are_spent_and_afterwards() -> None:
     program = """
         import os, resource, sys, threading
         from sluicegate.config.address import HostPort
-        from sluicegate.proxy.admin import AdminServer, Health
-        from sluicegate.proxy.metrics import Snapshot, Tally, registry_of
+        from sluicegate.proxy.admin import AdminServer
+        from sluicegate.proxy.health import Health
+        from sluicegate.proxy.metrics import registry_of
+        from sluicegate.proxy.tally import Snapshot, Tally
         resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
         server = AdminServer(HostPort("127.0.0.1", 0), registry_of(lambda: Snapshot(Tally(), 0)), Health())
         spent, stop = [], threading.Event()

@@ -7,7 +7,8 @@ from prometheus_client import CollectorRegistry
 
 from sluicegate.config.address import HostPort
 from sluicegate.config.loading import ConfigError
-from sluicegate.proxy.admin import AdminServer, Health
+from sluicegate.proxy.admin import AdminServer
+from sluicegate.proxy.health import Health
 from sluicegate.proxy.health_check import admin_of, trouble_with
 from tests.broker.ports import free_ports
 

@@ -6,7 +6,8 @@ from prometheus_client import generate_latest
 from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from sluicegate.proxy.metrics import Snapshot, Tally, registry_of, total_of
+from sluicegate.proxy.metrics import registry_of
+from sluicegate.proxy.tally import Snapshot, Tally, total_of
 
 
 def test_workers_counters_are_added_up() -> None:

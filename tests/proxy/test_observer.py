@@ -10,8 +10,8 @@ from sluicegate.config.yaml_source import Source
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.proxy.identity import ClientIdentity
-from sluicegate.proxy.metrics import OTHER, Tally
 from sluicegate.proxy.observer import Observer
+from sluicegate.proxy.tally import OTHER, Tally
 from sluicegate.proxy.topic_labels import TopicLabels
 from sluicegate.proxy.violation_event import Violation, event_of
 from sluicegate.validation.policies import policies_of

@@ -4,7 +4,7 @@ from collections import Counter
 
 from sluicegate.config.loading import load
 from sluicegate.config.yaml_source import Source
-from sluicegate.proxy.metrics import OTHER, Tally, total_of
+from sluicegate.proxy.tally import OTHER, Tally, total_of
 from sluicegate.proxy.topic_labels import MAX_TOPICS, TopicLabels, exact_names, topics_of_one, with_few_topics
 
 

@@ -18,7 +18,7 @@ from structlog.testing import capture_logs
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy import event_file
 from sluicegate.proxy.identity import ClientIdentity
-from sluicegate.proxy.metrics import Tally
+from sluicegate.proxy.tally import Tally
 from sluicegate.proxy.violation_event import Violation, event_of, violation, who
 from sluicegate.proxy.violations import ViolationFile
 from sluicegate.validation.policy import TopicPolicy
@@ -188,7 +188,7 @@ def in_a_process_with_little_room(path: Path, room: int, body: str) -> dict[str,
     program = f"""
         import json, resource, sys
         from pathlib import Path
-        from sluicegate.proxy.metrics import Tally
+        from sluicegate.proxy.tally import Tally
         from tests.broker.eventually import eventually
         from tests.proxy.test_violations import file_at, one
         def room(size): resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
