@@ -7,6 +7,7 @@ from concurrent.futures import Future, wait
 
 import pytest
 
+import sluicegate.proxy.judging
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.proxy.judging import Dispatch, Job, Judges, is_heavy
 from sluicegate.proxy.log_starts import LogStarts
@@ -74,8 +75,9 @@ def test_many_partitions_are_for_a_thread(judges: Judges) -> None:
 
 
 def test_the_loop_judges_so_much_before_it_looks_at_its_sockets_again(
-    judges: Judges, steps: list[Callable[[], None]]
+    judges: Judges, steps: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(sluicegate.proxy.judging, "_LOOP_REQUEST_SECONDS", 60.0)  # however busy the machine is
     request = request_of(large(3 * MIB, ZSTD))
     at_once = 0
     while judges.judge(request) is not None:
