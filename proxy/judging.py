@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,9 @@ from sluicegate.protocol.records.compression import Decompressor
 from sluicegate.protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, attributes_low_byte
 from sluicegate.proxy.short_turns import ShortTurns
 from sluicegate.proxy.turns import Account, Turns
-from sluicegate.validation.policy import JudgementLimits, TopicPolicy
+from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.policy_memo import PolicyMemo
 from sluicegate.validation.produce import JudgedRequest, judge_request
 
 if TYPE_CHECKING:
@@ -41,7 +44,6 @@ _TURN_SECONDS = 0.01
 _MOST_NESTED = 8
 _END_SECONDS = 2.0
 
-PolicyOf = Callable[[str], TopicPolicy]
 Prepare = Callable[[ProduceRequest, JudgedRequest, Callable[[], None]], "Dispatch"]
 """What it is given last lets others go on."""
 
@@ -71,27 +73,29 @@ class Job:
 
 
 class Judges:
-    """Judges requests by one proxy's policies. `prepare` turns a verdict that refuses something into what is sent.
+    """Judges requests, each by the rules that are in force when its judgement begins.
 
-    `call_soon` runs something when the loop has looked at its sockets again.
+    `prepare` turns a verdict that refuses something into what is sent. `call_soon` runs something when the loop has
+    looked at its sockets again.
     """
 
     def __init__(
         self,
         names: Mapping[bytes, str],
-        policy_of: PolicyOf,
+        rules: RulesInForce,
         limits: JudgementLimits,
         now_ms: Callable[[], int],
         prepare: Prepare,
         call_soon: Callable[[Callable[[], None]], Any],
     ) -> None:
         self._names = names
-        self._policy_of = policy_of
+        self._rules = rules
         self._limits = limits
         self._now_ms = now_ms
         self._prepare = prepare
         self._call_soon = call_soon
         self._decompressor = Decompressor()
+        self._memo = PolicyMemo()
         self._loop_left = _LOOP_TURN_BYTES
         self._loop_turn_ends = False
         self._turns: Turns[Job] = Turns()
@@ -109,7 +113,13 @@ class Judges:
         judged: JudgedRequest | None = None
         with suppress(OutOfTime):
             judged = judge_request(
-                request, self._names, self._policy_of, self._limits, self._now_ms, self._decompressor, allowance
+                request,
+                self._names,
+                partial(self._memo.of, self._rules.rulebook),
+                self._limits,
+                self._now_ms,
+                self._decompressor,
+                allowance,
             )
         self._loop_left -= size + most - allowance.plain_left
         if self._loop_left < _LOOP_TURN_BYTES // 2 and not self._loop_turn_ends:
@@ -169,12 +179,15 @@ class Judges:
         with self._changed:
             return self._turns.pop_before(account, monotonic())
 
-    def judge_with(self, job: Job, decompressor: Decompressor, give_way: Callable[[], None]) -> Dispatch:
+    def judge_with(
+        self, job: Job, decompressor: Decompressor, memo: PolicyMemo, give_way: Callable[[], None]
+    ) -> Dispatch:
         """For a judging thread: the whole of one job. Raises Abandoned."""
         limits = self._limits
         allowance = Allowance(limits.max_decompressed_bytes, limits.max_record_errors, give_way)
         request = job.request
-        judged = judge_request(request, self._names, self._policy_of, limits, self._now_ms, decompressor, allowance)
+        policy_of = partial(memo.of, self._rules.rulebook)
+        judged = judge_request(request, self._names, policy_of, limits, self._now_ms, decompressor, allowance)
         give_way()
         return self._dispatch(request, judged, give_way)
 
@@ -188,6 +201,7 @@ class _Judge:
     def __init__(self, judges: Judges) -> None:
         self._judges = judges
         self._decompressors: list[Decompressor] = []
+        self._memo = PolicyMemo()
 
     def run(self) -> None:
         while self._judge_next():
@@ -206,7 +220,7 @@ class _Judge:
             self._decompressors.append(Decompressor())
         turn = _TurnOf(self, job, depth)
         try:
-            dispatch = self._judges.judge_with(job, self._decompressors[depth], turn.give_way)
+            dispatch = self._judges.judge_with(job, self._decompressors[depth], self._memo, turn.give_way)
         except Abandoned:
             job.future.cancel()
         except BaseException as error:  # whoever waits for it is told

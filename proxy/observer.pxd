@@ -11,7 +11,6 @@ cdef object _FAR_AHEAD_MS
 cdef class Observer:
     cdef object _tally
     cdef object _labels
-    cdef object _policies
     cdef object _names
     cdef object _violations
     cdef object _max_records

@@ -16,7 +16,6 @@ from sluicegate.proxy.tally import Tally
 from sluicegate.proxy.topic_labels import TopicLabels
 from sluicegate.proxy.violation_event import TIMED, Who, violation, who
 from sluicegate.proxy.violations import ViolationSink
-from sluicegate.validation.policies import TopicPolicies
 from sluicegate.validation.produce import JudgedRequest, Place
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.verdict import Refused
@@ -39,7 +38,6 @@ class Observer:
         self,
         tally: Tally,
         labels: TopicLabels,
-        policies: TopicPolicies,
         names: dict[bytes, str],
         violations: ViolationSink | None,
         max_records: int,
@@ -51,7 +49,6 @@ class Observer:
         """
         self._tally = tally
         self._labels = labels
-        self._policies = policies
         self._names = names
         self._violations = violations
         self._max_records = max_records
@@ -118,13 +115,12 @@ class Observer:
         for place, refused in some:
             topic = request.topics[place[0]]
             partition = topic.partitions[place[1]].index
-            now_ms = judged.refused_at_ms[place]
+            held_to = judged.held_to[place]
             name = self._name(topic)
             self._labels.refused(name, _NAME_OF[refused.code], refused.bad_count)
             if self._violations is not None:
-                policy = self._policies.of(name or "") if refused.bad_records else None
                 self._violations.write(
-                    violation(client, name, topic.topic_id, partition, refused, policy, now_ms, self._max_records)
+                    violation(client, name, topic.topic_id, partition, refused, held_to, self._max_records)
                 )
             shown = name if name is None else cut(name)
             self._refusals.note(
@@ -132,7 +128,7 @@ class Observer:
                 max(1, refused.bad_count),
                 now,
                 _refusal,
-                *(client, shown, partition, refused, now_ms),
+                *(client, shown, partition, refused, held_to.now_ms),
             )
 
     def _warn_far_ahead(self, identity: ClientIdentity, topic: str | None, ahead_ms: int) -> None:

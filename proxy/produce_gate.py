@@ -203,7 +203,9 @@ class ProduceGate:
             name = topic.name if topic.name is not None else context.names.by_id.get(topic.topic_id or b"")
             if name is not None and is_legal_topic_name(name):
                 key = topic.topic_id if topic.topic_id is not None else name.encode()
-                context.ordinary.teach(key, topic.topic_id is not None, context.policies.of(name))
+                context.ordinary.teach(
+                    key, topic.topic_id is not None, context.policy_memo.of(context.rules.rulebook, name)
+                )
 
     def _ask_log_starts(self, partly: PartlyRefused) -> None:
         """On this very connection, so that the answer is there before that to the request."""

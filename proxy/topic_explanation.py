@@ -7,8 +7,8 @@ from sluicegate.config.loading import Loaded
 from sluicegate.config.model import TopicKeys
 from sluicegate.config.yaml_source import Path, dotted
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.validation.policies import policies_of
 from sluicegate.validation.policy import LONG_MAX, TopicPolicy
+from sluicegate.validation.rulebook import rulebook_of
 from sluicegate.validation.topic_patterns import TopicPatterns
 
 _BEFORE, _AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
@@ -29,7 +29,7 @@ def explain(topic: str, loaded: Loaded) -> Iterator[str]:
     else:
         where = source.place_of(("topics", place, "match"))
         yield f"{topic}: topics[{place}] decides (match: {config.topics[place].match}, {where})"
-    values = _values(policies_of(config).of(topic))
+    values = _values(rulebook_of(config).of(topic))
     width = max(map(len, values))
     for key, value in values.items():
         yield f"  {key:<{width}}  {value}  ({_origin(key, place, loaded)})"

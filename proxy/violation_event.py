@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.bounded_text import cut
 from sluicegate.proxy.identity import ClientIdentity
-from sluicegate.validation.policy import TopicPolicy
+from sluicegate.validation.produce import HeldTo
 from sluicegate.validation.timestamps import TimeWindow, window_of
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.verdict import BadRecord, Reason, Refused
@@ -56,8 +56,7 @@ class Violation(NamedTuple):
     records: int
     bad_count: int
     bad_records: tuple[BadRecord, ...]
-    policy: TopicPolicy | None
-    now_ms: int
+    held_to: HeldTo
 
     @property
     def size(self) -> int:
@@ -71,11 +70,10 @@ def violation(
     topic_id: bytes | None,
     partition: int,
     refused: Refused,
-    policy: TopicPolicy | None,
-    now_ms: int,
+    held_to: HeldTo,
     max_records: int,
 ) -> Violation:
-    """What an event needs; at most `max_records` bad records are listed. `policy`: what their times were held to."""
+    """What an event needs; at most `max_records` bad records are listed."""
     return Violation(
         client,
         topic if topic is None else cut(topic),
@@ -87,16 +85,15 @@ def violation(
         refused.records,
         refused.bad_count,
         refused.bad_records[:max_records],
-        policy,
-        now_ms,
+        held_to,
     )
 
 
 def event_of(violation: Violation) -> dict[str, Any]:
     """The event, version 1, as docs/violations.md has it; texts cut."""
-    policy = violation.policy
-    window = window_of(policy, violation.now_ms) if policy is not None else None
-    time = datetime.fromtimestamp(min(max(violation.now_ms, 0), _LATEST_MS) / 1000, UTC)
+    policy, now_ms = violation.held_to
+    window = window_of(policy, now_ms) if policy is not None else None
+    time = datetime.fromtimestamp(min(max(now_ms, 0), _LATEST_MS) / 1000, UTC)
     client = violation.who
     return {
         "version": EVENT_VERSION,
@@ -115,7 +112,7 @@ def event_of(violation: Violation) -> dict[str, Any]:
         "message": violation.message,
         "records": violation.records,
         "bad_records": violation.bad_count,
-        "samples": [_sample(record, window, violation.now_ms) for record in violation.bad_records],
+        "samples": [_sample(record, window, now_ms) for record in violation.bad_records],
     }
 
 

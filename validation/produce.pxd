@@ -13,7 +13,7 @@ cdef Py_ssize_t _PARTITION_WORK
 cdef class JudgedRequest:
     cdef readonly dict accepted
     cdef readonly dict refused
-    cdef readonly dict refused_at_ms
+    cdef readonly dict held_to
     cdef public Py_ssize_t unchecked
 
 

@@ -5,6 +5,7 @@ more than one producer) is left to it: it is sent every batch, or a stand-in tha
 """
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest
@@ -23,11 +24,20 @@ _PARTITION_WORK = 4096
 VALID_ACKS = frozenset({-1, 0, 1})
 
 
+class HeldTo(NamedTuple):
+    """What a verdict was found by: the topic's policy as it was then (None: its name was not known), and the time
+    that its bounds are counted from (ms).
+    """
+
+    policy: TopicPolicy | None
+    now_ms: int
+
+
 class JudgedRequest:
     """The verdicts on one request. `accepted` and `refused` together hold every partition that was judged.
 
-    `refused_at_ms`: the time that a refused partition was judged at, which its bounds are counted from. `unchecked`:
-    how many partitions were left unjudged because their topic's policy says so.
+    `held_to` says of each that was refused what it was judged by. `unchecked`: how many partitions were left unjudged
+    because their topic's policy says so.
     """
 
     def __init__(
@@ -35,7 +45,7 @@ class JudgedRequest:
     ) -> None:
         self.accepted = accepted if accepted is not None else {}
         self.refused = refused if refused is not None else {}
-        self.refused_at_ms: dict[Place, int] = {}
+        self.held_to: dict[Place, HeldTo] = {}
         self.unchecked = 0
 
 
@@ -76,7 +86,7 @@ def judge_request(
                 verdict = judge_partition(submission, policy, limits, now, decompressor, allowance)
             if isinstance(verdict, Refused):
                 judged.refused[t, p] = verdict
-                judged.refused_at_ms[t, p] = now
+                judged.held_to[t, p] = HeldTo(policy, now)
             else:
                 judged.accepted[t, p] = verdict
     return judged

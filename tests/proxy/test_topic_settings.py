@@ -13,8 +13,9 @@ from sluicegate.config.model import TopicKeys, Upstream
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import describe_configs
 from sluicegate.protocol.messages.schema import Value
-from sluicegate.proxy.topic_settings import FIRST_BATCH_SECONDS, TOPICS_AT_ONCE, TopicSettings
-from sluicegate.validation.policies import MAX_FROM_CLUSTER, TopicPolicies
+from sluicegate.proxy.topic_settings import FIRST_BATCH_SECONDS, MAX_KNOWN, TOPICS_AT_ONCE, TopicSettings
+from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.rulebook import Rulebook, compile_policies
 from tests.broker.ports import free_ports
 from tests.proxy.scripted_broker import (
     CLOSE,
@@ -34,12 +35,12 @@ READ_AGAIN = "topic settings are read again"
 
 
 class Asker:
-    """Topic settings, and the policies that they teach."""
+    """Topic settings, and the rules that they tell."""
 
     def __init__(self, *addresses: HostPort, seconds: float = 5) -> None:
         upstream = Upstream(bootstrap=tuple(map(str, addresses)), connect_timeout_seconds=seconds)  # type: ignore[arg-type]
-        self.policies = TopicPolicies(TopicKeys(), [])
-        self.settings = TopicSettings(upstream, None, self.policies)
+        self.rules = RulesInForce(Rulebook(compile_policies(TopicKeys())))
+        self.settings = TopicSettings(upstream, None, self.rules)
 
     async def know(self, *topics: str) -> float:
         """Wait as a first batch would; gives how long (s)."""
@@ -50,7 +51,7 @@ class Asker:
         return monotonic() - started
 
     def is_learnt(self, topic: str) -> bool:
-        return self.policies.of(topic).before_max_ms == 7
+        return self.rules.rulebook.of(topic).before_max_ms == 7
 
     async def learns(self, topic: str) -> None:
         async with asyncio.timeout(10):
@@ -222,7 +223,7 @@ async def test_a_topic_that_is_not_there_is_asked_for_again_after_a_second(monke
 
 
 async def test_topics_that_nobody_uses_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sluicegate.proxy.topic_settings.MAX_FROM_CLUSTER", 100)
+    monkeypatch.setattr("sluicegate.proxy.topic_settings.MAX_KNOWN", 100)
     async with broker(topic_settings(everything)) as kafka:
         asker = Asker(kafka.address)
         await asker.know("used")
@@ -232,7 +233,7 @@ async def test_topics_that_nobody_uses_are_forgotten_first(monkeypatch: pytest.M
         assert asker.is_learnt("used")
         assert asker.is_learnt("t299")
         assert not asker.is_learnt("t0")
-    assert MAX_FROM_CLUSTER > 100
+    assert MAX_KNOWN > 100
 
 
 # -- answers that cannot be believed -----------------------------------------------------------------------------

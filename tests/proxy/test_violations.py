@@ -22,11 +22,12 @@ from sluicegate.proxy.tally import Tally
 from sluicegate.proxy.violation_event import Violation, event_of, violation, who
 from sluicegate.proxy.violations import ViolationFile
 from sluicegate.validation.policy import TopicPolicy
+from sluicegate.validation.produce import HeldTo
 from sluicegate.validation.verdict import BadRecord, Reason, Refused
 from tests.broker.eventually import eventually
 
 NOW = 1_800_000_000_000
-POLICY = TopicPolicy(before_max_ms=1000, after_max_ms=2000)
+HELD_TO = HeldTo(TopicPolicy(before_max_ms=1000, after_max_ms=2000), NOW)
 UNBOUNDED = 1 << 40
 
 
@@ -37,7 +38,7 @@ def refused(count: int) -> Refused:
 
 def one(partition: int = 0, client_id: str = "c", topic: str = "t", bad: int = 1) -> Violation:
     client = who(ClientIdentity("127.0.0.1:5", client_id))
-    return violation(client, topic, None, partition, refused(bad), POLICY, NOW, max_records=10)
+    return violation(client, topic, None, partition, refused(bad), HELD_TO, max_records=10)
 
 
 def file_at(path: Path, tally: Tally, queue_size: int = 10_000, max_file_bytes: int = UNBOUNDED) -> ViolationFile:
@@ -51,7 +52,7 @@ def partitions_in(path: Path) -> list[int]:
 
 def test_an_event_says_who_what_and_why() -> None:
     identity = ClientIdentity("127.0.0.1:5", "billing", "apache-kafka-java", "4.3.1", "User:alice")
-    kept = violation(who(identity), "payments", None, 3, refused(25), POLICY, NOW, max_records=2)
+    kept = violation(who(identity), "payments", None, 3, refused(25), HELD_TO, max_records=2)
     identity.client_id = identity.principal = "what it says later"
 
     assert event_of(kept) == {
@@ -93,7 +94,7 @@ def test_the_document_names_every_field() -> None:
 
 
 def test_only_so_many_bad_records_are_kept_and_all_are_counted() -> None:
-    kept = violation(who(ClientIdentity("p")), "t", None, 0, refused(1000), POLICY, NOW, max_records=10)
+    kept = violation(who(ClientIdentity("p")), "t", None, 0, refused(1000), HELD_TO, max_records=10)
 
     assert len(kept.bad_records) == 10
     assert event_of(kept)["bad_records"] == 1000

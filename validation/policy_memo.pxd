@@ -1,0 +1,10 @@
+# The types that Cython compiles policy_memo.py with; the file itself stays plain Python.
+cimport cython
+
+
+cdef class PolicyMemo:
+    cdef object _rulebook
+    cdef dict _young
+    cdef dict _old
+    cpdef of(self, rulebook, topic)
+    cdef object _find(self, rulebook, topic)
