@@ -25,7 +25,7 @@ KEYS = {
     "upstream.bootstrap": "brokers to start from, tried in turn",
     "upstream.brokers": "addresses by node id, for clusters that tell them only after a login; else they are learnt",
     "upstream.topic_settings": "read each topic's settings from the cluster, when it is first written to and every "
-    "`refresh_seconds`; the stricter of cluster and file wins",
+    "`refresh_seconds`; the stricter of cluster and file wins, and where the cluster tells none, the file holds",
     "upstream.connect_timeout_seconds": "patience with one address",
     "upstream.refresh_seconds": "how often the proxy looks at the cluster",
     "upstream.tls.ca_file": "whom to trust, PEM; none: the system's CAs",

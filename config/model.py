@@ -109,14 +109,14 @@ class Sasl(_Section):
 
 class Upstream(_Section):
     """The cluster behind the proxy. `brokers` names addresses by node id, for clusters that tell them only to
-    clients that have logged in; they are otherwise learnt. `topic_settings`: read them from the cluster.
+    clients that have logged in; they are otherwise learnt. `topic_settings`: read topics' from the cluster.
     """
 
     bootstrap: Addresses
     brokers: dict[NodeId, BrokerAddress] = Field(default_factory=dict)
     tls: UpstreamTls | None = None
     sasl: Sasl | None = None
-    topic_settings: Flag = False
+    topic_settings: Flag = True
     connect_timeout_seconds: Seconds = 10
     refresh_seconds: Seconds = 30
 

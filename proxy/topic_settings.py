@@ -181,8 +181,8 @@ class TopicSettings:
             self._note(topic, answers, told)
         self._rules.learn(told)
         self._say(None)
-        if answers.complaints:
-            self._say_of_topics(answers.complaints[0])
+        for reason, complaint in answers.complaints.items():
+            self._say_of_topics(reason, complaint)
         return True
 
     def _note(self, topic: str, answers: Answers, told: dict[str, ClusterSettings | None]) -> None:
@@ -216,13 +216,13 @@ class TopicSettings:
             self._log.info("topic settings are read again")
         self._complaint = complaint
 
-    def _say_of_topics(self, complaint: str) -> None:
-        """Once for each, and seldom: clients may name topics without end that nothing is told of."""
+    def _say_of_topics(self, reason: str, complaint: str) -> None:
+        """Once for each reason, of whichever topics, and seldom: a broker may find new reasons without end."""
         now = monotonic()
-        if complaint in self._said_of_topics or now < self._quiet_until:
+        if reason in self._said_of_topics or now < self._quiet_until:
             return
         self._quiet_until = now + _QUIET_SECONDS
-        self._said_of_topics[complaint] = None
+        self._said_of_topics[reason] = None
         if len(self._said_of_topics) > _MAX_SAID:
             self._said_of_topics.popitem(last=False)
         self._log.warning(_GOING_ON, reason=complaint)

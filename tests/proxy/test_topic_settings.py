@@ -31,6 +31,7 @@ from tests.proxy.scripted_broker import (
 BEFORE, MAX_BYTES = "message.timestamp.before.max.ms", "max.message.bytes"
 SAID = {BEFORE: "7"}
 GOING_ON = "topic settings cannot be read, going on with the file"
+TOPIC_AUTHORIZATION_FAILED = 29
 READ_AGAIN = "topic settings are read again"
 
 
@@ -321,3 +322,20 @@ async def test_a_refresh_that_fails_keeps_what_is_known() -> None:
 
         assert asker.is_learnt("t")
         assert asker.settings.known_soon(["t"]) is None
+
+
+async def test_settings_that_may_not_be_read_are_one_line_however_many_topics_they_are_of() -> None:
+    def refused(version: int, body: bytes) -> bytes:
+        results = [result_for(topic, None, TOPIC_AUTHORIZATION_FAILED) for topic in asked_topics(version, body)]
+        return describe_configs.RESPONSE.build({"throttle_time_ms": 0, "results": results}, version)
+
+    async with broker(refused) as kafka:
+        asker = Asker(kafka.address)
+        with capture_logs() as lines:
+            for number in range(5):
+                await asker.know(f"t{number}")
+                asker.settings._quiet_until = float("-inf")
+
+    (line,) = lines
+    assert line["event"] == GOING_ON
+    assert "topic t0: TOPIC_AUTHORIZATION_FAILED (29): allow the proxy's principal DescribeConfigs" in line["reason"]
