@@ -38,6 +38,7 @@ COMPILED = [
     "protocol/records/pieces.py",
     "protocol/records/plain_buffer.py",
     "protocol/records/record_batch.py",
+    "protocol/records/rehearsal.py",
     "protocol/records/scan.py",
     "protocol/records/snappy_chunks.py",
     "protocol/records/stand_in.py",

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from sluicegate.config.model import TopicKeys
+from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.protocol.records.compression import Decompressor

@@ -18,7 +18,11 @@ cdef class Observer:
     cdef object _later
     cdef object _log
     cdef object _refusals
+    cdef object _observed
+    cdef object _rehearsals
     cdef object _far_ahead
+    cdef object _aggregators
+    cdef object _clients
 
     @cython.locals(accepted=Accepted)
     cpdef judged(self, identity, ProduceRequest request, JudgedRequest judged)

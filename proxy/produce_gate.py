@@ -204,7 +204,7 @@ class ProduceGate:
             if name is not None and is_legal_topic_name(name):
                 key = topic.topic_id if topic.topic_id is not None else name.encode()
                 context.ordinary.teach(
-                    key, topic.topic_id is not None, context.policy_memo.of(context.rules.rulebook, name)
+                    key, topic.topic_id is not None, context.policy_memo.of(context.rules.rulebook, name).narrowest
                 )
 
     def _ask_log_starts(self, partly: PartlyRefused) -> None:

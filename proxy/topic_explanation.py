@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sluicegate.config.glob_cover import misses_dashes
 from sluicegate.config.loading import Loaded
-from sluicegate.config.model import TopicKeys
+from sluicegate.config.topics import TopicKeys
 from sluicegate.config.yaml_source import Path, dotted
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.validation.policy import LONG_MAX, TopicPolicy
@@ -22,7 +22,7 @@ def explain(topic: str, loaded: Loaded) -> Iterator[str]:
         yield f"{topic}: no topic can have this name, and a broker refuses it (letters, digits, . _ - and at most 249)"
         return
     config, source = loaded.config, loaded.source
-    place = TopicPatterns([entry.match for entry in config.topics]).first_match(topic)
+    place = TopicPatterns([entry.match for entry in sluicegate.config.topics]).first_match(topic)
     if place is None:
         yield f"{topic}: no entry of topics matches; defaults hold"
         yield from _near_misses(topic, loaded)

@@ -14,7 +14,10 @@ cdef class JudgedRequest:
     cdef readonly dict accepted
     cdef readonly dict refused
     cdef readonly dict held_to
+    cdef readonly dict observed
+    cdef readonly dict rehearsed
     cdef public Py_ssize_t unchecked
+    cdef public Py_ssize_t record_errors_to_observe
 
 
 @cython.locals(judged=JudgedRequest, topic=TopicData, partition=PartitionData)

@@ -13,7 +13,8 @@ from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.protocol.records.compression import Decompressor
 from sluicegate.protocol.records.record_batch import CorruptBatch, opens_transactional
 from sluicegate.validation.judge import Submission, judge_partition
-from sluicegate.validation.policy import JudgementLimits, TopicPolicy
+from sluicegate.validation.policy import JudgementLimits, Mode, TopicPolicy
+from sluicegate.validation.rehearsals import rehearsal_of
 from sluicegate.validation.verdict import Accepted, Reason, Refused, Stage, Verdict
 
 Place = tuple[int, int]
@@ -25,19 +26,22 @@ VALID_ACKS = frozenset({-1, 0, 1})
 
 
 class HeldTo(NamedTuple):
-    """What a verdict was found by: the topic's policy as it was then (None: its name was not known), and the time
-    that its bounds are counted from (ms).
+    """What a verdict was found by: the topic's policy as it was then, and the time its bounds are counted from (ms).
+
+    Where a topic's id could not be resolved, the policy is that of topics that nothing is said of.
     """
 
-    policy: TopicPolicy | None
+    policy: TopicPolicy
     now_ms: int
 
 
 class JudgedRequest:
-    """The verdicts on one request. `accepted` and `refused` together hold every partition that was judged.
+    """The verdicts on one request. `accepted`, `refused` and `observed` together hold every partition that was judged.
 
-    `held_to` says of each that was refused what it was judged by. `unchecked`: how many partitions were left unjudged
-    because their topic's policy says so.
+    `observed`: what is wrong with those that are forwarded all the same, because their topic is only observed.
+    `rehearsed`: how many records each bound that is only tried would refuse, where one does, in the policy's order.
+    `held_to` says of all these what they were judged by. `unchecked`: how many partitions were left unjudged because
+    their topic's policy says so.
     """
 
     def __init__(
@@ -45,8 +49,15 @@ class JudgedRequest:
     ) -> None:
         self.accepted = accepted if accepted is not None else {}
         self.refused = refused if refused is not None else {}
+        self.observed: dict[Place, Refused] = {}
+        self.rehearsed: dict[Place, tuple[int, ...]] = {}
         self.held_to: dict[Place, HeldTo] = {}
         self.unchecked = 0
+        self.record_errors_to_observe = 0
+
+    def records_of(self, place: Place) -> int:
+        """How many records a judged batch has, by its own count."""
+        return next(found[place].records for found in (self.accepted, self.refused, self.observed) if place in found)
 
 
 def judge_request(
@@ -65,31 +76,60 @@ def judge_request(
     """
     whole = _whole_request(request)
     judged = JudgedRequest()
+    judged.record_errors_to_observe = allowance.record_errors
     if whole is None and request.acks not in VALID_ACKS:
         return judged
     for t, topic in enumerate(request.topics):
         name = topic.name if topic.name is not None else names.get(topic.topic_id or b"")
-        policy = policy_of(name) if name is not None else None
+        policy = policy_of(name if name is not None else "")
         for p, partition in enumerate(topic.partitions):
             verdict: Verdict
             now = now_ms()
             allowance.worked(_PARTITION_WORK)
             if whole is not None:
                 verdict = whole
-            elif name is None or policy is None:
+            elif name is None:
                 verdict = Refused(ErrorCode.UNKNOWN_TOPIC_ID, Reason.UNKNOWN_TOPIC_ID, stage=Stage.PARTITION)
             elif not policy.checked:
                 judged.unchecked += 1
                 continue
             else:
                 submission = Submission(name, partition.index, request.records(t, p), request.version)
-                verdict = judge_partition(submission, policy, limits, now, decompressor, allowance)
+                if policy.is_plain:
+                    verdict = judge_partition(submission, policy, limits, now, decompressor, allowance)
+                else:
+                    verdict = _judge_more(judged, (t, p), submission, policy, limits, now, decompressor, allowance)
             if isinstance(verdict, Refused):
-                judged.refused[t, p] = verdict
+                (judged.refused if policy.mode is Mode.REJECT else judged.observed)[t, p] = verdict
                 judged.held_to[t, p] = HeldTo(policy, now)
             else:
                 judged.accepted[t, p] = verdict
     return judged
+
+
+def _judge_more(
+    judged: JudgedRequest,
+    place: Place,
+    submission: Submission,
+    policy: TopicPolicy,
+    limits: JudgementLimits,
+    now_ms: int,
+    decompressor: Decompressor,
+    allowance: Allowance,
+) -> Verdict:
+    """The verdict on a partition of a topic for which more is asked than what a broker would say."""
+    rehearsal = rehearsal_of(policy)
+    kept = allowance.record_errors
+    if policy.mode is Mode.OBSERVE:  # they are in no answer, and take nobody's place in it
+        allowance.record_errors = judged.record_errors_to_observe
+    verdict = judge_partition(submission, policy, limits, now_ms, decompressor, allowance, rehearsal)
+    if policy.mode is Mode.OBSERVE:
+        judged.record_errors_to_observe = allowance.record_errors
+        allowance.record_errors = kept
+    if rehearsal is not None and any(rehearsal.counts) and (isinstance(verdict, Accepted) or verdict.bad_count):
+        judged.rehearsed[place] = rehearsal.counts
+        judged.held_to[place] = HeldTo(policy, now_ms)
+    return verdict
 
 
 def _whole_request(request: ProduceRequest) -> Refused | None:

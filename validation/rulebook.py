@@ -3,10 +3,18 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sluicegate.config.model import Config, TopicKeys
+from sluicegate.config.model import Config
+from sluicegate.config.topics import Rehearse, TopicKeys
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.validation.cluster_settings import ClusterSettings, stricter_of
-from sluicegate.validation.policy import JudgementLimits, TimestampType, TopicPolicy, bound_or_difference
+from sluicegate.validation.policy import (
+    JudgementLimits,
+    Mode,
+    Rehearsed,
+    TimestampType,
+    TopicPolicy,
+    bound_or_difference,
+)
 from sluicegate.validation.topic_patterns import TopicPatterns
 
 _NOTHING_TOLD: Mapping[str, ClusterSettings] = {}
@@ -72,7 +80,7 @@ def compile_policies(defaults: TopicKeys, topics: Iterable[tuple[str, TopicKeys]
 
 def file_policies_of(config: Config) -> FilePolicies:
     """The policies that a configuration describes."""
-    return compile_policies(config.defaults, [(topic.match, topic) for topic in config.topics])
+    return compile_policies(config.defaults, [(topic.match, topic) for topic in sluicegate.config.topics])
 
 
 def rulebook_of(config: Config) -> Rulebook:
@@ -105,4 +113,10 @@ def _policy(keys: TopicKeys, defaults: TopicKeys) -> TopicPolicy:
         "compact" in str(cleanup).replace(" ", "").split(","),
         given("max_message_bytes"),
         (given("checks") or "all") == "all",
+        Mode(given("mode") or "reject"),
+        _rehearsed(given("rehearse")),
     )
+
+
+def _rehearsed(keys: Rehearse | None) -> Rehearsed | None:
+    return None if keys is None else Rehearsed(keys.before_max_ms, keys.after_max_ms)

@@ -1,5 +1,6 @@
 from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.protocol.records.pieces import Pieces
+from sluicegate.protocol.records.rehearsal import Rehearsal
 
 WHOLE: int
 BROKEN: int
@@ -31,5 +32,6 @@ def scan_records(
     pieces: Pieces | None,
     allowance: Allowance,
     keep: int,
+    rehearsal: Rehearsal | None = None,
 ) -> tuple[int, int, int, Findings | None]: ...
 def is_compiled() -> bool: ...
