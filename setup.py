@@ -39,6 +39,7 @@ COMPILED = [
     "protocol/records/plain_buffer.py",
     "protocol/records/record_batch.py",
     "protocol/records/rehearsal.py",
+    "protocol/records/restamp.py",
     "protocol/records/scan.py",
     "protocol/records/snappy_chunks.py",
     "protocol/records/stand_in.py",

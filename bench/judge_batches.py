@@ -5,7 +5,6 @@ Run: python -m bench.judge_batches CODEC|one|slow REPETITIONS. `one`: of one rec
 
 import sys
 from collections.abc import Callable
-from functools import partial
 
 from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.produce_request import walk_produce_request
@@ -59,7 +58,7 @@ def _on_the_slow_lane(frame: bytearray) -> Callable[[], bool]:
     def judge() -> bool:
         request = walk_produce_request(frame, _VERSION, start, 1000)
         allowance = Allowance(128 << 20, 1000, _go_on)
-        policy_of = partial(memo.of, rules.rulebook)
+        policy_of = memo.by(rules.rulebook)
         judged = judge_request(
             request, {_TOPIC_ID: "bench"}, policy_of, limits, lambda: _NOW_MS, decompressor, allowance
         )

@@ -16,6 +16,8 @@ SECTIONS = {
     "`defaults`.",
     "topics[].rehearse": "Bounds that are not in force: how many records and batches each of them would refuse is "
     "counted ([policies](policies.md)).",
+    "topics[].fix": "What is put right instead of refused, where the whole batch is understood "
+    "([policies](policies.md)).",
     "violations": "[Violation events](violations.md), one JSON object a line for each refused partition.",
     "limits": "What any client can make the proxy hold or do. What goes beyond is refused, with the key's name.",
     "log": "Log lines.",
@@ -70,6 +72,9 @@ KEYS = {
     "it as it came and only says so ([policies](policies.md))",
     "topics[].rehearse.message.timestamp.before.max.ms": "bounds for how far a record's time may lie behind now",
     "topics[].rehearse.message.timestamp.after.max.ms": "bounds for how far a record's time may lie ahead of now",
+    "topics[].fix.timestamp": "what a time that breaks a bound becomes: `now`, the nearest that keeps it (`clamp`), "
+    "the latest good one of its partition (`previous`), or itself in milliseconds where it is plausible in seconds, "
+    "micro- or nanoseconds (`unit`: bounds are ten years at most then)",
     "topics[].match": "a glob, in which only `*`, `?` and `[…]` are special (a dot is a dot), or a regular expression "
     "between slashes, in RE2's syntax",
     "violations.file": "where events go; none: log lines only. A relative path begins where the proxy was started, "

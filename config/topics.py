@@ -27,6 +27,12 @@ class Rehearse(Section):
         return self
 
 
+class Fix(Section):
+    """What is put right instead of refused."""
+
+    timestamp: Literal["now", "clamp", "previous", "unit"]
+
+
 class TopicKeys(Section):
     """What a judgement depends on, Kafka's topic settings first; what is not given is inherited from `defaults`.
 
@@ -42,6 +48,7 @@ class TopicKeys(Section):
     checks: Literal["all", "none"] | None = None
     mode: Literal["reject", "observe"] | None = None
     rehearse: Rehearse | None = None
+    fix: Fix | None = None
 
     @field_validator("cleanup_policy")
     @classmethod

@@ -26,6 +26,7 @@ cdef class Judges:
     cdef object _call_soon
     cdef object _decompressor
     cdef object _memo
+    cdef object _previous
     cdef Py_ssize_t _loop_left
     cdef bint _loop_turn_ends
     cdef object _turns

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,8 @@ from sluicegate.proxy.turns import Account, Turns
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits
 from sluicegate.validation.policy_memo import PolicyMemo
-from sluicegate.validation.produce import JudgedRequest, judge_request
+from sluicegate.validation.previous_times import PreviousTimes
+from sluicegate.validation.produce import JudgedRequest, judge_request, records_of
 
 if TYPE_CHECKING:
     from sluicegate.proxy.produce_answers import PartlyRefused
@@ -36,6 +36,8 @@ _HEAVY_PLAIN_BYTES = 4 * 1024 * 1024
 # Bytes, decompressed ones included, that the loop judges before it looks at its sockets again.
 _LOOP_TURN_BYTES = 8 * 1024 * 1024
 _LOOP_REQUEST_BYTES = 4 * 1024 * 1024
+# Of that, what cannot be interrupted.
+_LOOP_AT_ONCE_BYTES = 64 * 1024
 # And how long, whatever it is.
 _LOOP_REQUEST_SECONDS = 0.003
 # How long one request is judged in a thread before others are looked at.
@@ -51,9 +53,10 @@ _NO_PARTS: list[bytes | memoryview] = []
 
 
 class Dispatch:
-    """What is sent for a judged request: `parts` in the place of its frame where something of it was refused.
+    """What is sent for a judged request: `parts` in the place of its frame where something of it was refused or fixed.
 
-    `partly` is what becomes of the broker's answer then; None: nothing was refused.
+    `partly` is what becomes of the broker's answer then; None: nothing was refused. `parts` is empty where the request
+    goes as it came.
     """
 
     def __init__(self, judged: JudgedRequest, partly: "PartlyRefused | None", parts: list[bytes | memoryview]) -> None:
@@ -96,6 +99,7 @@ class Judges:
         self._call_soon = call_soon
         self._decompressor = Decompressor()
         self._memo = PolicyMemo()
+        self._previous = PreviousTimes()
         self._loop_left = _LOOP_TURN_BYTES
         self._loop_turn_ends = False
         self._turns: Turns[Job] = Turns()
@@ -109,17 +113,20 @@ class Judges:
         if self._loop_left < size or is_heavy(request):
             return None
         most = min(self._loop_left - size, _LOOP_REQUEST_BYTES)
-        allowance = Allowance(most, self._limits.max_record_errors, _Until(monotonic() + _LOOP_REQUEST_SECONDS))
+        allowance = Allowance(
+            most, self._limits.max_record_errors, _Until(monotonic() + _LOOP_REQUEST_SECONDS), _LOOP_AT_ONCE_BYTES
+        )
         judged: JudgedRequest | None = None
         with suppress(OutOfTime):
             judged = judge_request(
                 request,
                 self._names,
-                partial(self._memo.of, self._rules.rulebook),
+                self._memo.by(self._rules.rulebook),
                 self._limits,
                 self._now_ms,
                 self._decompressor,
                 allowance,
+                self._previous,
             )
         self._loop_left -= size + most - allowance.plain_left
         if self._loop_left < _LOOP_TURN_BYTES // 2 and not self._loop_turn_ends:
@@ -186,13 +193,19 @@ class Judges:
         limits = self._limits
         allowance = Allowance(limits.max_decompressed_bytes, limits.max_record_errors, give_way)
         request = job.request
-        policy_of = partial(memo.of, self._rules.rulebook)
-        judged = judge_request(request, self._names, policy_of, limits, self._now_ms, decompressor, allowance)
+        policy_of = memo.by(self._rules.rulebook)
+        judged = judge_request(
+            request, self._names, policy_of, limits, self._now_ms, decompressor, allowance, self._previous
+        )
         give_way()
         return self._dispatch(request, judged, give_way)
 
     def _dispatch(self, request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
-        return self._prepare(request, judged, give_way) if judged.refused else Dispatch(judged, None, _NO_PARTS)
+        if judged.refused:
+            return self._prepare(request, judged, give_way)
+        if judged.fixed:
+            return Dispatch(judged, None, request.with_records(records_of(judged.fixed)))
+        return Dispatch(judged, None, _NO_PARTS)
 
 
 class _Judge:
@@ -201,7 +214,7 @@ class _Judge:
     def __init__(self, judges: Judges) -> None:
         self._judges = judges
         self._decompressors: list[Decompressor] = []
-        self._memo = PolicyMemo()
+        self._memos: list[PolicyMemo] = []
 
     def run(self) -> None:
         while self._judge_next():
@@ -218,9 +231,10 @@ class _Judge:
     def _judge(self, job: Job, depth: int) -> None:
         if depth == len(self._decompressors):
             self._decompressors.append(Decompressor())
+            self._memos.append(PolicyMemo())
         turn = _TurnOf(self, job, depth)
         try:
-            dispatch = self._judges.judge_with(job, self._decompressors[depth], self._memo, turn.give_way)
+            dispatch = self._judges.judge_with(job, self._decompressors[depth], self._memos[depth], turn.give_way)
         except Abandoned:
             job.future.cancel()
         except BaseException as error:  # whoever waits for it is told
@@ -230,6 +244,7 @@ class _Judge:
         turn.end()
         if depth > 0:
             del self._decompressors[depth:]
+            del self._memos[depth:]
 
     def others(self, job: Job, depth: int) -> None:
         """Judge what goes before `job`. Raises Abandoned."""

@@ -70,6 +70,8 @@ class TallyCollector(Collector):
         ):
             yield _by_two(labels, f"sluicegate_{name}", text, pairs)
         for name, text, label, counts in (
+            ("fixed_batches", "Batches forwarded with other times.", "topic", tally.fixed),
+            ("fixed_records", "Records given other times.", "topic", tally.fixed_records),
             ("observed_records", "Records found bad in batches that were forwarded.", "topic", tally.observed_records),
             ("refused_records", "Records found bad.", "topic", tally.refused_records),
             ("far_ahead_batches", "Good batches more than an hour ahead.", "topic", tally.far_ahead),

@@ -19,6 +19,8 @@ cdef class Observer:
     cdef object _log
     cdef object _refusals
     cdef object _observed
+    cdef object _fixed
+    cdef object _by_mode
     cdef object _rehearsals
     cdef object _far_ahead
     cdef object _aggregators

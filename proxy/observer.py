@@ -61,9 +61,11 @@ class Observer:
         self._log = structlog.get_logger("sluicegate")
         self._refusals = Aggregator(_INTERVAL_SECONDS, self._log_refusal, self._wider_refusal)
         self._observed = Aggregator(_INTERVAL_SECONDS, self._log_observed, self._wider_refusal)
+        self._fixed = Aggregator(_INTERVAL_SECONDS, self._log_fixed, self._wider_refusal)
+        self._by_mode = {Mode.REJECT: self._refusals, Mode.OBSERVE: self._observed, Mode.FIX: self._fixed}
         self._rehearsals = Aggregator(_INTERVAL_SECONDS, self._log_rehearsal, self._wider_refusal)
         self._far_ahead = Aggregator(_INTERVAL_SECONDS, self._log_far_ahead, self._wider_far_ahead)
-        self._aggregators = (self._refusals, self._observed, self._rehearsals, self._far_ahead)
+        self._aggregators = (*self._by_mode.values(), self._rehearsals, self._far_ahead)
         self._clients = ClientLabels(tally)
 
     def judged(self, identity: ClientIdentity, request: ProduceRequest, judged: JudgedRequest) -> None:
@@ -76,7 +78,7 @@ class Observer:
             tally.accepted_records += accepted.records
             if accepted.ahead_ms > _FAR_AHEAD_MS:
                 self._warn_far_ahead(identity, self._name(request.topics[place[0]]), accepted.ahead_ms)
-        if judged.refused or judged.observed or judged.rehearsed:
+        if judged.held_to:
             self._tell(who(identity), request, judged)
 
     def _tell(self, client: Who, request: ProduceRequest, judged: JudgedRequest) -> None:
@@ -84,6 +86,8 @@ class Observer:
         told: list[Step] = []
         for mode, found in ((Mode.REJECT, judged.refused), (Mode.OBSERVE, judged.observed)):
             told += [partial(self._refused, mode, client, request, judged, *one) for one in found.items()]
+        fixed = [(place, one.refused) for place, one in judged.fixed.items()]
+        told += [partial(self._refused, Mode.FIX, client, request, judged, *one) for one in fixed]
         told += [partial(self._rehearsed, client, request, judged, *one) for one in judged.rehearsed.items()]
         for first in range(0, len(told), _TOLD_AT_ONCE):
             step = partial(_all_of, told[first : first + _TOLD_AT_ONCE])
@@ -130,16 +134,19 @@ class Observer:
         partition = topic.partitions[place[1]].index
         held_to = judged.held_to[place]
         name = self._name(topic)
-        if mode is Mode.REJECT:
-            self._labels.refused(name, _NAME_OF[refused.code], refused.bad_count)
-        else:
-            self._labels.observed(name, _NAME_OF[refused.code], refused.bad_count)
+        match mode:
+            case Mode.REJECT:
+                self._labels.refused(name, _NAME_OF[refused.code], refused.bad_count)
+            case Mode.OBSERVE:
+                self._labels.observed(name, _NAME_OF[refused.code], refused.bad_count)
+            case Mode.FIX:
+                self._labels.fixed(name, refused.bad_count)
         if self._violations is not None:
             self._violations.write(
                 violation(mode, client, name, topic.topic_id, partition, refused, held_to, self._max_records)
             )
         shown = name if name is None else cut(name)
-        (self._refusals if mode is Mode.REJECT else self._observed).note(
+        self._by_mode[mode].note(
             (client.client_id, shown, refused.reason),
             max(1, refused.bad_count),
             time.monotonic(),
@@ -193,6 +200,9 @@ class Observer:
             "forwarded, though mode reject would refuse it", **_said(details), batches=times, bad_records=records
         )
 
+    def _log_fixed(self, details: dict[str, Any], times: int, records: int) -> None:
+        self._log.warning("fixed: forwarded with other times", **_said(details), batches=times, bad_records=records)
+
     def _log_rehearsal(self, details: dict[str, Any], times: int, records: int) -> None:
         self._log.info("a bound on trial would refuse this", **_said(details), batches=times, bad_records=records)
 
@@ -220,6 +230,8 @@ def _refusal(client: Who, topic: str | None, partition: int, refused: Refused, n
         details |= {"record": first.index, "record_timestamp": first.timestamp}
         if first.reason in TIMED:
             details["diagnosis"] = diagnose(first.timestamp, now_ms)
+        if first.fixed is not None:
+            details["fixed_timestamp"] = first.fixed
     return details
 
 

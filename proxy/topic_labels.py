@@ -18,7 +18,7 @@ _MAX_LEARNT = 10_000
 _FEWEST_TOPICS = 25
 _PATTERN = frozenset("*?[/")
 # A Tally's counters by topic alone, and by topic and one thing more.
-_BY_TOPIC = ("refused_records", "far_ahead", "observed_records")
+_BY_TOPIC = ("refused_records", "far_ahead", "observed_records", "fixed", "fixed_records")
 _BY_TOPIC_AND_MORE = ("refused", "observed", "rehearsed", "rehearsed_records")
 
 
@@ -60,6 +60,12 @@ class TopicLabels:
         self._tally.observed[label, error] += 1
         self._tally.observed_records[label] += records
         self._note(label, error)
+
+    def fixed(self, topic: str | None, records: int) -> None:
+        """A batch was forwarded with so many records given other times."""
+        label = self._label(topic)
+        self._tally.fixed[label] += 1
+        self._tally.fixed_records[label] += records
 
     def rehearsed(self, topic: str | None, bound: str, records: int) -> None:
         """A bound that is only tried would have refused so many records of a batch."""

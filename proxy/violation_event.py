@@ -180,4 +180,6 @@ def _sample(record: BadRecord, window: TimeWindow | None, now_ms: int) -> dict[s
     if record.reason in TIMED and window is not None:
         sample["earliest"], sample["latest"] = window.earliest, window.latest
         sample["diagnosis"] = diagnose(record.timestamp, now_ms)
+    if record.fixed is not None:
+        sample["fixed"] = record.fixed
     return sample

@@ -1,6 +1,6 @@
 """The rules for one topic, fixed once from the configuration, and the bounds of every judgement."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 LONG_MAX = 9223372036854775807
@@ -18,6 +18,16 @@ class Mode(Enum):
 
     REJECT = "reject"  # it is answered as a broker would
     OBSERVE = "observe"  # it goes to the broker as it came, and what would have been refused is told
+    FIX = "fix"  # it goes to the broker with other times, and both are told
+
+
+class Fix(Enum):
+    """What a time that breaks a bound becomes."""
+
+    NOW = "now"
+    CLAMP = "clamp"  # the nearest that keeps the bound
+    PREVIOUS = "previous"  # the latest good one of its partition
+    UNIT = "unit"  # what it is in milliseconds, where it is plausible in another unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +56,17 @@ class TopicPolicy:
     checked: bool = True
     mode: Mode = Mode.REJECT
     rehearsed: Rehearsed | None = None
+    fix: Fix | None = None
+    is_plain: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        is_plain = self.mode is Mode.REJECT and self.rehearsed is None and self.fix is None
+        object.__setattr__(self, "is_plain", is_plain)
 
     @property
-    def is_plain(self) -> bool:
-        """Whether nothing more is asked than what a broker would say."""
-        return self.mode is Mode.REJECT and self.rehearsed is None
+    def ordinary(self) -> "TopicPolicy | None":
+        """What the fast lane may hold batches to, so that whatever keeps it needs no closer look; None: all do."""
+        return None if self.fix is Fix.PREVIOUS else self.narrowest
 
     @property
     def narrowest(self) -> "TopicPolicy":

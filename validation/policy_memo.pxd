@@ -6,5 +6,6 @@ cdef class PolicyMemo:
     cdef object _rulebook
     cdef dict _young
     cdef dict _old
-    cpdef of(self, rulebook, topic)
-    cdef object _find(self, rulebook, topic)
+    cpdef by(self, rulebook)
+    cpdef of(self, str topic)
+    cdef object _find(self, str topic)

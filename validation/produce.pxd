@@ -14,14 +14,14 @@ cdef class JudgedRequest:
     cdef readonly dict accepted
     cdef readonly dict refused
     cdef readonly dict held_to
-    cdef readonly dict observed
-    cdef readonly dict rehearsed
+    cdef public object observed
+    cdef public object fixed
+    cdef public object rehearsed
     cdef public Py_ssize_t unchecked
-    cdef public Py_ssize_t record_errors_to_observe
 
 
 @cython.locals(judged=JudgedRequest, topic=TopicData, partition=PartitionData)
-cpdef judge_request(ProduceRequest request, names, policy_of, limits, now_ms, Decompressor decompressor, Allowance allowance)
+cpdef judge_request(ProduceRequest request, names, policy_of, limits, now_ms, Decompressor decompressor, Allowance allowance, previous=*)
 
 @cython.locals(topic=TopicData, t=Py_ssize_t, p=Py_ssize_t)
 cdef _whole_request(ProduceRequest request)

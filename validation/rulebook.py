@@ -4,10 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sluicegate.config.model import Config
+from sluicegate.config.topics import Fix as FixKeys
 from sluicegate.config.topics import Rehearse, TopicKeys
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.validation.cluster_settings import ClusterSettings, stricter_of
 from sluicegate.validation.policy import (
+    LONG_MAX,
+    Fix,
     JudgementLimits,
     Mode,
     Rehearsed,
@@ -16,6 +19,7 @@ from sluicegate.validation.policy import (
     bound_or_difference,
 )
 from sluicegate.validation.topic_patterns import TopicPatterns
+from sluicegate.validation.units import PLAUSIBLE_MS
 
 _NOTHING_TOLD: Mapping[str, ClusterSettings] = {}
 
@@ -106,16 +110,23 @@ def _policy(keys: TopicKeys, defaults: TopicKeys) -> TopicPolicy:
 
     difference = given("difference_max_ms")
     cleanup = given("cleanup_policy") or "delete"
+    fix = _fix(given("fix"))
+    widest = PLAUSIBLE_MS if fix is Fix.UNIT else LONG_MAX
     return TopicPolicy(
         TimestampType(given("timestamp_type") or "CreateTime"),
-        bound_or_difference(given("before_max_ms"), difference),
-        bound_or_difference(given("after_max_ms"), difference),
+        min(bound_or_difference(given("before_max_ms"), difference), widest),
+        min(bound_or_difference(given("after_max_ms"), difference), widest),
         "compact" in str(cleanup).replace(" ", "").split(","),
         given("max_message_bytes"),
         (given("checks") or "all") == "all",
         Mode(given("mode") or "reject"),
         _rehearsed(given("rehearse")),
+        fix,
     )
+
+
+def _fix(keys: FixKeys | None) -> Fix | None:
+    return None if keys is None else Fix(keys.timestamp)
 
 
 def _rehearsed(keys: Rehearse | None) -> Rehearsed | None:

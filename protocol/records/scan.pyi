@@ -13,6 +13,15 @@ EVERY_RECORD: int
 
 Finding = tuple[int, int, int, int, int, int]
 
+class Cursor:
+    position: int
+    failed: bool
+
+    def __init__(self, data: memoryview, position: int, end: int) -> None: ...
+    def varint(self) -> int: ...
+    def varlong(self) -> int: ...
+    def skip(self, size: int) -> None: ...
+
 class Findings:
     count: int
     kept: list[Finding]

@@ -15,11 +15,11 @@ BOOK = Rulebook(compile_policies(TopicKeys()))
 
 def kept_bytes(names: list[str]) -> int:
     """What asking for these names has left in memory."""
-    memo = PolicyMemo()
+    policy_of = PolicyMemo().by(BOOK)
     tracemalloc.start()
     try:
         for name in names:
-            memo.of(BOOK, name)
+            policy_of(name)
         names.clear()
         return tracemalloc.get_traced_memory()[0]
     finally:
@@ -37,11 +37,11 @@ def test_names_without_end_cost_no_memory_without_end() -> None:
 def test_a_name_in_use_is_remembered_while_others_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
     matched: list[str] = []
     monkeypatch.setattr(TopicPatterns, "first_match", lambda _, name: matched.append(name))
-    memo = PolicyMemo()
+    policy_of = PolicyMemo().by(BOOK)
 
     for i in range(30_000):
-        memo.of(BOOK, f"t{i}")
-        memo.of(BOOK, "used")
+        policy_of(f"t{i}")
+        policy_of("used")
 
     assert matched.count("used") == 1
 
@@ -50,6 +50,6 @@ def test_another_rulebook_is_another_memory() -> None:
     key = "message.timestamp.before.max.ms"
     memo, other = PolicyMemo(), Rulebook(compile_policies(TopicKeys.model_validate({key: 7})))
 
-    found = [memo.of(book, "t") for book in (BOOK, other, BOOK)]
+    found = [memo.by(book)("t") for book in (BOOK, other, BOOK)]
 
     assert found == [TopicPolicy(), TopicPolicy(before_max_ms=7), TopicPolicy()]

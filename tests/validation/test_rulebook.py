@@ -120,7 +120,8 @@ def test_a_request_that_was_begun_by_a_rulebook_is_judged_by_it_to_its_end() -> 
         memo = PolicyMemo()
         while len(seen) < 50:
             book = rules.rulebook
-            first, last = memo.of(book, "t"), memo.of(book, "u")
+            policy_of = memo.by(book)
+            first, last = policy_of("t"), policy_of("u")
             seen.add((first.before_max_ms, last.before_max_ms))
             asked.set()
 
