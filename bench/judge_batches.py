@@ -6,14 +6,16 @@ Run: python -m bench.judge_batches CODEC|one|slow REPETITIONS. `one`: of one rec
 import sys
 from collections.abc import Callable
 
-from sluicegate.config.model import TopicKeys
+from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.protocol.records.compression import Decompressor
 from sluicegate.proxy.lanes import GOOD, judge_of_ordinary
-from sluicegate.validation.policies import TopicPolicies
+from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.policy_memo import PolicyMemo
 from sluicegate.validation.produce import judge_request
+from sluicegate.validation.rulebook import Rulebook, compile_policies
 from tests.bounds.frames import header, produce
 from tests.wire.batches import CODECS, NONE, Rec, batch
 
@@ -36,28 +38,29 @@ def main(what: str, repetitions: int) -> None:
         assert judge()
 
 
-def _policies() -> TopicPolicies:
-    return TopicPolicies(TopicKeys.model_validate(_KEYS), [])
+def _rules() -> RulesInForce:
+    return RulesInForce(Rulebook(compile_policies(TopicKeys.model_validate(_KEYS))))
 
 
 def _on_the_fast_lane(frame: bytearray) -> Callable[[], bool]:
-    policies = _policies()
-    lane = judge_of_ordinary(JudgementLimits(), 1000, lambda: _NOW_MS, policies)
+    rules = _rules()
+    lane = judge_of_ordinary(JudgementLimits(), 1000, lambda: _NOW_MS, rules)
     assert lane is not None, "there is no fast lane: it was not compiled"
-    lane.teach(_TOPIC_ID, True, policies.of("bench"))
+    lane.teach(_TOPIC_ID, True, rules.rulebook.of("bench"))
     view, start, end = memoryview(frame), len(header(0, _VERSION)), len(frame)
     return lambda: lane.judge(view, start, end, _VERSION) == GOOD
 
 
 def _on_the_slow_lane(frame: bytearray) -> Callable[[], bool]:
-    policies, limits, decompressor = _policies(), JudgementLimits(), Decompressor()
+    rules, memo, limits, decompressor = _rules(), PolicyMemo(), JudgementLimits(), Decompressor()
     start = len(header(0, _VERSION))
 
     def judge() -> bool:
         request = walk_produce_request(frame, _VERSION, start, 1000)
         allowance = Allowance(128 << 20, 1000, _go_on)
+        policy_of = memo.by(rules.rulebook)
         judged = judge_request(
-            request, {_TOPIC_ID: "bench"}, policies.of, limits, lambda: _NOW_MS, decompressor, allowance
+            request, {_TOPIC_ID: "bench"}, policy_of, limits, lambda: _NOW_MS, decompressor, allowance
         )
         return len(judged.accepted) == 1
 

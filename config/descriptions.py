@@ -10,9 +10,14 @@ SECTIONS = {
     "listen.tls": "TLS to clients. Files that change are read again. Absent: plaintext.",
     "admin": "The admin endpoint.",
     "defaults": "What holds where an entry of `topics` does not say otherwise. Values that are named `none` here are "
-    "those of a broker: CreateTime, 9223372036854775807 twice, delete, the broker's `max.message.bytes`; and `all`.",
+    "those of a broker: CreateTime, 9223372036854775807 twice, delete, the broker's `max.message.bytes`; and "
+    "`all`, `reject`.",
     "topics[]": "The first entry whose pattern matches a topic's whole name decides; what it leaves open comes from "
     "`defaults`.",
+    "topics[].rehearse": "Bounds that are not in force: how many records and batches each of them would refuse is "
+    "counted ([policies](policies.md)).",
+    "topics[].fix": "What is put right instead of refused, where the whole batch is understood "
+    "([policies](policies.md)).",
     "violations": "[Violation events](violations.md), one JSON object a line for each refused partition.",
     "limits": "What any client can make the proxy hold or do. What goes beyond is refused, with the key's name.",
     "log": "Log lines.",
@@ -25,7 +30,7 @@ KEYS = {
     "upstream.bootstrap": "brokers to start from, tried in turn",
     "upstream.brokers": "addresses by node id, for clusters that tell them only after a login; else they are learnt",
     "upstream.topic_settings": "read each topic's settings from the cluster, when it is first written to and every "
-    "`refresh_seconds`; the stricter of cluster and file wins",
+    "`refresh_seconds`; the stricter of cluster and file wins, and where the cluster tells none, the file holds",
     "upstream.connect_timeout_seconds": "patience with one address",
     "upstream.refresh_seconds": "how often the proxy looks at the cluster",
     "upstream.tls.ca_file": "whom to trust, PEM; none: the system's CAs",
@@ -63,6 +68,13 @@ KEYS = {
     "topics[].cleanup.policy": "`compact`, `delete` or `compact,delete`; records of a compacted topic need a key",
     "topics[].max.message.bytes": "the largest batch",
     "topics[].checks": "`none` forwards a topic's batches unjudged",
+    "topics[].mode": "what becomes of a batch that is refused: `reject` answers as a broker would, `observe` forwards "
+    "it as it came and only says so ([policies](policies.md))",
+    "topics[].rehearse.message.timestamp.before.max.ms": "bounds for how far a record's time may lie behind now",
+    "topics[].rehearse.message.timestamp.after.max.ms": "bounds for how far a record's time may lie ahead of now",
+    "topics[].fix.timestamp": "what a time that breaks a bound becomes: `now`, the nearest that keeps it (`clamp`), "
+    "the latest good one of its partition (`previous`), or itself in milliseconds where it is plausible in seconds, "
+    "micro- or nanoseconds (`unit`: bounds are ten years at most then)",
     "topics[].match": "a glob, in which only `*`, `?` and `[…]` are special (a dot is a dot), or a regular expression "
     "between slashes, in RE2's syntax",
     "violations.file": "where events go; none: log lines only. A relative path begins where the proxy was started, "

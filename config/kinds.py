@@ -74,6 +74,21 @@ OneOrMore = Annotated[int, BeforeValidator(_ONE_OR_MORE.read), _ONE_OR_MORE]
 Workers = Annotated[int, BeforeValidator(_WORKERS.read), _WORKERS]
 Addresses = Annotated[tuple[BrokerAddress, ...], BeforeValidator(parse_addresses), AfterValidator(at_least_one)]
 
+_MOST_CANDIDATES = 8
+
+
+def _candidates(value: Any) -> Any:
+    """One bound is as good as a list of one."""
+    return parse_addresses(value) if isinstance(value, str) else [value] if isinstance(value, int) else value
+
+
+def _few(bounds: tuple[int, ...]) -> tuple[int, ...]:
+    if len(bounds) > _MOST_CANDIDATES:
+        raise ValueError(f"expected at most {_MOST_CANDIDATES} bounds, found {len(bounds)}")
+    return tuple(sorted(set(bounds)))
+
+
+Candidates = Annotated[tuple[Milliseconds, ...], BeforeValidator(_candidates), AfterValidator(_few)]
 Networks = Annotated[tuple[Annotated[str, AfterValidator(_network)], ...], BeforeValidator(parse_addresses)]
 
 __all__ = [
@@ -82,6 +97,7 @@ __all__ = [
     "AdvertisedHost",
     "BrokerAddress",
     "Bytes",
+    "Candidates",
     "FileName",
     "Flag",
     "FrameBytes",

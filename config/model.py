@@ -6,7 +6,7 @@ Topic keys carry Kafka's own names, dots and all, and mean what they mean on a b
 import socket
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from sluicegate.config.address import HostPort, check_host
 from sluicegate.config.kinds import (
@@ -18,7 +18,6 @@ from sluicegate.config.kinds import (
     Flag,
     FrameBytes,
     ListenAddress,
-    Milliseconds,
     Networks,
     NodeId,
     NoneOrMore,
@@ -30,17 +29,13 @@ from sluicegate.config.kinds import (
     Workers,
 )
 from sluicegate.config.password import Password, check_one
-from sluicegate.config.topic_pattern import regular_expression_of
+from sluicegate.config.section import Section
+from sluicegate.config.topics import Topic, TopicKeys
 
 NODE_ID = "{node_id}"
-_CLEANUP = frozenset({"compact", "delete"})
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=False)
-
-
-class UpstreamTls(_Section):
+class UpstreamTls(Section):
     """TLS towards the brokers: whom to trust (the system's CAs if no file is named), and a certificate of its own."""
 
     ca_file: FileName | None = None
@@ -63,7 +58,7 @@ class UpstreamTls(_Section):
         return Password("upstream.tls.key_password_file", self.key_password, self.key_password_file)
 
 
-class ListenTls(_Section):
+class ListenTls(Section):
     """TLS towards clients. `client_auth` means what ssl.client.auth means on a broker."""
 
     certificate_file: FileName
@@ -86,7 +81,7 @@ class ListenTls(_Section):
         return Password("listen.tls.key_password_file", self.key_password, self.key_password_file)
 
 
-class Sasl(_Section):
+class Sasl(Section):
     """How the proxy itself logs in, for what it asks the cluster; clients bring their own logins."""
 
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
@@ -107,21 +102,21 @@ class Sasl(_Section):
         return Password("upstream.sasl.password_file", self.password, self.password_file)
 
 
-class Upstream(_Section):
+class Upstream(Section):
     """The cluster behind the proxy. `brokers` names addresses by node id, for clusters that tell them only to
-    clients that have logged in; they are otherwise learnt. `topic_settings`: read them from the cluster.
+    clients that have logged in; they are otherwise learnt. `topic_settings`: read topics' from the cluster.
     """
 
     bootstrap: Addresses
     brokers: dict[NodeId, BrokerAddress] = Field(default_factory=dict)
     tls: UpstreamTls | None = None
     sasl: Sasl | None = None
-    topic_settings: Flag = False
+    topic_settings: Flag = True
     connect_timeout_seconds: Seconds = 10
     refresh_seconds: Seconds = 30
 
 
-class Listen(_Section):
+class Listen(Section):
     """Where clients connect. Broker N listens at `broker_ports` + N (default: the bootstrap port + 1 + N), or, with
     `broker_host`, at the bootstrap port under a name of its own that TLS clients ask for (SNI). `proxy_protocol`: load
     balancers at `proxy_protocol_from` say who the client is.
@@ -173,47 +168,13 @@ class Listen(_Section):
         return self.advertised_host or self.bootstrap.host
 
 
-class Admin(_Section):
+class Admin(Section):
     """Where /metrics, /livez and /readyz are served; no listen, no admin endpoint."""
 
     listen: ListenAddress | None = None
 
 
-class TopicKeys(_Section):
-    """Kafka's topic settings that a judgement depends on; what is not given is inherited from `defaults`.
-
-    `checks: none` leaves a topic's batches unjudged.
-    """
-
-    timestamp_type: Literal["CreateTime", "LogAppendTime"] | None = Field(None, alias="message.timestamp.type")
-    before_max_ms: Milliseconds | None = Field(None, alias="message.timestamp.before.max.ms")
-    after_max_ms: Milliseconds | None = Field(None, alias="message.timestamp.after.max.ms")
-    difference_max_ms: Milliseconds | None = Field(None, alias="message.timestamp.difference.max.ms")
-    cleanup_policy: str | None = Field(None, alias="cleanup.policy")
-    max_message_bytes: Bytes | None = Field(None, alias="max.message.bytes")
-    checks: Literal["all", "none"] | None = None
-
-    @field_validator("cleanup_policy")
-    @classmethod
-    def _known_cleanup(cls, value: str | None) -> str | None:
-        if value is not None and not set(value.replace(" ", "").split(",")) <= _CLEANUP:
-            raise ValueError(f"expected compact, delete or compact,delete; found {value!r}")
-        return value
-
-
-class Topic(TopicKeys):
-    """Settings for the topics whose whole name matches: a glob, or a regular expression between slashes."""
-
-    match: Text
-
-    @field_validator("match")
-    @classmethod
-    def _compiles(cls, value: str) -> str:
-        regular_expression_of(value)
-        return value
-
-
-class Violations(_Section):
+class Violations(Section):
     """Where refusals are written, one JSON object a line; no file, log lines only.
 
     A file that has reached `max_file_bytes` is renamed to its name and `.1`, in the place of the one before.
@@ -225,7 +186,7 @@ class Violations(_Section):
     queue_size: OneOrMore = 10_000
 
 
-class Limits(_Section):
+class Limits(Section):
     """Bounds on what any client can make the proxy hold or do (bytes unless named otherwise; docs/reliability.md).
 
     `max_decompressed_bytes`, `max_request_partitions` and `max_record_errors` are for one request as a whole;
@@ -253,7 +214,7 @@ class Limits(_Section):
         return self
 
 
-class Log(_Section):
+class Log(Section):
     """How log lines look: JSON, pretty, or pretty only on a terminal (auto). `client`: whose connections are followed
     line by line; without one, `debug` follows all.
     """
@@ -268,7 +229,7 @@ class Log(_Section):
         return self.level == "debug" or self.client is not None
 
 
-class Config(_Section):
+class Config(Section):
     """The whole file. `workers`: how many processes share the ports and the work."""
 
     upstream: Upstream

@@ -17,6 +17,7 @@ from sluicegate.config.model import Config
 from sluicegate.config.quantity import MILLISECONDS, SECONDS, Quantity
 
 _ENDLESS = 1_000_000_000
+_LISTS = {HostPort: "a list of `host:port`", int: "a list of ms, or of durations"}
 _HEAD = """# Configuration
 
 Every key, as the model in `config/model.py` has it, never written by hand:
@@ -74,6 +75,8 @@ def _sections() -> Iterator[tuple[str, type[BaseModel]]]:
         name, section = waiting.pop(0)
         if any(True for _ in _own(section)):
             yield name, section
+        if name == "defaults":
+            continue  # what stands below its keys is described below those of topics
         for key, field in _fields(section):
             inner = section_of(field.annotation) or section_of(item_of(field.annotation))
             if inner is not None:
@@ -106,10 +109,10 @@ def _takes(field: FieldInfo) -> str:
     quantity = _quantity(field)
     if get_origin(kind) is dict:
         return "`{node id: host:port}`"
+    if get_origin(kind) is tuple:
+        return _LISTS.get(unwrapped(item_of(kind)), "a list of networks")
     if quantity is not None:
         return _range(quantity)
-    if get_origin(kind) is tuple:
-        return "a list of `host:port`" if unwrapped(item_of(kind)) is HostPort else "a list of networks"
     if kind is bool:
         return "`true` or `false`"
     if get_args(kind):

@@ -20,7 +20,8 @@ from sluicegate.proxy.tally import Tally
 from sluicegate.proxy.tls import AskedNames, TlsContext
 from sluicegate.proxy.topic_names import TopicNames
 from sluicegate.proxy.topic_settings import TopicSettings
-from sluicegate.validation.policies import TopicPolicies
+from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.policy_memo import PolicyMemo
 
 if TYPE_CHECKING:
     from sluicegate.proxy.session import Session
@@ -38,7 +39,8 @@ class ProxyContext:
     connect_timeout_seconds: float
     upstream_tls: TlsContext | None
     asked_names: AskedNames
-    policies: TopicPolicies
+    rules: RulesInForce
+    policy_memo: PolicyMemo
     topic_settings: TopicSettings | None
     rewriter: AnswerRewriter
     names: TopicNames

@@ -19,12 +19,14 @@ cdef class Dispatch:
 
 cdef class Judges:
     cdef object _names
-    cdef object _policy_of
+    cdef object _rules
     cdef object _limits
     cdef object _now_ms
     cdef object _prepare
     cdef object _call_soon
     cdef object _decompressor
+    cdef object _memo
+    cdef object _previous
     cdef Py_ssize_t _loop_left
     cdef bint _loop_turn_ends
     cdef object _turns

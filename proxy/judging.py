@@ -18,8 +18,11 @@ from sluicegate.protocol.records.compression import Decompressor
 from sluicegate.protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, attributes_low_byte
 from sluicegate.proxy.short_turns import ShortTurns
 from sluicegate.proxy.turns import Account, Turns
-from sluicegate.validation.policy import JudgementLimits, TopicPolicy
-from sluicegate.validation.produce import JudgedRequest, judge_request
+from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.policy_memo import PolicyMemo
+from sluicegate.validation.previous_times import PreviousTimes
+from sluicegate.validation.produce import JudgedRequest, judge_request, records_of
 
 if TYPE_CHECKING:
     from sluicegate.proxy.produce_answers import PartlyRefused
@@ -33,6 +36,8 @@ _HEAVY_PLAIN_BYTES = 4 * 1024 * 1024
 # Bytes, decompressed ones included, that the loop judges before it looks at its sockets again.
 _LOOP_TURN_BYTES = 8 * 1024 * 1024
 _LOOP_REQUEST_BYTES = 4 * 1024 * 1024
+# Of that, what cannot be interrupted.
+_LOOP_AT_ONCE_BYTES = 64 * 1024
 # And how long, whatever it is.
 _LOOP_REQUEST_SECONDS = 0.003
 # How long one request is judged in a thread before others are looked at.
@@ -41,7 +46,6 @@ _TURN_SECONDS = 0.01
 _MOST_NESTED = 8
 _END_SECONDS = 2.0
 
-PolicyOf = Callable[[str], TopicPolicy]
 Prepare = Callable[[ProduceRequest, JudgedRequest, Callable[[], None]], "Dispatch"]
 """What it is given last lets others go on."""
 
@@ -49,9 +53,10 @@ _NO_PARTS: list[bytes | memoryview] = []
 
 
 class Dispatch:
-    """What is sent for a judged request: `parts` in the place of its frame where something of it was refused.
+    """What is sent for a judged request: `parts` in the place of its frame where something of it was refused or fixed.
 
-    `partly` is what becomes of the broker's answer then; None: nothing was refused.
+    `partly` is what becomes of the broker's answer then; None: nothing was refused. `parts` is empty where the request
+    goes as it came.
     """
 
     def __init__(self, judged: JudgedRequest, partly: "PartlyRefused | None", parts: list[bytes | memoryview]) -> None:
@@ -71,27 +76,30 @@ class Job:
 
 
 class Judges:
-    """Judges requests by one proxy's policies. `prepare` turns a verdict that refuses something into what is sent.
+    """Judges requests, each by the rules that are in force when its judgement begins.
 
-    `call_soon` runs something when the loop has looked at its sockets again.
+    `prepare` turns a verdict that refuses something into what is sent. `call_soon` runs something when the loop has
+    looked at its sockets again.
     """
 
     def __init__(
         self,
         names: Mapping[bytes, str],
-        policy_of: PolicyOf,
+        rules: RulesInForce,
         limits: JudgementLimits,
         now_ms: Callable[[], int],
         prepare: Prepare,
         call_soon: Callable[[Callable[[], None]], Any],
     ) -> None:
         self._names = names
-        self._policy_of = policy_of
+        self._rules = rules
         self._limits = limits
         self._now_ms = now_ms
         self._prepare = prepare
         self._call_soon = call_soon
         self._decompressor = Decompressor()
+        self._memo = PolicyMemo()
+        self._previous = PreviousTimes()
         self._loop_left = _LOOP_TURN_BYTES
         self._loop_turn_ends = False
         self._turns: Turns[Job] = Turns()
@@ -105,11 +113,20 @@ class Judges:
         if self._loop_left < size or is_heavy(request):
             return None
         most = min(self._loop_left - size, _LOOP_REQUEST_BYTES)
-        allowance = Allowance(most, self._limits.max_record_errors, _Until(monotonic() + _LOOP_REQUEST_SECONDS))
+        allowance = Allowance(
+            most, self._limits.max_record_errors, _Until(monotonic() + _LOOP_REQUEST_SECONDS), _LOOP_AT_ONCE_BYTES
+        )
         judged: JudgedRequest | None = None
         with suppress(OutOfTime):
             judged = judge_request(
-                request, self._names, self._policy_of, self._limits, self._now_ms, self._decompressor, allowance
+                request,
+                self._names,
+                self._memo.by(self._rules.rulebook),
+                self._limits,
+                self._now_ms,
+                self._decompressor,
+                allowance,
+                self._previous,
             )
         self._loop_left -= size + most - allowance.plain_left
         if self._loop_left < _LOOP_TURN_BYTES // 2 and not self._loop_turn_ends:
@@ -169,17 +186,26 @@ class Judges:
         with self._changed:
             return self._turns.pop_before(account, monotonic())
 
-    def judge_with(self, job: Job, decompressor: Decompressor, give_way: Callable[[], None]) -> Dispatch:
+    def judge_with(
+        self, job: Job, decompressor: Decompressor, memo: PolicyMemo, give_way: Callable[[], None]
+    ) -> Dispatch:
         """For a judging thread: the whole of one job. Raises Abandoned."""
         limits = self._limits
         allowance = Allowance(limits.max_decompressed_bytes, limits.max_record_errors, give_way)
         request = job.request
-        judged = judge_request(request, self._names, self._policy_of, limits, self._now_ms, decompressor, allowance)
+        policy_of = memo.by(self._rules.rulebook)
+        judged = judge_request(
+            request, self._names, policy_of, limits, self._now_ms, decompressor, allowance, self._previous
+        )
         give_way()
         return self._dispatch(request, judged, give_way)
 
     def _dispatch(self, request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
-        return self._prepare(request, judged, give_way) if judged.refused else Dispatch(judged, None, _NO_PARTS)
+        if judged.refused:
+            return self._prepare(request, judged, give_way)
+        if judged.fixed:
+            return Dispatch(judged, None, request.with_records(records_of(judged.fixed)))
+        return Dispatch(judged, None, _NO_PARTS)
 
 
 class _Judge:
@@ -188,6 +214,7 @@ class _Judge:
     def __init__(self, judges: Judges) -> None:
         self._judges = judges
         self._decompressors: list[Decompressor] = []
+        self._memos: list[PolicyMemo] = []
 
     def run(self) -> None:
         while self._judge_next():
@@ -204,9 +231,10 @@ class _Judge:
     def _judge(self, job: Job, depth: int) -> None:
         if depth == len(self._decompressors):
             self._decompressors.append(Decompressor())
+            self._memos.append(PolicyMemo())
         turn = _TurnOf(self, job, depth)
         try:
-            dispatch = self._judges.judge_with(job, self._decompressors[depth], turn.give_way)
+            dispatch = self._judges.judge_with(job, self._decompressors[depth], self._memos[depth], turn.give_way)
         except Abandoned:
             job.future.cancel()
         except BaseException as error:  # whoever waits for it is told
@@ -216,6 +244,7 @@ class _Judge:
         turn.end()
         if depth > 0:
             del self._decompressors[depth:]
+            del self._memos[depth:]
 
     def others(self, job: Job, depth: int) -> None:
         """Judge what goes before `job`. Raises Abandoned."""

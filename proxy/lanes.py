@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from sluicegate.protocol.records.scan import is_compiled
-from sluicegate.validation.policies import TopicPolicies
+from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ NO_LANES: Lanes = (None, None)
 
 
 def judge_of_ordinary(
-    limits: JudgementLimits, max_partitions: int, now_ms: Callable[[], int], policies: TopicPolicies
+    limits: JudgementLimits, max_partitions: int, now_ms: Callable[[], int], rules: RulesInForce
 ) -> "OrdinaryRequests | None":
     """What judges on the fast lanes of one event loop; None: there are none."""
-    return ordinary.OrdinaryRequests(limits, max_partitions, now_ms, policies) if HAS_FAST_LANE else None
+    return ordinary.OrdinaryRequests(limits, max_partitions, now_ms, rules) if HAS_FAST_LANE else None
 
 
 def lanes_of(session: "Session", side: "ClientSide", client_buffer: memoryview, broker_buffer: memoryview) -> "Lanes":

@@ -56,11 +56,23 @@ class TallyCollector(Collector):
             ),
         ):
             yield CounterMetricFamily(f"sluicegate_{name}", text, value=value)
-        refused = CounterMetricFamily("sluicegate_refused_batches", "Batches refused.", labels=["topic", "error"])
-        for (topic, error), count in sorted(tally.refused.items()):
-            refused.add_metric([topic, error], count)
-        yield refused
+        for name, text, labels, pairs in (
+            ("refused_batches", "Batches refused.", ["topic", "error"], tally.refused),
+            ("observed_batches", "Batches forwarded that mode reject refuses.", ["topic", "error"], tally.observed),
+            ("rehearsed_batches", "Batches a bound on trial would refuse.", ["topic", "bound"], tally.rehearsed),
+            ("rehearsed_records", "Records a bound on trial finds bad.", ["topic", "bound"], tally.rehearsed_records),
+            (
+                "rehearsed_client_batches",
+                "Batches a bound on trial would refuse, by client id.",
+                ["client_id", "bound"],
+                tally.rehearsed_clients,
+            ),
+        ):
+            yield _by_two(labels, f"sluicegate_{name}", text, pairs)
         for name, text, label, counts in (
+            ("fixed_batches", "Batches forwarded with other times.", "topic", tally.fixed),
+            ("fixed_records", "Records given other times.", "topic", tally.fixed_records),
+            ("observed_records", "Records found bad in batches that were forwarded.", "topic", tally.observed_records),
             ("refused_records", "Records found bad.", "topic", tally.refused_records),
             ("far_ahead_batches", "Good batches more than an hour ahead.", "topic", tally.far_ahead),
             ("connections_refused", "Connections not taken because of a limit.", "limit", tally.connections_refused),
@@ -73,6 +85,13 @@ class TallyCollector(Collector):
             ),
         ):
             yield _by(label, f"sluicegate_{name}", text, counts)
+
+
+def _by_two(labels: list[str], name: str, text: str, counts: Counter[tuple[str, str]]) -> CounterMetricFamily:
+    family = CounterMetricFamily(name, text, labels=labels)
+    for values, count in sorted(counts.items()):
+        family.add_metric(values, count)
+    return family
 
 
 def _by(label: str, name: str, text: str, counts: Counter[str]) -> CounterMetricFamily:

@@ -11,7 +11,6 @@ cdef object _FAR_AHEAD_MS
 cdef class Observer:
     cdef object _tally
     cdef object _labels
-    cdef object _policies
     cdef object _names
     cdef object _violations
     cdef object _max_records
@@ -19,7 +18,13 @@ cdef class Observer:
     cdef object _later
     cdef object _log
     cdef object _refusals
+    cdef object _observed
+    cdef object _fixed
+    cdef object _by_mode
+    cdef object _rehearsals
     cdef object _far_ahead
+    cdef object _aggregators
+    cdef object _clients
 
     @cython.locals(accepted=Accepted)
     cpdef judged(self, identity, ProduceRequest request, JudgedRequest judged)

@@ -40,7 +40,7 @@ from sluicegate.protocol.records.stand_in import breaking_piece, stand_in
 from sluicegate.proxy.judging import Dispatch
 from sluicegate.proxy.log_starts import LogStarts
 from sluicegate.proxy.rewriting import AnswerRewriter
-from sluicegate.validation.produce import JudgedRequest, Place
+from sluicegate.validation.produce import JudgedRequest, Place, records_of
 from sluicegate.validation.verdict import Refused, Stage
 
 _MAGIC_2 = 2
@@ -76,7 +76,7 @@ def dispatch_of(
 ) -> Dispatch:
     """What a verdict that refuses something means for what the broker gets. `give_way` lets others go on."""
     partly = PartlyRefused(request, judged, log_starts, now_ms, give_way)
-    return Dispatch(judged, partly, request.with_records(partly.stand_ins))
+    return Dispatch(judged, partly, request.with_records(partly.stand_ins | records_of(judged.fixed)))
 
 
 PROVEN_MS = 1000

@@ -166,7 +166,11 @@ class ProduceGate:
             finish = self.plain_finish(request.version)
             version = request.version if finish is not None else 0
             answered = request.acks != 0
-            self.forward(request.frame, Exchange(correlation_id, finish, None, False, version) if answered else None)
+            exchange = Exchange(correlation_id, finish, None, False, version) if answered else None
+            if dispatch.parts:
+                self._forward_parts(dispatch.parts, exchange)
+            else:
+                self.forward(request.frame, exchange)
             return
         if request.acks != 0:
             alone = partly.answer_alone(self._proven, correlation_id, session.context.now_ms())
@@ -178,7 +182,7 @@ class ProduceGate:
                 Exchange(correlation_id, partial(self._finish_partly, partly, request.version, request.acks))
             )
             self._refusal_begins(partly)
-        session.broker.write_parts((size_prefix(dispatch.parts), *dispatch.parts))
+        self._forward_parts(dispatch.parts, None)
         if request.acks == 0 and partly.refuses_anything:
             session.context.tally.closed_acks_0 += 1
             session.answer_in_turn(Exchange(closes=True))
@@ -194,16 +198,26 @@ class ProduceGate:
             session.broker.write_parts((_SIZE.pack(len(frame)), frame))
             session.frame_was_sent(frame)
 
+    def _forward_parts(self, parts: list[bytes | memoryview], exchange: Exchange | None) -> None:
+        """Send a request that is not as it came; `exchange` as for `forward`."""
+        session = self._session
+        if exchange is not None:
+            session.queue.add(exchange)
+        session.broker.write_parts((size_prefix(parts), *parts))
+
     def _teach(self, request: ProduceRequest) -> None:
         """The fast lane may take what comes for these topics from now on."""
         context = self._session.context
         if context.ordinary is None or request.acks not in VALID_ACKS:
             return
+        policy_of = context.policy_memo.by(context.rules.rulebook)
         for topic in request.topics:
             name = topic.name if topic.name is not None else context.names.by_id.get(topic.topic_id or b"")
             if name is not None and is_legal_topic_name(name):
                 key = topic.topic_id if topic.topic_id is not None else name.encode()
-                context.ordinary.teach(key, topic.topic_id is not None, context.policies.of(name))
+                policy = policy_of(name).ordinary
+                if policy is not None:
+                    context.ordinary.teach(key, topic.topic_id is not None, policy)
 
     def _ask_log_starts(self, partly: PartlyRefused) -> None:
         """On this very connection, so that the answer is there before that to the request."""

@@ -51,8 +51,10 @@ from sluicegate.proxy.topic_labels import TopicLabels, exact_names, topics_of_on
 from sluicegate.proxy.topic_names import TopicNames
 from sluicegate.proxy.topic_settings import TopicSettings
 from sluicegate.proxy.violations import ViolationFile, ViolationSink
-from sluicegate.validation.policies import limits_of, policies_of
+from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.policy_memo import PolicyMemo
 from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.rulebook import limits_of, rulebook_of
 
 if TYPE_CHECKING:
     from sluicegate.proxy.admin import AdminServer
@@ -207,23 +209,22 @@ class Server:
         loop = asyncio.get_running_loop()
         limits = config.limits
         names = TopicNames()
-        policies = policies_of(config)
+        rules = RulesInForce(rulebook_of(config))
         log_starts = LogStarts()
         turn = LoopTurn(loop.call_soon)
         pacer = Pacer(loop.call_soon, turn)
-        ordinary = judge_of_ordinary(limits_of(config), limits.max_request_partitions, now_ms, policies)
+        ordinary = judge_of_ordinary(limits_of(config), limits.max_request_partitions, now_ms, rules)
 
         def prepare(request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
             return dispatch_of(request, judged, log_starts, now_ms(), give_way)
 
         if config.upstream.topic_settings:
-            self._topic_settings = TopicSettings(config.upstream, self._broker_tls, policies)
+            self._topic_settings = TopicSettings(config.upstream, self._broker_tls, rules)
         violations = self._open_violations()
         labels = TopicLabels(self.tally, names.is_known, exact_names(config), topics_of_one(config.workers))
         observer = Observer(
             self.tally,
             labels,
-            policies,
             names.by_id,
             violations,
             config.violations.max_records,
@@ -235,7 +236,8 @@ class Server:
             connect_timeout_seconds=config.upstream.connect_timeout_seconds,
             upstream_tls=self._broker_tls,
             asked_names=self._asked_names,
-            policies=policies,
+            rules=rules,
+            policy_memo=PolicyMemo(),
             topic_settings=self._topic_settings,
             rewriter=AnswerRewriter(self._book, names),
             names=names,
@@ -244,7 +246,7 @@ class Server:
             log=SessionLog(),
             tally=self.tally,
             ordinary=ordinary,
-            judges=Judges(names.by_id, policies.of, limits_of(config), now_ms, prepare, loop.call_soon),
+            judges=Judges(names.by_id, rules, limits_of(config), now_ms, prepare, loop.call_soon),
             call_soon=loop.call_soon_threadsafe,
             now_ms=now_ms,
             read_buffer=new_shared_buffer(),

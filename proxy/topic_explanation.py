@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from sluicegate.config.glob_cover import misses_dashes
 from sluicegate.config.loading import Loaded
-from sluicegate.config.model import TopicKeys
+from sluicegate.config.topics import TopicKeys
 from sluicegate.config.yaml_source import Path, dotted
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.validation.policies import policies_of
 from sluicegate.validation.policy import LONG_MAX, TopicPolicy
+from sluicegate.validation.rulebook import rulebook_of
 from sluicegate.validation.topic_patterns import TopicPatterns
 
 _BEFORE, _AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
@@ -22,14 +22,14 @@ def explain(topic: str, loaded: Loaded) -> Iterator[str]:
         yield f"{topic}: no topic can have this name, and a broker refuses it (letters, digits, . _ - and at most 249)"
         return
     config, source = loaded.config, loaded.source
-    place = TopicPatterns([entry.match for entry in config.topics]).first_match(topic)
+    place = TopicPatterns([entry.match for entry in sluicegate.config.topics]).first_match(topic)
     if place is None:
         yield f"{topic}: no entry of topics matches; defaults hold"
         yield from _near_misses(topic, loaded)
     else:
         where = source.place_of(("topics", place, "match"))
         yield f"{topic}: topics[{place}] decides (match: {config.topics[place].match}, {where})"
-    values = _values(policies_of(config).of(topic))
+    values = _values(rulebook_of(config).of(topic))
     width = max(map(len, values))
     for key, value in values.items():
         yield f"  {key:<{width}}  {value}  ({_origin(key, place, loaded)})"

@@ -17,6 +17,9 @@ MAX_TOPICS = 500
 _MAX_LEARNT = 10_000
 _FEWEST_TOPICS = 25
 _PATTERN = frozenset("*?[/")
+# A Tally's counters by topic alone, and by topic and one thing more.
+_BY_TOPIC = ("refused_records", "far_ahead", "observed_records", "fixed", "fixed_records")
+_BY_TOPIC_AND_MORE = ("refused", "observed", "rehearsed", "rehearsed_records")
 
 
 class TopicLabels:
@@ -30,7 +33,7 @@ class TopicLabels:
         self._configured = frozenset(configured)
         self._max_topics = max_topics
         self._learnt: OrderedDict[str, None] = OrderedDict()
-        self._errors: OrderedDict[str, set[str]] = OrderedDict()  # of each topic that has a place
+        self._places: OrderedDict[str, set[str]] = OrderedDict()  # what else its counts are told apart by
         self._folding = threading.Lock()
 
     def learn(self, topic: str) -> None:
@@ -49,8 +52,27 @@ class TopicLabels:
         label = self._label(topic)
         self._tally.refused[label, error] += 1
         self._tally.refused_records[label] += records
-        if label is not OTHER:
-            self._errors[label].add(error)
+        self._note(label, error)
+
+    def observed(self, topic: str | None, error: str, records: int) -> None:
+        """A batch was forwarded that would have been refused, with so many bad records."""
+        label = self._label(topic)
+        self._tally.observed[label, error] += 1
+        self._tally.observed_records[label] += records
+        self._note(label, error)
+
+    def fixed(self, topic: str | None, records: int) -> None:
+        """A batch was forwarded with so many records given other times."""
+        label = self._label(topic)
+        self._tally.fixed[label] += 1
+        self._tally.fixed_records[label] += records
+
+    def rehearsed(self, topic: str | None, bound: str, records: int) -> None:
+        """A bound that is only tried would have refused so many records of a batch."""
+        label = self._label(topic)
+        self._tally.rehearsed[label, bound] += 1
+        self._tally.rehearsed_records[label, bound] += records
+        self._note(label, bound)
 
     def far_ahead(self, topic: str | None) -> None:
         """A good batch was more than an hour ahead."""
@@ -60,39 +82,44 @@ class TopicLabels:
         """A copy of the counters at one moment, for another thread."""
         tally = self._tally
         with self._folding:
-            return replace(
-                tally,
-                refused=Counter(tally.refused),
-                refused_records=Counter(tally.refused_records),
-                far_ahead=Counter(tally.far_ahead),
-            )
+            copied = replace(tally)
+            for name in (*_BY_TOPIC, *_BY_TOPIC_AND_MORE, "rehearsed_clients"):
+                setattr(copied, name, Counter(getattr(tally, name)))
+            return copied
+
+    def _note(self, label: str, error: str) -> None:
+        if label is not OTHER:
+            self._places[label].add(error)
 
     def _label(self, topic: str | None) -> str:
         if topic is None or topic == OTHER:
             return OTHER
-        if topic in self._errors:
-            self._errors.move_to_end(topic)
+        if topic in self._places:
+            self._places.move_to_end(topic)
             return topic
         if not self.knows(topic):
             return OTHER
-        if len(self._errors) >= self._max_topics:
-            self._fold(*self._errors.popitem(last=False))
-        self._errors[topic] = set()
+        if len(self._places) >= self._max_topics:
+            self._fold(*self._places.popitem(last=False))
+        self._places[topic] = set()
         return topic
 
-    def _fold(self, topic: str, errors: Iterable[str]) -> None:
-        tally = self._tally
+    def _fold(self, topic: str, others: Iterable[str]) -> None:
         with self._folding:
-            for error in errors:
-                tally.refused[OTHER, error] += tally.refused.pop((topic, error), 0)
-            for counts in (tally.refused_records, tally.far_ahead):
+            for name in _BY_TOPIC_AND_MORE:
+                pairs: Counter[tuple[str, str]] = getattr(self._tally, name)
+                for other in others:
+                    if (topic, other) in pairs:
+                        pairs[OTHER, other] += pairs.pop((topic, other))
+            for name in _BY_TOPIC:
+                counts: Counter[str] = getattr(self._tally, name)
                 if topic in counts:
                     counts[OTHER] += counts.pop(topic)
 
 
 def exact_names(config: Config) -> list[str]:
     """The topics that a configuration names, not by a pattern."""
-    return [topic.match for topic in config.topics if not _PATTERN & set(topic.match)]
+    return [topic.match for topic in sluicegate.config.topics if not _PATTERN & set(topic.match)]
 
 
 def topics_of_one(workers: int) -> int:
@@ -102,12 +129,21 @@ def topics_of_one(workers: int) -> int:
 
 def with_few_topics(tally: Tally, max_topics: int = MAX_TOPICS) -> Tally:
     """The same counts; where there are more than `max_topics`, those of all topics under `other`."""
-    topics = {topic for topic, _ in tally.refused} | tally.refused_records.keys() | tally.far_ahead.keys()
+    topics = {topic for name in _BY_TOPIC for topic in getattr(tally, name)}
+    topics |= {topic for name in _BY_TOPIC_AND_MORE for topic, _ in getattr(tally, name)}
     if len(topics) <= max_topics:
         return tally
-    folded = replace(tally, refused=Counter(), refused_records=Counter(), far_ahead=Counter())
-    for (_, error), count in tally.refused.items():
-        folded.refused[OTHER, error] += count
-    folded.refused_records[OTHER] = tally.refused_records.total()
-    folded.far_ahead[OTHER] = tally.far_ahead.total()
+    folded = replace(tally)
+    for name in _BY_TOPIC_AND_MORE:
+        setattr(folded, name, _folded(getattr(tally, name)))
+    for name in _BY_TOPIC:
+        total = getattr(tally, name).total()
+        setattr(folded, name, Counter({OTHER: total} if total else {}))
+    return folded
+
+
+def _folded(pairs: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:
+    folded: Counter[tuple[str, str]] = Counter()
+    for (_, other), count in pairs.items():
+        folded[OTHER, other] += count
     return folded

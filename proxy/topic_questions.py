@@ -31,20 +31,24 @@ class QuestionsFailed(Exception):
 class Answers:
     """What was told: topics with their settings, those that are not there, and those of which no settings are told.
 
-    `complaints` say why, of those and of topics of which nothing was told at all.
+    `complaints` say why, of those and of topics of which nothing was told at all: one of them for each reason.
     """
 
     settings: dict[str, ClusterSettings] = field(default_factory=dict)
     absent: set[str] = field(default_factory=set)
     refused: set[str] = field(default_factory=set)
-    complaints: list[str] = field(default_factory=list)
+    complaints: dict[str, str] = field(default_factory=dict)
 
     def add(self, more: "Answers") -> None:
         """What another question has told."""
         self.settings |= more.settings
         self.absent |= more.absent
         self.refused |= more.refused
-        self.complaints += more.complaints
+        self.complaints = more.complaints | self.complaints
+
+    def complain(self, reason: str, whose: str | None = None) -> None:
+        """Something was not told; `whose` settings they are."""
+        self.complaints.setdefault(reason, reason if whose is None else f"{whose}: {reason}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +70,10 @@ async def ask_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequenc
         try:
             _, answer = await ask_any_broker(upstream, tls, partial(_ask, asked))
         except NoBrokerAnswers as error:
-            found.complaints.append(str(error))
+            found.complain(str(error))
             break
         if isinstance(answer, _NotTaken):
-            found.complaints.append(f"{_shown(asked)}: {answer.reason}")
+            found.complain(answer.reason, _shown(asked))
             if len(asked) > 1:
                 middle = len(asked) // 2
                 waiting += [asked[middle:], asked[:middle]]
@@ -77,7 +81,7 @@ async def ask_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequenc
             answered = True
             found.add(answer)
     if not answered:
-        raise QuestionsFailed(found.complaints[-1])
+        raise QuestionsFailed(next(reversed(found.complaints.values())))
     return found
 
 
@@ -108,9 +112,9 @@ def _read(asked: Sequence[str], answer: bytes, version: int) -> Answers:
         complaint = _read_one(topic, result, found)
         if complaint is not None:
             found.refused.add(topic)
-            found.complaints.append(f"topic {topic}: {complaint[:_MAX_WORDS]}")
+            found.complain(complaint[:_MAX_WORDS], f"topic {topic}")
     if left:
-        found.complaints.append(f"{_shown(list(left))}: left out of the answer")
+        found.complain("left out of the answer", _shown(list(left)))
     return found
 
 
@@ -120,6 +124,8 @@ def _read_one(topic: str, result: Value, found: Answers) -> str | None:
     if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         found.absent.add(topic)
         return None
+    if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        return f"{error_name(code)}: allow the proxy's principal DescribeConfigs, or set upstream.topic_settings: false"
     if code:
         return f"{error_name(code)}, {result['error_message'] or 'the broker does not say why'}"
     try:

@@ -19,10 +19,14 @@ from sluicegate.config.model import Upstream
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.tls import TlsContext
 from sluicegate.proxy.topic_questions import Answers, QuestionsFailed, ask_topics
-from sluicegate.validation.policies import MAX_FROM_CLUSTER, TopicPolicies
+from sluicegate.validation.cluster_settings import ClusterSettings
+from sluicegate.validation.in_force import RulesInForce
 
 FIRST_BATCH_SECONDS = 1.0
 """How long a topic's first batch waits for its settings at most."""
+
+MAX_KNOWN = 20_000
+"""Topics whose settings are kept; those that were used the longest ago are forgotten."""
 
 TOPICS_AT_ONCE = 500
 _MAX_ROUNDS = 10
@@ -47,12 +51,12 @@ class _Round:
 
 
 class TopicSettings:
-    """Teaches `policies` what the cluster says. All of it runs on the event loop."""
+    """Tells `rules` what the cluster says. All of it runs on the event loop."""
 
-    def __init__(self, upstream: Upstream, tls: TlsContext | None, policies: TopicPolicies) -> None:
+    def __init__(self, upstream: Upstream, tls: TlsContext | None, rules: RulesInForce) -> None:
         self._upstream = upstream
         self._tls = tls
-        self._policies = policies
+        self._rules = rules
         self._known: OrderedDict[str, None] = OrderedDict()  # the one that was used last stands last
         self._set_aside: OrderedDict[str, float] = OrderedDict()  # until when: not there, or not to be told
         self._rounds: dict[int, _Round] = {}
@@ -172,29 +176,33 @@ class TopicSettings:
                 return False
         self._trusted = True
         self._told.set()
+        told: dict[str, ClusterSettings | None] = {}
         for topic in topics:
-            self._learn(topic, answers)
+            self._note(topic, answers, told)
+        self._rules.learn(told)
         self._say(None)
-        if answers.complaints:
-            self._say_of_topics(answers.complaints[0])
+        for reason, complaint in answers.complaints.items():
+            self._say_of_topics(reason, complaint)
         return True
 
-    def _learn(self, topic: str, answers: Answers) -> None:
+    def _note(self, topic: str, answers: Answers, told: dict[str, ClusterSettings | None]) -> None:
+        """Put what one topic is set to from now on into `told`."""
         settings = answers.settings.get(topic)
         if settings is not None:
-            self._policies.learn(topic, settings)
+            told[topic] = settings
             self._known[topic] = None
-            if len(self._known) > MAX_FROM_CLUSTER:
+            if len(self._known) > MAX_KNOWN:
                 forgotten, _ = self._known.popitem(last=False)
-                self._policies.learn(forgotten, None)
+                told[forgotten] = None
         elif topic in answers.absent:
+            told[topic] = None
             self._put_aside(topic, _ABSENT_SECONDS)
         elif topic in answers.refused or topic not in self._known:
+            told[topic] = None
             self._put_aside(topic, self._upstream.refresh_seconds)
 
     def _put_aside(self, topic: str, seconds: float) -> None:
         """Not to be asked for again before this time has passed; the file's settings hold."""
-        self._policies.learn(topic, None)
         self._known.pop(topic, None)
         self._set_aside[topic] = monotonic() + seconds
         if len(self._set_aside) > _MAX_SET_ASIDE:
@@ -208,13 +216,13 @@ class TopicSettings:
             self._log.info("topic settings are read again")
         self._complaint = complaint
 
-    def _say_of_topics(self, complaint: str) -> None:
-        """Once for each, and seldom: clients may name topics without end that nothing is told of."""
+    def _say_of_topics(self, reason: str, complaint: str) -> None:
+        """Once for each reason, of whichever topics, and seldom: a broker may find new reasons without end."""
         now = monotonic()
-        if complaint in self._said_of_topics or now < self._quiet_until:
+        if reason in self._said_of_topics or now < self._quiet_until:
             return
         self._quiet_until = now + _QUIET_SECONDS
-        self._said_of_topics[complaint] = None
+        self._said_of_topics[reason] = None
         if len(self._said_of_topics) > _MAX_SAID:
             self._said_of_topics.popitem(last=False)
         self._log.warning(_GOING_ON, reason=complaint)

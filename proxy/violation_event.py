@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.bounded_text import cut
 from sluicegate.proxy.identity import ClientIdentity
-from sluicegate.validation.policy import TopicPolicy
+from sluicegate.validation.policy import Mode
+from sluicegate.validation.produce import HeldTo
+from sluicegate.validation.rehearsals import TriedBound
 from sluicegate.validation.timestamps import TimeWindow, window_of
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.verdict import BadRecord, Reason, Refused
@@ -19,6 +21,7 @@ TIMED = frozenset({Reason.TIMESTAMP_BEFORE, Reason.TIMESTAMP_AFTER})
 _MESSAGE_CHARACTERS = 4000  # a broker's longest names three records of a topic of 249 characters
 _OF_AN_EVENT = 1000  # bytes that an event holds besides its message and records, about
 _OF_A_RECORD = 450
+_OF_A_BOUND = 200
 _LATEST_MS = 253_402_300_799_999  # the last that datetime can say
 
 
@@ -44,8 +47,12 @@ def who(identity: ClientIdentity) -> Who:
 
 
 class Violation(NamedTuple):
-    """One refused partition. `bad_records` holds those that are to be listed; `refused` counts them all."""
+    """What was wrong with one partition's records, and what became of them (`mode`).
 
+    `bad_records` holds those that are to be listed; `bad_count` counts them all.
+    """
+
+    mode: Mode
     who: Who
     topic: str | None
     topic_id: bytes | None
@@ -56,8 +63,7 @@ class Violation(NamedTuple):
     records: int
     bad_count: int
     bad_records: tuple[BadRecord, ...]
-    policy: TopicPolicy | None
-    now_ms: int
+    held_to: HeldTo
 
     @property
     def size(self) -> int:
@@ -65,18 +71,39 @@ class Violation(NamedTuple):
         return _OF_AN_EVENT + _OF_A_RECORD * len(self.bad_records) + 4 * len(self.message or "")
 
 
+class Rehearsal(NamedTuple):
+    """What bounds that are only tried would have refused of one partition's records: each with how many."""
+
+    who: Who
+    topic: str | None
+    topic_id: bytes | None
+    partition: int
+    records: int
+    found: tuple[tuple[TriedBound, int], ...]
+    now_ms: int
+
+    @property
+    def size(self) -> int:
+        """The memory it holds, in bytes, about."""
+        return _OF_AN_EVENT + _OF_A_BOUND * len(self.found)
+
+
+Event = Violation | Rehearsal
+
+
 def violation(
+    mode: Mode,
     client: Who,
     topic: str | None,
     topic_id: bytes | None,
     partition: int,
     refused: Refused,
-    policy: TopicPolicy | None,
-    now_ms: int,
+    held_to: HeldTo,
     max_records: int,
 ) -> Violation:
-    """What an event needs; at most `max_records` bad records are listed. `policy`: what their times were held to."""
+    """What an event needs; at most `max_records` bad records are listed."""
     return Violation(
+        mode,
         client,
         topic if topic is None else cut(topic),
         topic_id,
@@ -87,17 +114,49 @@ def violation(
         refused.records,
         refused.bad_count,
         refused.bad_records[:max_records],
-        policy,
-        now_ms,
+        held_to,
     )
 
 
-def event_of(violation: Violation) -> dict[str, Any]:
+def event_of(event: Event) -> dict[str, Any]:
     """The event, version 1, as docs/violations.md has it; texts cut."""
-    policy = violation.policy
-    window = window_of(policy, violation.now_ms) if policy is not None else None
-    time = datetime.fromtimestamp(min(max(violation.now_ms, 0), _LATEST_MS) / 1000, UTC)
-    client = violation.who
+    return _of_violation(event) if isinstance(event, Violation) else _of_rehearsal(event)
+
+
+def _of_violation(violation: Violation) -> dict[str, Any]:
+    policy, now_ms = violation.held_to
+    window = window_of(policy, now_ms)
+    return _where(violation, now_ms) | {
+        "mode": violation.mode.value,
+        "code": int(violation.code),
+        "error": violation.code.name,
+        "reason": violation.reason.value,
+        "message": violation.message,
+        "records": violation.records,
+        "bad_records": violation.bad_count,
+        "samples": [_sample(record, window, now_ms) for record in violation.bad_records],
+    }
+
+
+def _of_rehearsal(rehearsal: Rehearsal) -> dict[str, Any]:
+    return _where(rehearsal, rehearsal.now_ms) | {
+        "mode": "rehearse",
+        "code": int(ErrorCode.INVALID_TIMESTAMP),
+        "error": ErrorCode.INVALID_TIMESTAMP.name,
+        "reason": "timestamp out of bounds on trial",
+        "message": None,
+        "records": rehearsal.records,
+        "bad_records": max(count for _, count in rehearsal.found),
+        "samples": [],
+        "rehearsed": [
+            {"key": bound.key, "max_ms": bound.max_ms, "bad_records": count} for bound, count in rehearsal.found
+        ],
+    }
+
+
+def _where(event: Event, now_ms: int) -> dict[str, Any]:
+    time = datetime.fromtimestamp(min(max(now_ms, 0), _LATEST_MS) / 1000, UTC)
+    client = event.who
     return {
         "version": EVENT_VERSION,
         "time": time.isoformat(timespec="milliseconds"),
@@ -106,16 +165,9 @@ def event_of(violation: Violation) -> dict[str, Any]:
         "software_version": client.software_version,
         "principal": client.principal,
         "peer": client.peer,
-        "topic": violation.topic,
-        "topic_id": violation.topic_id.hex() if violation.topic_id is not None else None,
-        "partition": violation.partition,
-        "code": int(violation.code),
-        "error": violation.code.name,
-        "reason": violation.reason.value,
-        "message": violation.message,
-        "records": violation.records,
-        "bad_records": violation.bad_count,
-        "samples": [_sample(record, window, violation.now_ms) for record in violation.bad_records],
+        "topic": event.topic,
+        "topic_id": event.topic_id.hex() if event.topic_id is not None else None,
+        "partition": event.partition,
     }
 
 
@@ -128,4 +180,6 @@ def _sample(record: BadRecord, window: TimeWindow | None, now_ms: int) -> dict[s
     if record.reason in TIMED and window is not None:
         sample["earliest"], sample["latest"] = window.earliest, window.latest
         sample["diagnosis"] = diagnose(record.timestamp, now_ms)
+    if record.fixed is not None:
+        sample["fixed"] = record.fixed
     return sample

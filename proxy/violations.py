@@ -17,7 +17,7 @@ from sluicegate.proxy.event_file import EventFile
 from sluicegate.proxy.once_a_minute import OnceAMinute
 from sluicegate.proxy.short_turns import ShortTurns
 from sluicegate.proxy.tally import Tally
-from sluicegate.proxy.violation_event import Violation, event_of
+from sluicegate.proxy.violation_event import Event, event_of
 from sluicegate.proxy.whole_lines import NotWhole
 
 _MAX_QUEUED_BYTES = 8 << 20
@@ -28,7 +28,7 @@ _AT_THE_END_SECONDS = 3.0
 class ViolationSink(Protocol):
     """Where violations go. `write` must never wait."""
 
-    def write(self, violation: Violation) -> None:
+    def write(self, event: Event) -> None:
         """Take one."""
 
     def close(self) -> None:
@@ -41,7 +41,7 @@ class ViolationFile:
     def __init__(self, path: Path, queue_size: int, max_file_bytes: int, tally: Tally) -> None:
         self._path = path
         self._tally = tally
-        self._queue: BoundedQueue[Violation] = BoundedQueue(queue_size, _MAX_QUEUED_BYTES)
+        self._queue: BoundedQueue[Event] = BoundedQueue(queue_size, _MAX_QUEUED_BYTES)
         self._log = structlog.get_logger("sluicegate.violations")
         self._complaints = OnceAMinute()
         self._file = EventFile(path, max_file_bytes)
@@ -49,9 +49,9 @@ class ViolationFile:
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="violations", daemon=True)
         self._thread.start()
 
-    def write(self, violation: Violation) -> None:
+    def write(self, event: Event) -> None:
         """Queue an event; never waits."""
-        if not self._queue.put(violation, violation.size):
+        if not self._queue.put(event, event.size):
             self._tally.violations_dropped += 1
 
     def close(self) -> None:
@@ -68,20 +68,20 @@ class ViolationFile:
         while not self._queue.ended:
             lines: list[bytes] = []
             size = 0
-            violation = self._queue.take()
-            while violation is not None:
-                line = self._line_of(violation)
+            event = self._queue.take()
+            while event is not None:
+                line = self._line_of(event)
                 lines.append(line)
                 size += len(line)
                 turns.give_way()
-                violation = self._queue.take(0) if size < _MAX_WRITTEN_AT_ONCE else None
+                event = self._queue.take(0) if size < _MAX_WRITTEN_AT_ONCE else None
             self._append([line for line in lines if line])
         self._file.close()
 
-    def _line_of(self, violation: Violation) -> bytes:
+    def _line_of(self, event: Event) -> bytes:
         """Its line; empty when none can be made, which is counted."""
         try:
-            return json.dumps(event_of(violation)).encode() + b"\n"
+            return json.dumps(event_of(event)).encode() + b"\n"
         except Exception as error:  # whatever a client has said, the events after it are written
             self._failed(1, error)
             return b""

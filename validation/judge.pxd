@@ -8,6 +8,7 @@ from sluicegate.protocol.records.compression cimport Decompressor
 from sluicegate.protocol.records.message_set cimport Message
 from sluicegate.protocol.records.pieces cimport Bounds, Pieces
 from sluicegate.protocol.records.record_batch cimport RecordBatch, magic_at, next_batch_end
+from sluicegate.protocol.records.rehearsal cimport Rehearsal
 from sluicegate.protocol.records.scan cimport Findings, scan_records
 from sluicegate.validation.legacy cimport check_stored_message
 from sluicegate.validation.record_errors cimport what_to_look_for
@@ -30,7 +31,7 @@ cdef class Submission:
 
 @cython.locals(has_rules=bint, data="const uint8_t[::1]")
 cpdef judge_partition(
-    Submission submission, policy, limits, now_ms, Decompressor decompressor, Allowance allowance,
+    Submission submission, policy, limits, now_ms, Decompressor decompressor, Allowance allowance, Rehearsal rehearsal=*,
 )
 
 @cython.locals(several=bint, data="const uint8_t[::1]", message=Message)
@@ -39,16 +40,16 @@ cdef _check_further_batches(records, Py_ssize_t start, policy, Allowance allowan
 @cython.locals(codec_id=int, start=Py_ssize_t, bounds=Bounds, pieces=Pieces)
 cdef _judge_records(
     Submission submission, records, RecordBatch batch, policy, limits, now_ms, Decompressor decompressor,
-    Allowance allowance,
+    Allowance allowance, Rehearsal rehearsal,
 )
 
 @cython.locals(
     window=TimeWindow, look_for=int, keep=Py_ssize_t, outcome=int, read=Py_ssize_t, earliest=uint64_t, width=uint64_t,
-    exempt=uint64_t, overflow=uint64_t, is_damaged=bint, bad=Findings,
+    exempt=uint64_t, overflow=uint64_t, is_damaged=bint, bad=Findings, tried=TimeWindow,
 )
 cdef _scan(
     Submission submission, data, Py_ssize_t start, Py_ssize_t end, Pieces pieces, RecordBatch batch, policy, now_ms,
-    Allowance allowance,
+    Allowance allowance, Rehearsal rehearsal,
 )
 
 cdef _broken(int outcome, bint is_damaged)

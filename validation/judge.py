@@ -22,6 +22,7 @@ from sluicegate.protocol.records.record_batch import (
     magic_at,
     next_batch_end,
 )
+from sluicegate.protocol.records.rehearsal import Rehearsal
 from sluicegate.protocol.records.scan import BAD_LENGTH, OUT_OF_WINDOW, RAN_OUT, WHOLE, scan_records
 from sluicegate.validation.legacy import check_stored_message, judge_message_set
 from sluicegate.validation.policy import JudgementLimits, TopicPolicy
@@ -57,8 +58,12 @@ def judge_partition(
     now_ms: int,
     decompressor: Decompressor,
     allowance: Allowance,
+    rehearsal: Rehearsal | None = None,
 ) -> Verdict:
-    """The verdict on one partition at `now_ms`, by what is left of its request's allowance. Raises Abandoned."""
+    """The verdict on one partition at `now_ms`, by what is left of its request's allowance. Raises Abandoned.
+
+    `rehearsal` counts what other bounds would refuse, of a magic 2 batch whose times are judged at all.
+    """
     records = submission.records if submission.records is not None else _NOTHING
     data = records
     has_rules = submission.version >= ONE_BATCH_SINCE
@@ -85,7 +90,7 @@ def judge_partition(
     refused = check_header(batch)
     if refused is not None:
         return refused
-    return _judge_records(submission, records, batch, policy, limits, now_ms, decompressor, allowance)
+    return _judge_records(submission, records, batch, policy, limits, now_ms, decompressor, allowance, rehearsal)
 
 
 def _check_further_batches(
@@ -125,11 +130,12 @@ def _judge_records(
     now_ms: int,
     decompressor: Decompressor,
     allowance: Allowance,
+    rehearsal: Rehearsal | None,
 ) -> Verdict:
     codec_id = batch.attributes & CODEC_MASK
     start = batch.start + HEADER_BYTES
     if codec_id == _PLAIN:
-        return _scan(submission, records, start, batch.end, None, batch, policy, now_ms, allowance)
+        return _scan(submission, records, start, batch.end, None, batch, policy, now_ms, allowance, rehearsal)
     payload = records[start : batch.end]
     bounds = Bounds(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, allowance)
     pieces = decompressor.open(_CODECS[codec_id], payload, bounds)
@@ -137,7 +143,7 @@ def _judge_records(
         first = pieces.more()
         if first is None:
             first = _NOTHING
-        return _scan(submission, first, 0, len(first), pieces, batch, policy, now_ms, allowance)
+        return _scan(submission, first, 0, len(first), pieces, batch, policy, now_ms, allowance, rehearsal)
     except OverLimit as over:
         return over_limit(submission.topic, submission.partition, over, batch.record_count)
     finally:
@@ -154,17 +160,23 @@ def _scan(
     policy: TopicPolicy,
     now_ms: int,
     allowance: Allowance,
+    rehearsal: Rehearsal | None,
 ) -> Verdict:
     """The verdict on the records at data[start:end] and, where the batch is compressed, in the pieces behind it."""
     window = window_of(policy, now_ms)
-    earliest = width = exempt = overflow = 0
+    earliest = width = exempt = overflow = narrowed = 0
     if window is not None:
-        earliest, width, exempt, overflow = window.as_scanned(batch.base_timestamp)
+        tried = window
+        if rehearsal is not None:
+            rehearsal.begin(now_ms, batch.base_timestamp)
+            tried = window_of(policy.narrowest, now_ms) or window
+        earliest, width, exempt, overflow = tried.as_scanned(batch.base_timestamp)
+        narrowed = tried.before_max_ms
     look_for = what_to_look_for(batch, window, policy.compacted)
     keep = max(allowance.record_errors, _TEXTS_AT_LEAST)
     outcome, read, latest, bad = scan_records(
         data, start, end, batch.record_count, pieces is None, look_for, earliest, width, exempt, overflow, pieces,
-        allowance, keep,
+        allowance, keep, rehearsal,
     )  # fmt: skip
     is_damaged = pieces is not None and pieces.failure is not None
     if outcome != WHOLE or is_damaged:
@@ -176,7 +188,9 @@ def _scan(
         described = [errors.describe(finding) for finding in bad.kept]
         first_time = errors.describe(bad.first_time).reason if bad.first_time is not None else None
         return refuse_records(described, bad.count, first_time, batch.record_count, allowance)
-    ahead_ms = latest - window.before_max_ms if window is not None and look_for & OUT_OF_WINDOW else 0
+    ahead_ms = latest - narrowed if window is not None and look_for & OUT_OF_WINDOW else 0
+    if rehearsal is not None:
+        ahead_ms = max(ahead_ms, rehearsal.ahead_ms)
     return Accepted(read, ahead_ms)
 
 

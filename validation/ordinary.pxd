@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
 from sluicegate.protocol.records.allowance cimport Allowance
 from sluicegate.protocol.records.compression cimport Decompressor
 from sluicegate.protocol.records.pieces cimport Pieces
-from sluicegate.validation.policies cimport TopicPolicies
+from sluicegate.validation.in_force cimport RulesInForce
 
 
 cdef struct Topic:
@@ -26,7 +26,7 @@ cdef class OrdinaryRequests:
     cdef object _now_ms
     cdef Py_ssize_t _most_partitions
     cdef Py_ssize_t _plain_bytes
-    cdef TopicPolicies _policies
+    cdef RulesInForce _rules
     cdef int64_t _generation
     cdef int64_t _since
     cdef Topic[1024] _topics

@@ -1,6 +1,6 @@
 from collections.abc import Callable
 
-from sluicegate.validation.policies import TopicPolicies
+from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits, TopicPolicy
 
 LOOK_CLOSER: int
@@ -15,7 +15,7 @@ class OrdinaryRequests:
     closer: int
 
     def __init__(
-        self, limits: JudgementLimits, max_partitions: int, now_ms: Callable[[], int], policies: TopicPolicies
+        self, limits: JudgementLimits, max_partitions: int, now_ms: Callable[[], int], rules: RulesInForce
     ) -> None: ...
     def teach(self, key: bytes, is_id: bool, policy: TopicPolicy) -> None: ...
     def checksum(self, data: memoryview) -> int: ...

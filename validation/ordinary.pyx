@@ -150,17 +150,17 @@ cdef class OrdinaryRequests:
     `closer` counts requests that were left to the slow lane. What topics are held to is taught by who looked closer.
     """
 
-    def __init__(self, limits, max_partitions, now_ms, policies):
+    def __init__(self, limits, max_partitions, now_ms, rules):
         """`max_partitions` bounds topics and partitions of a request together, as for the slow lane. `now_ms` is the
-        proxy's clock, read once for all requests that came together. `policies.generation` changes when a policy does.
+        proxy's clock, read once for all requests that came together. `rules.generation` changes when a policy does.
         """
         self._most_partitions = min(_MOST_PARTITIONS, max_partitions)
         self._plain_bytes = min(_PLAIN_BYTES, limits.max_decompressed_bytes)
         self._limits = limits
         self._window_bytes = limits.max_decompression_window_bytes
         self._now_ms = now_ms
-        self._policies = policies
-        self._generation = policies.generation
+        self._rules = rules
+        self._generation = rules.generation
         self._decompressor = Decompressor()
         self._free = Allowance(_UNBOUNDED, 0, _go_on)
 
@@ -209,7 +209,7 @@ cdef class OrdinaryRequests:
         self._known += 1
 
     cdef int _forget_old(self, int64_t now) except -1:
-        cdef int64_t generation = self._policies.generation
+        cdef int64_t generation = self._rules.generation
         if generation != self._generation or now - self._since >= _KNOWN_MS or now < self._since:
             self._generation = generation
             self._since = now

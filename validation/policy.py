@@ -1,6 +1,6 @@
 """The rules for one topic, fixed once from the configuration, and the bounds of every judgement."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 LONG_MAX = 9223372036854775807
@@ -13,9 +13,34 @@ class TimestampType(Enum):
     LOG_APPEND_TIME = "LogAppendTime"
 
 
+class Mode(Enum):
+    """What becomes of a batch that breaks a rule."""
+
+    REJECT = "reject"  # it is answered as a broker would
+    OBSERVE = "observe"  # it goes to the broker as it came, and what would have been refused is told
+    FIX = "fix"  # it goes to the broker with other times, and both are told
+
+
+class Fix(Enum):
+    """What a time that breaks a bound becomes."""
+
+    NOW = "now"
+    CLAMP = "clamp"  # the nearest that keeps the bound
+    PREVIOUS = "previous"  # the latest good one of its partition
+    UNIT = "unit"  # what it is in milliseconds, where it is plausible in another unit
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """Bounds that are not in force, ascending (ms): what each would refuse is counted."""
+
+    before_max_ms: tuple[int, ...] = ()
+    after_max_ms: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class TopicPolicy:
-    """What a topic accepts.
+    """What a topic accepts, and what becomes of the rest (`mode`).
 
     `checked`: whether anything is judged at all.
     `before_max_ms`, `after_max_ms`: how far a record's time may lie behind or ahead of the broker's, inclusive, in
@@ -29,6 +54,31 @@ class TopicPolicy:
     compacted: bool = False
     max_message_bytes: int | None = None
     checked: bool = True
+    mode: Mode = Mode.REJECT
+    rehearsed: Rehearsed | None = None
+    fix: Fix | None = None
+    is_plain: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        is_plain = self.mode is Mode.REJECT and self.rehearsed is None and self.fix is None
+        object.__setattr__(self, "is_plain", is_plain)
+
+    @property
+    def ordinary(self) -> "TopicPolicy | None":
+        """What the fast lane may hold batches to, so that whatever keeps it needs no closer look; None: all do."""
+        return None if self.fix is Fix.PREVIOUS else self.narrowest
+
+    @property
+    def narrowest(self) -> "TopicPolicy":
+        """The same with the narrowest of all bounds, rehearsed ones too: of what keeps these nothing is to be told."""
+        rehearsed = self.rehearsed
+        if rehearsed is None:
+            return self
+        return replace(
+            self,
+            before_max_ms=min(self.before_max_ms, min(rehearsed.before_max_ms, default=LONG_MAX)),
+            after_max_ms=min(self.after_max_ms, min(rehearsed.after_max_ms, default=LONG_MAX)),
+        )
 
 
 def bound_or_difference(bound: int | None, difference: int | None) -> int:

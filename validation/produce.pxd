@@ -13,12 +13,15 @@ cdef Py_ssize_t _PARTITION_WORK
 cdef class JudgedRequest:
     cdef readonly dict accepted
     cdef readonly dict refused
-    cdef readonly dict refused_at_ms
+    cdef readonly dict held_to
+    cdef public object observed
+    cdef public object fixed
+    cdef public object rehearsed
     cdef public Py_ssize_t unchecked
 
 
 @cython.locals(judged=JudgedRequest, topic=TopicData, partition=PartitionData)
-cpdef judge_request(ProduceRequest request, names, policy_of, limits, now_ms, Decompressor decompressor, Allowance allowance)
+cpdef judge_request(ProduceRequest request, names, policy_of, limits, now_ms, Decompressor decompressor, Allowance allowance, previous=*)
 
 @cython.locals(topic=TopicData, t=Py_ssize_t, p=Py_ssize_t)
 cdef _whole_request(ProduceRequest request)

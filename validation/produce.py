@@ -5,14 +5,20 @@ more than one producer) is left to it: it is sent every batch, or a stand-in tha
 """
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
 from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.protocol.records.compression import Decompressor
 from sluicegate.protocol.records.record_batch import CorruptBatch, opens_transactional
+from sluicegate.validation.fixes import Fixed, fix_times
 from sluicegate.validation.judge import Submission, judge_partition
-from sluicegate.validation.policy import JudgementLimits, TopicPolicy
+from sluicegate.validation.policy import JudgementLimits, Mode, TopicPolicy
+from sluicegate.validation.previous_times import PreviousTimes
+from sluicegate.validation.rehearsals import rehearsal_of
 from sluicegate.validation.verdict import Accepted, Reason, Refused, Stage, Verdict
 
 Place = tuple[int, int]
@@ -23,11 +29,27 @@ _PARTITION_WORK = 4096
 VALID_ACKS = frozenset({-1, 0, 1})
 
 
-class JudgedRequest:
-    """The verdicts on one request. `accepted` and `refused` together hold every partition that was judged.
+class HeldTo(NamedTuple):
+    """What a verdict was found by: the topic's policy as it was then, and the time its bounds are counted from (ms).
 
-    `refused_at_ms`: the time that a refused partition was judged at, which its bounds are counted from. `unchecked`:
-    how many partitions were left unjudged because their topic's policy says so.
+    Where a topic's id could not be resolved, the policy is that of topics that nothing is said of.
+    """
+
+    policy: TopicPolicy
+    now_ms: int
+
+
+_NONE: Any = MappingProxyType({})
+
+
+class JudgedRequest:
+    """The verdicts on one request. `accepted`, `refused` and `observed` together hold every partition that was judged.
+
+    `observed`: what is wrong with those that are forwarded all the same, because their topic is only observed.
+    `fixed`: what goes in the place of batches that were refused for their times, and are accepted now.
+    `rehearsed`: how many records each bound that is only tried would refuse, where one does, in the policy's order.
+    `held_to` says of all these what they were judged by. `unchecked`: how many partitions were left unjudged because
+    their topic's policy says so.
     """
 
     def __init__(
@@ -35,8 +57,25 @@ class JudgedRequest:
     ) -> None:
         self.accepted = accepted if accepted is not None else {}
         self.refused = refused if refused is not None else {}
-        self.refused_at_ms: dict[Place, int] = {}
+        self.observed: dict[Place, Refused] = _NONE
+        self.fixed: Mapping[Place, Fixed] = _NONE
+        self.rehearsed: Mapping[Place, tuple[int, ...]] = _NONE
+        self.held_to: dict[Place, HeldTo] = {}
         self.unchecked = 0
+
+    def refuse(self, place: Place, refused: Refused, held_to: HeldTo) -> None:
+        """Something is wrong with a partition; where its topic is only observed, it is forwarded all the same."""
+        self.held_to[place] = held_to
+        if held_to.policy.mode is Mode.OBSERVE:
+            if not self.observed:
+                self.observed = {}
+            self.observed[place] = refused
+        else:
+            self.refused[place] = refused
+
+    def records_of(self, place: Place) -> int:
+        """How many records a judged batch has, by its own count."""
+        return next(found[place].records for found in (self.accepted, self.refused, self.observed) if place in found)
 
 
 def judge_request(
@@ -47,39 +86,116 @@ def judge_request(
     now_ms: Callable[[], int],
     decompressor: Decompressor,
     allowance: Allowance,
+    previous: PreviousTimes | None = None,
 ) -> JudgedRequest:
     """Judge every partition. `names` resolves topic ids; `now_ms` is read once a partition.
 
     `allowance` is what all of it may cost together: what goes beyond it is refused. Raises Abandoned where it does.
-    A request whose acks no broker takes is left to the broker: nothing of it is judged or stored.
+    `previous` is what partitions' times may be fixed to. A request whose acks no broker takes is left to the broker:
+    nothing of it is judged or stored.
     """
     whole = _whole_request(request)
     judged = JudgedRequest()
+    further = None
     if whole is None and request.acks not in VALID_ACKS:
         return judged
     for t, topic in enumerate(request.topics):
         name = topic.name if topic.name is not None else names.get(topic.topic_id or b"")
-        policy = policy_of(name) if name is not None else None
+        policy = policy_of(name if name is not None else "")
         for p, partition in enumerate(topic.partitions):
             verdict: Verdict
             now = now_ms()
             allowance.worked(_PARTITION_WORK)
             if whole is not None:
                 verdict = whole
-            elif name is None or policy is None:
+            elif name is None:
                 verdict = Refused(ErrorCode.UNKNOWN_TOPIC_ID, Reason.UNKNOWN_TOPIC_ID, stage=Stage.PARTITION)
             elif not policy.checked:
                 judged.unchecked += 1
                 continue
             else:
                 submission = Submission(name, partition.index, request.records(t, p), request.version)
-                verdict = judge_partition(submission, policy, limits, now, decompressor, allowance)
+                if policy.is_plain:
+                    verdict = judge_partition(submission, policy, limits, now, decompressor, allowance)
+                else:
+                    further = further or _Further(judged, limits, previous, decompressor, allowance)
+                    verdict = further.judge((t, p), submission, policy, now)
             if isinstance(verdict, Refused):
-                judged.refused[t, p] = verdict
-                judged.refused_at_ms[t, p] = now
+                judged.refuse((t, p), verdict, HeldTo(policy, now))
             else:
                 judged.accepted[t, p] = verdict
     return judged
+
+
+def records_of(fixed: Mapping[Place, Fixed]) -> dict[Place, bytes]:
+    """What goes in the place of what came."""
+    return {place: one.records for place, one in fixed.items()}
+
+
+class _Further:
+    """Judges partitions of topics for which more is asked than what a broker would say."""
+
+    def __init__(
+        self,
+        judged: JudgedRequest,
+        limits: JudgementLimits,
+        previous: PreviousTimes | None,
+        decompressor: Decompressor,
+        allowance: Allowance,
+    ) -> None:
+        self._judged = judged
+        self._limits = limits
+        self._previous = previous if previous is not None else PreviousTimes()
+        self._decompressor = decompressor
+        self._allowance = allowance
+        self._observed_errors = allowance.record_errors
+        self._fixed: dict[Place, Fixed] = {}
+        self._rehearsed: dict[Place, tuple[int, ...]] = {}
+        judged.fixed = self._fixed
+        judged.rehearsed = self._rehearsed
+
+    def judge(self, place: Place, submission: Submission, policy: TopicPolicy, now_ms: int) -> Verdict:
+        """The verdict on one partition, on what it is fixed to where it can be."""
+        allowance = self._allowance
+        kept = allowance.record_errors
+        is_observed = policy.mode is Mode.OBSERVE
+        if is_observed:  # they are in no answer, and take nobody's place in it
+            allowance.record_errors = self._observed_errors
+        rehearsal = rehearsal_of(policy)
+        verdict = judge_partition(submission, policy, self._limits, now_ms, self._decompressor, allowance, rehearsal)
+        if is_observed:
+            self._observed_errors = allowance.record_errors
+            allowance.record_errors = kept
+        if rehearsal is not None and any(rehearsal.counts) and (isinstance(verdict, Accepted) or verdict.bad_count):
+            self._rehearsed[place] = rehearsal.counts
+            self._judged.held_to[place] = HeldTo(policy, now_ms)
+        if policy.fix is None or is_observed:
+            return verdict
+        if isinstance(verdict, Refused):
+            verdict = self._fix(place, submission, verdict, policy, now_ms)
+            if isinstance(verdict, Accepted):
+                allowance.record_errors = kept
+        if isinstance(verdict, Accepted) and verdict.ahead_ms > -policy.before_max_ms:
+            self._previous.saw(submission.topic, submission.partition, now_ms + verdict.ahead_ms)
+        return verdict
+
+    def _fix(self, place: Place, submission: Submission, refused: Refused, policy: TopicPolicy, now_ms: int) -> Verdict:
+        """The verdict on what a refused batch is fixed to; the refusal where it cannot be."""
+        records = submission.records
+        if records is None or submission.version < ONE_BATCH_SINCE:
+            return refused
+        where = (submission.topic, submission.partition)
+        known = (self._limits, now_ms, self._previous, self._decompressor, self._allowance)
+        fixed = fix_times(where, records, refused, policy, *known)
+        if fixed is None:
+            return refused
+        again = Submission(submission.topic, submission.partition, memoryview(fixed.records), submission.version)
+        verdict = judge_partition(again, policy, self._limits, now_ms, self._decompressor, self._allowance)
+        if isinstance(verdict, Refused):
+            return refused
+        self._fixed[place] = fixed
+        self._judged.held_to[place] = HeldTo(policy, now_ms)
+        return verdict
 
 
 def _whole_request(request: ProduceRequest) -> Refused | None:

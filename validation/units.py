@@ -6,7 +6,7 @@ Another unit is named when reading the number in it lands within ten years of no
 from dataclasses import dataclass
 from enum import StrEnum
 
-_PLAUSIBLE_MS = 10 * 365 * 86_400_000
+PLAUSIBLE_MS = 10 * 365 * 86_400_000
 _STEPS = ((86_400_000 * 365, "years"), (86_400_000, "days"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
 
@@ -33,7 +33,7 @@ class UnitRange:
 
 def plausible_range(now_ms: int, epoch_ms: int | None = None) -> tuple[int, int]:
     """The times in ms, both included, that are within ten years of now; `epoch_ms` is another beginning."""
-    return now_ms - _PLAUSIBLE_MS if epoch_ms is None else epoch_ms, now_ms + _PLAUSIBLE_MS
+    return now_ms - PLAUSIBLE_MS if epoch_ms is None else epoch_ms, now_ms + PLAUSIBLE_MS
 
 
 def unit_ranges(now_ms: int, epoch_ms: int | None = None) -> tuple[UnitRange, ...]:

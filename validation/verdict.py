@@ -41,12 +41,16 @@ class Stage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BadRecord:
-    """One refused record: its position in the batch, its time (int64 ms), why, and the text the client gets."""
+    """One refused record: its position in the batch, its time (int64 ms), why, and the text the client gets.
+
+    `fixed`: the time (ms) that it was given instead, so that it is refused no more.
+    """
 
     index: int
     timestamp: int
     reason: Reason
     message: str
+    fixed: int | None = None
 
 
 class Accepted:

@@ -2,12 +2,14 @@
 cimport cython
 
 cdef Py_ssize_t _GIVE_WAY_BYTES
+cdef Py_ssize_t _UNBOUNDED
 
 
 @cython.final
 cdef class Allowance:
     cdef readonly Py_ssize_t plain_bytes
     cdef public Py_ssize_t record_errors
+    cdef readonly Py_ssize_t most_at_once
     cdef readonly bint exhausted
     cdef object _give_way
     cdef readonly Py_ssize_t plain_left
@@ -18,5 +20,7 @@ cdef class Allowance:
     cpdef int check_open(self) except -1
 
     cpdef int spend(self, Py_ssize_t size) except -1
+
+    cpdef int check_at_once(self, Py_ssize_t size) except -1
 
     cpdef int worked(self, Py_ssize_t size) except -1

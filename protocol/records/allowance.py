@@ -10,6 +10,7 @@ from enum import Enum
 
 # Work in bytes after which a judging thread lets others go on, and hears whether it is still wanted.
 _GIVE_WAY_BYTES = 64 * 1024
+_UNBOUNDED = 1 << 62
 
 
 class Abandoned(Exception):
@@ -41,13 +42,17 @@ class Allowance:
     """For one request: `plain_bytes` may come out of its payloads, and `record_errors` be listed in its answer.
 
     `give_way` is called about every 64 KiB of work and may raise Abandoned. `exhausted`: the payloads wanted more, and
-    get nothing from then on. `plain_left` and `record_errors` are what is left.
+    get nothing from then on. `plain_left` and `record_errors` are what is left. `most_at_once`: how many bytes may be
+    worked on without giving way in between.
     """
 
-    def __init__(self, plain_bytes: int, record_errors: int, give_way: Callable[[], None]) -> None:
+    def __init__(
+        self, plain_bytes: int, record_errors: int, give_way: Callable[[], None], most_at_once: int = _UNBOUNDED
+    ) -> None:
         self.plain_bytes = plain_bytes
         self.record_errors = record_errors
         self.exhausted = False
+        self.most_at_once = most_at_once
         self._give_way = give_way
         self.plain_left = plain_bytes
         self._since = 0
@@ -68,6 +73,11 @@ class Allowance:
         self.check(size)
         self.plain_left -= size
         self.worked(size)
+
+    def check_at_once(self, size: int) -> None:
+        """Before what takes `size` bytes and cannot be interrupted. Raises OutOfTime where that is too long."""
+        if size > self.most_at_once:
+            raise OutOfTime
 
     def worked(self, size: int) -> None:
         """As much has been done as looking at `size` plain bytes takes. Raises what `give_way` raises."""

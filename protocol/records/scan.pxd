@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from sluicegate.protocol.records.allowance cimport Allowance
 from sluicegate.protocol.records.pieces cimport Pieces
+from sluicegate.protocol.records.rehearsal cimport Rehearsal
 
 cdef int _NULL_KEY
 cdef int _OUT_OF_WINDOW
@@ -73,7 +74,7 @@ cdef (Py_ssize_t, Py_ssize_t, uint64_t) _ordinary_run(
 cpdef tuple scan_records(
     const uint8_t[::1] data, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count, bint framed, int look_for,
     uint64_t earliest_delta, uint64_t window, uint64_t exempt_delta, uint64_t overflow,
-    Pieces pieces, Allowance allowance, Py_ssize_t keep,
+    Pieces pieces, Allowance allowance, Py_ssize_t keep, Rehearsal rehearsal=*,
 )
 
 cdef int _length_outcome(Cursor cursor, bint framed)

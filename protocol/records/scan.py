@@ -244,7 +244,20 @@ def _ordinary_run(data, position, end, most, framed, needs_keys, earliest_delta,
 
 
 def scan_records(
-    data, start, end, count, framed, look_for, earliest_delta, window, exempt_delta, overflow, pieces, allowance, keep
+    data,
+    start,
+    end,
+    count,
+    framed,
+    look_for,
+    earliest_delta,
+    window,
+    exempt_delta,
+    overflow,
+    pieces,
+    allowance,
+    keep,
+    rehearsal=None,
 ):
     """Scan `count` records of data[start:end] and, where that is only the first piece, of what `pieces` has behind it.
 
@@ -252,7 +265,8 @@ def scan_records(
     EVERY_RECORD or a sum of them. A record's time is in the window when its timestamp delta minus `earliest_delta`
     (mod 2^64) is at most `window`. Two more are good: `exempt_delta`, the delta of timestamp -1, which means no time;
     and a difference of `overflow`, that of the one time 2^63 ms away, where Java's comparison overflows.
-    `keep` 0: nobody wants to know more than that there is a bad one.
+    `keep` 0: nobody wants to know more than that there is a bad one. `rehearsal`: times outside the window are not bad
+    yet; it counts them, and says which are.
     Returns (outcome, records read, largest delta minus earliest_delta of a good record, bad), where bad is None or
     Findings that keep the first `keep`. Raises OverLimit, and Abandoned.
     """
@@ -313,7 +327,7 @@ def scan_records(
         elif take_all:
             reason = _EVERY_RECORD
         elif check_times and ahead > window:
-            if delta != exempt_delta and ahead != overflow:
+            if delta != exempt_delta and ahead != overflow and (rehearsal is None or rehearsal.refuses(delta)):
                 reason = _OUT_OF_WINDOW
         elif ahead > latest and delta != exempt_delta:
             latest = ahead

@@ -1,5 +1,6 @@
 from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.protocol.records.pieces import Pieces
+from sluicegate.protocol.records.rehearsal import Rehearsal
 
 WHOLE: int
 BROKEN: int
@@ -11,6 +12,15 @@ OUT_OF_WINDOW: int
 EVERY_RECORD: int
 
 Finding = tuple[int, int, int, int, int, int]
+
+class Cursor:
+    position: int
+    failed: bool
+
+    def __init__(self, data: memoryview, position: int, end: int) -> None: ...
+    def varint(self) -> int: ...
+    def varlong(self) -> int: ...
+    def skip(self, size: int) -> None: ...
 
 class Findings:
     count: int
@@ -31,5 +41,6 @@ def scan_records(
     pieces: Pieces | None,
     allowance: Allowance,
     keep: int,
+    rehearsal: Rehearsal | None = None,
 ) -> tuple[int, int, int, Findings | None]: ...
 def is_compiled() -> bool: ...

@@ -14,7 +14,7 @@ from sluicegate.config.yaml_source import Source
 from sluicegate.proxy.demo.embedded_cluster import EmbeddedCluster
 from sluicegate.proxy.demo.sample_stream import SAMPLES, SampleStream
 from sluicegate.proxy.server import Server
-from sluicegate.proxy.violation_event import Violation, event_of
+from sluicegate.proxy.violation_event import Event, event_of
 
 _BROKERS = 3
 _STATUS_SECONDS = 2.0
@@ -44,15 +44,15 @@ class EventLines:
     def __init__(self, console: Console) -> None:
         self._console = console
 
-    def write(self, violation: Violation) -> None:
-        """One refused partition."""
-        event = event_of(violation)
+    def write(self, event: Event) -> None:
+        """What is to be said of one partition."""
+        said = event_of(event)
         self._console.print(
-            f"[red]refused[/]   {event['topic']}-{event['partition']} from [bold]{event['client_id']}[/]: "
-            f"{event['error']}, {event['bad_records']} of {event['records']} records",
+            f"[red]refused[/]   {said['topic']}-{said['partition']} from [bold]{said['client_id']}[/]: "
+            f"{said['error']}, {said['bad_records']} of {said['records']} records",
             highlight=False,
         )
-        for sample in event["samples"]:
+        for sample in said["samples"]:
             why = sample.get("diagnosis") or sample["reason"]
             self._console.print(
                 f"          record {sample['index']}, timestamp {sample['timestamp']}: {why}", highlight=False

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from sluicegate.config.model import TopicKeys
+from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.protocol.framing import Disposition, FrameReader
@@ -13,9 +13,10 @@ from sluicegate.protocol.produce_response import walk_produce_answer
 from sluicegate.protocol.records.codec import Codec
 from sluicegate.protocol.records.compression import Decompressor
 from sluicegate.proxy.lanes import judge_of_ordinary
-from sluicegate.validation.policies import TopicPolicies
+from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits
 from sluicegate.validation.produce import judge_request
+from sluicegate.validation.rulebook import Rulebook, compile_policies
 
 try:
     from sluicegate.protocol.records.allowance import Allowance
@@ -35,11 +36,11 @@ _KEYS = {
 }
 _SHARES = {"bounded": 4, "compacted": 2, "appended": 2, "unchecked": 1}
 TOPICS = [name.encode() for name, share in _SHARES.items() for _ in range(share)]
-_POLICIES = TopicPolicies(TopicKeys(), list(_KEYS.items()))
+_RULES = RulesInForce(Rulebook(compile_policies(TopicKeys(), list(_KEYS.items()))))
 _NAMES = {name.ljust(16, b"\0"): name.decode() for name in set(TOPICS)}
 _DECOMPRESSOR = Decompressor()
 _MOMENT = [0]
-_FAST = judge_of_ordinary(_LIMITS, _MAX_PARTITIONS, lambda: _MOMENT[0], _POLICIES)
+_FAST = judge_of_ordinary(_LIMITS, _MAX_PARTITIONS, lambda: _MOMENT[0], _RULES)
 
 
 def _takes(function: Callable[..., Any], count: int) -> bool:
@@ -66,7 +67,7 @@ def judge(frame: bytearray, version: int, body_at: int, now_ms: int) -> bool:
     except SenderError:
         return False
     more = (Allowance(_PLAIN_BYTES, 1000, _go_on),) if _JUDGE_WITH_ALLOWANCE else ()
-    judged = judge_request(request, _NAMES, _POLICIES.of, _LIMITS, lambda: now_ms, _DECOMPRESSOR, *more)
+    judged = judge_request(request, _NAMES, _RULES.rulebook.of, _LIMITS, lambda: now_ms, _DECOMPRESSOR, *more)
     if _is_good_on_the_fast_lane(frame, version, body_at, now_ms):
         assert not judged.refused and request.acks in (-1, 0, 1), f"only the fast lane: v{version}, {frame.hex()}"
     return True
@@ -77,8 +78,8 @@ def _is_good_on_the_fast_lane(frame: bytearray, version: int, body_at: int, now_
         return False
     _MOMENT[0] = now_ms
     for name in _KEYS:
-        _FAST.teach(name.encode(), False, _POLICIES.of(name))
-        _FAST.teach(name.encode().ljust(16, b"\0"), True, _POLICIES.of(name))
+        _FAST.teach(name.encode(), False, _RULES.rulebook.of(name))
+        _FAST.teach(name.encode().ljust(16, b"\0"), True, _RULES.rulebook.of(name))
     return _FAST.judge(memoryview(frame), body_at, len(frame), version) != 0
 
 

@@ -49,7 +49,6 @@ def alter(bootstrap: str, topic: str, **settings: str) -> None:
 @pytest.fixture
 def proxy(kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
     process = ProxyProcess(tmp_path, kafka_bootstrap)
-    process.config["upstream"]["topic_settings"] = True
     try:
         yield process.start()
     finally:
@@ -118,7 +117,6 @@ def test_the_stricter_of_broker_and_file_wins(kafka_bootstrap: str, tmp_path: Pa
     loose = create_topic(kafka_bootstrap, UNJUDGED)
     strict = create_topic(kafka_bootstrap, {"message.timestamp.after.max.ms": "60000"})
     process = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": {"message.timestamp.after.max.ms": HOUR}})
-    process.config["upstream"]["topic_settings"] = True
     try:
         process.start()
         by_file = answer(process, loose, Rec(now_ms() + 2 * HOUR))
@@ -178,7 +176,7 @@ def test_what_may_not_be_read_is_said_once_and_the_file_holds(tmp_path: Path) ->
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
         for future in admin.create_acls([denied, allowed]).values():
             future.result(30)
-        process.config["upstream"] |= {"bootstrap": [kafka.bootstrap], "topic_settings": True}
+        process.config["upstream"] |= {"bootstrap": [kafka.bootstrap]}
         process.start()
 
         assert answer(process, topic, Rec(now_ms()))["error_code"] == 0

@@ -8,9 +8,10 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.protocol.records.compression import Decompressor
 from sluicegate.proxy.lanes import judge_of_ordinary
-from sluicegate.validation.policies import TopicPolicies
+from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits, TopicPolicy
 from sluicegate.validation.produce import judge_request
+from sluicegate.validation.rulebook import FilePolicies, Rulebook
 
 _FAR_AHEAD_MS = 3_600_000
 _MAX_PARTITIONS = 10_000
@@ -36,8 +37,8 @@ class BothLanes:
         self._limits = limits
         self._max_partitions = max_partitions
         self._decompressor = Decompressor()
-        policies = TopicPolicies.__new__(TopicPolicies)
-        fast = judge_of_ordinary(limits, max_partitions, lambda: self._now_ms, policies)
+        rules = RulesInForce(Rulebook(FilePolicies(TopicPolicy(), ())))
+        fast = judge_of_ordinary(limits, max_partitions, lambda: self._now_ms, rules)
         assert fast is not None, "there is no fast lane: it was not compiled"
         self._fast = fast
 

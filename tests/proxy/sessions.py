@@ -19,7 +19,11 @@ from sluicegate.proxy.rewriting import AnswerRewriter
 from sluicegate.proxy.server import Server
 from sluicegate.proxy.session import Route, Session
 
-_LEAST = {"SLUICEGATE__UPSTREAM__BOOTSTRAP": "['127.0.0.1:9']", "SLUICEGATE__LISTEN__BOOTSTRAP": "127.0.0.1:9"}
+_LEAST = {
+    "SLUICEGATE__UPSTREAM__BOOTSTRAP": "['127.0.0.1:9']",
+    "SLUICEGATE__UPSTREAM__TOPIC_SETTINGS": "false",  # a script has no cluster
+    "SLUICEGATE__LISTEN__BOOTSTRAP": "127.0.0.1:9",
+}
 
 
 class Outlet(asyncio.Transport):

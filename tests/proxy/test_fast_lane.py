@@ -158,7 +158,7 @@ async def test_a_batch_that_was_good_a_moment_ago_is_judged_by_what_holds_now(mo
     ordinary = play.script.context.ordinary
     assert ordinary is not None and ordinary.requests == 1
 
-    play.script.context.policies.learn(_TOPIC.decode(), ClusterSettings(before_max_ms=1))
+    play.script.context.rules.learn({_TOPIC.decode(): ClusterSettings(before_max_ms=1)})
     _, client = await play.run(_good(9, 3), 1 << 20, 1 << 20)
 
     assert ordinary.requests == 1

@@ -13,8 +13,10 @@ from sluicegate.proxy.judging import Dispatch, Job, Judges, is_heavy
 from sluicegate.proxy.log_starts import LogStarts
 from sluicegate.proxy.produce_answers import dispatch_of
 from sluicegate.proxy.turns import Account
+from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits, TopicPolicy
 from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.rulebook import FilePolicies, Rulebook
 from tests.wire.batches import GZIP, NONE, ZSTD, Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
 
@@ -45,7 +47,8 @@ def judges(steps: list[Callable[[], None]]) -> Iterator[Judges]:
     def prepare(request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
         return dispatch_of(request, judged, LogStarts(), NOW, give_way)
 
-    made = Judges({}, lambda _: TopicPolicy(), JudgementLimits(), lambda: NOW, prepare, steps.append)
+    rules = RulesInForce(Rulebook(FilePolicies(TopicPolicy(), ())))
+    made = Judges({}, rules, JudgementLimits(), lambda: NOW, prepare, steps.append)
     yield made
     made.close()
 

@@ -5,8 +5,6 @@ from typing import Any
 
 from structlog.testing import capture_logs
 
-from sluicegate.config.loading import load
-from sluicegate.config.yaml_source import Source
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.proxy.identity import ClientIdentity
@@ -14,12 +12,13 @@ from sluicegate.proxy.observer import Observer
 from sluicegate.proxy.tally import OTHER, Tally
 from sluicegate.proxy.topic_labels import TopicLabels
 from sluicegate.proxy.violation_event import Violation, event_of
-from sluicegate.validation.policies import policies_of
-from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.policy import TopicPolicy
+from sluicegate.validation.produce import HeldTo, JudgedRequest
 from sluicegate.validation.verdict import BadRecord, Reason, Refused
 from tests.wire.raw_client import produce_body, topic_data
 
 NOW = 1_800_000_000_000
+HELD_TO = HeldTo(TopicPolicy(), NOW)
 
 
 class Kept:
@@ -39,12 +38,10 @@ class Seen:
     """An observer with everything it tells at hand. Topics named `known-…` exist."""
 
     def __init__(self) -> None:
-        data = {"upstream": {"bootstrap": ["b:1"]}, "listen": {"bootstrap": "127.0.0.1:2"}}
-        policies = policies_of(load(Source("test", data), {}).config)
         self.tally, self.kept = Tally(), Kept()
         labels = TopicLabels(self.tally, lambda name: name.startswith("known-"), [])
         self.observer = Observer(
-            self.tally, labels, policies, {}, self.kept, max_records=2, ordinary=None, later=lambda step: step()
+            self.tally, labels, {}, self.kept, max_records=2, ordinary=None, later=lambda step: step()
         )
 
     def refuse(self, client_id: str, topics: dict[str, int], refused: Refused) -> None:
@@ -52,7 +49,7 @@ class Seen:
         request = request_of(topics)
         places = [(t, p) for t, topic in enumerate(request.topics) for p in range(len(topic.partitions))]
         judged = JudgedRequest(refused=dict.fromkeys(places, refused))
-        judged.refused_at_ms.update(dict.fromkeys(places, NOW))
+        judged.held_to.update(dict.fromkeys(places, HELD_TO))
         self.observer.judged(ClientIdentity("10.0.0.1:5", client_id), request, judged)
 
 
@@ -110,7 +107,7 @@ def test_ten_thousand_refused_partitions_hold_the_loop_for_less_than_their_share
     request = request_of({"known-payments": 10_000})
     places = [(0, p) for p in range(10_000)]
     judged = JudgedRequest(refused=dict.fromkeys(places, refusal(bad=1000, listed=1000)))
-    judged.refused_at_ms.update(dict.fromkeys(places, NOW))
+    judged.held_to.update(dict.fromkeys(places, HELD_TO))
     identity = ClientIdentity("10.0.0.1:5", "c")
 
     with capture_logs():

@@ -9,12 +9,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from sluicegate.config.address import HostPort
-from sluicegate.config.model import TopicKeys, Upstream
+from sluicegate.config.model import Upstream
+from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import describe_configs
 from sluicegate.protocol.messages.schema import Value
-from sluicegate.proxy.topic_settings import FIRST_BATCH_SECONDS, TOPICS_AT_ONCE, TopicSettings
-from sluicegate.validation.policies import MAX_FROM_CLUSTER, TopicPolicies
+from sluicegate.proxy.topic_settings import FIRST_BATCH_SECONDS, MAX_KNOWN, TOPICS_AT_ONCE, TopicSettings
+from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.rulebook import Rulebook, compile_policies
 from tests.broker.ports import free_ports
 from tests.proxy.scripted_broker import (
     CLOSE,
@@ -30,16 +32,17 @@ from tests.proxy.scripted_broker import (
 BEFORE, MAX_BYTES = "message.timestamp.before.max.ms", "max.message.bytes"
 SAID = {BEFORE: "7"}
 GOING_ON = "topic settings cannot be read, going on with the file"
+TOPIC_AUTHORIZATION_FAILED = 29
 READ_AGAIN = "topic settings are read again"
 
 
 class Asker:
-    """Topic settings, and the policies that they teach."""
+    """Topic settings, and the rules that they tell."""
 
     def __init__(self, *addresses: HostPort, seconds: float = 5) -> None:
         upstream = Upstream(bootstrap=tuple(map(str, addresses)), connect_timeout_seconds=seconds)  # type: ignore[arg-type]
-        self.policies = TopicPolicies(TopicKeys(), [])
-        self.settings = TopicSettings(upstream, None, self.policies)
+        self.rules = RulesInForce(Rulebook(compile_policies(TopicKeys())))
+        self.settings = TopicSettings(upstream, None, self.rules)
 
     async def know(self, *topics: str) -> float:
         """Wait as a first batch would; gives how long (s)."""
@@ -50,7 +53,7 @@ class Asker:
         return monotonic() - started
 
     def is_learnt(self, topic: str) -> bool:
-        return self.policies.of(topic).before_max_ms == 7
+        return self.rules.rulebook.of(topic).before_max_ms == 7
 
     async def learns(self, topic: str) -> None:
         async with asyncio.timeout(10):
@@ -222,7 +225,7 @@ async def test_a_topic_that_is_not_there_is_asked_for_again_after_a_second(monke
 
 
 async def test_topics_that_nobody_uses_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sluicegate.proxy.topic_settings.MAX_FROM_CLUSTER", 100)
+    monkeypatch.setattr("sluicegate.proxy.topic_settings.MAX_KNOWN", 100)
     async with broker(topic_settings(everything)) as kafka:
         asker = Asker(kafka.address)
         await asker.know("used")
@@ -232,7 +235,7 @@ async def test_topics_that_nobody_uses_are_forgotten_first(monkeypatch: pytest.M
         assert asker.is_learnt("used")
         assert asker.is_learnt("t299")
         assert not asker.is_learnt("t0")
-    assert MAX_FROM_CLUSTER > 100
+    assert MAX_KNOWN > 100
 
 
 # -- answers that cannot be believed -----------------------------------------------------------------------------
@@ -320,3 +323,20 @@ async def test_a_refresh_that_fails_keeps_what_is_known() -> None:
 
         assert asker.is_learnt("t")
         assert asker.settings.known_soon(["t"]) is None
+
+
+async def test_settings_that_may_not_be_read_are_one_line_however_many_topics_they_are_of() -> None:
+    def refused(version: int, body: bytes) -> bytes:
+        results = [result_for(topic, None, TOPIC_AUTHORIZATION_FAILED) for topic in asked_topics(version, body)]
+        return describe_configs.RESPONSE.build({"throttle_time_ms": 0, "results": results}, version)
+
+    async with broker(refused) as kafka:
+        asker = Asker(kafka.address)
+        with capture_logs() as lines:
+            for number in range(5):
+                await asker.know(f"t{number}")
+                asker.settings._quiet_until = float("-inf")
+
+    (line,) = lines
+    assert line["event"] == GOING_ON
+    assert "topic t0: TOPIC_AUTHORIZATION_FAILED (29): allow the proxy's principal DescribeConfigs" in line["reason"]

@@ -19,15 +19,27 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy import event_file
 from sluicegate.proxy.identity import ClientIdentity
 from sluicegate.proxy.tally import Tally
-from sluicegate.proxy.violation_event import Violation, event_of, violation, who
+from sluicegate.proxy.violation_event import Rehearsal, Violation, event_of, violation, who
 from sluicegate.proxy.violations import ViolationFile
-from sluicegate.validation.policy import TopicPolicy
+from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX
+from sluicegate.validation.policy import Mode, TopicPolicy
+from sluicegate.validation.produce import HeldTo
+from sluicegate.validation.rehearsals import TriedBound
 from sluicegate.validation.verdict import BadRecord, Reason, Refused
 from tests.broker.eventually import eventually
 
 NOW = 1_800_000_000_000
-POLICY = TopicPolicy(before_max_ms=1000, after_max_ms=2000)
+HELD_TO = HeldTo(TopicPolicy(before_max_ms=1000, after_max_ms=2000), NOW)
 UNBOUNDED = 1 << 40
+REHEARSAL = Rehearsal(
+    who(ClientIdentity("p", "c")),
+    "payments",
+    None,
+    3,
+    9,
+    ((TriedBound(BEFORE_MAX, 10), 4), (TriedBound(AFTER_MAX, 60_000), 2)),
+    NOW,
+)
 
 
 def refused(count: int) -> Refused:
@@ -37,7 +49,7 @@ def refused(count: int) -> Refused:
 
 def one(partition: int = 0, client_id: str = "c", topic: str = "t", bad: int = 1) -> Violation:
     client = who(ClientIdentity("127.0.0.1:5", client_id))
-    return violation(client, topic, None, partition, refused(bad), POLICY, NOW, max_records=10)
+    return violation(Mode.REJECT, client, topic, None, partition, refused(bad), HELD_TO, max_records=10)
 
 
 def file_at(path: Path, tally: Tally, queue_size: int = 10_000, max_file_bytes: int = UNBOUNDED) -> ViolationFile:
@@ -51,7 +63,7 @@ def partitions_in(path: Path) -> list[int]:
 
 def test_an_event_says_who_what_and_why() -> None:
     identity = ClientIdentity("127.0.0.1:5", "billing", "apache-kafka-java", "4.3.1", "User:alice")
-    kept = violation(who(identity), "payments", None, 3, refused(25), POLICY, NOW, max_records=2)
+    kept = violation(Mode.REJECT, who(identity), "payments", None, 3, refused(25), HELD_TO, max_records=2)
     identity.client_id = identity.principal = "what it says later"
 
     assert event_of(kept) == {
@@ -65,6 +77,7 @@ def test_an_event_says_who_what_and_why() -> None:
         "topic": "payments",
         "topic_id": None,
         "partition": 3,
+        "mode": "reject",
         "code": 32,
         "error": "INVALID_TIMESTAMP",
         "reason": "timestamp too far ahead",
@@ -87,13 +100,24 @@ def test_an_event_says_who_what_and_why() -> None:
 
 def test_the_document_names_every_field() -> None:
     text = (Path(__file__).parents[2] / "docs" / "violations.md").read_text()
-    event = event_of(one())
-    assert all(f"`{name}`" in text for name in [*event, *event["samples"][0]])
+    event, tried = event_of(one()), event_of(REHEARSAL)
+    assert all(f"`{name}`" in text for name in [*event, *event["samples"][0], *tried, *tried["rehearsed"][0]])
     assert all(reason.value in text for reason in Reason)
 
 
+def test_a_rehearsal_says_what_each_bound_would_refuse() -> None:
+    event = event_of(REHEARSAL)
+
+    assert (event["mode"], event["client_id"], event["topic"], event["records"]) == ("rehearse", "c", "payments", 9)
+    assert event["rehearsed"] == [
+        {"key": "message.timestamp.before.max.ms", "max_ms": 10, "bad_records": 4},
+        {"key": "message.timestamp.after.max.ms", "max_ms": 60_000, "bad_records": 2},
+    ]
+    assert event["bad_records"] == 4
+
+
 def test_only_so_many_bad_records_are_kept_and_all_are_counted() -> None:
-    kept = violation(who(ClientIdentity("p")), "t", None, 0, refused(1000), POLICY, NOW, max_records=10)
+    kept = violation(Mode.REJECT, who(ClientIdentity("p")), "t", None, 0, refused(1000), HELD_TO, max_records=10)
 
     assert len(kept.bad_records) == 10
     assert event_of(kept)["bad_records"] == 1000

@@ -6,14 +6,14 @@ import pytest
 from crc32c import crc32c
 
 from sluicegate.proxy.lanes import judge_of_ordinary
-from sluicegate.validation.policies import TopicPolicies
+from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits
 
 _LONGEST = 300_000
 
 
 def test_it_is_what_another_implementation_reckons() -> None:
-    judge = judge_of_ordinary(JudgementLimits(), 1, lambda: 0, TopicPolicies.__new__(TopicPolicies))
+    judge = judge_of_ordinary(JudgementLimits(), 1, lambda: 0, RulesInForce.__new__(RulesInForce))
     if judge is None:
         pytest.skip("there is no fast lane: it was not compiled")
     chance = random.Random(32)

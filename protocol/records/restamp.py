@@ -1,0 +1,124 @@
+"""Gives the records of a batch other times, and changes nothing else of them.
+
+A record (KIP-98): length varint | attributes int8 | timestamp_delta varlong | offset_delta varint | key | value |
+headers. What stands behind the timestamp is copied as it came; a record's length, the deltas, and the batch's first and
+latest time follow from the new times; deltas wrap as Java's long does.
+
+Compiled with the types in restamp.pxd where a C compiler was at hand.
+"""
+
+from collections.abc import Callable
+
+from fastcrc import crc32
+
+from sluicegate.protocol.records.allowance import Allowance
+from sluicegate.protocol.records.record_batch import HEADER, LOG_OVERHEAD_BYTES, RecordBatch
+from sluicegate.protocol.records.scan import Cursor
+
+_SIGN_64 = 0x8000_0000_0000_0000
+_U64 = 0xFFFF_FFFF_FFFF_FFFF
+_CRC_COVERS_FROM = 21
+_RECORD_WORK = 128
+
+NewTime = Callable[[int, int], int | None]
+"""From a record's place in the batch and its time (ms) to the time that it gets; None: there is none for it."""
+
+
+class Restamped:
+    """Records with their new times: the first time and the latest (ms)."""
+
+    def __init__(self, payload: bytearray, base_timestamp: int, max_timestamp: int) -> None:
+        self.payload = payload
+        self.base_timestamp = base_timestamp
+        self.max_timestamp = max_timestamp
+
+
+def restamp_records(
+    data: memoryview, count: int, base_timestamp: int, new_time: NewTime, allowance: Allowance
+) -> Restamped | None:
+    """The `count` records that are the whole of a plain payload, each with the time that `new_time` gives it.
+
+    None where the payload is not exactly so many records that fill the lengths they state, or where one gets no time.
+    Raises what `allowance` raises.
+    """
+    cursor = Cursor(data, 0, len(data))
+    end = len(data)
+    payload = bytearray()
+    new_base = latest = 0
+    index = 0
+    while index < count:
+        length = cursor.varint()
+        body = cursor.position
+        if cursor.failed or length < 0 or length > end - body:
+            return None
+        cursor.position = body + 1  # attributes, of which none is in use
+        time = _signed((base_timestamp + cursor.varlong()) & _U64)
+        rest = cursor.position
+        cursor.varint()  # the offset delta
+        cursor.skip(cursor.varint())
+        cursor.skip(cursor.varint())
+        headers = cursor.varint()
+        while headers > 0 and not cursor.failed:
+            cursor.skip(cursor.varint())
+            cursor.skip(cursor.varint())
+            headers -= 1
+        if cursor.failed or headers < 0 or cursor.position != body + length:
+            return None
+        given = new_time(index, time)
+        if given is None:
+            return None
+        if index == 0:
+            new_base = latest = given
+        latest = max(latest, given)
+        delta = _varint(_signed((given - new_base) & _U64))
+        payload += _varint(1 + len(delta) + cursor.position - rest)
+        payload += data[body : body + 1]
+        payload += delta
+        payload += data[rest : cursor.position]
+        allowance.worked(length + _RECORD_WORK)
+        index += 1
+    return Restamped(payload, new_base, latest) if cursor.position == end else None
+
+
+def with_payload(batch: RecordBatch, payload: bytes, base_timestamp: int, max_timestamp: int) -> bytes:
+    """The batch around another payload, compressed as its attributes say, with these times.
+
+    Count, offsets, attributes, producer id, epoch and sequence stay; length and CRC are made anew.
+    """
+    length = HEADER.size - LOG_OVERHEAD_BYTES + len(payload)
+
+    def header(crc: int) -> bytes:
+        return HEADER.pack(
+            batch.base_offset,
+            length,
+            batch.partition_leader_epoch,
+            batch.magic,
+            crc,
+            batch.attributes,
+            batch.last_offset_delta,
+            base_timestamp,
+            max_timestamp,
+            batch.producer_id,
+            batch.producer_epoch,
+            batch.base_sequence,
+            batch.record_count,
+        )
+
+    covered = header(0)[_CRC_COVERS_FROM:] + payload
+    return header(crc32.iscsi(covered))[:_CRC_COVERS_FROM] + covered
+
+
+def _varint(value: int) -> bytes:
+    """An int64 in zig-zag."""
+    pattern = ((value << 1) ^ (_U64 if value < 0 else 0)) & _U64
+    out = bytearray()
+    while pattern > 0x7F:
+        out.append(pattern & 0x7F | 0x80)
+        pattern >>= 7
+    out.append(pattern)
+    return bytes(out)
+
+
+def _signed(pattern: int) -> int:
+    """The int64 that a pattern of 64 bits stands for."""
+    return (pattern ^ _SIGN_64) - _SIGN_64

@@ -1,0 +1,157 @@
+"""Times put right on the wire, read back from a broker that has the same limits; producers go on unharmed."""
+
+import time
+from collections.abc import Iterator
+
+import confluent_kafka
+import pytest
+
+from sluicegate.protocol.records.record_batch import RecordBatch
+from tests.broker.eventually import eventually
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.topics import JUDGED, create_topic
+from tests.wire.batches import CODECS, Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+
+HOUR = 3_600_000
+RECORDS = 40
+
+
+@pytest.fixture(scope="module")
+def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+    """A kind of fix for each prefix of names; the limits are those that the broker's topics have."""
+    topics = [{"match": f"{fix}-*", "fix": {"timestamp": fix}} for fix in ("now", "clamp", "previous", "unit")]
+    process = ProxyProcess(tmp_path_factory.mktemp("proxy"), kafka_bootstrap, {"topics": topics})
+    try:
+        yield process.start()
+    finally:
+        process.stop()
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@pytest.mark.parametrize("codec", list(CODECS))
+def test_a_batch_of_every_codec_is_taken_by_a_broker_with_the_same_limits(
+    codec: str, kafka_bootstrap: str, proxy: ProxyProcess
+) -> None:
+    topic = create_topic(kafka_bootstrap, JUDGED, prefix="unit")
+    now = now_ms()
+    headers = [(b"tenant", b"a"), (b"null", None)]
+    came = [Rec(now, b"k0", b"v" * 500), Rec(now * 1_000_000, b"k1", None, headers), Rec(now // 1000, None, b"v2")]
+    data = batch(came, CODECS[codec])
+
+    with RawClient(kafka_bootstrap) as client:
+        direct = client.produce(9, [topic_data(topic, (1, data))])
+    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+        through = client.produce(9, [topic_data(topic, (0, data))])
+    with RawClient(kafka_bootstrap) as client:
+        stored = client.log_of(topic, 0)
+
+    assert (code_of(direct), code_of(through)) == (32, 0), "the broker alone refuses it"
+    before, after = (RecordBatch(memoryview(each), 0, len(each)) for each in (data, stored))
+    assert (after.record_count, after.attributes, after.last_offset_delta) == (
+        before.record_count,
+        before.attributes,
+        before.last_offset_delta,
+    )
+    assert (after.base_timestamp, after.max_timestamp) == (now, now)
+    if codec == "none":
+        wanted = [Rec(now, *(r.key, r.value, r.headers)) for r in came]
+        wanted[2] = Rec(now // 1000 * 1000, None, b"v2")
+        assert stored[21:] == batch(wanted)[21:]
+    assert consumed(kafka_bootstrap, topic, 3) == [
+        (now, b"k0", b"v" * 500, None),
+        (now, b"k1", None, [("tenant", b"a"), ("null", None)]),
+        (now // 1000 * 1000, None, b"v2", None),
+    ]
+    (event,) = proxy.wait_for_violations(topic, 1)
+    assert (event["mode"], event["records"], event["bad_records"]) == ("fix", 3, 2)
+    assert [(s["index"], s["timestamp"], s["fixed"]) for s in event["samples"]] == [
+        (1, now * 1_000_000, now),
+        (2, now // 1000, now // 1000 * 1000),
+    ]
+
+
+def code_of(answer: object) -> int:
+    assert isinstance(answer, dict), answer
+    code: int = answer["responses"][0]["partition_responses"][0]["error_code"]
+    return code
+
+
+def consumed(bootstrap: str, topic: str, count: int, partition: int = 0) -> list[tuple[object, ...]]:
+    """Time, key, value and headers of a partition's records, as librdkafka reads them, committed ones alone."""
+    consumer = confluent_kafka.Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "g", "isolation.level": "read_committed", "check.crcs": True}
+    )
+    consumer.assign([confluent_kafka.TopicPartition(topic, partition, 0)])
+    found: list[tuple[object, ...]] = []
+    end = time.monotonic() + 30
+    while len(found) < count and time.monotonic() < end:
+        message = consumer.poll(0.5)
+        if message is not None and message.error() is None:
+            found.append((message.timestamp()[1], message.key(), message.value(), message.headers()))
+    consumer.close()
+    return found
+
+
+@pytest.mark.parametrize("fix", ["now", "clamp", "previous", "unit"])
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+@pytest.mark.parametrize("transactional", [False, True])
+def test_producers_with_a_state_go_on_unharmed(
+    fix: str, codec: str, transactional: bool, kafka_bootstrap: str, proxy: ProxyProcess
+) -> None:
+    """Every third record's time is in nanoseconds; all are stored once, in order, and nobody hears of an error."""
+    topic = create_topic(kafka_bootstrap, JUDGED, prefix=fix)
+    settings: dict[str, str | int | float | bool] = {
+        "bootstrap.servers": proxy.bootstrap,
+        "compression.type": codec,
+        "linger.ms": 1,
+        "batch.num.messages": 4,
+        "enable.idempotence": True,
+    }
+    if transactional:
+        settings |= {"transactional.id": topic}
+    errors: list[object] = []
+    producer = confluent_kafka.Producer(settings)
+    began = now_ms()
+    for name in "ab":
+        if transactional:
+            if name == "a":
+                producer.init_transactions(30)
+            producer.begin_transaction()
+        for i in range(RECORDS):
+            now = now_ms()
+            producer.produce(
+                topic,
+                f"{name}{i}".encode() + bytes(100),
+                partition=0,
+                timestamp=now * 1_000_000 if i % 3 == 2 else now,
+                on_delivery=lambda error, _: errors.append(error) if error else None,
+            )
+        assert producer.flush(30) == 0
+        if transactional:
+            producer.commit_transaction(30)
+
+    found = consumed(kafka_bootstrap, topic, 2 * RECORDS)
+
+    assert errors == []
+    assert [value[:-100] for _, _, value, _ in found] == [f"{n}{i}".encode() for n in "ab" for i in range(RECORDS)]  # type: ignore[index]
+    within = HOUR if fix == "clamp" else 1
+    assert all(began <= stamp <= now_ms() + within for stamp, *_ in found)  # type: ignore[operator]
+    proxied = sum(event["bad_records"] for event in proxy.violations_of(topic) if event["mode"] == "fix")
+    assert {event["mode"] for event in proxy.violations_of(topic)} == {"fix"}
+    assert proxied == 2 * (RECORDS // 3)
+
+
+def test_what_cannot_be_fixed_is_refused_as_ever(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, JUDGED, prefix="unit")
+    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+        times = (now_ms() // 1000, 77, now_ms())
+        answer = client.produce(9, [topic_data(topic, *((p, batch([Rec(each)])) for p, each in enumerate(times)))])
+
+    assert isinstance(answer, dict)
+    found = {e["index"]: e["error_code"] for e in answer["responses"][0]["partition_responses"]}
+    assert found == {0: 0, 1: 32, 2: 0}
+    eventually(lambda: [e["mode"] for e in proxy.violations_of(topic)] in (["reject", "fix"], ["fix", "reject"]))

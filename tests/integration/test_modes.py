@@ -1,0 +1,145 @@
+"""What a broker cannot do: forward what it would refuse and say so, and try bounds that are not in force."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.broker.eventually import eventually
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.topics import DEFAULTS, UNJUDGED, create_topic
+from tests.wire.batches import CODECS, LZ4, Rec, batch
+from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
+
+HOUR = 3_600_000
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@pytest.fixture(scope="module")
+def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+    """Topics that are observed, and some whose bounds are tried; all others are refused as usual."""
+    topics = [
+        {"match": "observed-*", "mode": "observe"},
+        {"match": "tried-*", "rehearse": {"message.timestamp.after.max.ms": ["1m", "30m"]}},
+    ]
+    process = ProxyProcess(tmp_path_factory.mktemp("proxy"), kafka_bootstrap, {"defaults": DEFAULTS, "topics": topics})
+    try:
+        yield process.start()
+    finally:
+        process.stop()
+
+
+def codes(address: str, batches: list[bytes], topic: str, version: int = 9) -> list[int]:
+    """What the answers to these say, sent one after the other."""
+    with RawClient(address) as client:
+        return [code_of(client.produce(version, [topic_data(topic, (0, each))])) for each in batches]
+
+
+def code_of(answer: Any) -> int:
+    assert isinstance(answer, dict), answer
+    code: int = answer["responses"][0]["partition_responses"][0]["error_code"]
+    return code
+
+
+def counted(proxy: ProxyProcess, name: str, **labels: str) -> float:
+    """A metric with these labels."""
+    shown = ",".join(f'{label}="{value}"' for label, value in sorted(labels.items()))
+    lines = [line for line in proxy.get("/metrics")[1].splitlines() if line.startswith(f"{name}{{{shown}}} ")]
+    return sum(float(line.rpartition(" ")[2]) for line in lines)
+
+
+def name(proxy: ProxyProcess, topic: str) -> None:
+    """Let the proxy hear from the cluster that there is such a topic, so that it is counted by itself."""
+    with RawClient(proxy.bootstrap) as client:
+        client.metadata(topic)
+
+
+def log_of(address: str, topic: str) -> bytes:
+    with RawClient(address) as client:
+        return client.log_of(topic, 0)
+
+
+def test_an_observed_topic_is_as_without_a_proxy_and_all_is_told(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    """The same mixed stream, some of it such that the broker itself refuses it."""
+    seen, direct = (create_topic(kafka_bootstrap, UNJUDGED, prefix=prefix) for prefix in ("observed", "direct"))
+    name(proxy, seen)
+    now = now_ms()
+    good, ahead = [Rec(now)], [Rec(now), Rec(now * 1_000_000), Rec(now + 2 * HOUR)]
+    stream = [batch(records, codec) for codec in CODECS.values() for records in (good, ahead, [Rec(0)])]
+    stream += [batch(good, crc=7), batch(good, count=2, last_offset_delta=1), b""]
+
+    through = codes(f"127.0.0.1:{proxy.broker_port(1)}", stream, seen)
+    without = codes(kafka_bootstrap, stream, direct)
+
+    assert through == without
+    assert through.count(0) == 3 * len(CODECS)
+    assert log_of(kafka_bootstrap, seen) == log_of(kafka_bootstrap, direct)
+    events = proxy.wait_for_violations(seen, 2 * len(CODECS) + 3)
+    assert {event["mode"] for event in events} == {"observe"}
+    assert len(events) == 2 * len(CODECS) + 3
+    assert (events[0]["error"], events[0]["bad_records"]) == ("INVALID_TIMESTAMP", 2)
+    assert "looks like nanoseconds" in events[0]["samples"][0]["diagnosis"]
+    proxy.wait_for_line("forwarded, though mode reject would refuse it")
+    assert counted(proxy, "sluicegate_observed_batches_total", error="INVALID_TIMESTAMP", topic=seen) == 2 * len(CODECS)
+
+
+def test_a_refused_topic_in_the_same_request_is_refused(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    seen = create_topic(kafka_bootstrap, UNJUDGED, prefix="observed")
+    judged = create_topic(kafka_bootstrap, UNJUDGED, prefix="judged")
+    bad = batch([Rec(now_ms() * 1_000_000)])
+
+    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+        answer = client.produce(9, [topic_data(seen, (0, bad)), topic_data(judged, (0, bad))])
+
+    assert isinstance(answer, dict)
+    found = {topic["name"]: topic["partition_responses"][0]["error_code"] for topic in answer["responses"]}
+    assert found == {seen: 0, judged: 32}
+
+
+def test_bounds_on_trial_are_counted_by_topic_and_client(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    tried = create_topic(kafka_bootstrap, UNJUDGED, prefix="tried")
+    name(proxy, tried)
+    now = now_ms()
+    batches = [
+        batch([Rec(now), Rec(now - HOUR)], LZ4),
+        batch([Rec(now + 2 * 60_000), Rec(now), Rec(now + 45 * 60_000)], LZ4),
+        batch([Rec(now + 2 * 60_000)] * 5),
+    ]
+
+    found = codes(f"127.0.0.1:{proxy.broker_port(1)}", [*batches, *batches], tried)
+
+    assert found == [0] * 6
+    events = proxy.wait_for_violations(tried, 4)
+    minute, half = ({"key": "message.timestamp.after.max.ms", "max_ms": ms} for ms in (60_000, 1_800_000))
+    assert [event["rehearsed"] for event in events] == 2 * [
+        [minute | {"bad_records": 2}, half | {"bad_records": 1}],
+        [minute | {"bad_records": 5}],
+    ]
+    assert {event["mode"] for event in events} == {"rehearse"}
+
+    def records(ms: int) -> float:
+        bound = f"message.timestamp.after.max.ms={ms}"
+        return counted(proxy, "sluicegate_rehearsed_records_total", bound=bound, topic=tried)
+
+    assert (records(60_000), records(1_800_000)) == (14, 2)
+    assert proxy.metric("sluicegate_rehearsed_client_batches_total") == 6
+    eventually(lambda: "a bound on trial would refuse this" in proxy.log())
+
+
+def test_many_clients_leave_few_series(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    tried = create_topic(kafka_bootstrap, UNJUDGED, prefix="tried")
+    before = proxy.metric("sluicegate_rehearsed_client_batches_total")
+    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+        for number in range(300):
+            body = produce_body(9, [topic_data(tried, (0, batch([Rec(now_ms() + 2 * 60_000)])))])
+            client.send(PRODUCE, 9, body, client_id=f"client-{number}")
+            assert isinstance(client.receive(), bytes)
+
+    page = proxy.get("/metrics")[1]
+    series = [line for line in page.splitlines() if line.startswith("sluicegate_rehearsed_client_batches_total{")]
+    assert proxy.metric("sluicegate_rehearsed_client_batches_total") == before + 300
+    assert len(series) < 110

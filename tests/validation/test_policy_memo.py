@@ -1,0 +1,55 @@
+"""What a thread remembers of policies: what is in use, and no more of the rest than there is room for."""
+
+import tracemalloc
+
+import pytest
+
+from sluicegate.config.topics import TopicKeys
+from sluicegate.validation.policy import TopicPolicy
+from sluicegate.validation.policy_memo import PolicyMemo
+from sluicegate.validation.rulebook import Rulebook, compile_policies
+from sluicegate.validation.topic_patterns import TopicPatterns
+
+BOOK = Rulebook(compile_policies(TopicKeys()))
+
+
+def kept_bytes(names: list[str]) -> int:
+    """What asking for these names has left in memory."""
+    policy_of = PolicyMemo().by(BOOK)
+    tracemalloc.start()
+    try:
+        for name in names:
+            policy_of(name)
+        names.clear()
+        return tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+
+def test_names_that_are_too_long_for_any_topic_are_not_kept() -> None:
+    assert kept_bytes([f"{i}{'x' * 20_000}" for i in range(200)]) < 100_000
+
+
+def test_names_without_end_cost_no_memory_without_end() -> None:
+    assert kept_bytes([f"{i:0249}" for i in range(40_000)]) < 8_000_000
+
+
+def test_a_name_in_use_is_remembered_while_others_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    matched: list[str] = []
+    monkeypatch.setattr(TopicPatterns, "first_match", lambda _, name: matched.append(name))
+    policy_of = PolicyMemo().by(BOOK)
+
+    for i in range(30_000):
+        policy_of(f"t{i}")
+        policy_of("used")
+
+    assert matched.count("used") == 1
+
+
+def test_another_rulebook_is_another_memory() -> None:
+    key = "message.timestamp.before.max.ms"
+    memo, other = PolicyMemo(), Rulebook(compile_policies(TopicKeys.model_validate({key: 7})))
+
+    found = [memo.by(book)("t") for book in (BOOK, other, BOOK)]
+
+    assert found == [TopicPolicy(), TopicPolicy(before_max_ms=7), TopicPolicy()]

@@ -1,0 +1,138 @@
+"""From the configuration to a topic's policy."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import Any
+
+import pytest
+
+from sluicegate.config.loading import load
+from sluicegate.config.topics import TopicKeys
+from sluicegate.config.yaml_source import Source
+from sluicegate.validation.cluster_settings import ClusterSettings
+from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.policy import LONG_MAX, TimestampType, TopicPolicy
+from sluicegate.validation.policy_memo import PolicyMemo
+from sluicegate.validation.rulebook import Rulebook, compile_policies, rulebook_of
+
+BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
+DIFFERENCE = "message.timestamp.difference.max.ms"
+
+
+def policy(topic: str, defaults: dict[str, Any], *topics: dict[str, Any]) -> TopicPolicy:
+    data = {
+        "upstream": {"bootstrap": ["h:1"]},
+        "listen": {"bootstrap": "127.0.0.1:2"},
+        "defaults": defaults,
+        "topics": list(topics),
+    }
+    return rulebook_of(load(Source("test", data), {}).config).of(topic)
+
+
+def test_without_any_key_nothing_is_bounded() -> None:
+    assert policy("t", {}) == TopicPolicy(TimestampType.CREATE_TIME, LONG_MAX, LONG_MAX, compacted=False)
+
+
+def test_the_first_pattern_that_matches_decides_and_inherits_the_defaults() -> None:
+    rules = ({"match": "orders.*", BEFORE: 1}, {"match": "*", BEFORE: 2})
+
+    assert policy("orders.eu", {AFTER: 9}, *rules) == TopicPolicy(before_max_ms=1, after_max_ms=9)
+    assert policy("payments", {AFTER: 9}, *rules) == TopicPolicy(before_max_ms=2, after_max_ms=9)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "topic", "matches"),
+    [
+        ("orders.*", "orders.eu", True),
+        ("orders.*", "my-orders.eu", False),
+        ("orders.*", "orders", False),
+        ("a?c", "abc", True),
+        ("/a+/", "aaa", True),
+        ("/a+/", "aaab", False),
+        ("ORDERS", "orders", False),
+    ],
+)
+def test_patterns_match_whole_names(pattern: str, topic: str, matches: bool) -> None:
+    assert (policy(topic, {}, {"match": pattern, BEFORE: 5}).before_max_ms == 5) is matches
+
+
+@pytest.mark.parametrize(("cleanup", "compacted"), [("compact", True), ("delete", False), ("compact, delete", True)])
+def test_cleanup_policy(cleanup: str, compacted: bool) -> None:
+    assert policy("t", {"cleanup.policy": cleanup}).compacted is compacted
+
+
+def test_the_deprecated_difference_stands_for_each_bound_that_is_still_open() -> None:
+    """KIP-937: it applies where the new key is at its default."""
+    found = policy("t", {DIFFERENCE: 7, BEFORE: 3})
+
+    assert (found.before_max_ms, found.after_max_ms) == (3, 7)
+
+
+def test_log_append_time() -> None:
+    assert policy("t", {"message.timestamp.type": "LogAppendTime"}).timestamp_type is TimestampType.LOG_APPEND_TIME
+
+
+def test_a_name_that_no_broker_has_gets_the_defaults() -> None:
+    rulebook = Rulebook(compile_policies(TopicKeys(), [("*", TopicKeys.model_validate({BEFORE: 5}))]))
+
+    assert rulebook.of("x" * 249).before_max_ms == 5
+    for name in ("", ".", "..", "a b", "\ud800", "x" * 250):
+        assert rulebook.of(name).before_max_ms == LONG_MAX
+
+
+def test_what_the_cluster_tells_makes_the_next_generation_and_leaves_this_one_as_it_is() -> None:
+    first = Rulebook(compile_policies(TopicKeys(), [("t*", TopicKeys.model_validate({BEFORE: 5}))]))
+
+    second = first.with_settings({"t": ClusterSettings(before_max_ms=3), "u": ClusterSettings(before_max_ms=9)})
+    third = second.with_settings({"t": None})
+
+    assert [book.of("t").before_max_ms for book in (first, second, third)] == [5, 3, 5]
+    assert [book.of("u").before_max_ms for book in (first, second, third)] == [LONG_MAX, 9, 9]
+    assert len({book.generation for book in (first, second, third)}) == 3
+
+
+def test_what_is_told_again_is_nothing_new() -> None:
+    told = {"t": ClusterSettings(before_max_ms=3)}
+    book = Rulebook(compile_policies(TopicKeys())).with_settings(told)
+
+    assert book.with_settings(told) is book
+    assert book.with_settings({"never heard of": None}) is book
+
+
+def test_another_file_keeps_what_the_cluster_has_told() -> None:
+    told = {"t": ClusterSettings(before_max_ms=3)}
+    rules = RulesInForce(Rulebook(compile_policies(TopicKeys())).with_settings(told))
+    before = rules.generation
+
+    rules.adopt(compile_policies(TopicKeys.model_validate({BEFORE: 1, AFTER: 2})))
+
+    assert rules.rulebook.of("t") == TopicPolicy(before_max_ms=1, after_max_ms=2)
+    assert rules.rulebook.of("u") == TopicPolicy(before_max_ms=1, after_max_ms=2)
+    assert rules.generation == rules.rulebook.generation != before
+
+
+def test_a_request_that_was_begun_by_a_rulebook_is_judged_by_it_to_its_end() -> None:
+    rules = RulesInForce(Rulebook(compile_policies(TopicKeys())))
+    seen: set[tuple[int, int]] = set()
+    asked = Event()
+
+    def judge() -> None:
+        memo = PolicyMemo()
+        while len(seen) < 50:
+            book = rules.rulebook
+            policy_of = memo.by(book)
+            first, last = policy_of("t"), policy_of("u")
+            seen.add((first.before_max_ms, last.before_max_ms))
+            asked.set()
+
+    with ThreadPoolExecutor(2) as threads:
+        asking = [threads.submit(judge) for _ in range(2)]
+        bound = 0
+        while not all(done.done() for done in asking):
+            bound += 1
+            told = ClusterSettings(before_max_ms=bound)
+            rules.learn({"t": told, "u": told})
+            asked.wait(10)
+            asked.clear()
+
+    assert all(first == last for first, last in seen)

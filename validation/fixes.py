@@ -1,0 +1,125 @@
+"""Gives records whose time breaks a topic's bounds another one (`fix`), where the whole batch is understood.
+
+A batch that was fixed is judged again as it is now: what is forwarded keeps the topic's rules.
+"""
+
+from dataclasses import dataclass, replace
+
+from sluicegate.protocol.records.allowance import Allowance, OverLimit
+from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.recompression import compress
+from sluicegate.protocol.records.record_batch import HEADER_BYTES, LOG_APPEND_TIME, RecordBatch
+from sluicegate.protocol.records.restamp import restamp_records, with_payload
+from sluicegate.validation.policy import Fix, JudgementLimits, TopicPolicy
+from sluicegate.validation.previous_times import PreviousTimes
+from sluicegate.validation.timestamps import NO_TIMESTAMP, TimeWindow, window_of
+from sluicegate.validation.units import in_milliseconds, unit_of
+from sluicegate.validation.verdict import Reason, Refused
+
+_TIMED = frozenset({Reason.TIMESTAMP_BEFORE, Reason.TIMESTAMP_AFTER})
+# A broker judges later, and by its own clock: times are moved so far within a bound, or half of it.
+_WITHIN_MS = 60_000
+# Of a batch that was fixed, for the report of it.
+_MOST_LISTED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """`records` goes in the place of what came. `refused` is what would have been answered, its bad records with the
+    times that they were given.
+    """
+
+    records: bytes
+    refused: Refused
+
+
+def fix_times(
+    place: tuple[str, int],
+    records: memoryview,
+    refused: Refused,
+    policy: TopicPolicy,
+    limits: JudgementLimits,
+    now_ms: int,
+    previous: PreviousTimes,
+    decompressor: Decompressor,
+    allowance: Allowance,
+) -> Fixed | None:
+    """The batch of a partition, refused for its times alone as far as it was judged; None where it cannot be fixed.
+
+    Raises what `allowance` raises to give way, or where this may take longer than there is time for.
+    """
+    window = window_of(policy, now_ms)
+    if refused.reason not in _TIMED or window is None or policy.fix is None:
+        return None
+    if any(record.reason not in _TIMED for record in refused.bad_records):
+        return None
+    batch = RecordBatch(records, 0, len(records))
+    if batch.attributes & LOG_APPEND_TIME:
+        return None  # its records' own times count for nothing
+    codec = Codec(batch.codec_id)
+    plain = _plain_payload(records[HEADER_BYTES:], codec, limits, decompressor, allowance)
+    if plain is None:
+        return None
+    stamp = _Stamp(policy.fix, window, previous.of(*place))
+    found = restamp_records(plain, batch.record_count, batch.base_timestamp, stamp, allowance)
+    if found is None:
+        return None
+    made = with_payload(batch, compress(codec, found.payload), found.base_timestamp, found.max_timestamp)
+    listed = tuple(replace(r, fixed=stamp.given[r.index]) for r in refused.bad_records if r.index in stamp.given)
+    return Fixed(made, replace(refused, bad_records=listed[:_MOST_LISTED]))
+
+
+def _plain_payload(
+    payload: memoryview, codec: Codec, limits: JudgementLimits, decompressor: Decompressor, allowance: Allowance
+) -> memoryview | None:
+    if codec is Codec.NONE:
+        allowance.check_at_once(len(payload))
+        return payload
+    try:
+        found = decompressor.decompress(codec, payload, min(limits.plain_limit(len(payload)), allowance.plain_left))
+        allowance.check_at_once(len(found.data))
+        allowance.spend(len(found.data))
+    except OverLimit:
+        return None
+    return None if found.failure is not None else memoryview(bytes(found.data))
+
+
+class _Stamp:
+    """The time that each record gets; `given` are those that were changed."""
+
+    def __init__(self, fix: Fix, window: TimeWindow, previous: int | None) -> None:
+        self._fix = fix
+        self._window = window
+        self._previous = previous
+        self.given: dict[int, int] = {}
+
+    def __call__(self, index: int, time: int) -> int | None:
+        breach = self._window.breach(time)
+        if breach is None:
+            if time != NO_TIMESTAMP:
+                self._previous = time if self._previous is None else max(time, self._previous)
+            return time
+        given = self._new_time(time, breach)
+        if given is not None and len(self.given) < _MOST_LISTED:
+            self.given[index] = given
+        return given
+
+    def _new_time(self, time: int, breach: Reason) -> int | None:
+        window = self._window
+        match self._fix:
+            case Fix.NOW:
+                return window.now_ms
+            case Fix.PREVIOUS:
+                return self._previous
+            case Fix.UNIT:
+                unit = unit_of(time, window.now_ms)
+                return in_milliseconds(time, unit) if unit is not None else None
+            case Fix.CLAMP:
+                if breach is Reason.TIMESTAMP_BEFORE:
+                    return window.now_ms - _within(window.before_max_ms)
+                return window.now_ms + _within(window.after_max_ms)
+
+
+def _within(bound_ms: int) -> int:
+    return max(bound_ms - _WITHIN_MS, bound_ms // 2)
