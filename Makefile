@@ -12,8 +12,8 @@ UV_VERSION := 0.13.8
 
 setup: $(STAMP)
 
-NATIVE := $(wildcard proxy/*.pyx validation/*.pyx)
-COMPILED := $(filter-out $(NATIVE:.pyx=.pxd),$(wildcard protocol/*.pxd protocol/records/*.pxd proxy/*.pxd validation/*.pxd))
+NATIVE := $(wildcard proxy/*/*.pyx validation/*.pyx)
+COMPILED := $(filter-out $(NATIVE:.pyx=.pxd),$(wildcard protocol/*.pxd protocol/records/*.pxd proxy/*/*.pxd validation/*.pxd))
 
 $(STAMP): pyproject.toml uv.lock setup.py $(COMPILED) $(wildcard $(COMPILED:.pxd=.py)) $(NATIVE) $(wildcard $(NATIVE:.pyx=.pxd))
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "sluicegate needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Say which to use: make PYTHON=python3.12 ...")'

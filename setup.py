@@ -48,18 +48,19 @@ COMPILED = [
     "protocol/records/zstd_pieces.py",
     "protocol/topic_ids.py",
     "protocol/walk.py",
-    "proxy/answer_side.py",
-    "proxy/clock.py",
-    "proxy/connection.py",
-    "proxy/in_flight.py",
-    "proxy/judging.py",
-    "proxy/memory.py",
-    "proxy/observer.py",
-    "proxy/pacing.py",
-    "proxy/produce_gate.py",
-    "proxy/request_side.py",
-    "proxy/session.py",
-    "proxy/topic_names.py",
+    "proxy/answers/dispatch.py",
+    "proxy/answers/topic_names.py",
+    "proxy/judgement/judging.py",
+    "proxy/network/connection.py",
+    "proxy/network/pacing.py",
+    "proxy/process/clock.py",
+    "proxy/reporting/observer.py",
+    "proxy/session/answer_side.py",
+    "proxy/session/in_flight.py",
+    "proxy/session/memory.py",
+    "proxy/session/produce_gate.py",
+    "proxy/session/request_side.py",
+    "proxy/session/session.py",
     "validation/in_force.py",
     "validation/judge.py",
     "validation/legacy.py",
@@ -72,7 +73,7 @@ COMPILED = [
     "validation/verdict.py",
 ]
 # The fast lane is native only: without a compiler there is none.
-NATIVE = ["proxy/fast_lane.pyx", "proxy/object_memory.pyx", "validation/ordinary.pyx"]
+NATIVE = ["proxy/session/fast_lane.pyx", "proxy/process/object_memory.pyx", "validation/ordinary.pyx"]
 
 
 def name_of(path: str) -> str:

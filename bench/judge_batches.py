@@ -10,7 +10,7 @@ from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.protocol.records.compression import Decompressor
-from sluicegate.proxy.lanes import GOOD, judge_of_ordinary
+from sluicegate.proxy.session.lanes import GOOD, judge_of_ordinary
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits
 from sluicegate.validation.policy_memo import PolicyMemo

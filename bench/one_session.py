@@ -12,19 +12,19 @@ from functools import cache
 
 import construct
 
-import sluicegate.proxy.session
+import sluicegate.proxy.session.session
 from sluicegate.config.address import HostPort
 from sluicegate.config.loading import load
 from sluicegate.config.yaml_source import Source
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.protocol.messages import list_offsets, produce
-from sluicegate.proxy.addressing import AddressBook
-from sluicegate.proxy.connection import Connection
-from sluicegate.proxy.pacing import LoopTurn
-from sluicegate.proxy.rewriting import AnswerRewriter
-from sluicegate.proxy.server import Server
-from sluicegate.proxy.session import Route, Session
+from sluicegate.proxy.answers.addressing import AddressBook
+from sluicegate.proxy.answers.rewriting import AnswerRewriter
+from sluicegate.proxy.network.connection import Connection
+from sluicegate.proxy.network.pacing import LoopTurn
+from sluicegate.proxy.process.server import Server
+from sluicegate.proxy.session.session import Route, Session
 from tests.wire.batches import Rec, batch
 
 _VERSION = 13
@@ -68,7 +68,7 @@ class OneSession:
     """Feeds one request and its answer again and again."""
 
     def __init__(self) -> None:
-        sluicegate.proxy.session.connect = _connected  # type: ignore[assignment]
+        sluicegate.proxy.session.session.connect = _connected  # type: ignore[assignment]
         server = Server(load(Source("bench"), _CONFIG).config)
         context = server._new_context()
         context.turn = LoopTurn(_nothing_is_late)  # no loop looks at sockets here

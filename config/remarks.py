@@ -16,7 +16,7 @@ _MAX_COMPARED, _MAX_BEGINNING = 100, 249
 def warnings_of(config: Config, source: Source) -> Iterator[str]:
     """What is probably a mistake."""
     sections: list[tuple[Path, Any]] = [(("defaults",), config.defaults)]
-    sections += [(("topics", i), topic) for i, topic in enumerate(sluicegate.config.topics)]
+    sections += [(("topics", i), topic) for i, topic in enumerate(config.topics)]
     for path, keys in sections:
         if keys.difference_max_ms is not None:
             key = (*path, _DEPRECATED)
@@ -32,7 +32,7 @@ def warnings_of(config: Config, source: Source) -> Iterator[str]:
 
 def hints_of(config: Config, source: Source) -> Iterator[str]:
     """What is often misunderstood."""
-    for i, topic in enumerate(sluicegate.config.topics):
+    for i, topic in enumerate(config.topics):
         meant = misses_dashes(topic.match)
         if meant is not None:
             stem = meant[:-1]
@@ -47,7 +47,7 @@ def hints_of(config: Config, source: Source) -> Iterator[str]:
 def _shadowed(config: Config, source: Source) -> Iterator[str]:
     same: dict[str, int] = {}
     wide: dict[str, list[int]] = {}
-    matches = [topic.match for topic in sluicegate.config.topics]
+    matches = [topic.match for topic in config.topics]
     for i, match in enumerate(matches):
         begins = (match[:length] for length in range(min(len(match), _MAX_BEGINNING) + 1))
         before = (k for begin in begins for k in wide.get(begin, ())[:_MAX_COMPARED])

@@ -84,7 +84,7 @@ def compile_policies(defaults: TopicKeys, topics: Iterable[tuple[str, TopicKeys]
 
 def file_policies_of(config: Config) -> FilePolicies:
     """The policies that a configuration describes."""
-    return compile_policies(config.defaults, [(topic.match, topic) for topic in sluicegate.config.topics])
+    return compile_policies(config.defaults, [(topic.match, topic) for topic in config.topics])
 
 
 def rulebook_of(config: Config) -> Rulebook:

@@ -13,8 +13,8 @@ from sluicegate.config.model import Config
 from sluicegate.config.yaml_source import Source
 from sluicegate.proxy.demo.embedded_cluster import EmbeddedCluster
 from sluicegate.proxy.demo.sample_stream import SAMPLES, SampleStream
-from sluicegate.proxy.server import Server
-from sluicegate.proxy.violation_event import Event, event_of
+from sluicegate.proxy.process.server import Server
+from sluicegate.proxy.reporting.violation_event import Event, event_of
 
 _BROKERS = 3
 _STATUS_SECONDS = 2.0

@@ -12,7 +12,7 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.produce_response import walk_produce_answer
 from sluicegate.protocol.records.codec import Codec
 from sluicegate.protocol.records.compression import Decompressor
-from sluicegate.proxy.lanes import judge_of_ordinary
+from sluicegate.proxy.session.lanes import judge_of_ordinary
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits
 from sluicegate.validation.produce import judge_request

@@ -4,8 +4,8 @@ from typing import Any
 
 from sluicegate.config.address import parse_host_port
 from sluicegate.config.model import Upstream
-from sluicegate.proxy.discovery import Discovered, look_at_cluster
-from sluicegate.proxy.tls import context_for_brokers
+from sluicegate.proxy.cluster.discovery import Discovered, look_at_cluster
+from sluicegate.proxy.network.tls import context_for_brokers
 from tests.integration.secure_brokers import Guarded
 
 

@@ -7,7 +7,7 @@ from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.protocol.records.compression import Decompressor
-from sluicegate.proxy.lanes import judge_of_ordinary
+from sluicegate.proxy.session.lanes import judge_of_ordinary
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits, TopicPolicy
 from sluicegate.validation.produce import judge_request

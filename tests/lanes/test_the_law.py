@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from sluicegate.proxy.lanes import HAS_FAST_LANE
+from sluicegate.proxy.session.lanes import HAS_FAST_LANE
 from sluicegate.validation.policy import JudgementLimits, TimestampType, TopicPolicy
 from tests.bounds.frames import good_batch, header, produce
 from tests.fuzz.mutations import mutated

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-import sluicegate.proxy.session
+import sluicegate.proxy.session.session
 from sluicegate.config.address import HostPort
 from sluicegate.config.loading import load
 from sluicegate.config.yaml_source import Source
-from sluicegate.proxy.addressing import AddressBook
-from sluicegate.proxy.connection import Connection
-from sluicegate.proxy.context import ProxyContext
-from sluicegate.proxy.lanes import HAS_FAST_LANE
-from sluicegate.proxy.pacing import LoopTurn
-from sluicegate.proxy.rewriting import AnswerRewriter
-from sluicegate.proxy.server import Server
-from sluicegate.proxy.session import Route, Session
+from sluicegate.proxy.answers.addressing import AddressBook
+from sluicegate.proxy.answers.rewriting import AnswerRewriter
+from sluicegate.proxy.network.connection import Connection
+from sluicegate.proxy.network.pacing import LoopTurn
+from sluicegate.proxy.process.context import ProxyContext
+from sluicegate.proxy.process.server import Server
+from sluicegate.proxy.session.lanes import HAS_FAST_LANE
+from sluicegate.proxy.session.session import Route, Session
 
 _LEAST = {
     "SLUICEGATE__UPSTREAM__BOOTSTRAP": "['127.0.0.1:9']",
@@ -98,7 +98,7 @@ class Script:
     ) -> None:
         async def connected(*_: object) -> None: ...
 
-        monkeypatch.setattr(sluicegate.proxy.session, "connect", connected)
+        monkeypatch.setattr(sluicegate.proxy.session.session, "connect", connected)
         server = Server(load(Source("test"), _LEAST | environment).config)
         self.context: ProxyContext = server._new_context()
         self.context.rewriter = AnswerRewriter(AddressBook({}, lambda _: HostPort("h", 1)), self.context.names)

@@ -1,0 +1,1 @@
+"""What is said in a broker's place or changed in its answers."""

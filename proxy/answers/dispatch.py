@@ -1,0 +1,21 @@
+"""What is sent to a broker for a request that has been judged."""
+
+from typing import TYPE_CHECKING
+
+from sluicegate.validation.produce import JudgedRequest
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.answers.produce_answers import PartlyRefused
+
+
+class Dispatch:
+    """What is sent for a judged request: `parts` in the place of its frame where something of it was refused or fixed.
+
+    `partly` is what becomes of the broker's answer then; None: nothing was refused. `parts` is empty where the request
+    goes as it came.
+    """
+
+    def __init__(self, judged: JudgedRequest, partly: "PartlyRefused | None", parts: list[bytes | memoryview]) -> None:
+        self.judged = judged
+        self.partly = partly
+        self.parts = parts

@@ -1,0 +1,196 @@
+"""A connection of the proxy's own to a broker, for what no client asks: brokers, and what topics are set to.
+
+It logs in with `upstream.sasl` if that is configured; clients' logins never come here.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from sluicegate.config.address import HostPort
+from sluicegate.config.model import Upstream
+from sluicegate.protocol.api import APIS, ApiKey
+from sluicegate.protocol.errors import SenderError
+from sluicegate.protocol.framing import frame_of
+from sluicegate.protocol.headers import build_request_header, read_correlation_id, response_body_at
+from sluicegate.protocol.messages import api_versions
+from sluicegate.protocol.messages.schema import MessageSchema, Value
+from sluicegate.proxy.cluster.broker_login import LoginNotOffered, LoginRefused, log_in
+from sluicegate.proxy.network.tls import TlsContext
+from sluicegate.proxy.network.upstream import HandshakeClosed, check, reason_of, shown
+
+T = TypeVar("T")
+_CLIENT_ID = "sluicegate"
+_CORRELATION_ID = 1
+# Topics' settings of one question take some 400 kB, brokers 100 bytes each; they are read as they come.
+_MAX_ANSWER_BYTES = 4 << 20
+_MAX_GREETING_BYTES = 64 << 10
+_GREETINGS = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
+# More than this takes too long for the loop.
+_PARSED_AT_ONCE_BYTES = 16 << 10
+_TLS_ALERT = b"\x15\x03"
+_CLOSE_SECONDS = 2.0
+
+
+class BrokerClient:
+    """One connection, one request at a time. Made by `ask_any_broker`.
+
+    Its calls raise OSError, EOFError (the broker closed the connection) and SenderError (what answers is no broker).
+    """
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, correlation_id: int) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._correlation_id = correlation_id
+        self._offered: dict[int, int] = {}
+
+    async def negotiate(self) -> None:
+        """Learn which versions the broker offers."""
+        answer = await self.call(ApiKey.API_VERSIONS, 0, b"")
+        offered = (await parsed(api_versions.RESPONSE.parse, answer, 0))["api_keys"]
+        self._offered = {entry["api_key"]: entry["max_version"] for entry in offered}
+
+    def version_of(self, key: ApiKey) -> int:
+        """The highest version that both sides know; negative when the broker does not offer the API."""
+        return min(self._offered.get(key, -1), APIS[key].max_version)
+
+    async def ask(self, key: ApiKey, request: MessageSchema, response: MessageSchema, body: Value) -> Value:
+        """One request in the highest version that both sides know."""
+        answer = await self.ask_raw(key, request, body)
+        return await parsed(response.parse, answer, self.version_of(key))
+
+    async def ask_raw(self, key: ApiKey, request: MessageSchema, body: Value) -> bytes:
+        """The same, with the answer's body as bytes."""
+        version = self.version_of(key)
+        if version < 0:
+            raise SenderError(f"the broker offers no {APIS[key].name}")
+        return await self.call(key, version, request.build(body, version))
+
+    async def call(self, key: ApiKey, version: int, body: bytes) -> bytes:
+        """One request, built; gives the answer's body."""
+        api = APIS[key]
+        header = build_request_header(
+            key, version, self._correlation_id, _CLIENT_ID, api.request_header_version(version)
+        )
+        self._writer.write(frame_of(header, body))
+        await self._writer.drain()
+        prefix = await self._reader.readexactly(4)
+        if prefix.startswith(_TLS_ALERT):
+            raise Unanswered("is a TLS port: set upstream.tls")
+        size = int.from_bytes(prefix, "big", signed=True)
+        allowed = _MAX_GREETING_BYTES if key in _GREETINGS else _MAX_ANSWER_BYTES
+        if not 0 <= size <= allowed:
+            raise SenderError(f"an answer of {size} bytes to {api.name}, where at most {allowed} are believed")
+        answer = await self._reader.readexactly(size)
+        body_at = response_body_at(answer, api.response_header_version(version))
+        if read_correlation_id(answer) != self._correlation_id:
+            raise SenderError(f"an answer to something else than the {api.name} that was asked")
+        return answer[body_at:]
+
+    def close(self) -> None:
+        """Close the connection; a broker that does not take the rest within seconds does not get it."""
+        self._writer.close()
+        asyncio.get_running_loop().call_later(_CLOSE_SECONDS, self._writer.transport.abort)
+
+
+async def parsed(parse: Callable[[bytes, int], T], answer: bytes, version: int) -> T:
+    """What an answer holds; long ones are parsed beside the loop."""
+    if len(answer) <= _PARSED_AT_ONCE_BYTES:
+        return parse(answer, version)
+    return await asyncio.to_thread(parse, answer, version)
+
+
+class Unanswered(Exception):
+    """A broker closed the connection instead of answering; the text says what it probably wanted."""
+
+
+class NoBrokerAnswers(Exception):
+    """No address of the cluster did; the text names each with its reason."""
+
+
+class OwnLoginRefused(NoBrokerAnswers):
+    """A broker answers, but does not let the proxy itself in: what clients ask it with their own logins is another
+    matter. `wants_logins`: whether it takes logins at all.
+    """
+
+    def __init__(self, reasons: str, address: HostPort, wants_logins: bool) -> None:
+        super().__init__(reasons)
+        self.address = address
+        self.wants_logins = wants_logins
+
+
+async def ask_any_broker(
+    upstream: Upstream,
+    tls: TlsContext | None,
+    ask: Callable[[BrokerClient], Awaitable[T]],
+    correlation_id: int = _CORRELATION_ID,
+) -> tuple[HostPort, T]:
+    """Ask the first bootstrap address that answers; gives it and its answer. Raises NoBrokerAnswers or OwnLoginRefused.
+
+    No address gets more than `upstream.connect_timeout_seconds`.
+    """
+    reasons: list[str] = []
+    refused_by: tuple[HostPort, LoginRefused] | None = None
+    for address in upstream.bootstrap:
+        try:
+            async with asyncio.timeout(upstream.connect_timeout_seconds):
+                return address, await _ask_one(address, upstream, tls, ask, correlation_id)
+        except TimeoutError:
+            reasons.append(f"{shown(address)}: no answer within {upstream.connect_timeout_seconds} s")
+        except LoginRefused as error:
+            reasons.append(f"{shown(address)}: upstream.sasl is refused: {error}")
+            refused_by = refused_by or (address, error)
+        except Unanswered as error:
+            reasons.append(f"{shown(address)}: {error}")
+        except (SenderError, EOFError, ValueError, ArithmeticError, LookupError, RecursionError) as error:
+            reasons.append(f"{shown(address)}: answers, but not as a Kafka broker ({_text_of(error)})")
+        except Exception as error:  # whatever a name or a peer can bring about
+            reasons.append(f"{shown(address)}: {reason_of(error)}")
+    if refused_by is not None:
+        address, refusal = refused_by
+        raise OwnLoginRefused("; ".join(reasons), address, not isinstance(refusal, LoginNotOffered))
+    raise NoBrokerAnswers("; ".join(reasons))
+
+
+def _text_of(error: Exception) -> str:
+    return str(error)[:300] if isinstance(error, SenderError | EOFError) else reason_of(error)
+
+
+async def _ask_one(
+    address: HostPort,
+    upstream: Upstream,
+    tls: TlsContext | None,
+    ask: Callable[[BrokerClient], Awaitable[T]],
+    correlation_id: int,
+) -> T:
+    """Connect, agree on versions, log in if there is a login, ask."""
+    check(address)
+    context = tls.current() if tls is not None else None
+    try:
+        streams = await asyncio.open_connection(address.host, address.port, ssl=context)
+    except ConnectionResetError as error:
+        if context is None:
+            raise
+        raise HandshakeClosed from error
+    client = BrokerClient(*streams, correlation_id)
+    try:
+        return await _asked(client, upstream, ask)
+    finally:
+        client.close()
+
+
+async def _asked(client: BrokerClient, upstream: Upstream, ask: Callable[[BrokerClient], Awaitable[T]]) -> T:
+    """Raises Unanswered for a connection that is closed where an answer was to come."""
+    try:
+        await client.negotiate()
+    except (EOFError, ConnectionResetError) as error:
+        if upstream.tls is not None:
+            raise
+        raise Unanswered("closes what is plaintext: if it is a TLS port, set upstream.tls") from error
+    if upstream.sasl is not None:
+        await log_in(client.call, upstream.sasl)
+        return await ask(client)
+    try:
+        return await ask(client)
+    except (EOFError, ConnectionResetError) as error:
+        raise Unanswered("wants a login: set upstream.sasl (it closed the connection instead of answering)") from error

@@ -1,0 +1,228 @@
+"""Learns what topics are set to on the cluster (`upstream.topic_settings`), so that the file need not repeat it.
+
+A topic is asked for when it is first written to, before its first batch is judged, and again every
+`upstream.refresh_seconds`. All topics that wait are asked for together, one question at a time. A first batch waits
+FIRST_BATCH_SECONDS at most; then, and wherever settings cannot be read, the file's hold. Once a question has failed
+or was late nobody waits any more, until one has succeeded again.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from time import monotonic
+from typing import Any
+
+import structlog
+
+from sluicegate.config.model import Upstream
+from sluicegate.protocol.topic_name import is_legal_topic_name
+from sluicegate.proxy.cluster.topic_questions import Answers, QuestionsFailed, ask_topics
+from sluicegate.proxy.network.tls import TlsContext
+from sluicegate.validation.cluster_settings import ClusterSettings
+from sluicegate.validation.in_force import RulesInForce
+
+FIRST_BATCH_SECONDS = 1.0
+"""How long a topic's first batch waits for its settings at most."""
+
+MAX_KNOWN = 20_000
+"""Topics whose settings are kept; those that were used the longest ago are forgotten."""
+
+TOPICS_AT_ONCE = 500
+_MAX_ROUNDS = 10
+_MAX_SET_ASIDE = 2000
+# A topic that is not there may be made by the very request that is judged.
+_ABSENT_SECONDS = 1.0
+# Between questions where names were asked for that nobody has: clients invent them faster than brokers answer.
+_PAUSE_SECONDS = 0.1
+_MAX_PAUSE_SECONDS = 30.0
+_QUIET_SECONDS = 60.0
+_MAX_SAID = 1000
+_GOING_ON = "topic settings cannot be read, going on with the file"
+
+
+class _Round:
+    """The topics of one question, and who waits for its answer."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, None] = {}
+        self.is_asked = False
+        self.ended = asyncio.Event()
+
+
+class TopicSettings:
+    """Tells `rules` what the cluster says. All of it runs on the event loop."""
+
+    def __init__(self, upstream: Upstream, tls: TlsContext | None, rules: RulesInForce) -> None:
+        self._upstream = upstream
+        self._tls = tls
+        self._rules = rules
+        self._known: OrderedDict[str, None] = OrderedDict()  # the one that was used last stands last
+        self._set_aside: OrderedDict[str, float] = OrderedDict()  # until when: not there, or not to be told
+        self._rounds: dict[int, _Round] = {}
+        self._round_of: dict[str, int] = {}
+        self._next_round = 0
+        self._one_at_a_time = asyncio.Lock()
+        self._told = asyncio.Event()
+        self._asking: asyncio.Task[None] | None = None
+        self._trusted = True
+        self._complaint: str | None = None
+        self._said_of_topics: OrderedDict[str, None] = OrderedDict()
+        self._quiet_until = 0.0
+        self._log = structlog.get_logger("sluicegate.topic_settings")
+
+    def known_soon(self, topics: Iterable[str]) -> "asyncio.Future[Any] | None":
+        """None when these topics can be judged now; else what to wait for, which ends in time and never fails."""
+        known = self._known
+        rounds: dict[int, None] | None = None
+        for topic in topics:
+            if topic in known:
+                known.move_to_end(topic)
+            else:
+                number = self._needs_round(topic)
+                if number is not None:
+                    rounds = rounds if rounds is not None else {}
+                    rounds[number] = None
+        if rounds is None:
+            return None
+        if self._asking is None:
+            self._asking = asyncio.get_running_loop().create_task(self._ask_all())
+        if not self._trusted:
+            return None
+        return asyncio.ensure_future(self._wait([self._rounds[number] for number in rounds if number in self._rounds]))
+
+    async def refresh(self) -> None:
+        """Ask again for all topics that are in use. Never fails."""
+        topics = list(self._known)
+        for first in range(0, len(topics), TOPICS_AT_ONCE):
+            if not await self._ask(topics[first : first + TOPICS_AT_ONCE]):
+                return
+
+    def close(self) -> None:
+        """Ask no more."""
+        if self._asking is not None:
+            self._asking.cancel()
+
+    def _needs_round(self, topic: str) -> int | None:
+        """The round in which a topic is asked for that is not known; None when it is not to be asked for now."""
+        number = self._round_of.get(topic)
+        if number is not None:
+            return number
+        until = self._set_aside.get(topic)
+        if until is not None:
+            if until > monotonic():
+                return None
+            del self._set_aside[topic]
+        if not is_legal_topic_name(topic):
+            return None
+        return self._add(topic)
+
+    def _add(self, topic: str) -> int:
+        """Into the last round, or into a new one; the oldest that waits is given up when they are too many."""
+        last = self._rounds.get(self._next_round - 1)
+        if last is None or last.is_asked or len(last.topics) >= TOPICS_AT_ONCE:
+            if len(self._rounds) > _MAX_ROUNDS:
+                self._end(next(number for number, one in self._rounds.items() if not one.is_asked))
+            last = self._rounds[self._next_round] = _Round()
+            self._next_round += 1
+        last.topics[topic] = None
+        self._round_of[topic] = self._next_round - 1
+        return self._next_round - 1
+
+    def _end(self, number: int) -> None:
+        ended = self._rounds.pop(number)
+        for topic in ended.topics:
+            del self._round_of[topic]
+        ended.ended.set()
+
+    async def _wait(self, rounds: Collection[_Round]) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_BATCH_SECONDS):
+                for one in rounds:
+                    await one.ended.wait()
+                return
+        self._trusted = False
+
+    async def _ask_all(self) -> None:
+        """Until no topic waits. What could not be asked for is asked for again, ever less often."""
+        pause = _PAUSE_SECONDS
+        try:
+            while self._rounds:
+                number, asked = next(iter(self._rounds.items()))
+                asked.is_asked = True
+                topics = list(asked.topics)
+                if await self._ask(topics):
+                    self._end(number)
+                    pause = _PAUSE_SECONDS
+                    if any(topic in self._set_aside for topic in topics):
+                        await asyncio.sleep(_PAUSE_SECONDS)
+                else:
+                    asked.ended.set()
+                    with suppress(TimeoutError):  # a refresh that succeeds ends the pause
+                        await asyncio.wait_for(self._told.wait(), pause)
+                    pause = min(2 * pause, _MAX_PAUSE_SECONDS)
+        finally:
+            self._asking = None
+
+    async def _ask(self, topics: list[str]) -> bool:
+        """Ask for these and learn the answers; whether anything was told."""
+        async with self._one_at_a_time:
+            try:
+                answers = await ask_topics(self._upstream, self._tls, topics)
+            except QuestionsFailed as error:
+                self._trusted = False
+                self._told.clear()
+                self._say(str(error))
+                return False
+        self._trusted = True
+        self._told.set()
+        told: dict[str, ClusterSettings | None] = {}
+        for topic in topics:
+            self._note(topic, answers, told)
+        self._rules.learn(told)
+        self._say(None)
+        for reason, complaint in answers.complaints.items():
+            self._say_of_topics(reason, complaint)
+        return True
+
+    def _note(self, topic: str, answers: Answers, told: dict[str, ClusterSettings | None]) -> None:
+        """Put what one topic is set to from now on into `told`."""
+        settings = answers.settings.get(topic)
+        if settings is not None:
+            told[topic] = settings
+            self._known[topic] = None
+            if len(self._known) > MAX_KNOWN:
+                forgotten, _ = self._known.popitem(last=False)
+                told[forgotten] = None
+        elif topic in answers.absent:
+            told[topic] = None
+            self._put_aside(topic, _ABSENT_SECONDS)
+        elif topic in answers.refused or topic not in self._known:
+            told[topic] = None
+            self._put_aside(topic, self._upstream.refresh_seconds)
+
+    def _put_aside(self, topic: str, seconds: float) -> None:
+        """Not to be asked for again before this time has passed; the file's settings hold."""
+        self._known.pop(topic, None)
+        self._set_aside[topic] = monotonic() + seconds
+        if len(self._set_aside) > _MAX_SET_ASIDE:
+            self._set_aside.popitem(last=False)
+
+    def _say(self, complaint: str | None) -> None:
+        """Once when nothing can be read, and once when it can be again."""
+        if complaint is not None and self._complaint is None:
+            self._log.warning(_GOING_ON, reason=complaint)
+        elif complaint is None and self._complaint is not None:
+            self._log.info("topic settings are read again")
+        self._complaint = complaint
+
+    def _say_of_topics(self, reason: str, complaint: str) -> None:
+        """Once for each reason, of whichever topics, and seldom: a broker may find new reasons without end."""
+        now = monotonic()
+        if reason in self._said_of_topics or now < self._quiet_until:
+            return
+        self._quiet_until = now + _QUIET_SECONDS
+        self._said_of_topics[reason] = None
+        if len(self._said_of_topics) > _MAX_SAID:
+            self._said_of_topics.popitem(last=False)
+        self._log.warning(_GOING_ON, reason=complaint)

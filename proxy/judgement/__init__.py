@@ -1,0 +1,1 @@
+"""Where requests are judged: on the event loop or in a thread."""

@@ -1,0 +1,1 @@
+"""Sockets: listeners, connections, TLS, and turns of the event loop."""

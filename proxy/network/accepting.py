@@ -1,0 +1,196 @@
+"""Accepts clients by hand: first what a load balancer says of them, then the TLS handshake, then the connection is its
+session's.
+
+Not by the event loop's own servers, because those tell nobody why a handshake failed, and know no PROXY protocol.
+"""
+
+import asyncio
+import errno
+import os
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from sluicegate.proxy.network.handshakes import Handshakes
+from sluicegate.proxy.network.listeners import BACKLOG
+from sluicegate.proxy.network.proxy_protocol import (
+    FIXED_BYTES,
+    BadProxyHeader,
+    ProxyProtocol,
+    bytes_behind,
+    client_in,
+    may_begin,
+)
+from sluicegate.proxy.network.tls import TlsContext, words_of
+from sluicegate.proxy.reporting.session_log import SessionLog
+
+_HANDSHAKE_SECONDS = 30.0
+# As when no more files can be opened: look again a little later.
+_AFTER_FAILURE_SECONDS = 1.0
+_AFTER_ABORTED_SECONDS = 0.01
+# How often a header that comes in pieces is looked at again.
+_PIECE_SECONDS = 0.01
+_SPENT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+NewProtocol = Callable[[str | None], asyncio.BaseProtocol]
+"""Makes what gets a connection; told the client's address (host:port) where another is speaking for it."""
+
+
+class ClientAcceptor:
+    """Takes connections from a listening socket until `close`."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        label: str,
+        tls: TlsContext | None,
+        proxied: ProxyProtocol | None,
+        new_protocol: NewProtocol,
+        log: SessionLog,
+        handshakes: Handshakes,
+    ) -> None:
+        """`handshakes` are those of all listeners together."""
+        self._listener = listener
+        self._label = label
+        self._tls = tls
+        self._proxied = proxied
+        self._new_protocol = new_protocol
+        self._log = log
+        self._loop = asyncio.get_running_loop()
+        self._handshakes = handshakes
+        self._own: set[asyncio.Task[None]] = set()
+        self._spare = _SpareDescriptor()
+        self._accepting = self._loop.create_task(self._accept())
+
+    def close(self) -> None:
+        """Take no more connections; handshakes under way are given up."""
+        self._accepting.cancel()
+        for handshake in self._own:
+            handshake.cancel("the proxy stops")
+        self._listener.close()
+        self._spare.close()
+
+    async def _accept(self) -> None:
+        while True:
+            try:
+                await self._handshakes.until_there_is_room()
+                connection, peer = await self._loop.sock_accept(self._listener)
+            except Exception as error:  # whatever it is, the next one may come through
+                await self._cannot_accept(error)
+                continue
+            handshake = self._loop.create_task(self._take(connection, peer))
+            self._own.add(handshake)
+            handshake.add_done_callback(self._own.discard)
+            self._handshakes.add(handshake)
+
+    async def _cannot_accept(self, error: Exception) -> None:
+        spent = isinstance(error, OSError) and error.errno in _SPENT
+        if spent:
+            self._spare.turn_away(self._listener)
+        self._log.cannot_accept(self._label, error.strerror or str(error) if isinstance(error, OSError) else str(error))
+        await asyncio.sleep(_AFTER_FAILURE_SECONDS if spent else _AFTER_ABORTED_SECONDS)
+
+    async def _take(self, connection: socket.socket, peer: Any) -> None:
+        client: str | None = None
+        if self._proxied is not None:
+            try:
+                async with asyncio.timeout(_HANDSHAKE_SECONDS):
+                    client = await self._client_of(connection, str(peer[0]), self._proxied)
+            except (BadProxyHeader, TimeoutError, asyncio.CancelledError, OSError, EOFError) as error:
+                connection.close()
+                self._header_failed(peer, error)
+                return
+        await self._shake_hands(connection, peer, client)
+
+    # -- who it is, where a load balancer says so ------------------------------------------------------------------
+
+    async def _client_of(self, connection: socket.socket, peer: str, proxied: ProxyProtocol) -> str | None:
+        if not proxied.trusts(peer):
+            if proxied.is_required:
+                raise BadProxyHeader("not an address of listen.proxy_protocol_from, which all connections come from")
+            return None
+        if not proxied.is_required and not may_begin(await self._first_bytes(connection)):
+            return None
+        fixed = await self._exactly(connection, FIXED_BYTES)
+        return client_in(fixed, await self._exactly(connection, bytes_behind(fixed)))
+
+    async def _first_bytes(self, connection: socket.socket) -> bytes:
+        """What came first, left where it is: enough to tell a header from anything else."""
+        while True:
+            seen = await self._peeked(connection)
+            if not seen:
+                raise EOFError
+            if len(seen) >= FIXED_BYTES or not may_begin(seen):
+                return seen
+            await asyncio.sleep(_PIECE_SECONDS)
+
+    async def _peeked(self, connection: socket.socket) -> bytes:
+        readable = asyncio.Event()
+        self._loop.add_reader(connection, readable.set)
+        try:
+            await readable.wait()
+        finally:
+            self._loop.remove_reader(connection)
+        return connection.recv(FIXED_BYTES, socket.MSG_PEEK)
+
+    async def _exactly(self, connection: socket.socket, count: int) -> bytes:
+        taken = b""
+        while len(taken) < count:
+            piece = await self._loop.sock_recv(connection, count - len(taken))
+            if not piece:
+                raise EOFError
+            taken += piece
+        return taken
+
+    def _header_failed(self, peer: Any, error: BaseException) -> None:
+        """A connection that is closed before it has said anything is a load balancer's look at whether we are here."""
+        if isinstance(error, EOFError | OSError) and not isinstance(error, TimeoutError):
+            return
+        reason = "no PROXY protocol header came" if isinstance(error, TimeoutError) else str(error) or "given up"
+        self._log.no_proxy_header(_shown(peer), self._label, reason)
+
+    # -- TLS -------------------------------------------------------------------------------------------------------
+
+    async def _shake_hands(self, connection: socket.socket, peer: Any, client: str | None) -> None:
+        tls = {} if self._tls is None else {"ssl": self._tls.current(), "ssl_handshake_timeout": _HANDSHAKE_SECONDS}
+        try:
+            await self._loop.connect_accepted_socket(lambda: self._new_protocol(client), connection, **tls)  # type: ignore[arg-type]
+        except asyncio.CancelledError as error:
+            connection.close()
+            self._log.handshake_failed(client or _shown(peer), self._label, str(error) or "given up")
+        except Exception as error:  # whatever a client or a certificate can bring about
+            connection.close()
+            self._log.handshake_failed(client or _shown(peer), self._label, words_of(error))
+
+
+class _SpareDescriptor:
+    """Kept for the moment when there are no more: with it, clients can be taken and closed instead of left waiting."""
+
+    def __init__(self) -> None:
+        self._descriptor: int | None = None
+        self._open()
+
+    def turn_away(self, listener: socket.socket) -> None:
+        """Close all connections that wait to be accepted now."""
+        self.close()
+        try:
+            for _ in range(BACKLOG):
+                listener.accept()[0].close()
+        except OSError:  # none left, or somebody else has taken the descriptor
+            pass
+        self._open()
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _open(self) -> None:
+        try:
+            self._descriptor = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            self._descriptor = None
+
+
+def _shown(peer: Any) -> str:
+    return f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) and len(peer) > 1 else "unknown"

@@ -1,0 +1,185 @@
+"""TLS contexts that follow their files: a certificate that was renewed on disk is used from the next connection on."""
+
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import cast
+from weakref import WeakKeyDictionary
+
+import structlog
+
+from sluicegate.config.model import ListenTls, UpstreamTls
+from sluicegate.config.password import PasswordUnreadable
+from sluicegate.proxy.network.certificates import files_for_brokers, files_for_clients, first_error
+
+_CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
+_Stamp = tuple[tuple[int, int, int] | None, ...]
+
+
+class BadTlsFiles(Exception):
+    """Certificates or keys cannot be used; the text names the section, the files and the reason."""
+
+
+class TlsContext:
+    """A context made of files. Raises BadTlsFiles at once when they cannot be used."""
+
+    def __init__(
+        self, section: str, files: list[str], make: Callable[[], ssl.SSLContext], blame: Callable[[], str | None]
+    ) -> None:
+        """`blame` looks at each file by itself and says what is wrong with the first that is at fault."""
+        self._section = section
+        self._blame = blame
+        self._files = [Path(file) for file in files]
+        self._make = make
+        self._log = structlog.get_logger("sluicegate.tls")
+        self._stamp = self._stamp_now()
+        self._context = self._made()
+
+    def current(self) -> ssl.SSLContext:
+        """The context of the files as they are now; of what they were before, when they cannot be used."""
+        stamp = self._stamp_now()
+        if stamp != self._stamp:
+            self._stamp = stamp
+            try:
+                self._context = self._made()
+            except BadTlsFiles as error:
+                self._log.error("changed certificates cannot be used, going on with those before", reason=str(error))
+            else:
+                self._log.info("certificates read again", section=self._section)
+        return self._context
+
+    def _made(self) -> ssl.SSLContext:
+        try:
+            return self._make()
+        except PasswordUnreadable as error:
+            raise BadTlsFiles(str(error)) from error
+        except (OSError, ValueError) as error:
+            raise BadTlsFiles(self._reason_of(error)) from error
+
+    def _reason_of(self, error: Exception) -> str:
+        """Which file is to blame, where looking at each tells; else all of them and the TLS library's reason."""
+        blamed = self._blame()
+        if blamed is not None:
+            return blamed
+        names = ", ".join(str(file) for file in self._files)
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        return (
+            f"{self._section}: {names} cannot be used: {words_of(error) if isinstance(error, ssl.SSLError) else reason}"
+        )
+
+    def _stamp_now(self) -> _Stamp:
+        return tuple(_stamp_of(file) for file in self._files)
+
+
+def context_for_clients(tls: ListenTls, names: "AskedNames") -> TlsContext:
+    """What clients meet. Raises BadTlsFiles."""
+
+    def make() -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(tls.certificate_file, tls.key_file, tls.password_of_key.get())
+        context.verify_mode = _CLIENT_AUTH[tls.client_auth]
+        if tls.client_ca_file is not None:
+            context.load_verify_locations(tls.client_ca_file)
+        context.sni_callback = names.remember
+        return context
+
+    files = _named(tls.certificate_file, tls.key_file, tls.client_ca_file, tls.key_password_file)
+    return TlsContext("listen.tls", files, make, lambda: first_error(files_for_clients(tls)))
+
+
+def context_for_brokers(tls: UpstreamTls) -> TlsContext:
+    """What the proxy meets brokers with. Raises BadTlsFiles."""
+
+    def make() -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=tls.ca_file)
+        context.check_hostname = tls.verify_hostname
+        if tls.certificate_file is not None:
+            context.load_cert_chain(tls.certificate_file, tls.key_file, tls.password_of_key.get())
+        return context
+
+    files = _named(tls.ca_file, tls.certificate_file, tls.key_file, tls.key_password_file)
+    return TlsContext("upstream.tls", files, make, lambda: first_error(files_for_brokers(tls)))
+
+
+class AskedNames:
+    """Which host name each TLS client asked for (SNI), as long as its connection lives."""
+
+    def __init__(self) -> None:
+        self._names: WeakKeyDictionary[object, str] = WeakKeyDictionary()
+
+    def remember(self, handshake: object, name: str | None, _context: ssl.SSLContext) -> None:
+        """Called by the TLS library in each handshake."""
+        if name is not None:
+            self._names[handshake] = name
+
+    def of(self, handshake: object) -> str | None:
+        """The name that was asked for; None when none was."""
+        return self._names.get(handshake)
+
+
+def principal_of(handshake: ssl.SSLObject) -> str | None:
+    """The principal of a client's certificate as Kafka writes it by default (RFC 2253); None without a certificate."""
+    certificate = handshake.getpeercert()
+    if not certificate:
+        return None
+    subject = cast(tuple[tuple[tuple[str, str], ...], ...], certificate.get("subject", ()))
+    parts = [f"{_SHORT_NAMES.get(key, key)}={_escaped(value)}" for rdn in subject for key, value in rdn]
+    return "User:" + ",".join(reversed(parts))
+
+
+_SHORT_NAMES = {
+    "commonName": "CN",
+    "organizationalUnitName": "OU",
+    "organizationName": "O",
+    "localityName": "L",
+    "stateOrProvinceName": "ST",
+    "countryName": "C",
+    "streetAddress": "STREET",
+    "domainComponent": "DC",
+    "userId": "UID",
+}
+
+
+def _escaped(value: str) -> str:
+    """As Java escapes it, which is more than RFC 2253 asks for."""
+    escaped = "".join(f"\\{char}" if char in ',=+<>#;"\\' else char for char in value)
+    inner = escaped.strip(" ")
+    before, behind = len(escaped) - len(escaped.lstrip(" ")), len(escaped) - len(escaped.rstrip(" "))
+    return "\\ " * before + inner + "\\ " * (behind if inner else 0)
+
+
+def words_of(error: Exception) -> str:
+    """A TLS failure in words a person can act on."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate is not accepted: {error.verify_message}"
+    if isinstance(error, ssl.SSLError) and error.reason is not None:
+        return _REASONS.get(error.reason, error.reason.replace("_", " ").lower())
+    if isinstance(error, ConnectionError | EOFError):
+        return "the connection was closed in the middle of the TLS handshake"
+    return str(error) or type(error).__name__
+
+
+_REASONS = {
+    "TLSV1_ALERT_UNKNOWN_CA": "the peer does not trust the CA of our certificate",
+    "SSLV3_ALERT_BAD_CERTIFICATE": "the peer does not accept our certificate, or wants one and got none",
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the peer says that our certificate has expired",
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the peer does not accept our certificate",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "the peer wants a certificate and got none (certificate_file, key_file)",
+    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client sent no certificate, which client_auth requires",
+    "WRONG_VERSION_NUMBER": "the peer does not speak TLS: a plaintext port or client (security.protocol is wrong)",
+    "HTTP_REQUEST": "an HTTP request on a TLS port",
+    "KEY_VALUES_MISMATCH": "the key is not that of the certificate",
+    "NO_CERTIFICATE_OR_CRL_FOUND": "no certificate in the file",
+}
+
+
+def _stamp_of(file: Path) -> tuple[int, int, int] | None:
+    with suppress(OSError):
+        status = file.stat()
+        return status.st_mtime_ns, status.st_size, status.st_ino
+    return None
+
+
+def _named(*files: str | None) -> list[str]:
+    return [file for file in files if file is not None]

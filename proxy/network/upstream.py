@@ -1,0 +1,91 @@
+"""Connecting to the cluster: try the addresses in turn, say which failed and why.
+
+Addresses come from brokers' answers too, so they may be anything; what is wrong with one is told in words.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Sequence
+
+from sluicegate.config.address import HostPort
+from sluicegate.proxy.network.tls import TlsContext, words_of
+
+_MAX_PORT = 65535
+_MAX_HOST = 255
+_MAX_WORDS = 300
+_MAX_ADDRESS = 100
+
+
+class UpstreamUnreachable(Exception):
+    """No address took a connection; the text names each with its reason."""
+
+
+class ImpossibleAddress(Exception):
+    """No connection can be made to an address, wherever it leads; the text says why."""
+
+
+class HandshakeClosed(Exception):
+    """A peer closed the connection in the middle of the TLS handshake."""
+
+    def __init__(self) -> None:
+        super().__init__("closed the TLS handshake: probably a plaintext port (upstream.tls is set)")
+
+
+async def connect(
+    addresses: Sequence[HostPort], protocol: asyncio.BaseProtocol, tls: TlsContext | None, timeout_seconds: float
+) -> None:
+    """Connect `protocol` to the first address that answers. Raises UpstreamUnreachable, and nothing else."""
+    loop = asyncio.get_running_loop()
+    reasons = []
+    for address in addresses:
+        try:
+            check(address)
+            async with asyncio.timeout(timeout_seconds):
+                context = tls.current() if tls is not None else None
+                await loop.create_connection(lambda: protocol, address.host, address.port, ssl=context)
+            return
+        except ConnectionResetError as error:
+            why = str(HandshakeClosed()) if tls is not None else reason_of(error)
+            reasons.append(f"{shown(address)}: {why}")
+        except TimeoutError:
+            reasons.append(f"{shown(address)}: no answer within {timeout_seconds} s")
+        except Exception as error:  # whatever a name or a peer can bring about
+            reasons.append(f"{shown(address)}: {reason_of(error)}")
+    raise UpstreamUnreachable("; ".join(reasons) or "no address is known")
+
+
+def check(address: HostPort) -> None:
+    """Raises ImpossibleAddress."""
+    if not 0 < address.port <= _MAX_PORT:
+        raise ImpossibleAddress(f"there is no port {address.port}")
+    if not address.host:
+        raise ImpossibleAddress("a host without a name")
+    if not _is_host_name(address.host):
+        raise ImpossibleAddress("no host can have this name")
+
+
+def _is_host_name(host: str) -> bool:
+    try:
+        return len(host) <= _MAX_HOST and len(host.encode("idna")) > 0
+    except UnicodeError:
+        return False
+
+
+def reason_of(error: Exception) -> str:
+    """An error in its own words, without numbers and addresses around them; cut where it goes on and on."""
+    if isinstance(error, ssl.SSLError):
+        words = words_of(error)
+    elif isinstance(error, OSError):
+        words = error.strerror or str(error)
+    elif isinstance(error, ImpossibleAddress | HandshakeClosed):
+        words = str(error)
+    else:
+        words = f"{type(error).__name__}: {error}"
+    return words[:_MAX_WORDS]
+
+
+def shown(address: HostPort) -> str:
+    """An address as a line of text can hold it, whatever a broker has called itself."""
+    text = str(address)
+    safe = text if text.isprintable() else ascii(text)[1:-1]
+    return safe if len(safe) <= _MAX_ADDRESS else f"{safe[:_MAX_ADDRESS]}…"

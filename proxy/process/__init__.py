@@ -1,0 +1,1 @@
+"""The process: the command, one server or several workers, the admin endpoint."""

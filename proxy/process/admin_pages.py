@@ -1,0 +1,66 @@
+"""What the admin endpoint answers: /metrics, /livez and /readyz."""
+
+import gzip
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder, gzip_accepted
+
+from sluicegate.proxy.process.health import Health
+
+_TEXT = "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A status and what goes with it."""
+
+    status: int
+    body: bytes
+    headers: tuple[tuple[str, str], ...] = (("Content-Type", _TEXT),)
+
+
+Slow = Callable[[], Page]
+"""Makes a page, and may take a while: not for an event loop."""
+
+
+class AdminPages:
+    """Finds the page for a request."""
+
+    def __init__(self, registry: CollectorRegistry, health: Health) -> None:
+        self._registry = registry
+        self._health = health
+
+    def find(self, method: str, path: str, headers: dict[str, str]) -> Page | Slow:
+        """The page, or what makes it. Names of headers are in lower case."""
+        if method not in ("GET", "HEAD"):
+            return text_page(405, "only GET and HEAD are answered", ("Allow", "GET, HEAD"))
+        match path.partition("?")[0]:
+            case "/metrics":
+                return lambda: self._metrics(headers.get("accept", ""), headers.get("accept-encoding", ""))
+            case "/livez":
+                return _state(self._health.not_live())
+            case "/readyz":
+                return _state(self._health.not_ready, self._health.trouble)
+        return text_page(404, "here are /metrics, /livez and /readyz")
+
+    def _metrics(self, accept: str, accept_encoding: str) -> Page:
+        try:
+            encode, content_type = choose_encoder(accept)
+        except (TypeError, ValueError):  # a version that is none
+            encode, content_type = choose_encoder("")
+        body, headers = encode(self._registry), (("Content-Type", content_type),)
+        if gzip_accepted(accept_encoding):
+            return Page(200, gzip.compress(body, 1), (*headers, ("Content-Encoding", "gzip")))
+        return Page(200, body, headers)
+
+
+def text_page(status: int, text: str, *headers: tuple[str, str]) -> Page:
+    """A line for a person."""
+    return Page(status, f"{text}\n".encode(), (("Content-Type", _TEXT), *headers))
+
+
+def _state(problem: str | None, trouble: str | None = None) -> Page:
+    lines = [problem or "ok", *([f"but: {trouble}"] if trouble is not None else [])]
+    return text_page(200 if problem is None else 503, "\n".join(lines))

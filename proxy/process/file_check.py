@@ -1,0 +1,20 @@
+"""Looks at the files that a configuration names before anything depends on them."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from sluicegate.config.model import Config
+from sluicegate.config.password import PasswordUnreadable
+from sluicegate.proxy.network.certificates import Finding, findings_of, tls_files
+
+
+def findings_in(config: Config) -> Iterator[Finding]:
+    """About certificates, keys, and files with passwords."""
+    now = datetime.now(UTC)
+    for files in tls_files(config):
+        yield from findings_of(files, now)
+    if config.upstream.sasl is not None:
+        try:
+            config.upstream.sasl.current_password.get()
+        except PasswordUnreadable as error:
+            yield Finding(error.key, error.message)

@@ -1,0 +1,380 @@
+"""One running proxy: listeners, sessions, the look at the cluster, the admin endpoint, and a graceful end."""
+
+import asyncio
+import gc
+import socket
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from errno import EROFS
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import structlog
+
+from sluicegate.config.address import HostPort
+from sluicegate.config.model import Config
+from sluicegate.protocol.frame_pool import FramePool
+from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.proxy.answers.addressing import AddressBook
+from sluicegate.proxy.answers.dispatch import Dispatch
+from sluicegate.proxy.answers.log_starts import LogStarts
+from sluicegate.proxy.answers.produce_answers import dispatch_of
+from sluicegate.proxy.answers.rewriting import AnswerRewriter
+from sluicegate.proxy.answers.topic_names import TopicNames
+from sluicegate.proxy.cluster.discovery import Discovered, look_at_cluster
+from sluicegate.proxy.cluster.topic_settings import TopicSettings
+from sluicegate.proxy.judgement.judging import Judges
+from sluicegate.proxy.network.accepting import ClientAcceptor
+from sluicegate.proxy.network.certificates import expired_for_clients
+from sluicegate.proxy.network.connection import new_shared_buffer
+from sluicegate.proxy.network.handshakes import Handshakes
+from sluicegate.proxy.network.listeners import BACKLOG, Acceptor, Bind, CannotListen, Listeners, bind
+from sluicegate.proxy.network.pacing import LoopTurn, Pacer
+from sluicegate.proxy.network.proxy_protocol import proxy_protocol_of
+from sluicegate.proxy.network.tls import AskedNames, BadTlsFiles, TlsContext, context_for_brokers, context_for_clients
+from sluicegate.proxy.process.allocator import Allocator
+from sluicegate.proxy.process.clock import now_ms
+from sluicegate.proxy.process.context import ProxyContext
+from sluicegate.proxy.process.health import Health
+from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
+from sluicegate.proxy.reporting.connection_trace import Tracing
+from sluicegate.proxy.reporting.log_setup import log_lines_dropped
+from sluicegate.proxy.reporting.observer import Observer
+from sluicegate.proxy.reporting.session_log import SessionLog
+from sluicegate.proxy.reporting.tally import Snapshot, Tally
+from sluicegate.proxy.reporting.topic_labels import TopicLabels, exact_names, topics_of_one
+from sluicegate.proxy.reporting.violations import ViolationFile, ViolationSink
+from sluicegate.proxy.session.admission import Admission, most_connections
+from sluicegate.proxy.session.lanes import judge_of_ordinary
+from sluicegate.proxy.session.leading_back import LeadingBack, new_mark
+from sluicegate.proxy.session.memory import GatherBudget
+from sluicegate.proxy.session.session import Route, Session
+from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.policy_memo import PolicyMemo
+from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.rulebook import limits_of, rulebook_of
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.process.admin import AdminServer
+
+
+_SWEEP_SECONDS = 2.0
+_RETRY_SECONDS = 2.0
+# How often a connection's waits are looked at, and how many connections are before the loop does other things.
+_LOOK_SECONDS = 1.0
+_FEW_SESSIONS = 100
+# New objects, in thousands of which little is ever garbage: a session that ends is taken apart. A look through all that
+# thousands of sessions have keeps others waiting for 50 ms, so it is seldom taken while they come.
+_COLLECTED_AFTER = (5_000, 5, 100)
+_LOOKS_AT_ONCE = 200
+_LEADS_BACK = "upstream.bootstrap leads back to this proxy itself: name brokers there"
+
+
+class CannotStart(Exception):
+    """The proxy cannot run; the text says what to change."""
+
+
+class Server:
+    """Start it, wait, drain it. All of it belongs to one event loop."""
+
+    def __init__(
+        self, config: Config, violations: ViolationSink | None = None, bind: Bind = bind, mark: int | None = None
+    ) -> None:
+        """`violations` takes the events instead of the configured file; `bind` makes the listening sockets; `mark` is
+        what this proxy knows its own questions by, where it is several processes.
+        """
+        self._config = config
+        self._violations = violations
+        self._log = structlog.get_logger("sluicegate")
+        self.tally = Tally()
+        self.health = Health()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._admin: AdminServer | None = None
+        self._listeners = Listeners(config.listen, self._accept, bind)
+        self._book = AddressBook(config.upstream.brokers, self._listeners.offer)
+        self._context: ProxyContext | None = None
+        self._topic_settings: TopicSettings | None = None
+        self._asked_names = AskedNames()
+        self._allocator = Allocator()
+        self._mark = new_mark() if mark is None else mark
+        self._leading_back = LeadingBack(self._mark)
+        self._client_tls: TlsContext | None = None
+        self._handshakes = Handshakes()
+        self._broker_tls: TlsContext | None = None
+
+    @property
+    def bootstrap_address(self) -> HostPort:
+        """Where clients may point bootstrap.servers."""
+        return self._listeners.bootstrap_address
+
+    @property
+    def admin_port(self) -> int | None:
+        """Where the admin endpoint really listens."""
+        return self._admin.port if self._admin is not None else None
+
+    @property
+    def session_count(self) -> int:
+        """Sessions that have not ended."""
+        return len(self._context.sessions) if self._context is not None else 0
+
+    def snapshot(self) -> Snapshot:
+        """What the metrics show now; may be asked from another thread."""
+        assert self._context is not None
+        tally = self._context.observer.counted()
+        tally.log_lines_dropped = log_lines_dropped()
+        return Snapshot(tally, self._context.requests_in_flight())
+
+    async def start(self) -> None:
+        """Open every port that can be known now. Raises CannotStart."""
+        config = self._config
+        self._allocator.set_up()
+        try:
+            self._read_certificates()
+        except BadTlsFiles as error:
+            raise CannotStart(str(error)) from error
+        self._context = self._new_context()
+        try:
+            self._listeners.open_bootstrap()
+            if config.admin.listen is not None:
+                from sluicegate.proxy.process.admin import serve  # noqa: PLC0415  # workers need no Prometheus
+
+                self._admin = serve(config, config.admin.listen, self.snapshot, self.health)
+        except CannotListen as error:
+            raise CannotStart(f"cannot listen on {error}") from error
+        for node_id in self._book.node_ids:
+            self._listeners.offer(node_id)
+        self._look_done(await self._look(), await self._expired())
+        if self._leading_back.listener is not None:
+            await self._listeners.close()
+            await self._close()
+            raise CannotStart(f"{_LEADS_BACK} (listener {self._leading_back.listener})")
+        await self._listeners.started()
+        loop = asyncio.get_running_loop()
+        self._tasks = [
+            loop.create_task(self._keep_on(self._look_again)),
+            loop.create_task(self._keep_on(self._sweep)),
+            loop.create_task(self._keep_on(self._look_at_sessions)),
+        ]
+        gc.collect()
+        gc.freeze()  # what is here now stays: looking through it again and again would only cost time
+        gc.set_threshold(*_COLLECTED_AFTER)
+        self._log.info(
+            "started",
+            version=VERSION,
+            scan="compiled" if SCAN_IS_COMPILED else "interpreted",
+            bootstrap=str(self.bootstrap_address),
+            upstream=[str(address) for address in config.upstream.bootstrap],
+        )
+
+    async def drain(self) -> None:
+        """Stop accepting, let what is in flight finish for at most `drain_seconds`, then close everything."""
+        context = self._context
+        assert context is not None
+        self.health.not_ready = "draining"
+        self._log.info("draining", sessions=len(context.sessions), seconds=self._config.drain_seconds)
+        for task in self._tasks:
+            task.cancel()
+        await self._listeners.close()
+        for session in list(context.sessions):
+            session.drain()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._config.drain_seconds):
+                await context.all_ended()
+        left = len(context.sessions)
+        for session in list(context.sessions):
+            session.close_now()
+        await self._close()
+        self._log.info("stopped", sessions_cut=left)
+
+    async def _close(self) -> None:
+        assert self._context is not None
+        if self._topic_settings is not None:
+            self._topic_settings.close()
+        self._context.judges.close()
+        self._context.log.flush()
+        await asyncio.to_thread(self._context.observer.close)
+        if self._admin is not None:
+            await asyncio.to_thread(self._admin.close)
+
+    def _read_certificates(self) -> None:
+        if self._config.listen.tls is not None:
+            self._client_tls = context_for_clients(self._config.listen.tls, self._asked_names)
+        if self._config.upstream.tls is not None:
+            self._broker_tls = context_for_brokers(self._config.upstream.tls)
+
+    def _new_context(self) -> ProxyContext:
+        config = self._config
+        loop = asyncio.get_running_loop()
+        limits = config.limits
+        names = TopicNames()
+        rules = RulesInForce(rulebook_of(config))
+        log_starts = LogStarts()
+        turn = LoopTurn(loop.call_soon)
+        pacer = Pacer(loop.call_soon, turn)
+        ordinary = judge_of_ordinary(limits_of(config), limits.max_request_partitions, now_ms, rules)
+
+        def prepare(request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
+            return dispatch_of(request, judged, log_starts, now_ms(), give_way)
+
+        if config.upstream.topic_settings:
+            self._topic_settings = TopicSettings(config.upstream, self._broker_tls, rules)
+        violations = self._open_violations()
+        labels = TopicLabels(self.tally, names.is_known, exact_names(config), topics_of_one(config.workers))
+        observer = Observer(
+            self.tally,
+            labels,
+            names.by_id,
+            violations,
+            config.violations.max_records,
+            ordinary,
+            pacer.later,
+        )
+        return ProxyContext(
+            limits=limits,
+            connect_timeout_seconds=config.upstream.connect_timeout_seconds,
+            upstream_tls=self._broker_tls,
+            asked_names=self._asked_names,
+            rules=rules,
+            policy_memo=PolicyMemo(),
+            topic_settings=self._topic_settings,
+            rewriter=AnswerRewriter(self._book, names),
+            names=names,
+            budget=GatherBudget(limits.max_gathered_bytes, limits.max_frame_bytes, loop.call_soon),
+            observer=observer,
+            log=SessionLog(),
+            tally=self.tally,
+            ordinary=ordinary,
+            judges=Judges(names.by_id, rules, limits_of(config), now_ms, prepare, loop.call_soon),
+            call_soon=loop.call_soon_threadsafe,
+            now_ms=now_ms,
+            read_buffer=new_shared_buffer(),
+            frames=FramePool(pacer.later),
+            turn=turn,
+            pacer=pacer,
+            leading_back=self._leading_back,
+            tracing=Tracing(config.log),
+            admission=Admission(most_connections(limits), limits.max_connections_per_address),
+        )
+
+    def _open_violations(self) -> ViolationSink | None:
+        if self._violations is not None or self._config.violations.file is None:
+            return self._violations
+        path = Path(self._config.violations.file)
+        try:
+            keys = self._config.violations
+            return ViolationFile(path, keys.queue_size, keys.max_file_bytes, self.tally)
+        except OSError as error:
+            advice = "; give its folder a volume, or leave violations.file out" if error.errno == EROFS else ""
+            raise CannotStart(
+                f"violations.file {path.absolute()} cannot be written: {error.strerror}{advice}"
+            ) from error
+
+    async def _accept(self, listener: int | None, listening: socket.socket) -> Acceptor:
+        """Take the connections of a broker's listener, or of the bootstrap listener (None)."""
+        context = self._context
+        assert context is not None
+
+        def new_session(told_peer: str | None = None) -> asyncio.BaseProtocol:
+            return Session(context, partial(self._route, listener), told_peer).client.protocol
+
+        proxied = proxy_protocol_of(self._config.listen)
+        if self._client_tls is None and proxied is None:
+            return await asyncio.get_running_loop().create_server(new_session, sock=listening, backlog=BACKLOG)
+        label = "bootstrap" if listener is None else f"broker {listener}"
+        return ClientAcceptor(listening, label, self._client_tls, proxied, new_session, context.log, self._handshakes)
+
+    def _route(self, listener: int | None, asked_name: str | None) -> Route:
+        node_id = listener if listener is not None else self._listeners.node_named(asked_name)
+        if node_id is None:
+            return Route("bootstrap", self._config.upstream.bootstrap)
+        address = self._book.upstream_of(node_id)
+        return Route(f"broker {node_id}", (address,) if address is not None else ())
+
+    # -- the cluster ---------------------------------------------------------------------------------------------
+
+    async def _look(self) -> Discovered:
+        self._leading_back.listener = None
+        return await look_at_cluster(self._config.upstream, self._broker_tls, self._mark)
+
+    async def _expired(self) -> str | None:
+        return await asyncio.to_thread(expired_for_clients, self._config, datetime.now(UTC))
+
+    def _look_done(self, found: Discovered, expired: str | None) -> None:
+        for node_id, address in (found.brokers or {}).items():
+            self._book.advertise(node_id, address.host, address.port)
+        was_ready = self.tally.ready
+        self.tally.ready = found.answered_by is not None
+        self.health.not_ready = None
+        self.health.trouble = found.login_refused
+        assert self._context is not None
+        if found.needs_login is not None:
+            self._context.needs_login = found.needs_login
+        if found.login_refused is not None:
+            self.tally.own_logins_refused += 1
+            self._context.log.own_login_refused(found.login_refused)
+        if not self.tally.ready:
+            listener = self._leading_back.listener
+            reason = str(found.reason) if listener is None else f"{_LEADS_BACK} (listener {listener})"
+            self.health.not_ready = f"no upstream broker answers: {reason}"
+            self._context.log.upstream_silent(reason)
+        elif not was_ready:
+            self._log.info("upstream answers", address=str(found.answered_by), brokers=self._book.node_ids)
+        if self.tally.ready:
+            self.health.not_ready = self._listeners.not_open or self._leads_back() or expired
+
+    def _leads_back(self) -> str | None:
+        for node_id, address in self._book.leading_back.items():
+            return (
+                f"broker {node_id} is said to be at {address}, which is this proxy's own listener: correct "
+                "upstream.brokers or the broker's advertised.listeners"
+            )
+        return None
+
+    # -- again and again ------------------------------------------------------------------------------------------
+
+    async def _keep_on(self, step: Callable[[], Awaitable[None]]) -> None:
+        """What is done every few seconds goes on being done, whatever happens in between."""
+        while True:
+            try:
+                await step()
+            except Exception as error:
+                self._log.error("our fault: something that is done again and again failed", exc_info=error)
+                await asyncio.sleep(_SWEEP_SECONDS)
+
+    async def _look_again(self) -> None:
+        await asyncio.sleep(self._config.upstream.refresh_seconds if self.health.not_ready is None else _RETRY_SECONDS)
+        self._look_done(await self._look(), await self._expired())
+        if self._topic_settings is not None:
+            await self._topic_settings.refresh()
+
+    async def _sweep(self) -> None:
+        assert self._context is not None
+        self.health.beat()
+        self._context.observer.sweep()
+        self._context.log.sweep()
+        self._context.names.sweep(now_ms())
+        if self._allocator.has_grown:
+            if len(self._context.sessions) <= _FEW_SESSIONS:
+                gc.collect()
+            await asyncio.to_thread(self._allocator.trim)
+        await asyncio.sleep(_SWEEP_SECONDS)
+
+    async def _look_at_sessions(self) -> None:
+        assert self._context is not None
+        await asyncio.sleep(min(_LOOK_SECONDS, self._config.limits.frame_seconds / 4))
+        sessions = list(self._context.sessions)
+        for first in range(0, len(sessions), _LOOKS_AT_ONCE):
+            now = time.monotonic()
+            for session in sessions[first : first + _LOOKS_AT_ONCE]:
+                _look(session, now)
+            await asyncio.sleep(0)
+
+
+def _look(session: Session, now: float) -> None:
+    try:
+        session.look(now)
+    except Exception as error:  # ours, and no reason to leave the others unwatched
+        session.on_our_fault(session.client, error)

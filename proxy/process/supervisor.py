@@ -1,0 +1,244 @@
+"""Runs several workers as one proxy: shared ports, one admin endpoint, counters summed, one drain for all.
+
+A worker that ends without being told to is started again and counted. What it had counted up to its last report stays
+in the sums.
+"""
+
+import asyncio
+import multiprocessing
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
+from typing import TYPE_CHECKING, cast
+
+import structlog
+
+from sluicegate.config.address import HostPort
+from sluicegate.config.model import Config
+from sluicegate.proxy.network.listeners import CannotListen, reserve_shared
+from sluicegate.proxy.process.health import Health
+from sluicegate.proxy.process.server import CannotStart
+from sluicegate.proxy.process.worker import CouldNotStart, Message, Report, Started, Word, run_worker
+from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
+from sluicegate.proxy.reporting.log_setup import log_lines_dropped
+from sluicegate.proxy.reporting.tally import Snapshot, Tally, total_of
+from sluicegate.proxy.reporting.topic_labels import with_few_topics
+from sluicegate.proxy.session.leading_back import new_mark
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.process.admin import AdminServer
+
+
+_PRELOADED = "sluicegate.proxy.process.preloaded"
+_REPORT_SECONDS = 1.0
+_FRESH_SECONDS = 2.0
+_SILENT_SECONDS = 10.0
+# A worker that ends sooner than this is not started again at once.
+_SHORT_LIFE_SECONDS = 5.0
+_BEYOND_DRAIN_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class _Worker:
+    index: int
+    process: ForkServerProcess
+    pipe: Connection
+    started_at: float
+    heard_at: float
+    takes_connections: bool = False
+    report: Report | None = None
+
+
+class Supervisor:
+    """Start it, wait, drain it; as `sluicegate.proxy.process.server.Server`, but with processes instead of sessions."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._log = structlog.get_logger("sluicegate")
+        self._workshop = multiprocessing.get_context("forkserver")
+        self._workshop.set_forkserver_preload([_PRELOADED])
+        self._workers: dict[int, _Worker] = {}
+        self._of_the_ended: list[Tally] = []
+        self._restarts = 0
+        self._draining = False
+        self._admin: AdminServer | None = None
+        self._health = Health()
+        self._changed = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._loop = asyncio.get_running_loop()
+        self._cannot_start: str | None = None
+        self._for_workers = config
+        self._mark = new_mark()
+
+    async def start(self) -> None:
+        """Start every worker and wait until each takes connections. Raises CannotStart."""
+        listen = self._config.listen.bootstrap
+        try:
+            self._reserved = reserve_shared(listen)
+            if self._config.admin.listen is not None:
+                from sluicegate.proxy.process.admin import serve  # noqa: PLC0415  # workers need no Prometheus
+
+                self._admin = serve(self._config, self._config.admin.listen, self._snapshot, self._health)
+        except CannotListen as error:
+            raise CannotStart(f"cannot listen on {error}") from error
+        bootstrap = HostPort(listen.host, self._reserved.getsockname()[1])
+        self._for_workers = self._config.of_one_worker(bootstrap)
+        for index in range(1, self._config.workers + 1):
+            self._start_worker(index)
+        while not all(worker.takes_connections for worker in self._workers.values()):
+            await self._next_change()
+            if self._cannot_start is not None:
+                await self._end_all()
+                raise CannotStart(self._cannot_start)
+        self._tasks = [self._loop.create_task(self._keep_asking())]
+        self._log.info(
+            "started",
+            version=VERSION,
+            scan="compiled" if SCAN_IS_COMPILED else "interpreted",
+            bootstrap=str(bootstrap),
+            upstream=[str(address) for address in self._config.upstream.bootstrap],
+            workers=self._config.workers,
+        )
+
+    async def drain(self) -> None:
+        """Tell every worker to drain, and wait for their end for a little longer than a drain may take."""
+        self._draining = True
+        self._health.not_ready = "draining"
+        for task in self._tasks:
+            task.cancel()
+        self._say(Word.DRAIN)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._config.drain_seconds + _BEYOND_DRAIN_SECONDS):
+                while self._workers:
+                    await self._next_change()
+        await self._end_all()
+        self._log.info("stopped", workers=self._config.workers)
+
+    # -- processes -----------------------------------------------------------------------------------------------
+
+    def _start_worker(self, index: int) -> None:
+        here, there = multiprocessing.Pipe()
+        process = self._workshop.Process(
+            target=run_worker, args=(index, self._for_workers, self._mark, there), name=f"sluicegate-worker-{index}"
+        )
+        process.start()
+        there.close()
+        now = time.monotonic()
+        worker = self._workers[index] = _Worker(index, process, here, now, now)
+        self._loop.add_reader(here.fileno(), self._hear, worker)
+
+    def _hear(self, worker: _Worker) -> None:
+        try:
+            message = cast(Message, worker.pipe.recv())
+        except (EOFError, OSError):
+            self._ended(worker)
+            return
+        worker.heard_at = time.monotonic()
+        match message:
+            case Started():
+                worker.takes_connections = True
+            case CouldNotStart(reason):
+                self._cannot_start = reason
+            case Report():
+                worker.report = message
+        self._judge_health()
+        self._changed.set()
+
+    def _ended(self, worker: _Worker) -> None:
+        self._loop.remove_reader(worker.pipe.fileno())
+        worker.pipe.close()
+        worker.process.join(_BEYOND_DRAIN_SECONDS)
+        del self._workers[worker.index]
+        if worker.report is not None:
+            self._of_the_ended.append(_without_open_connections(worker.report.snapshot.tally))
+            self._of_the_ended = [with_few_topics(total_of(self._of_the_ended))]
+        self._changed.set()
+        if self._draining or self._cannot_start is not None:
+            return
+        self._restarts += 1
+        lived = time.monotonic() - worker.started_at
+        wait = 0.0 if lived >= _SHORT_LIFE_SECONDS else 1.0
+        self._log.error(
+            "a worker has ended and is started again",
+            worker=worker.index,
+            exit_code=worker.process.exitcode,
+            lived_seconds=round(lived, 1),
+            again_in_seconds=wait,
+        )
+        self._loop.call_later(wait, self._start_again, worker.index)
+
+    def _start_again(self, index: int) -> None:
+        if not self._draining:
+            self._start_worker(index)
+
+    async def _end_all(self) -> None:
+        for worker in list(self._workers.values()):
+            self._loop.remove_reader(worker.pipe.fileno())
+            worker.pipe.close()
+            worker.process.kill()
+            await asyncio.to_thread(worker.process.join)
+        self._workers.clear()
+        self._reserved.close()
+        if self._admin is not None:
+            await asyncio.to_thread(self._admin.close)
+
+    # -- reports -------------------------------------------------------------------------------------------------
+
+    async def _keep_asking(self) -> None:
+        while True:
+            self._health.beat()
+            self._say(Word.REPORT)
+            self._judge_health()
+            await asyncio.sleep(_REPORT_SECONDS)
+
+    def _say(self, word: Word) -> None:
+        for worker in self._workers.values():
+            with suppress(OSError):
+                worker.pipe.send(word)
+
+    def _judge_health(self) -> None:
+        """Ready while any worker is; not alive when one is stuck."""
+        now = time.monotonic()
+        reports = [worker.report for worker in self._workers.values() if worker.report is not None]
+        if not self._draining:
+            reasons = [report.not_ready for report in reports]
+            self._health.not_ready = None if None in reasons else next(iter(reasons), "no worker has reported yet")
+        self._health.trouble = next((report.trouble for report in reports if report.trouble is not None), None)
+        silent = [w for w in self._workers.values() if w.takes_connections and now - w.heard_at > _SILENT_SECONDS]
+        self._health.stuck = (
+            f"worker {silent[0].index} has not answered for {_SILENT_SECONDS:.0f} s" if silent else None
+        )
+
+    def _snapshot(self) -> Snapshot:
+        """For a scrape, from the admin's thread: every worker's counters as they are now."""
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(self._fresh_reports(), self._loop).result(_FRESH_SECONDS)
+        reports = [worker.report for worker in list(self._workers.values()) if worker.report is not None]
+        own = Tally(log_lines_dropped=log_lines_dropped())
+        return Snapshot(
+            total_of([own, *self._of_the_ended, *(report.snapshot.tally for report in reports)]),
+            sum(report.snapshot.in_flight for report in reports),
+            sum(worker.takes_connections for worker in list(self._workers.values())),
+            self._restarts,
+        )
+
+    async def _fresh_reports(self) -> None:
+        asked_at = time.monotonic()
+        self._say(Word.REPORT)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_FRESH_SECONDS / 2):
+                while any(w.takes_connections and w.heard_at < asked_at for w in self._workers.values()):
+                    await self._next_change()
+
+    async def _next_change(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()
+
+
+def _without_open_connections(tally: Tally) -> Tally:
+    """The counters of a worker that has ended: all its connections are closed."""
+    tally.connections_closed = tally.connections_opened
+    tally.ready = False
+    return tally

@@ -1,0 +1,1 @@
+"""What is told: counters, metrics, log lines, violation events."""

@@ -1,0 +1,42 @@
+"""What is running: the version, and whether its hot path is compiled."""
+
+from collections.abc import Iterator
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from sluicegate.protocol.records import scan
+
+_PACKAGES = ("protocol", "proxy", "validation")
+
+
+def _version() -> str:
+    try:
+        return version("sluicegate")
+    except PackageNotFoundError:
+        return "unknown (not installed)"
+
+
+VERSION = _version()
+SCAN_IS_COMPILED: bool = scan.is_compiled()
+
+
+def describe() -> str:
+    """One or two sentences for a person."""
+    if not SCAN_IS_COMPILED:
+        return (
+            f"sluicegate {VERSION}, record scan NOT compiled: judging takes about sixty times as long per record. "
+            "Install a C compiler and Python's headers, and run the installation again."
+        )
+    missing = sorted(_uncompiled(Path(__file__).parents[2]))
+    if missing:
+        return f"sluicegate {VERSION}, record scan compiled, but NOT {', '.join(missing)}: install it again."
+    return f"sluicegate {VERSION}, record scan compiled"
+
+
+def _uncompiled(root: Path) -> Iterator[str]:
+    """Modules whose C types are there (.pxd) and whose compiled form is not."""
+    for package in _PACKAGES:
+        for types in (root / package).rglob("*.pxd"):
+            if not any(types.with_suffix(suffix).exists() for suffix in EXTENSION_SUFFIXES):
+                yield ".".join(types.relative_to(root).with_suffix("").parts)

@@ -1,0 +1,100 @@
+"""A file of lines that several processes append to, that may be moved away, and that never grows without end.
+
+Each line is written whole or not at all. A file that has reached its bound is renamed to its name and `.1`, in the
+place of the one before; whoever holds its lock does that, and the others find the new one.
+"""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from fcntl import flock
+from itertools import accumulate
+from pathlib import Path
+
+from sluicegate.proxy.reporting.whole_lines import NotWhole, append_lines, ends_within_a_line, is_regular, locked
+
+_FLAGS = os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+_MODE = 0o666
+_MAX_TRIES = 100
+
+
+class EventFile:
+    """Belongs to one thread. Raises OSError at once when the file cannot be opened."""
+
+    def __init__(self, path: Path, max_bytes: int) -> None:
+        self._path = path
+        self._max_bytes = max_bytes
+        self._fd = _opened(path)
+        self._torn = False
+
+    def append(self, lines: Sequence[bytes]) -> None:
+        """Write all lines. Raises NotWhole, which says how many were written."""
+        written = 0
+        tries = 0
+        try:
+            while written < len(lines):
+                tries += 1
+                if tries > _MAX_TRIES + len(lines):
+                    raise OSError(f"{self._path} is moved away again and again")
+                written += self._append_some(lines[written:])
+        except NotWhole as error:
+            raise NotWhole(error, written + error.lines, error.torn) from error
+        except OSError as error:
+            raise NotWhole(error, written, torn=False) from error
+
+    def close(self) -> None:
+        """Nothing more will be written."""
+        os.close(self._fd)
+
+    def _append_some(self, lines: Sequence[bytes]) -> int:
+        """Write as many lines as the file may still take; 0 when it had to be changed for another first."""
+        if not self._is_at_its_path():
+            self._open_again()
+        if not is_regular(self._fd):
+            self._append(lines)
+            return len(lines)
+        with locked(self._fd, flock):
+            if not self._is_at_its_path():
+                return 0
+            room = self._max_bytes - os.fstat(self._fd).st_size
+            if room <= 0:
+                self._path.replace(f"{self._path}.1")
+                return 0
+            before = accumulate((len(line) for line in lines), initial=0)
+            some = lines[: sum(size < room for size in before)]
+            self._append(some)
+            return len(some)
+
+    def _append(self, lines: Sequence[bytes]) -> None:
+        if self._torn or ends_within_a_line(self._fd):
+            append_lines(self._fd, b"\n")
+        try:
+            append_lines(self._fd, b"".join(lines))
+            self._torn = False
+        except NotWhole as error:
+            self._torn = error.torn
+            raise
+
+    def _is_at_its_path(self) -> bool:
+        try:
+            return os.path.samestat(self._path.stat(), os.fstat(self._fd))
+        except FileNotFoundError:
+            return False
+
+    def _open_again(self) -> None:
+        new = _opened(self._path)
+        os.close(self._fd)
+        self._fd = new
+        self._torn = False
+
+
+def _opened(path: Path) -> int:
+    """Never waits, not even for somebody who reads a pipe; to be read too, where that may be, to see its last byte."""
+    fd = os.open(path, _FLAGS | os.O_WRONLY | os.O_NONBLOCK, _MODE)
+    os.set_blocking(fd, True)
+    if is_regular(fd):
+        with suppress(OSError):
+            readable = os.open(path, _FLAGS | os.O_RDWR, _MODE)
+            os.close(fd)
+            fd = readable
+    return fd

@@ -1,0 +1,49 @@
+"""An exception of our own as a few lines of text: what it says first, then where, innermost first.
+
+No source lines are read (a disk may hang), no local variables shown (they may hold secrets).
+"""
+
+import traceback
+from pathlib import PurePath
+
+from sluicegate.proxy.reporting.bounded_text import cut, printable
+
+_MAX_FRAMES = 12
+_MAX_CAUSES = 3
+
+
+def fault_text(error: BaseException) -> str:
+    """The exception with at most 12 frames, and at most 2 that led to it with as many each."""
+    parts: list[str] = []
+    current: BaseException | None = error
+    while current is not None and len(parts) < _MAX_CAUSES:
+        parts.append(_one(current))
+        current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+    return "\ncaused by ".join(parts)
+
+
+def place_of(error: BaseException) -> str:
+    """Where it was raised, as `session.py:12`; equal faults have equal places."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return "nowhere" if last is None else f"{_file(last.tb_frame.f_code.co_filename)}:{last.tb_lineno}"
+
+
+def _one(error: BaseException) -> str:
+    frames = traceback.StackSummary.extract(
+        traceback.walk_tb(error.__traceback__), limit=-_MAX_FRAMES, lookup_lines=False
+    )
+    where = "".join(f"\n  {_file(frame.filename)}:{frame.lineno} {frame.name}" for frame in reversed(frames))
+    return f"{type(error).__name__}: {printable(cut(_message(error)))}{where}"
+
+
+def _file(name: str) -> str:
+    return "/".join(PurePath(name).parts[-2:])
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as unsayable:  # its own text fails
+        return f"(its text cannot be made: {type(unsayable).__name__})"

@@ -1,0 +1,66 @@
+"""What the proxy counts. Counting is adding to plain integers: the hot path does it.
+
+Which topics have a label of their own is said in proxy/reporting/topic_labels.py; all others count under `other`.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+
+OTHER = "other"
+_NOT_ADDED = frozenset({"ready"})
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counters of one proxy since its start; `connections_refused` and `cut_off` by the limit (its key)."""
+
+    connections_opened: int = 0
+    connections_closed: int = 0
+    bad_clients: int = 0
+    upstream_failures: int = 0
+    own_logins_refused: int = 0
+    produce_requests: int = 0
+    accepted_partitions: int = 0
+    accepted_records: int = 0
+    unchecked_partitions: int = 0
+    violations_dropped: int = 0
+    violations_failed: int = 0
+    log_lines_dropped: int = 0
+    judgements_abandoned: int = 0
+    closed_acks_0: int = 0
+    ready: bool = False
+    refused: Counter[tuple[str, str]] = field(default_factory=Counter)
+    refused_records: Counter[str] = field(default_factory=Counter)
+    far_ahead: Counter[str] = field(default_factory=Counter)
+    fixed: Counter[str] = field(default_factory=Counter)
+    fixed_records: Counter[str] = field(default_factory=Counter)
+    observed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    observed_records: Counter[str] = field(default_factory=Counter)
+    rehearsed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    rehearsed_records: Counter[tuple[str, str]] = field(default_factory=Counter)
+    rehearsed_clients: Counter[tuple[str, str]] = field(default_factory=Counter)
+    connections_refused: Counter[str] = field(default_factory=Counter)
+    cut_off: Counter[str] = field(default_factory=Counter)
+    unsupported_versions: Counter[str] = field(default_factory=Counter)
+
+
+def total_of(tallies: Iterable[Tally]) -> Tally:
+    """The counters of several processes as one's; ready when any is."""
+    total = Tally()
+    for tally in tallies:
+        for counter in fields(Tally):
+            if counter.name not in _NOT_ADDED:
+                setattr(total, counter.name, getattr(total, counter.name) + getattr(tally, counter.name))
+        total.ready = total.ready or tally.ready
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What is shown at one moment: counters, requests under way, and worker processes that ended and were replaced."""
+
+    tally: Tally
+    in_flight: int
+    workers: int = 1
+    worker_restarts: int = 0

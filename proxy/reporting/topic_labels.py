@@ -1,0 +1,149 @@
+"""Which topics have metric series of their own: those that the cluster or the configuration knows, 500 at most.
+
+A name that only a client has said counts under `other`: else anybody could take all places. When they are all taken,
+the topic that was counted longest ago gives up its place, and what it has counted goes to `other`, so that no sum ever
+falls.
+"""
+
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from sluicegate.config.model import Config
+from sluicegate.proxy.reporting.tally import OTHER, Tally
+
+MAX_TOPICS = 500
+_MAX_LEARNT = 10_000
+_FEWEST_TOPICS = 25
+_PATTERN = frozenset("*?[/")
+# A Tally's counters by topic alone, and by topic and one thing more.
+_BY_TOPIC = ("refused_records", "far_ahead", "observed_records", "fixed", "fixed_records")
+_BY_TOPIC_AND_MORE = ("refused", "observed", "rehearsed", "rehearsed_records")
+
+
+class TopicLabels:
+    """Counts into `tally` by topic. `is_known`: whether the cluster has said that there is such a topic."""
+
+    def __init__(
+        self, tally: Tally, is_known: Callable[[str], bool], configured: Iterable[str], max_topics: int = MAX_TOPICS
+    ) -> None:
+        self._tally = tally
+        self._is_known = is_known
+        self._configured = frozenset(configured)
+        self._max_topics = max_topics
+        self._learnt: OrderedDict[str, None] = OrderedDict()
+        self._places: OrderedDict[str, set[str]] = OrderedDict()  # what else its counts are told apart by
+        self._folding = threading.Lock()
+
+    def learn(self, topic: str) -> None:
+        """The cluster has just answered in a way that shows that `topic` exists."""
+        self._learnt[topic] = None
+        self._learnt.move_to_end(topic)
+        if len(self._learnt) > _MAX_LEARNT:
+            self._learnt.popitem(last=False)
+
+    def knows(self, topic: str) -> bool:
+        """Whether `topic` is more than a name that a client has said."""
+        return topic in self._configured or topic in self._learnt or self._is_known(topic)
+
+    def refused(self, topic: str | None, error: str, records: int) -> None:
+        """A batch was refused, with so many bad records."""
+        label = self._label(topic)
+        self._tally.refused[label, error] += 1
+        self._tally.refused_records[label] += records
+        self._note(label, error)
+
+    def observed(self, topic: str | None, error: str, records: int) -> None:
+        """A batch was forwarded that would have been refused, with so many bad records."""
+        label = self._label(topic)
+        self._tally.observed[label, error] += 1
+        self._tally.observed_records[label] += records
+        self._note(label, error)
+
+    def fixed(self, topic: str | None, records: int) -> None:
+        """A batch was forwarded with so many records given other times."""
+        label = self._label(topic)
+        self._tally.fixed[label] += 1
+        self._tally.fixed_records[label] += records
+
+    def rehearsed(self, topic: str | None, bound: str, records: int) -> None:
+        """A bound that is only tried would have refused so many records of a batch."""
+        label = self._label(topic)
+        self._tally.rehearsed[label, bound] += 1
+        self._tally.rehearsed_records[label, bound] += records
+        self._note(label, bound)
+
+    def far_ahead(self, topic: str | None) -> None:
+        """A good batch was more than an hour ahead."""
+        self._tally.far_ahead[self._label(topic)] += 1
+
+    def counted(self) -> Tally:
+        """A copy of the counters at one moment, for another thread."""
+        tally = self._tally
+        with self._folding:
+            copied = replace(tally)
+            for name in (*_BY_TOPIC, *_BY_TOPIC_AND_MORE, "rehearsed_clients"):
+                setattr(copied, name, Counter(getattr(tally, name)))
+            return copied
+
+    def _note(self, label: str, error: str) -> None:
+        if label is not OTHER:
+            self._places[label].add(error)
+
+    def _label(self, topic: str | None) -> str:
+        if topic is None or topic == OTHER:
+            return OTHER
+        if topic in self._places:
+            self._places.move_to_end(topic)
+            return topic
+        if not self.knows(topic):
+            return OTHER
+        if len(self._places) >= self._max_topics:
+            self._fold(*self._places.popitem(last=False))
+        self._places[topic] = set()
+        return topic
+
+    def _fold(self, topic: str, others: Iterable[str]) -> None:
+        with self._folding:
+            for name in _BY_TOPIC_AND_MORE:
+                pairs: Counter[tuple[str, str]] = getattr(self._tally, name)
+                for other in others:
+                    if (topic, other) in pairs:
+                        pairs[OTHER, other] += pairs.pop((topic, other))
+            for name in _BY_TOPIC:
+                counts: Counter[str] = getattr(self._tally, name)
+                if topic in counts:
+                    counts[OTHER] += counts.pop(topic)
+
+
+def exact_names(config: Config) -> list[str]:
+    """The topics that a configuration names, not by a pattern."""
+    return [topic.match for topic in config.topics if not _PATTERN & set(topic.match)]
+
+
+def topics_of_one(workers: int) -> int:
+    """How many topics each of several workers labels, so that their sum has not many more than one would have."""
+    return max(MAX_TOPICS // workers, _FEWEST_TOPICS)
+
+
+def with_few_topics(tally: Tally, max_topics: int = MAX_TOPICS) -> Tally:
+    """The same counts; where there are more than `max_topics`, those of all topics under `other`."""
+    topics = {topic for name in _BY_TOPIC for topic in getattr(tally, name)}
+    topics |= {topic for name in _BY_TOPIC_AND_MORE for topic, _ in getattr(tally, name)}
+    if len(topics) <= max_topics:
+        return tally
+    folded = replace(tally)
+    for name in _BY_TOPIC_AND_MORE:
+        setattr(folded, name, _folded(getattr(tally, name)))
+    for name in _BY_TOPIC:
+        total = getattr(tally, name).total()
+        setattr(folded, name, Counter({OTHER: total} if total else {}))
+    return folded
+
+
+def _folded(pairs: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:
+    folded: Counter[tuple[str, str]] = Counter()
+    for (_, other), count in pairs.items():
+        folded[OTHER, other] += count
+    return folded

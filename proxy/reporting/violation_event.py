@@ -1,0 +1,185 @@
+"""The violation event of one refused partition (docs/violations.md): what is kept of it at once, and its JSON object.
+
+Keeping costs the event loop about a microsecond; the object is made where it is written.
+"""
+
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.proxy.reporting.bounded_text import cut
+from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.validation.policy import Mode
+from sluicegate.validation.produce import HeldTo
+from sluicegate.validation.rehearsals import TriedBound
+from sluicegate.validation.timestamps import TimeWindow, window_of
+from sluicegate.validation.units import diagnose
+from sluicegate.validation.verdict import BadRecord, Reason, Refused
+
+EVENT_VERSION = 1
+TIMED = frozenset({Reason.TIMESTAMP_BEFORE, Reason.TIMESTAMP_AFTER})
+_MESSAGE_CHARACTERS = 4000  # a broker's longest names three records of a topic of 249 characters
+_OF_AN_EVENT = 1000  # bytes that an event holds besides its message and records, about
+_OF_A_RECORD = 450
+_OF_A_BOUND = 200
+_LATEST_MS = 253_402_300_799_999  # the last that datetime can say
+
+
+class Who(NamedTuple):
+    """What is known of a client at one moment; None where it has not said."""
+
+    peer: str
+    client_id: str | None
+    software_name: str | None
+    software_version: str | None
+    principal: str | None
+
+
+def who(identity: ClientIdentity) -> Who:
+    """What `identity` says now, cut: it may say more or something else later."""
+    return Who(
+        identity.peer,
+        _cut(identity.client_id),
+        _cut(identity.software_name),
+        _cut(identity.software_version),
+        _cut(identity.principal),
+    )
+
+
+class Violation(NamedTuple):
+    """What was wrong with one partition's records, and what became of them (`mode`).
+
+    `bad_records` holds those that are to be listed; `bad_count` counts them all.
+    """
+
+    mode: Mode
+    who: Who
+    topic: str | None
+    topic_id: bytes | None
+    partition: int
+    code: ErrorCode
+    reason: Reason
+    message: str | None
+    records: int
+    bad_count: int
+    bad_records: tuple[BadRecord, ...]
+    held_to: HeldTo
+
+    @property
+    def size(self) -> int:
+        """The memory it holds, in bytes, about."""
+        return _OF_AN_EVENT + _OF_A_RECORD * len(self.bad_records) + 4 * len(self.message or "")
+
+
+class Rehearsal(NamedTuple):
+    """What bounds that are only tried would have refused of one partition's records: each with how many."""
+
+    who: Who
+    topic: str | None
+    topic_id: bytes | None
+    partition: int
+    records: int
+    found: tuple[tuple[TriedBound, int], ...]
+    now_ms: int
+
+    @property
+    def size(self) -> int:
+        """The memory it holds, in bytes, about."""
+        return _OF_AN_EVENT + _OF_A_BOUND * len(self.found)
+
+
+Event = Violation | Rehearsal
+
+
+def violation(
+    mode: Mode,
+    client: Who,
+    topic: str | None,
+    topic_id: bytes | None,
+    partition: int,
+    refused: Refused,
+    held_to: HeldTo,
+    max_records: int,
+) -> Violation:
+    """What an event needs; at most `max_records` bad records are listed."""
+    return Violation(
+        mode,
+        client,
+        topic if topic is None else cut(topic),
+        topic_id,
+        partition,
+        refused.code,
+        refused.reason,
+        refused.message if refused.message is None else cut(refused.message, _MESSAGE_CHARACTERS),
+        refused.records,
+        refused.bad_count,
+        refused.bad_records[:max_records],
+        held_to,
+    )
+
+
+def event_of(event: Event) -> dict[str, Any]:
+    """The event, version 1, as docs/violations.md has it; texts cut."""
+    return _of_violation(event) if isinstance(event, Violation) else _of_rehearsal(event)
+
+
+def _of_violation(violation: Violation) -> dict[str, Any]:
+    policy, now_ms = violation.held_to
+    window = window_of(policy, now_ms)
+    return _where(violation, now_ms) | {
+        "mode": violation.mode.value,
+        "code": int(violation.code),
+        "error": violation.code.name,
+        "reason": violation.reason.value,
+        "message": violation.message,
+        "records": violation.records,
+        "bad_records": violation.bad_count,
+        "samples": [_sample(record, window, now_ms) for record in violation.bad_records],
+    }
+
+
+def _of_rehearsal(rehearsal: Rehearsal) -> dict[str, Any]:
+    return _where(rehearsal, rehearsal.now_ms) | {
+        "mode": "rehearse",
+        "code": int(ErrorCode.INVALID_TIMESTAMP),
+        "error": ErrorCode.INVALID_TIMESTAMP.name,
+        "reason": "timestamp out of bounds on trial",
+        "message": None,
+        "records": rehearsal.records,
+        "bad_records": max(count for _, count in rehearsal.found),
+        "samples": [],
+        "rehearsed": [
+            {"key": bound.key, "max_ms": bound.max_ms, "bad_records": count} for bound, count in rehearsal.found
+        ],
+    }
+
+
+def _where(event: Event, now_ms: int) -> dict[str, Any]:
+    time = datetime.fromtimestamp(min(max(now_ms, 0), _LATEST_MS) / 1000, UTC)
+    client = event.who
+    return {
+        "version": EVENT_VERSION,
+        "time": time.isoformat(timespec="milliseconds"),
+        "client_id": client.client_id,
+        "software_name": client.software_name,
+        "software_version": client.software_version,
+        "principal": client.principal,
+        "peer": client.peer,
+        "topic": event.topic,
+        "topic_id": event.topic_id.hex() if event.topic_id is not None else None,
+        "partition": event.partition,
+    }
+
+
+def _cut(text: str | None) -> str | None:
+    return text if text is None else cut(text)
+
+
+def _sample(record: BadRecord, window: TimeWindow | None, now_ms: int) -> dict[str, Any]:
+    sample: dict[str, Any] = {"index": record.index, "timestamp": record.timestamp, "reason": record.reason.value}
+    if record.reason in TIMED and window is not None:
+        sample["earliest"], sample["latest"] = window.earliest, window.latest
+        sample["diagnosis"] = diagnose(record.timestamp, now_ms)
+    if record.fixed is not None:
+        sample["fixed"] = record.fixed
+    return sample

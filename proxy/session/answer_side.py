@@ -1,0 +1,97 @@
+"""The broker's side of a session: which request is this the answer to, and what does it need?"""
+
+from typing import TYPE_CHECKING
+
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.framing import Disposition
+from sluicegate.protocol.headers import CORRELATION_ID_BYTES, read_correlation_id
+from sluicegate.proxy.network.connection import Hold
+from sluicegate.proxy.session.in_flight import ANY_CORRELATION_ID, Finish
+from sluicegate.proxy.session.memory import Gathering
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.session.session import Session
+
+_STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
+
+
+class BrokerSide:
+    """Answers that need nothing pass as they come; the others are gathered and finished."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self._finish: Finish | None = None
+        self._is_first = True
+        budget = session.context.budget
+        self._small_frame_bytes = budget.small_frame_bytes
+        self._small = Gathering(budget.small_answers, self._memory_came)
+        self._large = Gathering(budget.large_answers, self._memory_came)
+
+    def on_room(self, more: int, size: int) -> None:
+        """Memory for an answer that is being gathered."""
+        gathering = self._small if size <= self._small_frame_bytes else self._large
+        if not gathering.want(more):
+            self._session.broker.hold(Hold.MEMORY)
+
+    @property
+    def others_wait(self) -> bool:
+        """Whether somebody waits for memory that is held here."""
+        small, large = self._small, self._large
+        return bool(small.held and small.others_wait) or bool(large.held and large.others_wait)
+
+    def give_back_memory(self) -> None:
+        """The client has taken what was gathered for it."""
+        if not self._session.broker.is_gathering:
+            self._settle()
+
+    def _settle(self) -> None:
+        self._small.settle()
+        self._large.settle()
+
+    def give_up(self) -> None:
+        """The broker is gone."""
+        self._small.leave()
+        self._large.leave()
+
+    def end(self) -> None:
+        """The session is over."""
+        self.give_up()
+        self._finish = None
+
+    def _memory_came(self) -> None:
+        self._session.broker.release(Hold.MEMORY)
+
+    def on_head(self, size: int, head: bytes) -> Disposition:
+        """Match an answer with the oldest request. Raises MalformedMessage when it is not its answer."""
+        self._session.flush_ready()
+        exchange = self._session.queue.pop_awaited()
+        if exchange is None:
+            raise MalformedMessage("the broker sent an answer that nothing asked for")
+        asked = exchange.correlation_id
+        if asked != ANY_CORRELATION_ID and (size < CORRELATION_ID_BYTES or read_correlation_id(head) != asked):
+            raise MalformedMessage(f"the broker's answer is not to request {asked}")
+        self._finish = exchange.finish
+        if exchange.finish is None:
+            return _STREAM
+        if not self._is_first and self._session.is_late():
+            self._session.turn_is_over(self._session.broker)
+        self._is_first = False
+        return _GATHER
+
+    def turn_begins(self) -> None:
+        """All that had arrived was taken, or waits."""
+        self._is_first = True
+
+    def on_pass(self, data: memoryview) -> None:
+        """Bytes of an answer that needs nothing."""
+        self._session.client.write(bytes(data))
+
+    def on_frame(self, frame: bytearray) -> None:
+        """An answer that is rewritten, merged, or meant for the proxy itself."""
+        finish, self._finish = self._finish, None
+        assert finish is not None
+        answer = finish(frame)
+        if answer is not None:
+            self._session.deliver(answer)
+        if not self._session.client.is_full:
+            self._settle()

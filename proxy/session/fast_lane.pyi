@@ -1,0 +1,27 @@
+from collections.abc import Callable
+from typing import Any
+
+from sluicegate.protocol.framing import OrdinaryFrames
+from sluicegate.proxy.network.connection import Connection
+from sluicegate.proxy.network.pacing import LoopTurn
+from sluicegate.proxy.session.in_flight import Exchange, InFlightQueue
+from sluicegate.validation.ordinary import OrdinaryRequests
+
+class FastRequests(OrdinaryFrames):
+    def __init__(
+        self,
+        judge: OrdinaryRequests,
+        side: Any,
+        queue: InFlightQueue,
+        max_in_flight: int,
+        turn: LoopTurn,
+        read_buffer: memoryview,
+    ) -> None: ...
+    def lead(self, client: Connection, broker: Connection, turn_is_over: Callable[[Connection], None]) -> None: ...
+    def remember(self, header_version: int, rest: bytes) -> None: ...
+    def exchange(self, correlation_id: int, version: int) -> Exchange: ...
+    def judge_gathered(self, frame: bytearray, version: int) -> int: ...
+
+class FastAnswers(OrdinaryFrames):
+    def __init__(self, queue: InFlightQueue, read_buffer: memoryview) -> None: ...
+    def lead(self, client: Connection) -> None: ...

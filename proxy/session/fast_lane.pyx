@@ -1,0 +1,262 @@
+"""The fast lane of a session: ordinary frames are passed on as they came, with their neighbours, in one write.
+
+Of whole frames that lie in the read buffer it takes requests that nobody looks into, Produce requests that are good
+(`sluicegate.validation.ordinary`), and answers that need nothing. Which answer belongs to which request is said by
+the session's one queue. It refuses nothing and answers nothing: at the first frame that is anything else it stops, and the slow lane
+(`sluicegate.proxy.session.request_side`, `sluicegate.proxy.session.answer_side`) takes that one.
+"""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memcmp
+
+from sluicegate.protocol.big_endian cimport int16_at, int32_at
+from sluicegate.protocol.framing cimport OrdinaryFrames
+from sluicegate.proxy.network.connection cimport Connection
+from sluicegate.proxy.session.in_flight cimport Exchange, InFlightQueue
+from sluicegate.proxy.network.pacing cimport LoopTurn
+from sluicegate.validation.ordinary cimport OrdinaryRequests
+
+from sluicegate.protocol import produce_versions
+from sluicegate.protocol.api import APIS, ApiKey, Treatment
+from sluicegate.validation.ordinary import GOOD, LOOK_CLOSER
+
+cdef enum:
+    _SIZE_BYTES = 4
+    # API key, version, correlation id.
+    _HEAD_BYTES = 8
+    _CORRELATION_ID_BYTES = 4
+    _API_KEYS = 128
+    # Frames after which it is asked whether others have waited long enough, and bytes of one that ask for it at once.
+    _FRAMES_UNASKED = 16
+    _LARGE_BYTES = 4096
+    # Of so much at once the session is told, which asks whether others have waited long enough.
+    _MUCH_BYTES = 16 * 1024
+    # What is larger may take longer than others should wait.
+    _MOST_GATHERED_BYTES = 512 * 1024
+
+cdef int _PRODUCE = ApiKey.PRODUCE
+cdef int _FLEXIBLE_SINCE = produce_versions.FLEXIBLE_SINCE
+cdef int _NODE_ENDPOINTS_SINCE = produce_versions.NODE_ENDPOINTS_SINCE
+cdef int _TOPIC_ID_SINCE = produce_versions.TOPIC_ID_SINCE
+cdef int _GOOD = GOOD
+cdef int _LOOK_CLOSER = LOOK_CLOSER
+
+# The highest version of each API that passes both ways; -1 where the slow lane has something to do.
+cdef int[_API_KEYS] _PASSES
+for _key in range(_API_KEYS):
+    _PASSES[_key] = APIS[_key].max_version if _key in APIS and APIS[_key].treatment is Treatment.OPAQUE else -1
+assert APIS[_PRODUCE].flexible_since == _FLEXIBLE_SINCE
+
+
+cdef Exchange _exchange(int64_t correlation_id, object finish, int produce_version):
+    cdef Exchange made = Exchange.__new__(Exchange)
+    made.correlation_id = correlation_id
+    made.finish = finish
+    made.produce_version = produce_version
+    return made
+
+
+cdef class FastRequests(OrdinaryFrames):
+    """Towards the broker. `remember` is told what stands between a Produce request's first eight bytes and its body:
+    who it is from is known from then on, and requests that say anything else are for the slow lane.
+    """
+
+    def __init__(
+        self, OrdinaryRequests judge, side, InFlightQueue queue, Py_ssize_t max_in_flight, LoopTurn turn, read_buffer
+    ):
+        """`side.takes_ordinary` says whether the session has come so far; `side.plain_finish` what an answer needs."""
+        super().__init__()
+        self._judge = judge
+        self._data = read_buffer
+        self._view = read_buffer
+        self._side = side
+        self._queue = queue
+        self._max_in_flight = max_in_flight
+        self._turn = turn
+        self._header_version = -1
+
+    def lead(self, Connection client, Connection broker, turn_is_over):
+        """`turn_is_over(client)` lets others go first."""
+        self._client = client
+        self._broker = broker
+        self._turn_is_over = turn_is_over
+
+    def remember(self, int header_version, bytes rest):
+        self._header_version = header_version
+        self._header = rest
+
+    cpdef Py_ssize_t take(self, object data, Py_ssize_t position, Py_ssize_t end) except -1:
+        cdef const uint8_t[::1] view
+        self.taken = 0
+        self.settled = False
+        if not self._side.takes_ordinary:
+            return position
+        if data is self._data:
+            return self._take(data, self._view, position, end)
+        view = data
+        return self._take(data, view, position, end)
+
+    cdef Py_ssize_t _take(
+        self, object data, const uint8_t[::1] view, Py_ssize_t position, Py_ssize_t end
+    ) except -1:
+        cdef const uint8_t *origin = &view[0]
+        cdef Py_ssize_t at = position
+        cdef Py_ssize_t size
+        cdef int64_t now = -1
+        cdef int key, version, unasked = 0
+        self.settled = True
+        while end - at >= _SIZE_BYTES + _HEAD_BYTES:
+            size = int32_at(origin + at)
+            if size < _HEAD_BYTES or size > end - at - _SIZE_BYTES:
+                break
+            key, version = int16_at(origin + at + 4), int16_at(origin + at + 6)
+            if key == _PRODUCE:
+                if now < 0:
+                    now = self._judge.look_at_clock()
+                if not self._is_good(data, view, at + _SIZE_BYTES, size, version, now):
+                    self.has_looked = True
+                    break
+            elif 0 < key < _API_KEYS and 0 <= version <= _PASSES[key]:
+                self._queue.add(_exchange(int32_at(origin + at + 8), None, 0))
+            else:
+                break
+            at += _SIZE_BYTES + size
+            self.taken += 1
+            unasked += 1
+            if unasked == _FRAMES_UNASKED or size >= _LARGE_BYTES:
+                unasked = 0
+                if self._turn.is_late():
+                    self._turn_is_over(self._client)
+                    break
+        if at > position:
+            self._broker.write(PyBytes_FromStringAndSize(<char *>origin + position, at - position))
+        if self._queue.count >= self._max_in_flight:
+            self.settled = False
+        return at
+
+    cdef bint _is_good(
+        self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t size, int version, int64_t now
+    ) except -1:
+        cdef const char *header
+        cdef Py_ssize_t header_bytes
+        cdef int verdict
+        if (2 if version >= _FLEXIBLE_SINCE else 1) != self._header_version:
+            return False
+        header = self._header
+        header_bytes = len(self._header)
+        if size < _HEAD_BYTES + header_bytes:
+            return False
+        if memcmp(&view[start + _HEAD_BYTES], header, header_bytes) != 0:
+            return False
+        verdict = self._judge.judge_view(data, view, start + _HEAD_BYTES + header_bytes, start + size, version, now)
+        if verdict == _LOOK_CLOSER:
+            return False
+        if verdict == _GOOD:
+            self._queue.add(self.exchange(int32_at(&view[start + 4]), version))
+        return True
+
+    cpdef Exchange exchange(self, int64_t correlation_id, int version):
+        """Of a Produce request that was forwarded as it came."""
+        if version < _NODE_ENDPOINTS_SINCE:
+            return _exchange(correlation_id, None, 0)
+        if version != self._finish_version:
+            self._finish = self._side.plain_finish(version)
+            self._finish_version = version
+        return _exchange(correlation_id, self._finish, version)
+
+    def judge_gathered(self, bytearray frame, int version):
+        """LOOK_CLOSER, GOOD or GOOD_UNANSWERED for a Produce request that did not lie whole in the read buffer."""
+        cdef bint has_looked = self.has_looked
+        cdef Py_ssize_t header_bytes = len(self._header) if self._header is not None else 0
+        self.has_looked = False
+        if has_looked or (2 if version >= _FLEXIBLE_SINCE else 1) != self._header_version:
+            return _LOOK_CLOSER
+        if len(frame) > _MOST_GATHERED_BYTES or not frame.startswith(self._header, _HEAD_BYTES):
+            return _LOOK_CLOSER
+        return self._judge.judge(memoryview(frame), _HEAD_BYTES + header_bytes, len(frame), version)
+
+
+cdef class FastAnswers(OrdinaryFrames):
+    """Towards the client."""
+
+    def __init__(self, InFlightQueue queue, read_buffer):
+        super().__init__()
+        self._queue = queue
+        self._data = read_buffer
+        self._view = read_buffer
+
+    def lead(self, Connection client):
+        self._client = client
+
+    cpdef Py_ssize_t take(self, object data, Py_ssize_t position, Py_ssize_t end) except -1:
+        cdef const uint8_t[::1] view
+        if data is self._data:
+            return self._take(&self._view[0], position, end)
+        view = data
+        return self._take(&view[0], position, end)
+
+    cdef Py_ssize_t _take(self, const uint8_t *origin, Py_ssize_t position, Py_ssize_t end) except -1:
+        cdef const uint8_t *frame
+        cdef Py_ssize_t at = position
+        cdef Py_ssize_t size
+        cdef Exchange exchange
+        self.taken = 0
+        while end - at >= _SIZE_BYTES + _CORRELATION_ID_BYTES:
+            size = int32_at(origin + at)
+            frame = origin + at + _SIZE_BYTES
+            if size < _CORRELATION_ID_BYTES or size > end - at - _SIZE_BYTES:
+                break
+            exchange = self._queue.awaited()
+            if exchange is None or exchange.correlation_id != int32_at(frame):
+                break
+            if exchange.finish is not None and (
+                exchange.produce_version == 0 or not _names_no_broker(frame, size, exchange.produce_version)
+            ):
+                break
+            self._queue.pop()
+            at += _SIZE_BYTES + size
+            self.taken += 1
+        if at > position:
+            self._client.write(PyBytes_FromStringAndSize(<char *>origin + position, at - position))
+        # A client that is not read may wait for this answer; one whose turn has come waits for nothing else.
+        self.settled = at - position < _MUCH_BYTES and not self._client._holds and not self._queue.is_ready()
+        return at
+
+
+cdef bint _names_no_broker(const uint8_t *frame, Py_ssize_t size, int version) noexcept:
+    # A Produce answer of version 10 to 13 in which every partition was stored: nothing in it leads anywhere.
+    cdef const uint8_t *at = frame + _CORRELATION_ID_BYTES
+    cdef const uint8_t *end = frame + size
+    cdef Py_ssize_t topics, partitions, name
+    # One byte holds a length or a count up to 126, which is one less than what it says.
+    if end - at < 2 or at[0] != 0 or at[1] == 0 or at[1] > 127:
+        return False
+    topics = at[1] - 1
+    at += 2
+    while topics > 0:
+        topics -= 1
+        if version >= _TOPIC_ID_SINCE:
+            name = 16
+        else:
+            if at >= end or at[0] == 0 or at[0] > 127:
+                return False
+            name = at[0] - 1
+            at += 1
+        if end - at < name + 1:
+            return False
+        at += name
+        if at[0] == 0 or at[0] > 127:
+            return False
+        partitions = at[0] - 1
+        at += 1
+        while partitions > 0:
+            partitions -= 1
+            # index, error code 0, base offset, append time, log start; no record errors, no message, no tags
+            if end - at < 33 or at[4] != 0 or at[5] != 0 or at[30] != 1 or at[31] != 0 or at[32] != 0:
+                return False
+            at += 33
+        if at >= end or at[0] != 0:
+            return False
+        at += 1
+    return end - at == 5 and at[4] == 0  # throttle time, no tags

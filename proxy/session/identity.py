@@ -1,0 +1,115 @@
+"""Who a client is: what its requests, its ApiVersions and its SASL exchange tell. No secret is kept.
+
+A name that a login claims becomes the principal when the broker has said yes to that very login, not before.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from sluicegate.protocol.before_login import login_answer_in, mechanism_in, token_in
+from sluicegate.proxy.session.claims import principal_in
+from sluicegate.proxy.session.client_text import client_text
+
+
+@dataclass(slots=True)
+class ClientIdentity:
+    """What is known of one connection's client so far, as `client_text` shows it; None where it has not said."""
+
+    peer: str
+    client_id: str | None = None
+    software_name: str | None = None
+    software_version: str | None = None
+    principal: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoginFailure:
+    """A login that the broker refused: with which mechanism, as whom, and the broker's reason."""
+
+    mechanism: str | None
+    principal: str | None
+    reason: str | None
+
+
+class SaslStage(Enum):
+    """What the next frame of a connection may be."""
+
+    REQUESTS = "Kafka requests only"
+    RAW_TOKENS = "tokens without headers, until a Kafka request comes (SaslHandshake v0)"
+
+
+@dataclass(slots=True)
+class Login:
+    """One login, from its handshake on. Its first token names who it is for; `claimed` is what that says."""
+
+    mechanism: str | None
+    claimed: str | None = None
+    has_sent: bool = False
+
+
+class SaslWatch:
+    """Follows a SASL exchange from outside, to know the principal and where raw tokens end.
+
+    `has_begun`: a mechanism was asked for. `logged_in`: the broker has said yes on this connection. A client that logs
+    in again stays who it was until the broker's next yes.
+    """
+
+    def __init__(self, identity: ClientIdentity) -> None:
+        self.stage = SaslStage.REQUESTS
+        self.logged_in = False
+        self.has_begun = False
+        self._identity = identity
+        self._login = Login(None)
+
+    def handshake_asked(self, version: int, frame: bytearray, body_at: int) -> None:
+        """The client names a mechanism; after version 0 its tokens come raw. Raises MalformedMessage."""
+        self._login = Login(mechanism_in(frame, version, body_at))
+        self.has_begun = True
+        if version == 0:
+            self.stage = SaslStage.RAW_TOKENS
+
+    def token_sent(self, token: bytes) -> Login:
+        """A token on its way to the broker: only the name in it is looked at. Its answer is for the login returned."""
+        login = self._login
+        if not login.has_sent:
+            login.has_sent = True
+            login.claimed = principal_in(login.mechanism, token)
+        return login
+
+    def token_answered(self, login: Login, token: bytes) -> None:
+        """The broker's token to one of this login's, which it has not refused."""
+        if is_yes(login.mechanism, token):
+            self.logged_in = True
+            if login.claimed is not None:
+                self._identity.principal = login.claimed
+
+    def authenticate_asked(self, version: int, frame: bytearray, body_at: int) -> Login:
+        """A token within a SaslAuthenticate request. Raises MalformedMessage."""
+        return self.token_sent(token_in(frame, version, body_at))
+
+    def authenticate_answered(self, login: Login, version: int, frame: bytearray, body_at: int) -> LoginFailure | None:
+        """The broker took the token, or did not. Raises MalformedMessage."""
+        answer = login_answer_in(frame, version, body_at)
+        if answer.error_code:
+            mechanism, reason = login.mechanism, answer.error_message
+            return LoginFailure(
+                None if mechanism is None else client_text(mechanism),
+                login.claimed,
+                None if reason is None else client_text(reason),
+            )
+        self.token_answered(login, answer.token)
+        return None
+
+    def requests_begin(self) -> None:
+        """A Kafka request came after raw tokens."""
+        self.stage = SaslStage.REQUESTS
+
+
+def is_yes(mechanism: str | None, token: bytes) -> bool:
+    """Whether a broker's token that comes without an error ends the login; of mechanisms not known here, any does."""
+    match mechanism:
+        case "PLAIN" | "OAUTHBEARER":  # what is not empty is OAUTHBEARER's error (RFC 7628)
+            return not token
+        case "SCRAM-SHA-256" | "SCRAM-SHA-512":  # RFC 5802: the server's signature, behind the proof was checked
+            return token.startswith(b"v=")
+    return True

@@ -1,0 +1,50 @@
+"""The fast lane where it was compiled. Where it was not, every frame takes the slow one; nothing else is different."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from sluicegate.protocol.records.scan import is_compiled
+from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.policy import JudgementLimits
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.session.fast_lane import FastAnswers, FastRequests
+    from sluicegate.proxy.session.request_side import ClientSide
+    from sluicegate.proxy.session.session import Session
+    from sluicegate.validation.ordinary import OrdinaryRequests
+
+HAS_FAST_LANE = False
+if is_compiled():
+    with suppress(ImportError):  # of what is native this alone could not be compiled
+        from sluicegate.proxy.session import fast_lane
+        from sluicegate.validation import ordinary
+
+        HAS_FAST_LANE = True
+
+# What the fast lane says of a request; anything else is good, and answered by nobody (acks=0).
+LOOK_CLOSER, GOOD = (ordinary.LOOK_CLOSER, ordinary.GOOD) if HAS_FAST_LANE else (0, 1)
+
+Lanes = tuple["FastRequests | None", "FastAnswers | None"]
+"""Towards the broker, and back."""
+
+NO_LANES: Lanes = (None, None)
+
+
+def judge_of_ordinary(
+    limits: JudgementLimits, max_partitions: int, now_ms: Callable[[], int], rules: RulesInForce
+) -> "OrdinaryRequests | None":
+    """What judges on the fast lanes of one event loop; None: there are none."""
+    return ordinary.OrdinaryRequests(limits, max_partitions, now_ms, rules) if HAS_FAST_LANE else None
+
+
+def lanes_of(session: "Session", side: "ClientSide", client_buffer: memoryview, broker_buffer: memoryview) -> "Lanes":
+    """The fast lanes of one session."""
+    judge = session.context.ordinary
+    if judge is None:
+        return NO_LANES
+    limits = session.context.limits
+    return (
+        fast_lane.FastRequests(judge, side, session.queue, limits.max_in_flight, session.context.turn, client_buffer),
+        fast_lane.FastAnswers(session.queue, broker_buffer),
+    )

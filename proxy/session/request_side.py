@@ -1,0 +1,301 @@
+"""The client's side of a session: what is this request, and what has to happen with it?"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sluicegate.protocol.api import APIS, MAX_BYTES_BEFORE_LOGIN, Api, ApiKey, Treatment
+from sluicegate.protocol.before_login import software_in
+from sluicegate.protocol.errors import LoginMissing, MalformedMessage, UnknownApi
+from sluicegate.protocol.framing import Disposition, Parts, frame_of
+from sluicegate.protocol.headers import (
+    HEAD_BYTES,
+    RequestHeader,
+    parse_request_header,
+    read_request_head,
+    response_body_at,
+)
+from sluicegate.proxy.answers.rewriting import cut_down_versions, unsupported_api_versions
+from sluicegate.proxy.network.connection import Hold
+from sluicegate.proxy.session.client_text import client_text
+from sluicegate.proxy.session.identity import SaslStage, SaslWatch
+from sluicegate.proxy.session.in_flight import Exchange, Finish
+from sluicegate.proxy.session.lanes import GOOD, LOOK_CLOSER
+from sluicegate.proxy.session.memory import Gathering
+from sluicegate.proxy.session.produce_gate import ProduceGate
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.session.session import Session
+
+_PRODUCE = APIS[ApiKey.PRODUCE]
+# Named here, because looking an enum's member up takes longer than the comparison.
+_STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
+_OPAQUE, _REWRITE, _JUDGE, _NEGOTIATE = Treatment.OPAQUE, Treatment.REWRITE, Treatment.JUDGE, Treatment.NEGOTIATE
+_RAW_TOKENS = SaslStage.RAW_TOKENS
+# Far above every API key and version there is, and below what SASL tokens begin with.
+_API_KEYS_END = 512
+_VERSIONS_END = 32
+# A client id and no tags: longer headers are read each time, so that no connection keeps more.
+_REMEMBERED_HEADER_BYTES = 1024
+# Requests of one connection that are taken before others get their turn.
+_REQUESTS_A_TURN = 64
+
+
+class ClientSide:
+    """Tells requests apart by their first eight bytes; only those that need it are gathered."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self._sasl = SaslWatch(session.identity)
+        self._gate = ProduceGate(session)
+        self._on_gathered: Callable[[bytearray], None] | None = None
+        self._version = 0
+        self._correlation_id = 0
+        self._header_version = -1
+        self._header_rest = b""
+        self._header_client_id: str | None = None
+        self._has_begun = False
+        self._turn_left = _REQUESTS_A_TURN
+        budget = session.context.budget
+        self._small_frame_bytes = budget.small_frame_bytes
+        self._small = Gathering(budget.small, self._memory_came)
+        self._large = Gathering(budget.large, self._memory_came)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is being judged or waits for an answer to a question of ours."""
+        return self._gate.is_busy
+
+    @property
+    def busy_with(self) -> int | None:
+        """Which request the proxy itself is busy with, by number; None: none."""
+        return self._gate.busy_with
+
+    @property
+    def takes_ordinary(self) -> bool:
+        """Whether requests that nobody has to see may pass: a first one was seen, and no login is under way."""
+        return (
+            self._has_begun
+            and self._sasl.stage is not _RAW_TOKENS
+            and (self._sasl.logged_in or not self._session.context.needs_login)
+        )
+
+    def plain_finish(self, version: int) -> Finish | None:
+        """What a broker's answer to a Produce request needs that was forwarded as it came."""
+        return self._gate.plain_finish(version)
+
+    @property
+    def others_wait(self) -> bool:
+        """Whether somebody waits for memory that is held here."""
+        return any(each.held and each.others_wait for each in (self._small, self._large))
+
+    @property
+    def holds_what_others_wait_for(self) -> bool:
+        """Whether it is for the client's bytes of a begun request that others wait."""
+        waits = self._small.is_waiting or self._large.is_waiting
+        return self._session.client.is_gathering and not waits and self.others_wait
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether a request of the proxy's own may follow what was forwarded: no frame is half sent, no login begun."""
+        return not self._session.client.mid_pass and self._sasl.stage is SaslStage.REQUESTS
+
+    def on_head(self, size: int, head: bytes) -> Disposition:
+        """Decide by API and version. Raises SenderError for what no broker would take."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._session.begin(head)
+        self._turn_left -= 1
+        # The first of a turn is no reason: who sends one request at a time waits for nobody.
+        if self._turn_left <= 0 or (self._turn_left < _REQUESTS_A_TURN - 1 and self._session.is_late()):
+            self._session.turn_is_over(self._session.client)
+        if self._sasl.stage is _RAW_TOKENS:
+            if not _may_be_request(size, head):
+                self._on_gathered = self._raw_token
+                return self._gather_before_login(size)
+            self._sasl.requests_begin()
+        if size < HEAD_BYTES:
+            raise MalformedMessage(f"a frame of {size} bytes is too short for a request")
+        api_key, version, correlation_id = read_request_head(head)
+        api = APIS.get(api_key)
+        if api is None:
+            raise UnknownApi(f"unknown API key {api_key} (version {version})")
+        if not 0 <= version <= api.max_version:
+            if api_key == ApiKey.API_VERSIONS:
+                self._on_gathered = partial(self._too_new_api_versions, api, correlation_id)
+                return self._gather_before_login(size)
+            raise UnknownApi(f"{api.name} v{version}: this proxy understands 0 to {api.max_version}", api.name)
+        return self._by_treatment(api, version, correlation_id, size)
+
+    def on_pass(self, data: memoryview) -> None:
+        """Bytes of a request that nobody looks into."""
+        self._session.broker.write(bytes(data))
+
+    def on_room(self, more: int, size: int) -> None:
+        """Memory for a request that is being gathered."""
+        gathering = self._small if size <= self._small_frame_bytes else self._large
+        if not gathering.want(more):
+            self._session.client.hold(Hold.MEMORY)
+
+    def on_frame(self, frame: bytearray) -> None:
+        """A request that was gathered."""
+        handle, self._on_gathered = self._on_gathered, None
+        assert handle is not None
+        handle(frame)
+        self.give_back_memory()
+
+    def turn_begins(self) -> None:
+        """All that had arrived was taken, or waits."""
+        self._turn_left = _REQUESTS_A_TURN
+
+    def give_back_memory(self) -> None:
+        """What was gathered has been sent on: others may have its memory."""
+        if self._on_gathered is None and not self._gate.is_busy and not self._session.broker.is_full:
+            self._small.settle()
+            self._large.settle()
+
+    def give_up(self) -> None:
+        """The client is gone; what is being judged for it goes on, as it would at a broker, and holds its memory."""
+        self._small.stop_waiting()
+        self._large.stop_waiting()
+        if not self._gate.is_busy:
+            self._small.settle()
+            self._large.settle()
+
+    def end(self) -> None:
+        """The session is over."""
+        self._gate.end()
+        self._on_gathered = None
+        self._small.leave()
+        self._large.leave()
+
+    def abandon(self) -> None:
+        """Nothing of what the client sent is wanted any more."""
+        self._gate.abandon()
+
+    def _by_treatment(self, api: Api, version: int, correlation_id: int, size: int) -> Disposition:
+        session = self._session
+        treatment = api.treatment
+        if treatment is _OPAQUE:
+            session.queue.add(Exchange(correlation_id))
+            return _STREAM
+        if treatment is _REWRITE:
+            finish = partial(session.context.rewriter.rewrite, api.key, version)
+            session.queue.add(Exchange(correlation_id, finish))
+            return _STREAM
+        if treatment is _JUDGE:
+            if session.context.needs_login and not self._sasl.logged_in:
+                raise LoginMissing(f"{api.name} before the login that the cluster wants")
+            self._version = version
+            self._correlation_id = correlation_id
+            self._on_gathered = self._produce
+            return _GATHER
+        if treatment is _NEGOTIATE:
+            self._on_gathered = partial(self._api_versions, api, version)
+        else:
+            self._on_gathered = partial(self._sasl_request, api, version)
+        return self._gather_before_login(size)
+
+    def _gather_before_login(self, size: int) -> Disposition:
+        """What anybody may send is small, as on a broker (sasl.server.max.receive.size)."""
+        if size > MAX_BYTES_BEFORE_LOGIN:
+            raise MalformedMessage(
+                f"a request of {size} bytes where brokers take {MAX_BYTES_BEFORE_LOGIN} before a login"
+            )
+        return _GATHER
+
+    def _memory_came(self) -> None:
+        try:
+            self.give_back_memory()
+            self._session.client.release(Hold.MEMORY)
+        except Exception as error:  # ours, whatever it is: the client shall not wait for ever
+            self._session.on_our_fault(self._session.client, error)
+
+    # -- gathered requests ---------------------------------------------------------------------------------------
+
+    def _header(self, api: Api, version: int, frame: bytearray) -> RequestHeader:
+        try:
+            header = parse_request_header(frame, api.request_header_version(version))
+        except MalformedMessage as error:
+            raise MalformedMessage(f"{api.name} v{version}: {error}") from error
+        self._session.identity.client_id = None if header.client_id is None else client_text(header.client_id)
+        return header
+
+    def _forward(self, frame: bytearray, exchange: Exchange) -> None:
+        self._session.queue.add(exchange)
+        self._session.broker.write(frame_of(frame))
+
+    def _produce(self, frame: bytearray) -> None:
+        """What follows a header's first bytes is nearly always what it was in the request before."""
+        version = self._version
+        fast = self._session.fast_requests
+        if fast is not None:
+            verdict = fast.judge_gathered(frame, version)
+            if verdict != LOOK_CLOSER:
+                self._session.identity.client_id = self._header_client_id
+                exchange = fast.exchange(self._correlation_id, version) if verdict == GOOD else None
+                self._gate.forward(frame, exchange)
+                return
+        header_version = 2 if version >= _PRODUCE.flexible_since else 1
+        body_at = HEAD_BYTES + len(self._header_rest)
+        if header_version == self._header_version and frame.startswith(self._header_rest, HEAD_BYTES):
+            self._session.identity.client_id = self._header_client_id
+        else:
+            body_at = self._header(_PRODUCE, version, frame).body_at
+            if body_at <= _REMEMBERED_HEADER_BYTES:
+                self._header_version = header_version
+                self._header_rest = bytes(frame[HEAD_BYTES:body_at])
+                self._header_client_id = self._session.identity.client_id
+                if fast is not None:
+                    fast.remember(header_version, self._header_rest)
+        self._gate.take(frame, version, self._correlation_id, body_at)
+
+    def _api_versions(self, api: Api, version: int, frame: bytearray) -> None:
+        header = self._header(api, version, frame)
+        software = software_in(frame, version, header.body_at)
+        if software is not None:
+            name, software_version = map(client_text, software)
+            self._session.identity.software_name, self._session.identity.software_version = name, software_version
+        self._forward(frame, Exchange(header.correlation_id, partial(cut_down_versions, version)))
+
+    def _too_new_api_versions(self, api: Api, correlation_id: int, _frame: bytearray) -> None:
+        """Its body is of a version nobody here knows."""
+        answer = unsupported_api_versions(correlation_id, api.max_version)
+        self._session.answer_in_turn(Exchange(answer=answer))
+
+    def _sasl_request(self, api: Api, version: int, frame: bytearray) -> None:
+        header = self._header(api, version, frame)
+        if api.key == ApiKey.SASL_HANDSHAKE:
+            self._sasl.handshake_asked(version, frame, header.body_at)
+            self._forward(frame, Exchange(header.correlation_id))
+            return
+        login = self._sasl.authenticate_asked(version, frame, header.body_at)
+
+        def answered(answer: bytearray) -> Parts:
+            at = response_body_at(answer, api.response_header_version(version))
+            failure = self._sasl.authenticate_answered(login, version, answer, at)
+            if failure is not None:
+                self._session.context.log.login_refused(self._session.identity, failure)
+            return (answer,)
+
+        self._forward(frame, Exchange(header.correlation_id, answered))
+
+    def _raw_token(self, frame: bytearray) -> None:
+        login = self._sasl.token_sent(bytes(frame))
+
+        def answered(answer: bytearray) -> Parts:
+            self._sasl.token_answered(login, bytes(answer))
+            return (answer,)
+
+        self._forward(frame, Exchange(finish=answered))
+
+
+def _may_be_request(size: int, head: bytes) -> bool:
+    """Whether a frame among raw SASL tokens opens like a Kafka request, of whatever API and version.
+
+    No token does: PLAIN, SCRAM and OAUTHBEARER tokens begin with text (or a NUL and text), GSSAPI's with 0x60 or 0x05.
+    """
+    if size < HEAD_BYTES or len(head) < HEAD_BYTES:
+        return False
+    api_key, version, _ = read_request_head(head)
+    return 0 <= api_key < _API_KEYS_END and 0 <= version < _VERSIONS_END

@@ -1,0 +1,91 @@
+"""The two sides of a session, each with somebody who writes down what passes. Only for connections that are followed:
+all others have their sides without it.
+"""
+
+from sluicegate.protocol.api import APIS
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.framing import SIZE_BYTES, Disposition, FrameHandler
+from sluicegate.protocol.headers import HEAD_BYTES, parse_request_header, read_request_head
+from sluicegate.proxy.reporting.connection_trace import ConnectionTrace
+from sluicegate.proxy.session.client_text import client_text
+from sluicegate.proxy.session.identity import ClientIdentity
+
+_LOOKED_INTO_BYTES = 65_536
+
+
+class TracedRequests:
+    """What the client sends. Who it is may stand in any request."""
+
+    def __init__(self, side: FrameHandler, identity: ClientIdentity, trace: ConnectionTrace) -> None:
+        self._side = side
+        self._identity = identity
+        self._trace = trace
+        self._header_version = 1
+        self._begins = False
+
+    def on_head(self, size: int, head: bytes) -> Disposition:
+        """A request begins."""
+        disposition = self._side.on_head(size, head)
+        if len(head) < HEAD_BYTES or (api := APIS.get(read_request_head(head)[0])) is None:
+            self._trace.token(size)
+            return disposition
+        api_key, version, correlation_id = read_request_head(head)
+        self._header_version = api.request_header_version(version)
+        self._begins = True
+        self._trace.asked(api_key, version, correlation_id, size)
+        return disposition
+
+    def on_pass(self, data: memoryview) -> None:
+        """Bytes of one that passes: the first have the client's id."""
+        if self._begins:
+            self._begins = False
+            try:
+                client_id = parse_request_header(data[SIZE_BYTES:], self._header_version).client_id
+            except MalformedMessage:  # it comes in pieces; another request will tell
+                client_id = None
+            if client_id is not None:
+                self._identity.client_id = client_text(client_id)
+                self._trace.known(self._identity)
+        self._side.on_pass(data)
+
+    def on_room(self, more: int, size: int) -> None:
+        """Memory for one that is gathered."""
+        self._side.on_room(more, size)
+
+    def on_frame(self, frame: bytearray) -> None:
+        """One that was gathered."""
+        self._begins = False
+        self._side.on_frame(frame)
+        self._trace.known(self._identity)
+
+
+class TracedAnswers:
+    """What the broker sends. Answers that are gathered become what the client gets later: see `Session.deliver`."""
+
+    def __init__(self, side: FrameHandler, identity: ClientIdentity, trace: ConnectionTrace) -> None:
+        self._side = side
+        self._identity = identity
+        self._trace = trace
+        self._passing: int | None = None
+
+    def on_head(self, size: int, head: bytes) -> Disposition:
+        """An answer begins."""
+        disposition = self._side.on_head(size, head)
+        self._passing = size if disposition is Disposition.STREAM else None
+        return disposition
+
+    def on_pass(self, data: memoryview) -> None:
+        """Bytes of one that passes."""
+        size, self._passing = self._passing, None
+        if size is not None:
+            self._trace.answered(bytes(data[SIZE_BYTES : SIZE_BYTES + _LOOKED_INTO_BYTES]), size)
+        self._side.on_pass(data)
+
+    def on_room(self, more: int, size: int) -> None:
+        """Memory for one that is gathered."""
+        self._side.on_room(more, size)
+
+    def on_frame(self, frame: bytearray) -> None:
+        """One that was gathered."""
+        self._side.on_frame(frame)
+        self._trace.known(self._identity)

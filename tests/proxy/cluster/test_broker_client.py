@@ -1,0 +1,257 @@
+"""The proxy's own questions: whatever answers, or does not, the outcome is an answer or words."""
+
+import asyncio
+import base64
+import hashlib
+from time import monotonic
+
+import pytest
+
+from sluicegate.config.address import HostPort
+from sluicegate.config.model import Upstream
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.messages import metadata, sasl_authenticate, sasl_handshake
+from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker
+from sluicegate.proxy.cluster.discovery import look_at_cluster
+from tests.proxy.scripted_broker import CLOSE, SILENCE, Answer, Raw, ScriptedBroker, brokers, greeting
+
+LOGIN = {"mechanism": "SCRAM-SHA-256", "username": "me", "password": "mine-alone"}
+
+
+def upstream(*addresses: HostPort, seconds: float = 5, **more: object) -> Upstream:
+    return Upstream(bootstrap=tuple(map(str, addresses)), connect_timeout_seconds=seconds, **more)  # type: ignore[arg-type]
+
+
+async def ask_brokers(client: BrokerClient) -> object:
+    return await client.ask(ApiKey.METADATA, metadata.REQUEST, metadata.RESPONSE, {"topics": []})
+
+
+def sized(size: int, body: bytes = b"") -> Answer:
+    return lambda _version, _body: Raw(size.to_bytes(4, "big", signed=True) + body)
+
+
+GARBAGE: dict[str, dict[ApiKey, Answer]] = {
+    "negative": {ApiKey.API_VERSIONS: sized(-1)},
+    "huge greeting": {ApiKey.API_VERSIONS: sized(100_000_000)},
+    "no header": {ApiKey.API_VERSIONS: sized(2, b"ab")},
+    "another's answer": {ApiKey.API_VERSIONS: sized(10, b"\0\0\0\7" + bytes(6))},
+    "cut": {ApiKey.API_VERSIONS: lambda _v, _b: bytes(3)},
+    "not UTF-8": {ApiKey.METADATA: lambda _v, _b: b"\0\0\0\0\2\0\0\0\1\5\xff\xff\xff\xff"},
+    "a varint without an end": {ApiKey.METADATA: lambda _v, _b: b"\0\0\0\0" + b"\xff" * 5000},
+    "huge": {ApiKey.METADATA: sized(1 << 30)},
+    "no Metadata": {ApiKey.API_VERSIONS: greeting(ApiKey.API_VERSIONS)},
+    "a minimum of versions": {
+        ApiKey.API_VERSIONS: lambda _v, _b: b"\0\0\0\0\0\1" + b"\0\3\x80\0\x80\0",
+    },
+}
+
+
+@pytest.mark.parametrize("answers", GARBAGE.values(), ids=GARBAGE)
+async def test_garbage_is_told_and_the_next_address_asked(answers: dict[ApiKey, Answer]) -> None:
+    async with ScriptedBroker(answers) as bad, ScriptedBroker({ApiKey.METADATA: brokers((1, "h", 9))}) as good:
+        address, _ = await ask_any_broker(upstream(bad.address, good.address), None, ask_brokers)
+        with pytest.raises(NoBrokerAnswers, match="answers, but not as a Kafka broker") as raised:
+            await ask_any_broker(upstream(bad.address), None, ask_brokers)
+
+    assert address == good.address
+    assert len(str(raised.value)) < 600
+
+
+@pytest.mark.parametrize("host", ["a..b", "a" * 70, "x" * 3000])
+async def test_a_bootstrap_name_that_cannot_be_is_told(host: str) -> None:
+    async with ScriptedBroker({ApiKey.METADATA: brokers((1, "h", 9))}) as good:
+        address, _ = await ask_any_broker(upstream(HostPort(host, 9092), good.address), None, ask_brokers)
+        with pytest.raises(NoBrokerAnswers, match="no host can have this name"):
+            await ask_any_broker(upstream(HostPort(host, 9092)), None, ask_brokers)
+
+    assert address == good.address
+
+
+async def test_whatever_else_goes_wrong_with_an_answer_is_told_too() -> None:
+    async def fails(_client: BrokerClient) -> None:
+        raise RecursionError("too deep")
+
+    async with ScriptedBroker({}) as broker:
+        with pytest.raises(NoBrokerAnswers, match="too deep"):
+            await ask_any_broker(upstream(broker.address), None, fails)
+
+
+async def test_a_broker_that_says_half_of_it_is_given_up_in_time() -> None:
+    async with ScriptedBroker({ApiKey.METADATA: sized(1000, bytes(500))}) as broker:
+        started = monotonic()
+        with pytest.raises(NoBrokerAnswers, match=r"no answer within 0\.3 s"):
+            await ask_any_broker(upstream(broker.address, seconds=0.3), None, ask_brokers)
+
+    assert monotonic() - started < 3
+
+
+async def test_a_broker_that_never_reads_is_left_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sluicegate.proxy.cluster.broker_client._CLOSE_SECONDS", 0.1)
+    gone = asyncio.Event()
+
+    async def never_reads(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(4)
+        writer.write(bytes.fromhex("00000010 00000001 0000 00000001 0003 0000") + b"\0\1")
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await gone.wait()
+        writer.close()
+
+    async def says_much(client: BrokerClient) -> None:
+        transport = client._writer.transport
+        transport.write(bytes(50_000_000))
+        clients.append(client)
+        raise EOFError
+
+    clients: list[BrokerClient] = []
+    server = await asyncio.start_server(never_reads, "127.0.0.1", 0)
+    address = HostPort("127.0.0.1", server.sockets[0].getsockname()[1])
+    with pytest.raises(NoBrokerAnswers):
+        await ask_any_broker(upstream(address, seconds=1), None, says_much)
+
+    (client,) = clients
+    closed = asyncio.gather(client._writer.wait_closed(), return_exceptions=True)
+    await asyncio.wait_for(closed, 5)
+    gone.set()
+    server.close()
+
+
+# -- logins ------------------------------------------------------------------------------------------------------
+
+
+def scram(first: str | None, final: bytes = b"v=AAAA") -> dict[ApiKey, Answer]:
+    """A broker's side of SCRAM; {nonce} in `first` is what a server makes of the client's."""
+    said: list[bytes] = []
+
+    def authenticate(version: int, body: bytes) -> bytes | None:
+        token = sasl_authenticate.REQUEST.parse(body, version)["auth_bytes"]
+        said.append(token)
+        if len(said) % 2 == 1:
+            if first is None:
+                reply = b"\xff\xfe"
+            else:
+                nonce = token.decode().rpartition("r=")[2] + "more"
+                reply = first.replace("{nonce}", nonce).encode()
+        else:
+            reply = final
+        value = {"error_code": 0, "error_message": None, "auth_bytes": reply}
+        return sasl_authenticate.RESPONSE.build(value, version)
+
+    def handshake(version: int, _body: bytes) -> bytes:
+        return sasl_handshake.RESPONSE.build({"error_code": 0, "mechanisms": []}, version)
+
+    return {ApiKey.SASL_HANDSHAKE: handshake, ApiKey.SASL_AUTHENTICATE: authenticate}
+
+
+SALT = base64.b64encode(bytes(16)).decode()
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        f"r={{nonce}},s={SALT},i={2**31}",
+        f"r={{nonce}},s={SALT},i=5000000",
+        f"r={{nonce}},s={SALT},i=" + "9" * 5000,
+        f"r={{nonce}},s={SALT},i=-1",
+        f"r={{nonce}},s={SALT},i=0",
+        f"r={{nonce}},s={SALT},i=٣",
+        f"r={{nonce}},s={SALT}",
+        f"r=other,s={SALT},i=4096",
+        "r={nonce},s=***,i=4096",
+        "",
+        ",,,,",
+        "e=other-error",
+        None,
+        f"r={{nonce}},s={SALT},i=4096",  # and then a wrong signature
+    ],
+)
+async def test_a_hostile_scram_server_is_refused_in_words(first: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashing = hashlib.pbkdf2_hmac
+
+    def bounded(name: str, password: bytes, salt: bytes, iterations: int) -> bytes:
+        assert iterations <= 1_000_000
+        return hashing(name, password, salt, iterations)
+
+    monkeypatch.setattr(hashlib, "pbkdf2_hmac", bounded)
+    async with ScriptedBroker(scram(first)) as broker:
+        with pytest.raises(NoBrokerAnswers, match=r"upstream\.sasl is refused") as raised:
+            await ask_any_broker(upstream(broker.address, sasl=LOGIN), None, ask_brokers)
+
+    assert "mine-alone" not in str(raised.value)
+    assert len(str(raised.value)) < 600
+
+
+async def test_hashing_a_password_leaves_the_loop_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    seen: list[float] = []
+    hashing = hashlib.pbkdf2_hmac
+
+    def slow_hash(*arguments: object) -> bytes:
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(2)  # the loop turns meanwhile
+        seen.append(monotonic())
+        return hashing(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(hashlib, "pbkdf2_hmac", slow_hash)
+    async with ScriptedBroker(scram(f"r={{nonce}},s={SALT},i=4096")) as broker:
+        with pytest.raises(NoBrokerAnswers):
+            await ask_any_broker(upstream(broker.address, sasl=LOGIN), None, ask_brokers)
+
+    assert len(seen) == 1
+
+
+# -- what a look tells -------------------------------------------------------------------------------------------
+
+
+async def test_metadata_without_a_login_means_none_is_needed() -> None:
+    async with ScriptedBroker({ApiKey.METADATA: brokers((1, "h", 9))}) as broker:
+        found = await look_at_cluster(upstream(broker.address), None, 7)
+
+    assert (found.needs_login, found.brokers) == (False, {1: HostPort("h", 9)})
+    assert broker.connections == 1
+
+
+async def test_two_connections_that_are_closed_at_metadata_mean_that_a_login_is_needed() -> None:
+    async with ScriptedBroker({ApiKey.METADATA: lambda _v, _b: CLOSE}) as broker:
+        found = await look_at_cluster(upstream(broker.address), None, 7)
+
+    assert (found.answered_by, found.brokers, found.needs_login) == (broker.address, None, True)
+    assert broker.connections == 2
+
+
+async def test_one_that_is_closed_means_nothing_yet() -> None:
+    answers: list[Answer] = [lambda _v, _b: CLOSE, brokers((1, "h", 9))]
+
+    def next_answer(version: int, body: bytes) -> bytes | None:
+        return answers.pop(0)(version, body)
+
+    async with ScriptedBroker({ApiKey.METADATA: next_answer}) as broker:
+        found = await look_at_cluster(upstream(broker.address), None, 7)
+
+    assert (found.needs_login, found.brokers) == (False, {1: HostPort("h", 9)})
+
+
+async def test_a_broker_that_is_gone_by_the_second_look_has_told_nothing() -> None:
+    greetings = [greeting()]
+    answers = {
+        ApiKey.API_VERSIONS: lambda v, b: greetings.pop()(v, b) if greetings else CLOSE,
+        ApiKey.METADATA: lambda _v, _b: CLOSE,
+    }
+    async with ScriptedBroker(answers) as broker:
+        found = await look_at_cluster(upstream(broker.address), None, 7)
+
+    assert (found.answered_by, found.needs_login) == (broker.address, None)
+
+
+async def test_silence_is_no_answer() -> None:
+    async with ScriptedBroker({ApiKey.METADATA: lambda _v, _b: SILENCE}) as broker:
+        found = await look_at_cluster(upstream(broker.address, seconds=0.3), None, 7)
+
+    assert (found.answered_by, found.needs_login) == (None, None)
+
+
+async def test_an_answer_with_brokers_without_end_is_not_believed() -> None:
+    many = [(i, "h", 9) for i in range(20_000)]
+    async with ScriptedBroker({ApiKey.METADATA: brokers(*many)}) as broker:
+        found = await look_at_cluster(upstream(broker.address), None, 7)
+
+    assert found.brokers is None
+    assert "20000 more elements" in str(found.reason)

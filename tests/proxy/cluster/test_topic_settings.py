@@ -1,0 +1,342 @@
+"""Topic settings from brokers of every kind: sound ones, silent ones, and those that some topic makes stumble."""
+
+import asyncio
+import tracemalloc
+from collections.abc import Iterable
+from time import monotonic
+
+import pytest
+from structlog.testing import capture_logs
+
+from sluicegate.config.address import HostPort
+from sluicegate.config.model import Upstream
+from sluicegate.config.topics import TopicKeys
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.messages import describe_configs
+from sluicegate.protocol.messages.schema import Value
+from sluicegate.proxy.cluster.topic_settings import FIRST_BATCH_SECONDS, MAX_KNOWN, TOPICS_AT_ONCE, TopicSettings
+from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.rulebook import Rulebook, compile_policies
+from tests.broker.ports import free_ports
+from tests.proxy.scripted_broker import (
+    CLOSE,
+    SILENCE,
+    Answer,
+    ScriptedBroker,
+    asked_topics,
+    greeting,
+    result_for,
+    topic_settings,
+)
+
+BEFORE, MAX_BYTES = "message.timestamp.before.max.ms", "max.message.bytes"
+SAID = {BEFORE: "7"}
+GOING_ON = "topic settings cannot be read, going on with the file"
+TOPIC_AUTHORIZATION_FAILED = 29
+READ_AGAIN = "topic settings are read again"
+
+
+class Asker:
+    """Topic settings, and the rules that they tell."""
+
+    def __init__(self, *addresses: HostPort, seconds: float = 5) -> None:
+        upstream = Upstream(bootstrap=tuple(map(str, addresses)), connect_timeout_seconds=seconds)  # type: ignore[arg-type]
+        self.rules = RulesInForce(Rulebook(compile_policies(TopicKeys())))
+        self.settings = TopicSettings(upstream, None, self.rules)
+
+    async def know(self, *topics: str) -> float:
+        """Wait as a first batch would; gives how long (s)."""
+        started = monotonic()
+        waiting = self.settings.known_soon(topics)
+        if waiting is not None:
+            assert await waiting is None
+        return monotonic() - started
+
+    def is_learnt(self, topic: str) -> bool:
+        return self.rules.rulebook.of(topic).before_max_ms == 7
+
+    async def learns(self, topic: str) -> None:
+        async with asyncio.timeout(10):
+            while not self.is_learnt(topic):  # noqa: ASYNC110  # nothing announces it
+                await asyncio.sleep(0.01)
+
+
+def broker(answer: Answer) -> ScriptedBroker:
+    return ScriptedBroker({ApiKey.DESCRIBE_CONFIGS: answer})
+
+
+def everything(_topic: str) -> Value:
+    return SAID
+
+
+async def test_no_broker_is_there() -> None:
+    asker = Asker(HostPort("127.0.0.1", free_ports(1)))
+
+    with capture_logs() as lines:
+        for topic in ("a", "b"):
+            await asker.know(topic)
+
+    assert [line["event"] for line in lines] == [GOING_ON]
+    assert asker.settings.known_soon(["a", "b", "c"]) is None  # nobody waits
+    asker.settings.close()
+
+
+async def test_topics_that_wait_are_asked_for_together_and_known_then() -> None:
+    async with broker(topic_settings(everything)) as kafka:
+        asker = Asker(kafka.address)
+
+        await asyncio.gather(*(asker.know(f"t{i}", "shared") for i in range(300)))
+
+        assert all(asker.is_learnt(topic) for topic in ("t0", "t299", "shared"))
+        assert kafka.connections == kafka.asked[ApiKey.DESCRIBE_CONFIGS] == 1
+        assert asker.settings.known_soon(["t0", "t299", "shared"]) is None
+
+
+async def test_more_topics_than_one_question_holds() -> None:
+    async with broker(topic_settings(everything)) as kafka:
+        asker = Asker(kafka.address)
+
+        await asker.know(*(f"t{i}" for i in range(3 * TOPICS_AT_ONCE)))
+
+        assert asker.is_learnt("t0")
+        assert asker.is_learnt(f"t{3 * TOPICS_AT_ONCE - 1}")
+        assert kafka.asked[ApiKey.DESCRIBE_CONFIGS] == 3
+        assert kafka.most_open <= 2  # the one before may still be closing
+
+
+async def test_a_broker_that_says_nothing_holds_first_batches_up_once_and_on_one_connection() -> None:
+    async with broker(lambda _v, _b: SILENCE) as kafka:
+        asker = Asker(kafka.address)
+
+        waited = await asyncio.gather(*(asker.know(f"t{i}") for i in range(300)))
+        later = await asker.know("later")
+
+        assert max(waited) < FIRST_BATCH_SECONDS + 0.7
+        assert later < 0.2
+        assert kafka.connections == 1
+        asker.settings.close()
+
+
+async def test_what_comes_late_is_learnt_all_the_same_and_trust_comes_back() -> None:
+    async with broker(topic_settings(everything)) as kafka:
+        kafka.may_answer.clear()
+        asker = Asker(kafka.address)
+        await asker.know("late")
+        assert not asker.is_learnt("late")
+
+        kafka.may_answer.set()
+
+        await asker.learns("late")
+        assert await asker.know("next") < FIRST_BATCH_SECONDS
+        assert asker.is_learnt("next")
+
+
+async def test_a_broker_that_comes_back_is_asked_in_the_background() -> None:
+    answers: list[Answer] = [lambda _v, _b: CLOSE] * 2
+
+    def answer(version: int, body: bytes) -> object:
+        return (answers.pop() if answers else topic_settings(everything))(version, body)
+
+    async with broker(answer) as kafka:  # type: ignore[arg-type]
+        asker = Asker(kafka.address)
+        with capture_logs() as lines:
+            await asker.know("t")
+            assert asker.settings.known_soon(["t", "u"]) is None
+
+            await asker.learns("t")
+            await asker.learns("u")
+
+    assert [line["event"] for line in lines] == [GOING_ON, READ_AGAIN]
+
+
+async def test_one_topic_that_the_broker_stumbles_over_does_not_spoil_the_others() -> None:
+    def answer(version: int, body: bytes) -> bytes | None:
+        return CLOSE if "bad" in asked_topics(version, body) else topic_settings(everything)(version, body)
+
+    async with broker(answer) as kafka:
+        asker = Asker(kafka.address)
+        with capture_logs() as lines:
+            await asker.know(*(f"t{i}" for i in range(250)), "bad", *(f"t{i}" for i in range(250, 499)))
+
+        assert all(asker.is_learnt(f"t{i}") for i in range(499))
+        assert not asker.is_learnt("bad")
+        assert [line["event"] for line in lines] == [GOING_ON]
+        assert kafka.asked[ApiKey.DESCRIBE_CONFIGS] <= 20
+        assert asker.settings.known_soon(["bad"]) is None  # set aside, not asked for at once again
+
+
+async def test_a_broker_that_stumbles_over_everything_is_not_asked_without_end() -> None:
+    async with broker(lambda _v, _b: CLOSE) as kafka:
+        asker = Asker(kafka.address)
+
+        await asker.know(*(f"t{i}" for i in range(TOPICS_AT_ONCE)))
+        asker.settings.close()
+
+        assert kafka.asked[ApiKey.DESCRIBE_CONFIGS] <= 20
+
+
+@pytest.mark.parametrize("name", ["x" * 40_000, "x" * 250, "", ".", "..", "a b", "ä", "\ud800"])
+async def test_names_that_no_broker_has_are_not_asked_for(name: str) -> None:
+    async with broker(topic_settings(everything)) as kafka:
+        asker = Asker(kafka.address)
+        await asker.know("good")
+
+        assert asker.settings.known_soon([name]) is None
+        await asker.settings.refresh()
+
+        assert asker.is_learnt("good")
+        assert kafka.asked[ApiKey.DESCRIBE_CONFIGS] == 2
+
+
+async def test_names_that_clients_invent_cost_few_questions_and_little_memory() -> None:
+    """10,000 a second, and an honest topic among them."""
+    async with broker(topic_settings(lambda topic: None if topic.startswith("0") else SAID)) as kafka:
+        asker = Asker(kafka.address)
+        await asker.know("honest")
+        started = monotonic()
+        tracemalloc.start()
+        before = tracemalloc.get_traced_memory()[0]
+
+        for burst in range(20):
+            asker.settings.known_soon([f"0{burst:0200}{i:06}" for i in range(1000)])
+            await asyncio.sleep(0.05)
+            assert asker.settings.known_soon(["honest"]) is None
+        kept = tracemalloc.get_traced_memory()[0] - before
+        tracemalloc.stop()
+        asker.settings.close()
+
+        assert kafka.asked[ApiKey.DESCRIBE_CONFIGS] <= 2 + 10 * (monotonic() - started)
+        assert kept < 8_000_000
+
+
+async def test_a_topic_that_is_not_there_is_asked_for_again_after_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sluicegate.proxy.cluster.topic_settings._ABSENT_SECONDS", 0.2)
+    there: set[str] = set()
+    async with broker(topic_settings(lambda topic: SAID if topic in there else None)) as kafka:
+        asker = Asker(kafka.address)
+        await asker.know("t")
+        assert asker.settings.known_soon(["t"]) is None
+
+        there.add("t")
+        await asyncio.sleep(0.25)  # what is tested is a time
+        await asker.know("t")
+
+        assert asker.is_learnt("t")
+
+
+async def test_topics_that_nobody_uses_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sluicegate.proxy.cluster.topic_settings.MAX_KNOWN", 100)
+    async with broker(topic_settings(everything)) as kafka:
+        asker = Asker(kafka.address)
+        await asker.know("used")
+        for first in range(0, 300, 50):
+            await asker.know("used", *(f"t{i}" for i in range(first, first + 50)))
+
+        assert asker.is_learnt("used")
+        assert asker.is_learnt("t299")
+        assert not asker.is_learnt("t0")
+    assert MAX_KNOWN > 100
+
+
+# -- answers that cannot be believed -----------------------------------------------------------------------------
+
+
+def results(of: Iterable[Value]) -> Answer:
+    found = list(of)
+    return lambda version, _: describe_configs.RESPONSE.build({"throttle_time_ms": 0, "results": found}, version)
+
+
+async def test_topics_that_nobody_asked_for_are_not_learnt() -> None:
+    async with broker(results([result_for("other", SAID), result_for("t", SAID)])) as kafka:
+        asker = Asker(kafka.address)
+        await asker.know("t")
+
+        assert asker.is_learnt("t")
+        assert not asker.is_learnt("other")
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        ([result_for("t", None, 29)], "TOPIC_AUTHORIZATION_FAILED (29)"),
+        ([result_for("t", None, 17)], "INVALID_TOPIC_EXCEPTION (17)"),
+        ([result_for("t", None, 1234)], "error 1234"),
+        ([result_for("t", {BEFORE: "9" * 5000})], BEFORE),
+        ([result_for("t", {BEFORE: str(2**63)})], BEFORE),
+        ([result_for("t", {BEFORE: "-1"})], BEFORE),
+        ([result_for("t", {MAX_BYTES: "٣"})], MAX_BYTES),
+        ([result_for("t", {"message.timestamp.type": "x" * 5000})], "message.timestamp.type"),
+        ([], "left out of the answer"),
+        ([result_for("t", SAID) | {"resource_type": 4}], "left out of the answer"),
+    ],
+)
+async def test_what_is_wrong_is_told_by_name_and_the_file_holds(found: list[Value], reason: str) -> None:
+    async with broker(results(found)) as kafka:
+        asker = Asker(kafka.address)
+        with capture_logs() as lines:
+            await asker.know("t")
+
+        assert [line["event"] for line in lines] == [GOING_ON]
+        assert reason in lines[0]["reason"]
+        assert "topic t" in lines[0]["reason"]
+        assert len(lines[0]["reason"]) < 500
+        assert not asker.is_learnt("t")
+        assert asker.settings.known_soon(["t"]) is None
+
+
+async def test_topics_without_end_of_which_nothing_is_told_are_one_line_a_minute() -> None:
+    def refused(version: int, body: bytes) -> bytes:
+        topics = asked_topics(version, body)
+        return results([result_for(topic, SAID if topic == "fine" else None, 29) for topic in topics])(version, body)  # type: ignore[return-value]
+
+    async with broker(refused) as kafka:
+        asker = Asker(kafka.address)
+        with capture_logs() as lines:
+            for i in range(10):
+                await asker.know(f"t{i}")
+                await asker.know("fine")
+
+    assert [line["event"] for line in lines] == [GOING_ON]
+
+
+async def test_a_broker_that_does_not_know_the_question() -> None:
+    async with ScriptedBroker({ApiKey.API_VERSIONS: greeting(ApiKey.API_VERSIONS)}) as kafka:
+        asker = Asker(kafka.address)
+        with capture_logs() as lines:
+            await asker.know("a")
+
+    assert "the broker offers no DescribeConfigs" in lines[0]["reason"]
+    asker.settings.close()
+
+
+async def test_a_refresh_that_fails_keeps_what_is_known() -> None:
+    answers: list[Answer] = [topic_settings(everything)]
+
+    def answer(version: int, body: bytes) -> object:
+        return answers.pop()(version, body) if answers else CLOSE
+
+    async with broker(answer) as kafka:  # type: ignore[arg-type]
+        asker = Asker(kafka.address)
+        await asker.know("t")
+
+        await asker.settings.refresh()
+
+        assert asker.is_learnt("t")
+        assert asker.settings.known_soon(["t"]) is None
+
+
+async def test_settings_that_may_not_be_read_are_one_line_however_many_topics_they_are_of() -> None:
+    def refused(version: int, body: bytes) -> bytes:
+        results = [result_for(topic, None, TOPIC_AUTHORIZATION_FAILED) for topic in asked_topics(version, body)]
+        return describe_configs.RESPONSE.build({"throttle_time_ms": 0, "results": results}, version)
+
+    async with broker(refused) as kafka:
+        asker = Asker(kafka.address)
+        with capture_logs() as lines:
+            for number in range(5):
+                await asker.know(f"t{number}")
+                asker.settings._quiet_until = float("-inf")
+
+    (line,) = lines
+    assert line["event"] == GOING_ON
+    assert "topic t0: TOPIC_AUTHORIZATION_FAILED (29): allow the proxy's principal DescribeConfigs" in line["reason"]

@@ -1,0 +1,273 @@
+"""Clients at the door: TLS handshakes that never finish, what load balancers say of clients, no descriptors left."""
+
+import asyncio
+import os
+import resource
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import cast
+
+import pytest
+from structlog.testing import capture_logs
+
+from sluicegate.config.address import HostPort
+from sluicegate.config.model import Listen, ListenTls, UpstreamTls
+from sluicegate.proxy.network import accepting as accepting_module
+from sluicegate.proxy.network import handshakes as handshakes_module
+from sluicegate.proxy.network.accepting import ClientAcceptor
+from sluicegate.proxy.network.handshakes import Handshakes
+from sluicegate.proxy.network.listeners import bind
+from sluicegate.proxy.network.proxy_protocol import ProxyProtocol, proxy_protocol_of
+from sluicegate.proxy.network.tls import AskedNames, context_for_brokers, context_for_clients
+from sluicegate.proxy.reporting.session_log import SessionLog
+from tests.broker.certificates import Authority
+
+# By the specification: signature, version 2 and command, TCP over IPv4, length; then both addresses, both ports.
+SIGNATURE = bytes.fromhex("0d0a0d0a000d0a515549540a")
+FROM_192_0_2_7 = SIGNATURE + bytes.fromhex("21 11 000c c0000207 7f000001 dc04 01bb")
+OF_ITS_OWN = SIGNATURE + bytes.fromhex("20 00 0000")
+
+
+class Greeter(asyncio.Protocol):
+    """Says hello to whoever gets through, and by whose address when it was told one."""
+
+    def __init__(self, client: str | None) -> None:
+        self._client = client
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        cast(asyncio.Transport, transport).write(b"hello" if self._client is None else f"hello {self._client}".encode())
+        transport.close()
+
+
+class Door:
+    """A TLS listener and its clients."""
+
+    def __init__(
+        self,
+        authority: Authority,
+        new_protocol: Callable[[str | None], asyncio.BaseProtocol] = Greeter,
+        proxied: ProxyProtocol | None = None,
+    ) -> None:
+        own = authority.sign("server", "127.0.0.1")
+        self.handshakes = Handshakes()
+        self.log = SessionLog()
+        self.client_tls = context_for_brokers(UpstreamTls(ca_file=str(authority.file))).current()
+        listening = bind(HostPort("127.0.0.1", 0))
+        self.address = listening.getsockname()
+        context = context_for_clients(ListenTls(**own.files), AskedNames())
+        self.acceptor = ClientAcceptor(
+            listening, "bootstrap", context, proxied, new_protocol, self.log, self.handshakes
+        )
+
+    async def greeted(self, header: bytes = b"") -> bytes:
+        """What a client hears; `header` goes before its handshake, a byte at a time."""
+        loop = asyncio.get_running_loop()
+        with socket.socket() as plain:
+            plain.setblocking(False)
+            await loop.sock_connect(plain, self.address)
+            for byte in header:
+                await loop.sock_sendall(plain, bytes([byte]))
+            reader, writer = await asyncio.open_connection(
+                sock=plain.dup(), ssl=self.client_tls, server_hostname="127.0.0.1"
+            )
+        try:
+            return await reader.read()
+        finally:
+            writer.close()
+
+    async def silent(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection(*self.address)
+
+    def lines(self) -> list[str]:
+        with capture_logs() as lines:
+            self.log.flush()
+        return [str(line.get("reason")) for line in lines]
+
+
+@pytest.fixture
+async def door(tmp_path: Path) -> AsyncIterator[Door]:
+    opened = Door(Authority(tmp_path))
+    yield opened
+    opened.acceptor.close()
+
+
+async def until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not true():  # noqa: ASYNC110  # nothing announces it
+            await asyncio.sleep(0.01)
+
+
+async def test_handshakes_without_an_end_make_room_for_new_ones(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handshakes_module, "MAX_HANDSHAKES", 3)
+    with capture_logs() as lines:
+        silent = [await door.silent() for _ in range(3)]
+        await until(lambda: len(door.handshakes) == 3)
+
+        assert await asyncio.wait_for(door.greeted(), 10) == b"hello"
+
+        first, _ = silent[0]
+        with suppress(ConnectionError):
+            assert await asyncio.wait_for(first.read(), 5) == b""
+        door.log.flush()
+    assert any("given up for a new one" in line["reason"] for line in lines)
+    for _, writer in silent:
+        writer.close()
+
+
+async def test_a_rush_gets_through_however_small_the_room_is(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handshakes_module, "MAX_HANDSHAKES", 2)
+
+    assert await asyncio.wait_for(asyncio.gather(*(door.greeted() for _ in range(40))), 30) == [b"hello"] * 40
+
+
+@pytest.mark.parametrize("garbage", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\xff\xff" + bytes(70_000), b"\0" * 9])
+async def test_garbage_ends_in_a_closed_socket_and_a_line(garbage: bytes, door: Door) -> None:
+    with capture_logs() as lines:
+        reader, writer = await door.silent()
+        writer.write(garbage)
+        writer.write_eof()
+        with suppress(ConnectionError):
+            await asyncio.wait_for(reader.read(), 5)
+        await until(lambda: len(door.handshakes) == 0)
+        door.log.flush()
+        writer.close()
+
+    assert [line["event"] for line in lines] == ["client's TLS handshake failed"]
+
+
+async def test_whatever_else_fails_in_a_handshake_is_told(tmp_path: Path) -> None:
+    def fails(_client: str | None) -> asyncio.BaseProtocol:
+        raise RuntimeError("no session for you")
+
+    door = Door(Authority(tmp_path), fails)
+    with capture_logs() as lines:
+        with suppress(ConnectionError, ssl.SSLError):
+            await asyncio.wait_for(door.greeted(), 5)
+        await until(lambda: len(door.handshakes) == 0)
+        door.log.flush()
+    door.acceptor.close()
+
+    assert [line["reason"] for line in lines] == ["no session for you"]
+
+
+async def test_without_descriptors_clients_are_closed_and_later_ones_served(door: Door) -> None:
+    """Where they were left to wait in the system's queue before."""
+    connected = [socket.create_connection(door.address) for _ in range(3)]
+    for one in connected:
+        one.setblocking(False)
+    await until(lambda: len(door.handshakes) == 3)
+    late = socket.socket()
+    late.setblocking(False)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    loop = asyncio.get_running_loop()
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free_descriptor(), hard))
+        with capture_logs() as lines:
+            await loop.sock_connect(late, door.address)
+            assert await asyncio.wait_for(loop.sock_recv(late, 1), 5) == b""
+            door.log.flush()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert [line["event"] for line in lines] == ["cannot accept connections"]
+
+    assert await asyncio.wait_for(door.greeted(), 10) == b"hello"
+
+    for one in (*connected, late):
+        one.close()
+
+
+def lowest_free_descriptor() -> int:
+    descriptor = os.open(os.devnull, os.O_RDONLY)
+    os.close(descriptor)
+    return descriptor
+
+
+# -- load balancers in front -----------------------------------------------------------------------------------------
+
+
+def listen(how: str, *trusted: str) -> ProxyProtocol | None:
+    return proxy_protocol_of(
+        Listen.model_validate({"bootstrap": "127.0.0.1:9", "proxy_protocol": how, "proxy_protocol_from": list(trusted)})
+    )
+
+
+@pytest.mark.parametrize("how", ["required", "optional"])
+async def test_a_trusted_load_balancer_says_who_the_client_is_before_tls(how: str, tmp_path: Path) -> None:
+    door = Door(Authority(tmp_path), proxied=listen(how, "127.0.0.0/8"))
+    try:
+        assert await asyncio.wait_for(door.greeted(FROM_192_0_2_7), 10) == b"hello 192.0.2.7:56324"
+        assert await asyncio.wait_for(door.greeted(OF_ITS_OWN), 10) == b"hello"
+    finally:
+        door.acceptor.close()
+
+
+async def test_where_it_is_optional_a_client_may_come_by_itself(tmp_path: Path) -> None:
+    door = Door(Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"))
+    try:
+        assert await asyncio.wait_for(door.greeted(), 10) == b"hello"
+    finally:
+        door.acceptor.close()
+
+
+@pytest.mark.parametrize(
+    ("how", "trusted", "begins_with", "reason"),
+    [
+        ("required", "127.0.0.1", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03abcde", "no PROXY protocol header"),
+        ("required", "127.0.0.1", b"PROXY TCP4 192.0.2.7 127.0.0.1 56324 443\r\n", "of version 1"),
+        ("required", "10.0.0.0/8", FROM_192_0_2_7, "not an address of listen.proxy_protocol_from"),
+        ("optional", "10.0.0.0/8", FROM_192_0_2_7, ""),  # nobody who may say so: it is no TLS handshake
+    ],
+)
+async def test_who_does_not_say_it_or_may_not_is_closed_with_a_line(
+    how: str, trusted: str, begins_with: bytes, reason: str, tmp_path: Path
+) -> None:
+    door = Door(Authority(tmp_path), proxied=listen(how, trusted))
+    try:
+        with capture_logs() as lines:
+            reader, writer = await door.silent()
+            writer.write(begins_with)
+            with suppress(ConnectionError):
+                assert await asyncio.wait_for(reader.read(), 10) == b""
+            await until(lambda: len(door.handshakes) == 0)
+            door.log.flush()
+            writer.close()
+    finally:
+        door.acceptor.close()
+
+    assert len(lines) == 1
+    assert reason in lines[0]["reason"]
+
+
+async def test_a_header_that_never_ends_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accepting_module, "_HANDSHAKE_SECONDS", 0.2)
+    door = Door(Authority(tmp_path), proxied=listen("optional", "127.0.0.1"))
+    try:
+        with capture_logs() as lines:
+            reader, writer = await door.silent()
+            writer.write(FROM_192_0_2_7[:5])
+            with suppress(ConnectionError):
+                assert await asyncio.wait_for(reader.read(), 10) == b""
+            await until(lambda: len(door.handshakes) == 0)
+            door.log.flush()
+            writer.close()
+    finally:
+        door.acceptor.close()
+
+    assert [line["reason"] for line in lines] == ["no PROXY protocol header came"]
+
+
+async def test_a_load_balancer_that_only_looks_whether_we_are_here_leaves_no_line(tmp_path: Path) -> None:
+    door = Door(Authority(tmp_path), proxied=listen("required", "127.0.0.1"))
+    try:
+        with capture_logs() as lines:
+            _reader, writer = await door.silent()
+            writer.close()
+            await until(lambda: len(door.handshakes) == 0)
+            door.log.flush()
+    finally:
+        door.acceptor.close()
+
+    assert lines == []

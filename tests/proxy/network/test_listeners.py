@@ -1,0 +1,127 @@
+"""Brokers by name."""
+
+import asyncio
+import socket
+
+import pytest
+from structlog.testing import capture_logs
+
+from sluicegate.config.address import HostPort
+from sluicegate.config.model import Listen
+from sluicegate.proxy.answers.addressing import AddressBook
+from sluicegate.proxy.network.listeners import MAX_BROKERS, Acceptor, CannotListen, Listeners, bind
+
+
+async def _accept(_node_id: int | None, listening: socket.socket) -> Acceptor:
+    return listening
+
+
+def listeners(broker_host: str) -> Listeners:
+    tls = {"certificate_file": "c", "key_file": "k"}
+    return Listeners(Listen(bootstrap="127.0.0.1:0", broker_host=broker_host, tls=tls), _accept, bind)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("asked", "node_id"),
+    [
+        ("broker-0.kafka.test", 0),
+        ("BROKER-12.Kafka.Test.", 12),
+        ("broker-x.kafka.test", None),
+        ("broker-1xkafka.test", None),
+        ("bootstrap.kafka.test", None),
+        ("evil-broker-1.kafka.test", None),
+        (None, None),
+    ],
+)
+def test_a_name_leads_to_the_broker_that_it_names(asked: str | None, node_id: int | None) -> None:
+    assert listeners("broker-{node_id}.kafka.test").node_named(asked) == node_id
+
+
+async def test_clients_are_told_each_brokers_name_and_the_one_port() -> None:
+    named = listeners("b{node_id}.kafka.test")
+    named.open_bootstrap()
+    try:
+        assert named.offer(5) == HostPort("b5.kafka.test", named.bootstrap_address.port)
+        assert named.all_open
+    finally:
+        await asyncio.wait_for(named.close(), 5)
+
+
+class Unbound:
+    """Stands for a listening socket, of which a test would need thousands."""
+
+    def __init__(self, address: HostPort) -> None:
+        self._address = address
+
+    def getsockname(self) -> tuple[str, int]:
+        return self._address.host, self._address.port
+
+    def close(self) -> None:
+        pass
+
+
+def ports(base: int = 20_000) -> Listeners:
+    listen = Listen(bootstrap="127.0.0.1:19999", broker_ports=base)  # type: ignore[arg-type]
+    opened = Listeners(listen, _accept, Unbound)  # type: ignore[arg-type]
+    opened.open_bootstrap()
+    return opened
+
+
+@pytest.mark.parametrize("ids", [range(-1, -3000, -1), range(50_000, 53_000), (-(2**31), 2**31 - 1, 70_000)])
+async def test_ids_that_cannot_have_a_port_cost_a_line_for_each_kind(ids: range) -> None:
+    opened = ports()
+
+    with capture_logs() as lines:
+        assert [opened.offer(node_id) for node_id in ids] == [None] * len(ids)
+
+    assert len(lines) == len({node_id < 0 for node_id in ids})
+    assert lines[0]["broker"] == ids[0]
+    assert opened.offer(7) == HostPort("127.0.0.1", 20_007)
+    await opened.close()
+
+
+async def test_a_port_that_does_not_exist_is_seen_in_readiness() -> None:
+    opened = ports()
+    opened.offer(-5)
+    assert opened.all_open
+
+    opened.offer(60_000)
+
+    assert not opened.all_open
+    await opened.close()
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+async def test_brokers_without_end_get_a_thousand_listeners_and_one_line(by_name: bool) -> None:
+    opened = listeners("b{node_id}.test") if by_name else ports()
+    if by_name:
+        opened.open_bootstrap()
+    book = AddressBook({}, opened.offer)
+
+    with capture_logs() as lines:
+        offered = [book.advertise(node_id, "h", 9) for node_id in range(10_000)]
+
+    assert sum(address is not None for address in offered) == MAX_BROKERS
+    (told,) = [line for line in lines if line["log_level"] == "error"]
+    assert f"more than {MAX_BROKERS} brokers" in told["reason"]
+    assert book.advertise(3, "h", 9) == offered[3]  # those that are there stay
+    assert len(book.node_ids) <= 2 * MAX_BROKERS
+    await opened.close()
+
+
+async def test_ports_that_are_taken_count_too() -> None:
+    def taken(address: HostPort) -> Unbound:
+        if address.port >= 20_000:
+            raise CannotListen(f"{address}: taken")
+        return Unbound(address)
+
+    listen = Listen(bootstrap="127.0.0.1:19999", broker_ports=20_000)  # type: ignore[arg-type]
+    opened = Listeners(listen, _accept, taken)  # type: ignore[arg-type]
+    opened.open_bootstrap()
+
+    with capture_logs() as lines:
+        for node_id in range(5_000):
+            opened.offer(node_id)
+
+    assert len(lines) == MAX_BROKERS + 1
+    await opened.close()

@@ -1,0 +1,100 @@
+"""PROXY protocol version 2 headers, written by hand after HAProxy's specification."""
+
+import pytest
+
+from sluicegate.config.model import Listen
+from sluicegate.proxy.network.proxy_protocol import (
+    MAX_BYTES,
+    BadProxyHeader,
+    ProxyProtocol,
+    bytes_behind,
+    client_in,
+    may_begin,
+)
+from sluicegate.proxy.network.proxy_protocol import proxy_protocol_of as configured
+
+SIGNATURE = bytes.fromhex("0d0a0d0a000d0a515549540a")
+
+
+def fixed(rest: str) -> bytes:
+    return SIGNATURE + bytes.fromhex(rest)
+
+
+@pytest.mark.parametrize(
+    ("head", "behind", "client"),
+    [
+        ("2111000c", "c0000207 0a000001 dc04 2384", "192.0.2.7:56324"),
+        ("21110014", "c0000207 0a000001 dc04 2384 0400050102030405", "192.0.2.7:56324"),  # with a TLV behind
+        ("21210024", "20010db8" + "00" * 11 + "07" + "00" * 16 + "dc04 2384", "2001:db8::7:56324"),
+        ("21210024", "00" * 10 + "ffff c0000207" + "00" * 16 + "dc04 2384", "192.0.2.7:56324"),
+        ("20000000", "", None),
+        ("2011000c", "c0000207 0a000001 dc04 2384", None),  # LOCAL: addresses are not to be used
+        ("21000000", "", None),
+        ("21310000", "", None),
+    ],
+)
+def test_who_is_named(head: str, behind: str, client: str | None) -> None:
+    after = bytes.fromhex(behind)
+
+    assert bytes_behind(fixed(head)) in (len(after), 0)
+    assert client_in(fixed(head), after) == client
+
+
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        (b"PROXY TCP4 1.2.3.4 ", "version 1"),
+        (b"GET / HTTP/1.1\r\n\r\n", "no PROXY protocol header"),
+        (fixed("1111000c"), "0x11"),
+        (fixed("2211000c"), "0x22"),
+        (fixed(f"2111{MAX_BYTES + 1:04x}"), "more than the 4096 allowed"),
+    ],
+)
+def test_what_is_no_header(head: bytes, words: str) -> None:
+    with pytest.raises(BadProxyHeader, match=words):
+        bytes_behind(head[:16])
+
+
+def test_one_too_short_for_its_addresses() -> None:
+    with pytest.raises(BadProxyHeader, match="4 bytes for addresses of 12"):
+        client_in(fixed("21110004"), bytes(4))
+
+
+def test_what_may_begin_one() -> None:
+    assert may_begin(b"\r\n")
+    assert may_begin(SIGNATURE + b"!")
+    assert not may_begin(b"\r\n\r\r")
+    assert not may_begin(b"\0\0\0\x10")
+
+
+def test_who_is_trusted() -> None:
+    listen = Listen.model_validate(
+        {
+            "bootstrap": "127.0.0.1:9",
+            "proxy_protocol": "optional",
+            "proxy_protocol_from": "10.0.0.0/8, 2001:db8::/32, 192.0.2.1",
+        }
+    )
+    proxied = configured(listen)
+    assert isinstance(proxied, ProxyProtocol)
+
+    trusted = [peer for peer in PEERS if proxied.trusts(peer)]
+
+    assert trusted == ["10.255.0.1", "::ffff:10.0.0.1", "2001:db8::1%eth0", "192.0.2.1"]
+
+
+PEERS = ["10.255.0.1", "::ffff:10.0.0.1", "2001:db8::1%eth0", "192.0.2.1", "11.0.0.1", "192.0.2.2", "::1", "a name", ""]
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"proxy_protocol": "required"}, "belong together"),
+        ({"proxy_protocol_from": ["10.0.0.0/8"]}, "belong together"),
+        ({"proxy_protocol": "required", "proxy_protocol_from": ["10.0.0.1/8"]}, "expected a network"),
+        ({"proxy_protocol": "required", "proxy_protocol_from": ["lb.example.com"]}, "expected a network"),
+    ],
+)
+def test_what_is_configured_makes_sense(keys: dict[str, object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Listen.model_validate({"bootstrap": "127.0.0.1:9", **keys})

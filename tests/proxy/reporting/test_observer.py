@@ -1,0 +1,124 @@
+"""What is told of judgements: everything counted, little kept, and a few microseconds on the event loop."""
+
+import time
+from typing import Any
+
+from structlog.testing import capture_logs
+
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
+from sluicegate.proxy.reporting.observer import Observer
+from sluicegate.proxy.reporting.tally import OTHER, Tally
+from sluicegate.proxy.reporting.topic_labels import TopicLabels
+from sluicegate.proxy.reporting.violation_event import Violation, event_of
+from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.validation.policy import TopicPolicy
+from sluicegate.validation.produce import HeldTo, JudgedRequest
+from sluicegate.validation.verdict import BadRecord, Reason, Refused
+from tests.wire.raw_client import produce_body, topic_data
+
+NOW = 1_800_000_000_000
+HELD_TO = HeldTo(TopicPolicy(), NOW)
+
+
+class Kept:
+    """A sink that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.violations: list[Violation] = []
+
+    def write(self, violation: Violation) -> None:
+        self.violations.append(violation)
+
+    def close(self) -> None:
+        pass
+
+
+class Seen:
+    """An observer with everything it tells at hand. Topics named `known-…` exist."""
+
+    def __init__(self) -> None:
+        self.tally, self.kept = Tally(), Kept()
+        labels = TopicLabels(self.tally, lambda name: name.startswith("known-"), [])
+        self.observer = Observer(
+            self.tally, labels, {}, self.kept, max_records=2, ordinary=None, later=lambda step: step()
+        )
+
+    def refuse(self, client_id: str, topics: dict[str, int], refused: Refused) -> None:
+        """A request of so many partitions of each topic, all of them refused."""
+        request = request_of(topics)
+        places = [(t, p) for t, topic in enumerate(request.topics) for p in range(len(topic.partitions))]
+        judged = JudgedRequest(refused=dict.fromkeys(places, refused))
+        judged.held_to.update(dict.fromkeys(places, HELD_TO))
+        self.observer.judged(ClientIdentity("10.0.0.1:5", client_id), request, judged)
+
+
+def request_of(topics: dict[str, int]) -> ProduceRequest:
+    body = produce_body(9, [topic_data(name, *((p, b"") for p in range(count))) for name, count in topics.items()])
+    return walk_produce_request(bytearray(body), 9, 0, 20_000)
+
+
+def refusal(bad: int = 3, listed: int = 3) -> Refused:
+    records = tuple(BadRecord(i, 5, Reason.TIMESTAMP_BEFORE, "text") for i in range(listed))
+    return Refused(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_BEFORE, "message", records, bad, records=bad)
+
+
+def test_all_bad_records_are_counted_although_few_are_listed() -> None:
+    seen = Seen()
+    with capture_logs() as lines:
+        seen.refuse("billing", {"known-payments": 1}, refusal(bad=149_796, listed=1000))
+
+    assert seen.tally.refused_records == {"known-payments": 149_796}
+    (kept,) = seen.kept.violations
+    assert (len(kept.bad_records), event_of(kept)["bad_records"]) == (2, 149_796)
+    assert (lines[0]["bad_records"], lines[0]["client_id"], lines[0]["record"]) == (149_796, "billing", 0)
+
+
+def test_topics_that_only_a_client_names_have_no_label_until_a_broker_shows_them() -> None:
+    seen = Seen()
+    with capture_logs():
+        seen.refuse("c", {"invented": 2}, refusal())
+        seen.observer.learn("invented")
+        seen.refuse("c", {"invented": 1}, refusal())
+
+    assert seen.observer.counted().refused == {
+        (OTHER, "INVALID_TIMESTAMP"): 2,
+        ("invented", "INVALID_TIMESTAMP"): 1,
+    }
+
+
+def test_a_flood_of_clients_and_names_costs_bounded_lines_and_hides_no_honest_topic() -> None:
+    seen = Seen()
+    with capture_logs() as lines:
+        for i in range(3000):
+            seen.refuse(f"client-{i}" + "x" * 20_000, {f"topic-{i}" + "y" * 20_000: 1}, refusal())
+        seen.refuse("billing", {"known-payments": 1}, refusal())
+        seen.observer.sweep()
+
+    assert len(lines) < 300
+    assert max(len(str(line)) for line in lines) < 1500
+    (honest,) = [line for line in lines if line["topic"] == "known-payments"]
+    assert (honest["client_id"], honest["peer"], honest["batches"]) == ("many different", "many different", 1)
+
+
+def test_ten_thousand_refused_partitions_hold_the_loop_for_less_than_their_share() -> None:
+    """Measured against what counting and keeping alone would cost, because machines differ."""
+    seen = Seen()
+    request = request_of({"known-payments": 10_000})
+    places = [(0, p) for p in range(10_000)]
+    judged = JudgedRequest(refused=dict.fromkeys(places, refusal(bad=1000, listed=1000)))
+    judged.held_to.update(dict.fromkeys(places, HELD_TO))
+    identity = ClientIdentity("10.0.0.1:5", "c")
+
+    with capture_logs():
+        took = min(timed(seen.observer.judged, identity, request, judged) for _ in range(3))
+    made = timed(lambda: [event_of(kept) for kept in seen.kept.violations[:10_000]])
+
+    assert took < made, "the events are not made on the loop"
+    assert took < 0.2
+
+
+def timed(function: Any, *arguments: Any) -> float:
+    begin = time.perf_counter()
+    function(*arguments)
+    return time.perf_counter() - begin

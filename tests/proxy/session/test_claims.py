@@ -1,0 +1,73 @@
+"""Who a login's first token says it is for (RFC 4616, 5802, 7628)."""
+
+import base64
+
+import pytest
+
+from sluicegate.proxy.session.claims import principal_in
+from sluicegate.proxy.session.client_text import MAX_CHARACTERS
+from tests.wire.cost import cost
+
+CLAIMS = base64.urlsafe_b64encode(b'{"sub": "svc"}').rstrip(b"=")
+DEEP = base64.urlsafe_b64encode(b"[" * 40_000)
+LONG_NUMBER = base64.urlsafe_b64encode(b'{"sub": "svc", "n": ' + b"9" * 10_000 + b"}")
+
+
+def bearer(token: bytes) -> bytes:
+    return b"n,,\x01auth=Bearer " + token + b"\x01\x01"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "token", "principal"),
+    [
+        ("PLAIN", b"\0alice\0secret", "User:alice"),
+        ("PLAIN", b"admin\0alice\0secret", "User:alice"),
+        ("PLAIN", b"garbage", None),
+        ("PLAIN", b"\0alice\0secret\0more", None),
+        ("PLAIN", b"\0al\x1bice\0secret", r"User:al\x1bice"),
+        ("SCRAM-SHA-256", b"n,,n=bob,r=nonce", "User:bob"),
+        ("SCRAM-SHA-256", b"n,a=bob,n=bob,r=nonce", "User:bob"),
+        ("SCRAM-SHA-256", b"n,,m=ext,n=bob,r=nonce", "User:bob"),
+        ("SCRAM-SHA-512", b"n,,n=a=2Cb=3Dc,r=nonce", "User:a,b=c"),
+        ("SCRAM-SHA-256", b"n,,n=token-id,r=nonce,tokenauth=true", None),  # whose token it is, the broker knows
+        ("SCRAM-SHA-256", b"c=biws,r=nonce,p=proof", None),
+        ("OAUTHBEARER", bearer(b"head." + CLAIMS + b".sign"), "User:svc"),
+        ("OAUTHBEARER", bearer(b"opaque"), None),
+        ("OAUTHBEARER", bearer(b"a.!!!.c"), None),
+        ("OAUTHBEARER", bearer(b"a." + DEEP + b".c"), None),
+        ("OAUTHBEARER", bearer(b"a." + LONG_NUMBER + b".c"), None),
+        ("OAUTHBEARER", bearer(b"a." + CLAIMS), "User:svc"),
+        ("GSSAPI", b"\x60\x82", None),
+        (None, b"\0alice\0secret", None),
+    ],
+)
+def test_principals(mechanism: str | None, token: bytes, principal: str | None) -> None:
+    assert principal_in(mechanism, token) == principal
+
+
+@pytest.mark.parametrize(("mechanism", "token"), [("PLAIN", b"\0%s\0pw"), ("SCRAM-SHA-256", b"n,,n=%s,r=nonce")])
+def test_a_long_name_is_cut(mechanism: str, token: bytes) -> None:
+    principal = principal_in(mechanism, token % (b"a" * 5000))
+
+    assert principal is not None
+    assert len(principal) == MAX_CHARACTERS
+    assert principal.endswith("a… (5000 bytes)")
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"])
+@pytest.mark.parametrize(
+    "token",
+    [
+        bytes(500_000),
+        b"\0" + b"\xff" * 500_000 + b"\0x",
+        b"n,," + b"," * 500_000,
+        b"n,,n=" + b"a" * 500_000,
+        bearer(b"." * 500_000),
+        bearer(b"a." + b"W1tb" * 125_000),
+        b"\x01" * 500_000,
+    ],
+)
+def test_a_giant_token_costs_no_more_than_a_few_copies(mechanism: str, token: bytes) -> None:
+    copies = cost(lambda: [token.replace(b"q", b"r") for _ in range(20)])
+
+    assert cost(lambda: principal_in(mechanism, token)) < copies + 0.001

@@ -1,0 +1,74 @@
+"""Waits and their ends, as looks a second apart see them."""
+
+from typing import Any
+
+from sluicegate.proxy.session.deadlines import Deadlines, Overdue, Seen
+
+NOTHING = Seen(None, None, None, None, None, False, None, 0)
+
+
+def seen(**what: Any) -> Seen:
+    values = {field: getattr(NOTHING, field) for field in Seen.__slots__}
+    return Seen(**values | what)
+
+
+def watched(looks: list[Seen], frame_seconds: float = 3, idle_seconds: float = 900) -> list[Overdue | None]:
+    deadlines = Deadlines(frame_seconds, idle_seconds)
+    return [deadlines.look(look, float(now)) for now, look in enumerate(looks)]
+
+
+def test_a_request_that_does_not_end_has_its_time_and_no_more() -> None:
+    found = watched([seen(request=7, moved=now) for now in range(6)])
+
+    assert found[:4] == [None] * 4
+    assert found[4] == Overdue("limits.frame_seconds", "a request has not arrived whole within 3 s")
+
+
+def test_each_request_has_a_time_of_its_own() -> None:
+    assert watched([seen(request=now // 3, moved=now) for now in range(20)]) == [None] * 20
+
+
+def test_slow_requests_are_cut_off_only_while_others_wait_for_memory() -> None:
+    crawling = [seen(request=now, held_of_request=100 * now, moved=now) for now in range(3)]
+    running = [seen(request=now, held_of_request=100_000 * now, moved=now) for now in range(9)]
+
+    assert watched([seen(request=0, moved=now) for now in range(3)]) == [None] * 3
+    assert watched(running) == [None] * 9
+    first = next(found for found in watched(crawling) if found is not None)
+    assert first.limit == "limits.max_gathered_bytes"
+
+
+def test_an_answer_may_take_long_but_not_stand_still() -> None:
+    assert watched([seen(answer=(False, now), moved=now) for now in range(20)]) == [None] * 20
+    still = watched([seen(answer=(False, 5), moved=now) for now in range(6)])
+    assert still[-1] == Overdue("limits.frame_seconds", "the broker's answer has not gone on for 3 s")
+
+
+def test_who_does_not_read_while_others_wait_for_the_memory_is_cut_off() -> None:
+    assert watched([seen(unread=500 - now, moved=now) for now in range(9)]) == [None] * 9
+    found = watched([seen(unread=500, moved=now) for now in range(4)])
+    assert found[-1] is not None
+    assert found[-1].limit == "limits.max_gathered_bytes"
+
+
+def test_what_the_proxy_deals_with_itself_ends_too() -> None:
+    found = watched([seen(dealt_with=1, moved=now) for now in range(8)])
+
+    assert found[6] is None
+    assert found[7] == Overdue("limits.frame_seconds", "a request could not be dealt with within 6 s")
+
+
+def test_a_broker_that_takes_nothing_has_less_time_where_others_wait_for_the_memory() -> None:
+    still = watched([seen(unsent=70_000, moved=now) for now in range(8)])
+    pressed = watched([seen(unsent=70_000, others_wait=True, moved=now) for now in range(8)])
+
+    assert [found is None for found in still] == [True] * 7 + [False]
+    assert [found is None for found in pressed] == [True] * 4 + [False] * 4
+    assert watched([seen(unsent=70_000 - now, moved=now) for now in range(20)]) == [None] * 20
+
+
+def test_silence_on_both_sides_ends_a_connection() -> None:
+    found = watched([seen(moved=10)] * 8, idle_seconds=5)
+
+    assert found[5] is None
+    assert found[6] == Overdue("limits.idle_seconds", "nothing was sent in either direction for 5 s")

@@ -1,0 +1,187 @@
+"""The fast lane within a session: with it and without it the same bytes leave in the same order, however they come."""
+
+import asyncio
+import random
+import struct
+
+import pytest
+
+import sluicegate.proxy.judgement.judging
+import sluicegate.proxy.process.server
+from sluicegate.proxy.session.lanes import HAS_FAST_LANE
+from sluicegate.validation.cluster_settings import ClusterSettings
+from tests.bounds.frames import compact_string, good_batch, header, produce, request, sized_frame
+from tests.bounds.stand_in_answers import StandInAnswers, topic_id_of
+from tests.proxy.sessions import Script, turns_of_the_loop
+from tests.wire.batches import CODECS, Rec, batch
+
+pytestmark = pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")
+
+NOW = 1_800_000_000_000
+_BOUNDS = {"SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": "86400000"}
+_TOPIC = b"orders"
+_ENDLESS = 1000
+
+
+@pytest.fixture(autouse=True)
+def _at_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sluicegate.proxy.process.server, "now_ms", lambda: NOW)
+    # However busy the machine is: what leaves the loop is answered at another time, and so otherwise.
+    monkeypatch.setattr(sluicegate.proxy.judgement.judging, "_LOOP_REQUEST_SECONDS", 60.0)
+
+
+class Play:
+    """A session whose broker answers whatever comes whole, in pieces of a size."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, has_fast_lane: bool) -> None:
+        self.script = Script(monkeypatch, has_fast_lane, **_BOUNDS)
+        self._broker = StandInAnswers({1: ("127.0.0.1", 9092)})
+        self._seen = 0
+
+    async def run(self, stream: bytes, piece: int, answered: int) -> tuple[bytes, bytes]:
+        """What the broker and the client have got in the end; the first request comes whole, as the script wants it."""
+        script = self.script
+        first = 4 + struct.unpack_from(">i", stream)[0]
+        script.from_client(stream[:first])
+        await self._answer(answered)
+        for at in range(first, len(stream), piece):
+            script.from_client(stream[at : at + piece])
+            await self._answer(answered)
+        for _ in range(_ENDLESS):
+            script.from_client(b"")
+            if not await self._answer(answered):
+                break
+        return bytes(script.broker.sent), bytes(script.client.sent)
+
+    async def _answer(self, piece: int) -> bool:
+        await turns_of_the_loop(8)
+        sent, answers = self.script.broker.sent, b""
+        begun = self._seen
+        while len(sent) - self._seen >= 4:
+            size = struct.unpack_from(">i", sent, self._seen)[0]
+            if len(sent) - self._seen - 4 < size:
+                break
+            answers += self._broker.answer(bytes(sent[self._seen + 4 : self._seen + 4 + size])) or b""
+            self._seen += 4 + size
+        for at in range(0, len(answers), piece):
+            self.script.from_broker(answers[at : at + piece])
+        await turns_of_the_loop(8)
+        return self._seen > begun
+
+
+def _good(version: int, number: int, codec: int = 0, acks: int = -1, size: int = 20) -> bytes:
+    topic = topic_id_of(_TOPIC.decode()) if version >= 13 else _TOPIC
+    records = batch([Rec(NOW - i, b"key", b"v" * size, [(b"h", b"x")] * (i % 2)) for i in range(3)], codec)
+    return produce(version, {topic: [(0, records)]}, acks, number)
+
+
+def _bad(version: int, number: int, acks: int = -1) -> bytes:
+    return produce(version, {_TOPIC: [(0, good_batch(NOW)), (1, batch([Rec(1)]))]}, acks, number)
+
+
+def _frames(chance: random.Random, count: int) -> list[bytes]:
+    """A client's requests, in their order: ordinary ones, and some of all others between them."""
+    made = [request(18, 3, compact_string(b"soft") + compact_string(b"1") + b"\0", 0)]
+    for number in range(1, count):
+        match chance.randrange(12):
+            case 0:
+                made.append(request(3, 9, b"\1\1\0\0\0", number))
+            case 1:
+                made.append(request(1, 11, b"\xff" * 4 + bytes(34), number))
+            case 2:
+                made.append(_bad(9, number))
+            case 3:
+                made.append(produce(9, {b"another": [(0, good_batch(NOW))]}, -1, number, client_id=b"else"))
+            case 4:
+                made.append(_good(chance.choice((3, 7, 9, 12, 13)), number, acks=0))
+            case 5:
+                made.append(_good(9, number, size=chance.choice((5_000, 40_000, 200_000))))
+            case 6:
+                made.append(request(12, 4, bytes(chance.randrange(200)), number))
+            case _:
+                version = chance.choice((3, 8, 9, 11, 12, 13))
+                made.append(_good(version, number, chance.choice(list(CODECS.values()) if version >= 7 else [0, 1, 3])))
+    return made
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_both_lanes_together_do_what_the_slow_one_does_alone(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(seed)
+    stream = b"".join(_frames(chance, 60))
+    piece = (
+        chance.choice((1, 7, 100, 1500, 30_000, 1 << 20)) if len(stream) < 300_000 else chance.choice((1500, 30_000))
+    )
+    with_it, without = Play(monkeypatch, True), Play(monkeypatch, False)
+
+    fast = await with_it.run(stream, piece, chance.choice((1, 9, 5000, 1 << 20)))
+    slow = await without.run(stream, 1 << 20, 1 << 20)
+
+    assert fast[0] == slow[0], "what the broker got"
+    assert fast[1] == slow[1], "what the client got"
+    assert len(with_it.script.session.queue) == len(without.script.session.queue) == 0
+    ordinary = with_it.script.context.ordinary
+    assert ordinary is not None and ordinary.requests > 5
+    assert with_it.script.context.observer.counted() == without.script.context.observer.counted()
+
+
+async def test_neighbours_leave_in_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    play = Play(monkeypatch, True)
+    await play.run(_good(9, 1), 1 << 20, 1 << 20)
+    play.script.broker.writes.clear()
+    frames = [_good(9, number) for number in range(2, 12)]
+
+    play.script.from_client(b"".join(frames))
+
+    assert play.script.broker.writes == [sum(map(len, frames))]
+    await asyncio.sleep(0)
+
+
+async def test_a_refused_request_stands_between_those_that_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    play = Play(monkeypatch, True)
+    await play.run(_good(9, 1), 1 << 20, 1 << 20)
+    before = len(play.script.client.sent)
+    stream = _good(9, 2) + _bad(9, 3) + _good(9, 4) + _bad(9, 5)
+
+    _, client = await play.run(stream, 1 << 20, 1 << 20)
+
+    answers, at = [], before
+    while at < len(client):
+        size, correlation_id = struct.unpack_from(">ii", client, at)
+        answers.append((correlation_id, b"Timestamp" in client[at : at + 4 + size]))
+        at += 4 + size
+    assert answers == [(2, False), (3, True), (4, False), (5, True)]
+
+
+async def test_a_batch_that_was_good_a_moment_ago_is_judged_by_what_holds_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    play = Play(monkeypatch, True)
+    await play.run(_good(9, 1) + _good(9, 2), 1 << 20, 1 << 20)
+    ordinary = play.script.context.ordinary
+    assert ordinary is not None and ordinary.requests == 1
+
+    play.script.context.rules.learn({_TOPIC.decode(): ClusterSettings(before_max_ms=1)})
+    _, client = await play.run(_good(9, 3), 1 << 20, 1 << 20)
+
+    assert ordinary.requests == 1
+    assert b"Timestamp" in client
+
+
+async def test_before_the_login_that_a_cluster_wants_nothing_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    play = Play(monkeypatch, True)
+    await play.run(_good(9, 1), 1 << 20, 1 << 20)
+    play.script.context.needs_login = True
+
+    play.script.from_client(_good(9, 2))
+
+    assert not play.script.client.is_read, "nothing is read behind it"
+
+
+@pytest.mark.parametrize("body", [b"", b"\0" * 3, sized_frame(b"")])
+async def test_garbage_behind_ordinary_requests_is_the_slow_lanes(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    play = Play(monkeypatch, True)
+    await play.run(_good(9, 1), 1 << 20, 1 << 20)
+    good = _good(9, 2)
+
+    broker, _ = await play.run(good + sized_frame(header(0, 9) + body), 1 << 20, 1 << 20)
+
+    assert broker.endswith(good)
+    assert not play.script.client.is_read, "nothing is read behind it"

@@ -1,0 +1,70 @@
+"""The queue that keeps answers in the order of requests."""
+
+from collections import deque
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluicegate.proxy.session.in_flight import Exchange, InFlightQueue
+
+
+def test_an_answer_of_ours_waits_for_the_brokers_before_it() -> None:
+    queue = InFlightQueue()
+    first, ours, last = Exchange(1), Exchange(answer=b"ours"), Exchange(2)
+    for exchange in (first, ours, last):
+        queue.add(exchange)
+
+    assert queue.pop_ready() is None
+    assert queue.pop_awaited() is first
+    assert queue.pop_awaited() is None  # ours is next, and it is not the broker's to answer
+    assert queue.pop_ready() is ours
+    assert queue.pop_ready() is None
+    assert queue.pop_awaited() is last
+    assert len(queue) == 0
+
+
+def test_closing_waits_for_its_turn_too() -> None:
+    queue = InFlightQueue()
+    queue.add(Exchange(1))
+    queue.add(Exchange(closes=True))
+
+    assert queue.pop_ready() is None
+    queue.pop_awaited()
+    closing = queue.pop_ready()
+    assert closing is not None
+    assert closing.closes
+
+
+_ENTRANCES = st.sampled_from(["awaited", "answered", "closes"])
+
+
+@given(st.lists(st.one_of(_ENTRANCES, st.sampled_from(["pop awaited", "pop ready"])), max_size=300))
+def test_it_is_a_queue_however_full_it_gets(steps: list[str]) -> None:
+    queue, model = InFlightQueue(), deque[tuple[str, Exchange]]()
+    for number, step in enumerate(steps):
+        match step:
+            case "pop awaited":
+                oldest = model.popleft()[1] if model and model[0][0] == "awaited" else None
+                assert queue.awaited() is oldest
+                assert queue.pop_awaited() is oldest
+            case "pop ready":
+                is_ready = bool(model) and model[0][0] != "awaited"
+                assert queue.is_ready() == is_ready
+                assert queue.pop_ready() is (model.popleft()[1] if is_ready else None)
+            case _:
+                made = Exchange(number, answer=b"a" if step == "answered" else None, closes=step == "closes")
+                model.append((step, made))
+                queue.add(made)
+        assert len(queue) == queue.count == len(model)
+
+
+@pytest.mark.parametrize("count", [7, 8, 9, 63, 64, 65, 5000])
+def test_what_a_flood_took_is_given_back(count: int) -> None:
+    queue = InFlightQueue()
+    for _ in range(3):
+        for number in range(count):
+            queue.add(Exchange(number))
+        popped = [queue.pop_awaited() for _ in range(count)]
+        assert [each.correlation_id for each in popped if each is not None] == list(range(count))
+        assert queue.room <= 64

@@ -1,0 +1,131 @@
+"""The budget for gathered frames: as bytes come, in turn, and never all for one."""
+
+from collections import deque
+from collections.abc import Callable
+
+from sluicegate.proxy.session.memory import GatherBudget, Gathering, Share
+
+
+class Later:
+    """What an event loop would run next."""
+
+    def __init__(self) -> None:
+        self.steps: deque[Callable[[], None]] = deque()
+
+    def __call__(self, step: Callable[[], None]) -> None:
+        self.steps.append(step)
+
+    def run(self) -> int:
+        """Run all there is and all that comes of it; returns how many steps it took."""
+        count = 0
+        while self.steps:
+            self.steps.popleft()()
+            count += 1
+        return count
+
+
+def share_of(total: int) -> tuple[Share, Later]:
+    later = Later()
+    return Share(total, later), later
+
+
+def waiter(share: Share, served: list[str], name: str) -> Gathering:
+    return Gathering(share, lambda: served.append(name))
+
+
+def test_first_come_first_served() -> None:
+    share, later = share_of(100)
+    served: list[str] = []
+    here, large, small = (waiter(share, served, name) for name in ("here", "large", "small"))
+
+    assert here.want(80)
+    assert not large.want(50)
+    assert not small.want(10)  # it would fit, but somebody waits before it
+    here.settle()
+    later.run()
+
+    assert served == ["large", "small"]
+    assert (large.held, small.held) == (50, 10)
+
+
+def test_who_has_gone_is_not_served_and_leaves_nothing_behind() -> None:
+    share, later = share_of(100)
+    served: list[str] = []
+    all_of_it, gone, here = (waiter(share, served, name) for name in ("all", "gone", "here"))
+    all_of_it.want(100)
+    gone.want(60)
+    here.want(60)
+
+    gone.leave()
+    all_of_it.settle()
+    later.run()
+
+    assert served == ["here"]
+    here.settle()
+    assert waiter(share, served, "next").want(100)
+
+
+def test_half_read_frames_never_wait_for_each_other_for_ever() -> None:
+    share, later = share_of(100)
+    served: list[str] = []
+    one, two = waiter(share, served, "one"), waiter(share, served, "two")
+    assert one.want(50)
+    assert two.want(50)
+
+    assert not one.want(40)
+    assert not two.want(40)
+    later.run()
+    assert served == ["one"]  # the first in line goes beyond the share, and goes on doing so
+    assert one.want(200)
+    assert not later.run()
+    assert served == ["one"]
+
+    one.settle()
+    later.run()
+    assert served == ["one", "two"]
+
+
+def test_waking_thousands_is_a_loop_with_room_for_others_and_no_call_within_a_call() -> None:
+    share, later = share_of(100)
+    served: list[int] = []
+    first = Gathering(share, lambda: None)
+    first.want(100)
+    depth = 0
+
+    def granted(number: int) -> None:
+        nonlocal depth
+        depth += 1
+        assert depth == 1
+        served.append(number)
+        waiters[number].settle()  # as a small request does, which is passed on at once
+        depth -= 1
+
+    waiters = [Gathering(share, lambda number=number: granted(number)) for number in range(10_000)]  # type: ignore[misc]
+    for each in waiters:
+        assert not each.want(60)
+
+    first.settle()
+    steps = later.run()
+
+    assert served == list(range(10_000))
+    assert steps > 500
+
+
+def test_large_requests_cannot_take_what_small_ones_and_answers_need() -> None:
+    budget = GatherBudget(512 << 20, 100 << 20, Later())
+    giants = [Gathering(budget.large, lambda: None) for _ in range(12)]
+    for giant in giants:
+        giant.want(100 << 20)
+
+    assert Gathering(budget.small, lambda: None).want(budget.small_frame_bytes)
+    assert Gathering(budget.small_answers, lambda: None).want(1 << 20)
+    assert Gathering(budget.large_answers, lambda: None).want(1 << 20)
+    assert sum(giant.held for giant in giants) <= 512 << 20
+
+
+def test_large_answers_cannot_take_what_small_ones_need() -> None:
+    budget = GatherBudget(512 << 20, 100 << 20, Later())
+    for _ in range(19):
+        Gathering(budget.large_answers, lambda: None).want(60 << 20)
+
+    assert Gathering(budget.small_answers, lambda: None).want(300)

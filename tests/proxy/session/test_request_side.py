@@ -1,0 +1,81 @@
+"""Raw SASL tokens and Kafka requests, told apart by their first bytes; and what is kept of a request's header."""
+
+import struct
+import tracemalloc
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sluicegate.config.model import Limits
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.proxy.session.client_text import MAX_CHARACTERS
+from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.proxy.session.memory import GatherBudget
+from sluicegate.proxy.session.request_side import ClientSide, _may_be_request
+
+TOKENS = {
+    "PLAIN": b"\0alice\0secret",
+    "PLAIN, one letter": b"\0A\0password",
+    "PLAIN with authzid": b"admin\0alice\0secret",
+    "SCRAM first": b"n,,n=user,r=fyko+d2lbbFgONRv9qkxdawL",
+    "SCRAM final": b"c=biws,r=fyko+d2lbbFgONRv9qkxdawL3rfcNHYJY1ZVvWVs7j,p=v0X8v3Bz2T0CJGbJQyF0X+HI4Ts=",
+    "OAUTHBEARER": b"n,,\x01auth=Bearer token\x01\x01",
+    "GSSAPI first": b"\x60\x82\x02\x6e\x06\x09\x2a\x86\x48\x86\xf7",
+    "GSSAPI wrap": b"\x05\x04\x05\xff\x00\x0c\x00\x00\x00\x00",
+    "empty": b"",
+}
+
+
+@pytest.mark.parametrize("name", TOKENS)
+def test_tokens_are_no_requests(name: str) -> None:
+    assert not _may_be_request(len(TOKENS[name]), TOKENS[name][:8])
+
+
+@pytest.mark.parametrize(("key", "version"), [(0, 9), (3, 12), (18, 4), (0, 14), (200, 0)])
+def test_requests_are_requests_known_or_not(key: int, version: int) -> None:
+    assert _may_be_request(50, struct.pack(">hhi", key, version, 1))
+
+
+def side_of(identity: ClientIdentity) -> ClientSide:
+    """Of a session that has all the memory it wants."""
+    budget = GatherBudget(512 << 20, 100 << 20, lambda _step: None)
+    context = SimpleNamespace(limits=Limits(), budget=budget, needs_login=False)
+    session: Any = SimpleNamespace(
+        identity=identity, context=context, begin=lambda _head: None, broker=SimpleNamespace(), fast_requests=None
+    )
+    session.is_late = lambda: False
+    return ClientSide(session)
+
+
+def take(side: ClientSide, frame: bytes) -> None:
+    """The body is missing: that is found when the header has been read."""
+    side.on_head(len(frame), frame[:8])
+    with suppress(MalformedMessage):
+        side.on_frame(bytearray(frame))
+
+
+def test_no_connection_keeps_a_giant_header() -> None:
+    tags = b"\x01\x00" + b"\xe0\xd4\x03" + bytes(60_000)
+    frame = struct.pack(">hhih", 0, 9, 1, 30_000) + b"c" * 30_000 + tags
+    identities = [ClientIdentity("peer") for _ in range(50)]
+    sides = [side_of(identity) for identity in identities]
+
+    tracemalloc.start()
+    for side in sides:
+        take(side, frame)
+    kept = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+
+    assert kept < 50 * 4096
+    assert {len(identity.client_id or "") for identity in identities} == {MAX_CHARACTERS}
+
+
+def test_the_next_request_is_by_the_same_client() -> None:
+    identity = ClientIdentity("peer")
+    side = side_of(identity)
+    for client_id in (b"first", b"second", b"second", b"esc\x1b"):
+        identity.client_id = None
+        take(side, struct.pack(">hhih", 0, 9, 1, len(client_id)) + client_id + b"\0")
+        assert identity.client_id == client_id.decode().replace("\x1b", r"\x1b")
