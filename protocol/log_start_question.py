@@ -38,13 +38,17 @@ def question(partitions: Mapping[str, Iterable[int]], correlation_id: int) -> by
     return b"".join(parts)
 
 
-def log_starts_in(frame: bytes | bytearray) -> dict[tuple[str, int], int]:
-    """(topic, partition) -> offset, of those that the answer tells without an error. Raises MalformedMessage."""
+def log_starts_in(frame: bytes | bytearray, asked: int) -> dict[tuple[str, int], int]:
+    """(topic, partition) -> offset, of those that the answer tells without an error, where so many partitions were
+    asked for. Raises MalformedMessage, for what tells of more too: hundreds of thousands keep others waiting.
+    """
     told: dict[tuple[str, int], int] = {}
     position = CORRELATION_ID_BYTES
     try:
         (topics,) = _INT32.unpack_from(frame, position)
         position += _INT32.size
+        _check(topics, asked)
+        left = asked
         for _ in range(topics):
             (length,) = _LENGTH.unpack_from(frame, position)
             position += _LENGTH.size
@@ -52,6 +56,8 @@ def log_starts_in(frame: bytes | bytearray) -> dict[tuple[str, int], int]:
             position += length
             (count,) = _INT32.unpack_from(frame, position)
             position += _INT32.size
+            _check(count, left)
+            left -= max(count, 0)
             for _ in range(count):
                 index, code, _, offset = _TOLD.unpack_from(frame, position)
                 position += _TOLD.size
@@ -60,3 +66,8 @@ def log_starts_in(frame: bytes | bytearray) -> dict[tuple[str, int], int]:
     except (StructError, UnicodeDecodeError) as error:
         raise MalformedMessage(f"an answer to ListOffsets that is cut or no text: {error}") from error
     return told
+
+
+def _check(told: int, most: int) -> None:
+    if told > most:
+        raise MalformedMessage(f"an answer to ListOffsets that tells of {told} where {most} are left of what was asked")

@@ -235,7 +235,7 @@ class ProduceGate:
 
         def answered(answer: bytearray) -> None:
             now_ms = self._session.context.now_ms()
-            for place, offset in log_starts_in(answer).items():
+            for place, offset in log_starts_in(answer, len(named)).items():
                 if place in named:
                     partly.log_start_told(named[place], offset, now_ms)
 

@@ -1,5 +1,7 @@
 """What is asked and answered about log starts, against the schema that is held to Kafka's own classes."""
 
+import struct
+
 import pytest
 
 from sluicegate.protocol.api import ApiKey
@@ -38,7 +40,7 @@ def answer(*topics: tuple[str, list[tuple[int, int, int]]]) -> bytes:
 
 
 def test_what_is_told_without_an_error_is_learnt() -> None:
-    told = log_starts_in(answer(("one", [(0, 0, 5), (7, 3, -1)]), ("two", [(1, 0, 1 << 40)])))
+    told = log_starts_in(answer(("one", [(0, 0, 5), (7, 3, -1)]), ("two", [(1, 0, 1 << 40)])), 3)
 
     assert told == {("one", 0): 5, ("two", 1): 1 << 40}
 
@@ -48,4 +50,19 @@ def test_a_cut_answer_is_malformed_wherever_it_is_cut() -> None:
 
     for length in range(4, len(whole)):
         with pytest.raises(MalformedMessage):
-            log_starts_in(whole[:length])
+            log_starts_in(whole[:length], 3)
+
+
+@pytest.mark.parametrize(
+    "told", [[("t", [(0, 0, 5), (1, 0, 5)])], [("t", [(0, 0, 5)]), ("u", [(0, 0, 5)])], [("t", []), ("u", [])]]
+)
+def test_an_answer_that_tells_of_more_than_was_asked_is_malformed(
+    told: list[tuple[str, list[tuple[int, int, int]]]],
+) -> None:
+    with pytest.raises(MalformedMessage, match="asked"):
+        log_starts_in(answer(*told), 1)
+
+
+def test_a_count_that_no_answer_has_is_not_gone_through() -> None:
+    with pytest.raises(MalformedMessage, match="4294967"):
+        log_starts_in(bytes(4) + struct.pack(">ihi", 1, 0, 4294967) + bytes(1 << 20), 10)
