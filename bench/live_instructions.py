@@ -26,7 +26,7 @@ from tests.wire.batches import CODECS, Rec
 
 _HOST = "127.0.0.1"
 _TOPIC = "bench"
-_START_SECONDS = 120
+_START_SECONDS = 600
 _MB = 1 << 20
 _LETTERS = bytes(ord("A") + byte % 26 for byte in range(256))
 
@@ -112,8 +112,8 @@ def _sluicegate(with_counter: Counter, folder: Path, port: int) -> Iterator[Targ
     program = [sys.executable, "-m", "bench.slowed_proxy"] if with_counter.is_slow else [COMMAND]
     proxy.command = [*with_counter.prefix, *program]
     proxy.environment = with_counter.environment
-    proxy.start()
     try:
+        proxy.start()
         assert proxy.process is not None
         yield Target("sluicegate", proxy.bootstrap, f"{_HOST}:{proxy.broker_port(1)}", proxy.process.pid)
     finally:
