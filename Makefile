@@ -102,6 +102,7 @@ bounds: setup kafka
 # A million mutated frames over sockets, and ten million mutated batches through the compiled code under AddressSanitizer
 # (gcc). SLUICEGATE_FUZZ_SEED, SLUICEGATE_FUZZ_FRAMES and SLUICEGATE_FUZZ_BATCHES draw again, more or less.
 fuzz: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'Cython>=3.1' 'setuptools>=77'
 	SLUICEGATE_THOROUGH=1 $(BIN)/python -m pytest tests/fuzz -s $(PYTEST_ARGS)
 
 # Against the broker itself, a bare relay and Kroxylicious, in one run of some 20 minutes; then the instructions of the live
