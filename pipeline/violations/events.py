@@ -8,7 +8,7 @@ from sluicegate.pipeline.topics import Topics
 _SAMPLE = "index: int, timestamp: bigint, reason: string, earliest: bigint, latest: bigint, diagnosis: string"
 _EVENT = (
     "version int, time string, client_id string, software_name string, software_version string, principal string, "
-    "peer string, topic string, topic_id string, partition int, code int, error string, reason string, "
+    "peer string, topic string, topic_id string, partition int, mode string, code int, error string, reason string, "
     f"message string, records int, bad_records int, samples array<struct<{_SAMPLE}>>"
 )
 
@@ -30,9 +30,17 @@ def from_topic(spark: SparkSession, topics: Topics, offsets_a_batch: int) -> Dat
 
 
 def _events(lines: DataFrame) -> DataFrame:
-    """Columns of an event, `time` as a timestamp, and `line` where it is no event of version 1."""
+    """Columns of an event, `time` as a timestamp, and `line` where it is no event of version 1.
+
+    Events of batches that were forwarded all the same (modes observe, fix, rehearse) are left out: what is counted here
+    was refused.
+    """
     parsed = lines.select("line", f.from_json("line", _EVENT).alias("event"))
     moment = f.try_to_timestamp("event.time")
     known = (f.col("event.version") == 1) & moment.isNotNull() & f.col("event.partition").isNotNull()
     is_event = f.coalesce(known, f.lit(False))
-    return parsed.select("event.*", moment.alias("at"), f.when(~is_event, f.col("line")).alias("line")).drop("time")
+    was_refused = f.coalesce(f.col("event.mode"), f.lit("reject")) == "reject"
+    events = parsed.where(was_refused).select(
+        "event.*", moment.alias("at"), f.when(~is_event, f.col("line")).alias("line")
+    )
+    return events.drop("time", "mode")

@@ -28,15 +28,17 @@ def describe() -> str:
             f"sluicegate {VERSION}, record scan NOT compiled: judging takes about sixty times as long per record. "
             "Install a C compiler and Python's headers, and run the installation again."
         )
-    missing = sorted(_uncompiled(Path(__file__).parents[2]))
+    missing = sorted(uncompiled(Path(__file__).parents[2]))
     if missing:
         return f"sluicegate {VERSION}, record scan compiled, but NOT {', '.join(missing)}: install it again."
     return f"sluicegate {VERSION}, record scan compiled"
 
 
-def _uncompiled(root: Path) -> Iterator[str]:
+def uncompiled(root: Path) -> Iterator[str]:
     """Modules whose C types are there (.pxd) and whose compiled form is not."""
     for package in _PACKAGES:
         for types in (root / package).rglob("*.pxd"):
+            if not any(types.with_suffix(suffix).exists() for suffix in (".py", ".pyx")):
+                continue  # only declarations, compiled into those that use them
             if not any(types.with_suffix(suffix).exists() for suffix in EXTENSION_SUFFIXES):
                 yield ".".join(types.relative_to(root).with_suffix("").parts)

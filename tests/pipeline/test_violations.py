@@ -93,6 +93,18 @@ def test_a_second_run_takes_what_has_come_since_and_late_events_count(spark: Spa
     assert lines == ["no event"]
 
 
+def test_what_was_forwarded_all_the_same_was_not_refused(spark: SparkSession, tmp_path: Path) -> None:
+    source, out = tmp_path / "shipped", tmp_path / "out"
+    source.mkdir()
+    modes = ["reject", "observe", "fix", "rehearse"]
+    events = [event(0, 1), *(event(n, 1, mode=mode) for n, mode in enumerate(modes, 1))]
+    (source / "a").write_text("".join(json.dumps(each) + "\n" for each in events))
+
+    run("violations", "--events", str(source), "--out", str(out), "--window", "10 minutes")
+
+    assert messages(spark, out) == Counter(["number 0", "number 1"])
+
+
 def test_events_of_a_proxy_shipped_to_a_topic(
     spark: SparkSession, kafka_bootstrap: str, proxy: ProxyProcess, tmp_path: Path
 ) -> None:

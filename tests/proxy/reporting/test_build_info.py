@@ -1,0 +1,14 @@
+"""What `sluicegate version` says of the build."""
+
+from pathlib import Path
+
+from sluicegate.proxy.reporting.build_info import uncompiled
+
+
+def test_declarations_without_a_module_of_their_own_are_not_missing(tmp_path: Path) -> None:
+    room = tmp_path / "protocol"
+    room.mkdir()
+    for name in ("only_declared.pxd", "left_out.pxd", "left_out.py", "native.pxd", "native.pyx"):
+        (room / name).touch()
+
+    assert sorted(uncompiled(tmp_path)) == ["protocol.left_out", "protocol.native"]
