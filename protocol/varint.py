@@ -1,4 +1,4 @@
-"""Unsigned varints as flexible versions use them for lengths and tags (KIP-482): at most five bytes."""
+"""Unsigned varints as flexible versions use them for lengths and tags (KIP-482): at most five bytes when read."""
 
 from sluicegate.protocol.errors import MalformedMessage
 
@@ -23,7 +23,7 @@ def read_unsigned_varint(data: memoryview | bytes | bytearray, position: int) ->
 
 
 def unsigned_varint(value: int) -> bytes:
-    """The shortest encoding of `value` (0 to 2^32-1)."""
+    """The shortest encoding of `value` (not negative); of one up to 2^32-1 at most five bytes."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)

@@ -1,10 +1,10 @@
 """Says of a Produce request that it is good, or that somebody has to look closer: the judgement of the fast lane.
 
 Natively, on the bytes as they came, without an object for a request, a partition or a record. It refuses nothing and
-words nothing. What is not plainly good goes to `sluicegate.validation.produce`, which decides alone: versions
-before 3, topics that have not been taught, tagged fields, a batch with anything odd in its header, a bad record, a time so far ahead that
-somebody is to be warned, a payload that a decoder complains about. What is called good here is good there at the same
-moment; `make lanes` holds the two together.
+words nothing. What is not plainly good goes to `sluicegate.validation.produce`, which decides alone: versions before 3,
+topics that have not been taught, tagged fields, a batch with anything odd in its header, a bad record, a time so far
+ahead that somebody is to be warned, a payload that a decoder complains about. What is called good here is good there at
+the same moment; `make lanes` holds the two together.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t

@@ -14,6 +14,7 @@ from fastcrc import crc32
 from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.protocol.records.record_batch import HEADER, LOG_OVERHEAD_BYTES, RecordBatch
 from sluicegate.protocol.records.scan import Cursor
+from sluicegate.protocol.varint import unsigned_varint
 
 _SIGN_64 = 0x8000_0000_0000_0000
 _U64 = 0xFFFF_FFFF_FFFF_FFFF
@@ -110,13 +111,7 @@ def with_payload(batch: RecordBatch, payload: bytes, base_timestamp: int, max_ti
 
 def _varint(value: int) -> bytes:
     """An int64 in zig-zag."""
-    pattern = ((value << 1) ^ (_U64 if value < 0 else 0)) & _U64
-    out = bytearray()
-    while pattern > 0x7F:
-        out.append(pattern & 0x7F | 0x80)
-        pattern >>= 7
-    out.append(pattern)
-    return bytes(out)
+    return unsigned_varint(((value << 1) ^ (_U64 if value < 0 else 0)) & _U64)
 
 
 def _signed(pattern: int) -> int:

@@ -5,6 +5,7 @@ arena. Where it is another C library nothing is changed.
 """
 
 import ctypes
+import os
 import resource
 import sys
 from contextlib import suppress
@@ -41,7 +42,7 @@ class Allocator:
             self._library.mallopt(_M_MMAP_THRESHOLD, _MAPPED_FROM_BYTES)
             self._library.mallopt(_M_TRIM_THRESHOLD, _KEPT_AT_THE_TOP_BYTES)
             self._library.mallopt(_M_ARENA_MAX, _ARENAS)
-            if object_memory is not None:
+            if object_memory is not None and not _has_debug_hooks():
                 object_memory.use_the_c_library()
 
     @property
@@ -66,6 +67,11 @@ def _glibc() -> ctypes.CDLL | None:
         return None
     library = ctypes.CDLL(None)
     return library if hasattr(library, "mallopt") and hasattr(library, "malloc_trim") else None
+
+
+def _has_debug_hooks() -> bool:
+    """Whether objects have marks around them (`-X dev`, PYTHONMALLOC=debug) that CPython looks for when they go."""
+    return sys.flags.dev_mode or "debug" in os.environ.get("PYTHONMALLOC", "") or hasattr(sys, "gettotalrefcount")
 
 
 def _resident_bytes() -> int:

@@ -1,9 +1,9 @@
 """The fast lane of a session: ordinary frames are passed on as they came, with their neighbours, in one write.
 
 Of whole frames that lie in the read buffer it takes requests that nobody looks into, Produce requests that are good
-(`sluicegate.validation.ordinary`), and answers that need nothing. Which answer belongs to which request is said by
-the session's one queue. It refuses nothing and answers nothing: at the first frame that is anything else it stops, and the slow lane
-(`sluicegate.proxy.session.request_side`, `sluicegate.proxy.session.answer_side`) takes that one.
+(`sluicegate.validation.ordinary`), and answers that need nothing. Which answer belongs to which request is said by the
+session's one queue. It refuses nothing and answers nothing: at the first frame that is anything else it stops, and the
+slow lane (`sluicegate.proxy.session.request_side`, `sluicegate.proxy.session.answer_side`) takes that one.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize

@@ -1,5 +1,6 @@
 """What is free goes back to the system, whatever small things are left among it."""
 
+import os
 import subprocess
 import sys
 
@@ -34,3 +35,18 @@ def test_what_thousands_of_objects_took_goes_back_though_one_of_a_thousand_stays
     grew, kept = map(int, said.stdout.split())
     assert grew > 40 << 20
     assert kept < grew / 8
+
+
+@pytest.mark.parametrize("options", [["-X", "dev"], []], ids=["dev mode", "debug hooks"])
+def test_objects_that_are_marked_for_debugging_stay_where_they_are(options: list[str]) -> None:
+    marked = os.environ | {"PYTHONMALLOC": "debug"} if not options else os.environ
+
+    said = subprocess.run(
+        [sys.executable, *options, "-c", _THOUSANDS_COME_AND_GO],
+        capture_output=True,
+        text=True,
+        env=marked,
+        check=False,
+    )
+
+    assert said.returncode == 0, said.stderr
