@@ -9,9 +9,7 @@ cdef class LoopTurn:
     cdef double _half_seconds
     cdef double _since
     cdef bint _is_marked
-    cdef bint _was_late
+    cdef readonly long times_late
 
     @cython.locals(now=double)
     cpdef bint is_late(self) except -1
-
-    cpdef bint was_late(self) except -1

@@ -1,6 +1,6 @@
 """What has waited is gone on with for a moment at a time, so that the event loop looks at its sockets in between."""
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from time import monotonic
 from typing import Any, Protocol
@@ -11,7 +11,8 @@ _MOST_STEPS = 1024
 
 
 class LoopTurn:
-    """How long the event loop has been busy since it looked at its sockets. An event loop tells nobody when it does
+    """How long the event loop has been busy since it looked at its sockets. `times_late` counts how often it was
+    found to be late. An event loop tells nobody when it does
     (uvloop's `time()` asks the system's clock anew), so after a first half something is put behind all that is going on
     now: has it not run when the second half is over, it is late.
     """
@@ -28,7 +29,7 @@ class LoopTurn:
         self._now = now
         self._since = now()
         self._is_marked = False
-        self._was_late = False
+        self.times_late = 0
 
     def is_late(self) -> bool:
         """Whether others have waited long enough for the loop to look at them."""
@@ -36,17 +37,12 @@ class LoopTurn:
         if now - self._since <= self._half_seconds:
             return False
         if self._is_marked:
-            self._was_late = True
+            self.times_late += 1
             return True
         self._is_marked = True
         self._since = now
         self._call_soon(self._looked)
         return False
-
-    def was_late(self) -> bool:
-        """Whether it has been since this was asked last."""
-        was_late, self._was_late = self._was_late, False
-        return was_late
 
     def _looked(self) -> None:
         self._is_marked = False
@@ -56,46 +52,60 @@ class LoopTurn:
 class Turn(Protocol):
     """What a Pacer has to know of a LoopTurn."""
 
+    times_late: int
+
     def is_late(self) -> bool:
         """Whether others have waited long enough."""
 
-    def was_late(self) -> bool:
-        """Whether they had to since this was asked last."""
-
 
 class Pacer:
-    """Runs steps in their order: one, more until it is late, and the rest after what else there is to do.
+    """Runs steps: one, more until it is late, and the rest after what else there is to do. Those of one address run in
+    their order, and addresses take turns, so that nobody waits for all that thousands from elsewhere want.
 
     A step that only lets somebody be read again costs its time when the loop looks at its sockets: so where that was
-    late, half as many steps are run the next time, else twice as many. `call_soon` runs something after what is going
-    on now.
+    late, half as many steps are run the next time, else twice as many, up to `most_steps`. `call_soon` runs something
+    after what is going on now.
     """
 
-    def __init__(self, call_soon: Callable[[Callable[[], None]], Any], turn: Turn) -> None:
+    def __init__(
+        self, call_soon: Callable[[Callable[[], None]], Any], turn: Turn, most_steps: int = _MOST_STEPS
+    ) -> None:
         self._call_soon = call_soon
         self._turn = turn
-        self._most = _MOST_STEPS
-        self._steps: deque[Callable[[], None]] = deque()
+        self._most_steps = self._most = most_steps
+        self._times_late = turn.times_late
+        self._lines: OrderedDict[str, deque[Callable[[], None]]] = OrderedDict()
+        self._waiting = 0
 
-    def later(self, step: Callable[[], None]) -> None:
-        """In its turn; never within this call."""
-        if not self._steps:
+    def later(self, step: Callable[[], None], address: str = "") -> None:
+        """In the turn of `address`; never within this call."""
+        if not self._waiting:
             self._call_soon(self._run_some)
-        self._steps.append(step)
+        self._waiting += 1
+        self._lines.setdefault(address, deque()).append(step)
 
     def _run_some(self) -> None:
-        self._most = max(1, self._most // 2) if self._turn.was_late() else min(2 * self._most, _MOST_STEPS)
-        left = min(len(self._steps), self._most)  # what is added meanwhile waits for the next round
+        was_late = self._turn.times_late != self._times_late
+        self._times_late = self._turn.times_late
+        self._most = max(1, self._most // 2) if was_late else min(2 * self._most, self._most_steps)
+        left = min(self._waiting, self._most)  # what is added meanwhile waits for the next round
         try:
             while left > 0:
-                self._steps[0]()
-                self._steps.popleft()
+                self._run_next()
                 left -= 1
                 if self._turn.is_late():
                     break
-        except BaseException:
-            self._steps.popleft()
-            raise
         finally:
-            if self._steps:
+            if self._waiting:
                 self._call_soon(self._run_some)
+
+    def _run_next(self) -> None:
+        address, line = next(iter(self._lines.items()))
+        try:
+            line[0]()
+        finally:
+            line.popleft()
+            self._waiting -= 1
+            self._lines.move_to_end(address)
+            if not line:
+                del self._lines[address]

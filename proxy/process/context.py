@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 class ProxyContext:
     """See the module. `call_soon` runs something on the event loop from a thread; `now_ms` is the proxy's clock.
 
+    `connecting` is who begins connections to brokers, one after the other.
     `needs_login`: the cluster takes nothing from clients before they have logged in, as far as it is known.
     """
 
@@ -59,6 +60,7 @@ class ProxyContext:
     tracing: Tracing
     turn: LoopTurn
     pacer: Pacer
+    connecting: Pacer
     needs_login: bool = False
     sessions: "set[Session]" = field(default_factory=set)
     _session_ended: asyncio.Event = field(default_factory=asyncio.Event)

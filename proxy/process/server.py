@@ -70,6 +70,8 @@ _FEW_SESSIONS = 100
 # thousands of sessions have keeps others waiting for 50 ms, so it is seldom taken while they come.
 _COLLECTED_AFTER = (5_000, 5, 100)
 _LOOKS_AT_ONCE = 200
+# Each takes the loop some half a millisecond, most of it only in its next turns.
+_CONNECTS_AT_ONCE = 8
 _LEADS_BACK = "upstream.bootstrap leads back to this proxy itself: name brokers there"
 
 
@@ -214,6 +216,7 @@ class Server:
         log_starts = LogStarts()
         turn = LoopTurn(loop.call_soon)
         pacer = Pacer(loop.call_soon, turn)
+        connecting = Pacer(loop.call_soon, turn, _CONNECTS_AT_ONCE)
         ordinary = judge_of_ordinary(limits_of(config), limits.max_request_partitions, now_ms, rules)
 
         def prepare(request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
@@ -254,6 +257,7 @@ class Server:
             frames=FramePool(pacer.later),
             turn=turn,
             pacer=pacer,
+            connecting=connecting,
             leading_back=self._leading_back,
             tracing=Tracing(config.log),
             admission=Admission(most_connections(limits), limits.max_connections_per_address),

@@ -19,6 +19,7 @@ cdef class Session:
     cdef Py_ssize_t _max_in_flight
     cdef object _requests
     cdef object _answers
+    cdef bint _has_begun
     cdef object _connecting
     cdef list _frames_sent
     cdef object _deadlines

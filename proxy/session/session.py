@@ -93,6 +93,7 @@ class Session:
         if self._trace is not None:
             self.client.tell_holds(partial(_trace_hold, self._trace, "client"))
             self.broker.tell_holds(partial(_trace_hold, self._trace, "broker"))
+        self._has_begun = False
         self._connecting: asyncio.Task[None] | None = None
         self._address: str | None = None
         self._linger: asyncio.TimerHandle | None = None
@@ -153,7 +154,8 @@ class Session:
         """
         self.context.leading_back.look_at((self.client.peer, self.client.own_end), head, self.route.label)
         self.client.hold(Hold.CONNECTING)
-        self._connecting = self._loop.create_task(self._connect())
+        self._has_begun = True
+        self.context.connecting.later(self._begin_connecting, self._address or "")
 
     def frame_was_sent(self, frame: bytearray) -> None:
         """A gathered frame was written as it lies. Others have its buffer once the system has taken it all."""
@@ -209,6 +211,10 @@ class Session:
             self.identity.principal = None if principal is None else client_text(principal)
         self.route = self._route_for(self.context.asked_names.of(handshake) if handshake is not None else None)
 
+    def _begin_connecting(self) -> None:
+        if not self._has_ended:
+            self._connecting = self._loop.create_task(self._connect())
+
     async def _connect(self) -> None:
         context = self.context
         try:
@@ -250,7 +256,7 @@ class Session:
     def turn_is_over(self, connection: Connection) -> None:
         """Much has come on it at once, or the loop is late: others first."""
         connection.hold(Hold.TURN_OVER)
-        self.context.pacer.later(partial(connection.release, Hold.TURN_OVER))
+        self.context.pacer.later(partial(connection.release, Hold.TURN_OVER), self._address or "")
 
     def _give_back_frames(self) -> None:
         """What the system has not taken yet is the transport's, and goes with it."""
@@ -313,7 +319,7 @@ class Session:
 
     def on_eof(self, connection: Connection) -> None:
         if self.is_late():  # thousands may leave at once
-            self.context.pacer.later(partial(self._no_more_comes, connection))
+            self.context.pacer.later(partial(self._no_more_comes, connection), self._address or "")
         else:
             self._no_more_comes(connection)
 
@@ -321,7 +327,7 @@ class Session:
         self._ends("client" if connection is self.client else "broker")
         if connection is self.client:
             self.account.has_left = True
-            if self._connecting is None:
+            if not self._has_begun:
                 self.client.close()
             self._say_goodbye_to_broker()
         else:

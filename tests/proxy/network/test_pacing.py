@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import uvloop
@@ -11,9 +12,9 @@ from sluicegate.proxy.network.pacing import LoopTurn, Pacer
 
 
 class ATurn:
-    def __init__(self, is_late: Callable[[], bool], was_late: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, is_late: Callable[[], bool]) -> None:
         self.is_late = is_late
-        self.was_late = was_late
+        self.times_late = 0
 
 
 def test_steps_run_in_their_order_until_it_is_late_between_two_looks_at_the_sockets() -> None:
@@ -116,20 +117,79 @@ def test_work_on_a_real_loop_ends_soon_and_the_loop_looks_at_its_sockets(
 def test_where_looking_at_the_sockets_took_long_fewer_steps_are_run_before_the_next_look() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[int] = []
-    late = [True]
-    pacer = Pacer(rounds.append, ATurn(lambda: False, lambda: late[0]))
+    turn = ATurn(lambda: False)
+    pacer = Pacer(rounds.append, turn)
     for number in range(2000):
         pacer.later(lambda number=number: done.append(number))  # type: ignore[misc]
 
     seen = []
     for _ in range(12):
+        turn.times_late += 1
         before = len(done)
         rounds.pop(0)()
         seen.append(len(done) - before)
-    late[0] = False
     for _ in range(2):
         before = len(done)
         rounds.pop(0)()
         seen.append(len(done) - before)
 
     assert seen == [512, 256, 128, 64, 32, 16, 8, 4, 2, 1, 1, 1, 2, 4]
+
+
+def test_of_steps_that_cost_much_later_on_only_some_are_run_before_the_next_look() -> None:
+    rounds: list[Callable[[], None]] = []
+    done: list[int] = []
+    pacer = Pacer(rounds.append, ATurn(lambda: False), most_steps=8)
+    for number in range(20):
+        pacer.later(lambda number=number: done.append(number))  # type: ignore[misc]
+
+    seen = []
+    while rounds:
+        rounds.pop(0)()
+        seen.append(len(done))
+
+    assert seen == [8, 16, 20]
+
+
+def test_each_of_two_pacers_hears_that_it_was_late() -> None:
+    rounds: list[Callable[[], None]] = []
+    done: list[str] = []
+    turn = ATurn(lambda: False)
+    one, other = Pacer(rounds.append, turn, most_steps=2), Pacer(rounds.append, turn, most_steps=2)
+    for pacer, name in ((one, "one"), (other, "other")):
+        for _ in range(2):
+            pacer.later(lambda name=name: done.append(name))  # type: ignore[misc]
+
+    turn.times_late += 1
+    rounds.pop(0)()
+    rounds.pop(0)()
+
+    assert done == ["one", "other"], "half as many of each"
+
+
+def test_one_from_elsewhere_does_not_wait_for_all_that_a_thousand_want() -> None:
+    rounds: list[Callable[[], None]] = []
+    done: list[str] = []
+    pacer = Pacer(rounds.append, ATurn(lambda: False), most_steps=4)
+    for number in range(1000):
+        pacer.later(lambda number=number: done.append(f"of many {number}"), "192.0.2.1")  # type: ignore[misc]
+    for number in range(2):
+        pacer.later(lambda number=number: done.append(f"alone {number}"), "192.0.2.2")  # type: ignore[misc]
+
+    rounds.pop(0)()
+
+    assert done == ["of many 0", "alone 0", "of many 1", "alone 1"]
+
+
+def test_a_step_that_fails_is_told_and_the_others_go_on() -> None:
+    rounds: list[Callable[[], None]] = []
+    done: list[str] = []
+    pacer = Pacer(rounds.append, ATurn(lambda: False))
+    pacer.later(partial(done.remove, "what is not there"), "192.0.2.1")
+    pacer.later(lambda: done.append("the next"), "192.0.2.1")
+
+    with pytest.raises(ValueError):
+        rounds.pop(0)()
+    rounds.pop(0)()
+
+    assert done == ["the next"] and not rounds
