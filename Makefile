@@ -12,7 +12,7 @@ UV_VERSION := 0.13.8
 
 setup: $(STAMP)
 
-NATIVE := $(wildcard proxy/*/*.pyx validation/*.pyx)
+NATIVE := $(wildcard protocol/records/*.pyx proxy/*/*.pyx validation/*.pyx)
 COMPILED := $(filter-out $(NATIVE:.pyx=.pxd),$(wildcard protocol/*.pxd protocol/records/*.pxd proxy/*/*.pxd validation/*.pxd))
 
 $(STAMP): pyproject.toml uv.lock setup.py $(COMPILED) $(wildcard $(COMPILED:.pxd=.py)) $(NATIVE) $(wildcard $(NATIVE:.pyx=.pxd))

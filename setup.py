@@ -73,7 +73,13 @@ COMPILED = [
     "validation/verdict.py",
 ]
 # The fast lane is native only: without a compiler there is none.
-NATIVE = ["proxy/session/fast_lane.pyx", "proxy/process/object_memory.pyx", "validation/ordinary.pyx"]
+NATIVE = [
+    "protocol/records/loaded_libraries.pyx",
+    "protocol/records/ordinary_lz4.pyx",
+    "proxy/process/object_memory.pyx",
+    "proxy/session/fast_lane.pyx",
+    "validation/ordinary.pyx",
+]
 
 
 def name_of(path: str) -> str:

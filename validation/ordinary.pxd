@@ -34,6 +34,9 @@ cdef class OrdinaryRequests:
     cdef Decompressor _decompressor
     cdef Allowance _free
     cdef Allowance _allowance
+    cdef uint8_t *_room
+    cdef uint8_t[::1] _plain  # what ordinary payloads become
+    cdef Py_ssize_t _plain_left
     cdef Py_ssize_t _partitions
     cdef Py_ssize_t _records
     cdef Py_ssize_t _unchecked
@@ -63,11 +66,12 @@ cdef class OrdinaryRequests:
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int codec, int64_t count,
         uint64_t base, Topic *topic, int64_t now,
     ) except -1
+    cdef Py_ssize_t _decompress_lz4(self, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end) except -2
     cdef bint _are_good_inside(
         self, object payload, int codec, int64_t count, Topic *topic, uint64_t earliest, uint64_t window,
         uint64_t no_time,
     ) except -1
     cdef bint _scan(
-        self, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, Pieces pieces, int64_t count, Topic *topic,
-        uint64_t earliest, uint64_t window, uint64_t no_time,
+        self, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, bint framed, Pieces pieces, int64_t count,
+        Topic *topic, uint64_t earliest, uint64_t window, uint64_t no_time,
     ) except -1

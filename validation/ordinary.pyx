@@ -15,6 +15,8 @@ from sluicegate.protocol.big_endian cimport int16_at, int32_at, uint32_at, uint6
 from sluicegate.protocol.records.allowance cimport Allowance
 from sluicegate.protocol.records.compression cimport Decompressor
 from sluicegate.protocol.records.crc32c cimport crc32c, has_crc32c
+from sluicegate.protocol.records.loaded_libraries cimport crc32_iscsi
+from sluicegate.protocol.records.ordinary_lz4 cimport ordinary_lz4
 from sluicegate.protocol.records.pieces cimport Bounds, Pieces
 from sluicegate.protocol.records.scan cimport _ordinary_run, scan_records
 
@@ -37,11 +39,14 @@ cdef enum:
     _HEADER_BYTES = 61
     _CRC_COVERS_FROM = 21
     _LEAST_LENGTH = 14
-    # A longer one is faster in the library, which needs a view of it and gives up the interpreter meanwhile.
-    _SHORT_CRC_BYTES = 20 * 1024
+    # Longer ones are faster in a library: in one that can be called as it is, or in one that needs a view of it and gives
+    # up the interpreter meanwhile.
+    _SHORT_CRC_BYTES = 2 * 1024
+    _RATHER_SHORT_CRC_BYTES = 20 * 1024
 
     _LOG_APPEND_TIME = 0x08
     _CONTROL = 0x20
+    _LZ4 = 3
     _ZSTD = 4
 
 
@@ -63,6 +68,7 @@ cdef Py_ssize_t _CAREFULLY_READ_BYTES = 128 * 1024
 cdef uint64_t _FAR_AHEAD_MS = 3_600_000
 cdef uint64_t _SIGN = <uint64_t>1 << 63
 cdef Py_ssize_t _UNBOUNDED = <Py_ssize_t>1 << 62
+cdef Py_ssize_t _INT_MAX = 0x7FFFFFFF
 cdef bint _HAS_CRC32C = has_crc32c()
 cdef int _NULL_KEY = NULL_KEY
 cdef int _OUT_OF_WINDOW = OUT_OF_WINDOW
@@ -166,6 +172,7 @@ cdef class OrdinaryRequests:
 
     def __dealloc__(self):
         self._forget()
+        free(self._room)
 
     cdef void _forget(self) noexcept:
         cdef int slot
@@ -275,6 +282,7 @@ cdef class OrdinaryRequests:
         cdef Topic *topic
         self._partitions = self._records = self._unchecked = 0
         self._allowance = None
+        self._plain_left = self._plain_bytes
         walk.at = origin + start
         walk.end = origin + end
         walk.failed = False
@@ -351,6 +359,10 @@ cdef class OrdinaryRequests:
     cdef uint32_t _crc32c(self, object data, Py_ssize_t start, const uint8_t *at, Py_ssize_t size) except? 7:
         if _HAS_CRC32C and size <= _SHORT_CRC_BYTES:
             return crc32c(at, size)
+        if crc32_iscsi != NULL and size <= _INT_MAX:
+            return crc32_iscsi(at, <int>size, 0xFFFFFFFF) ^ 0xFFFFFFFF
+        if _HAS_CRC32C and size <= _RATHER_SHORT_CRC_BYTES:
+            return crc32c(at, size)
         return crc32.iscsi(data[start : start + size])
 
     cdef bint _are_good(
@@ -363,7 +375,17 @@ cdef class OrdinaryRequests:
         cdef uint64_t earliest = (<uint64_t>now - before - base) if topic.is_timed else 0
         cdef uint64_t no_time = (<uint64_t>-1 - base) if topic.is_timed else 0
         cdef uint64_t latest = 0
-        cdef Py_ssize_t behind, taken
+        cdef Py_ssize_t behind, taken, size
+        if codec == _LZ4 and self._allowance is None:
+            size = self._decompress_lz4(view, start, end)
+            if size > 0:
+                behind, taken, latest = _ordinary_run(
+                    self._plain, 0, size, count, False, topic.is_compacted, earliest,
+                    window if topic.is_timed else <uint64_t>-1, no_time, 0,
+                )
+                if taken == count and behind == size:
+                    return not topic.is_timed or latest <= before + _FAR_AHEAD_MS
+                return self._scan(self._plain, 0, size, False, None, count, topic, earliest, window, no_time)
         if codec == 0:
             behind, taken, latest = _ordinary_run(
                 view, start, end, count, True, topic.is_compacted, earliest,
@@ -373,9 +395,23 @@ cdef class OrdinaryRequests:
                 # There are more than ordinary ones: of a large batch, the slow lane takes care that others wait not long.
                 if end - start > _CAREFULLY_READ_BYTES:
                     return False
-                return self._scan(view, start, end, None, count, topic, earliest, window, no_time)
+                return self._scan(view, start, end, True, None, count, topic, earliest, window, no_time)
             return not topic.is_timed or latest <= before + _FAR_AHEAD_MS
         return self._are_good_inside(data[start:end], codec, count, topic, earliest, window, no_time)
+
+    cdef Py_ssize_t _decompress_lz4(self, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end) except -2:
+        # The size of what is in _plain then, which counts against what all of the request may become; -1: read it
+        # piece by piece.
+        cdef Py_ssize_t size
+        if self._room == NULL:  # not before it is wanted, and no page of it before it is written to
+            self._room = <uint8_t *>malloc(_PLAIN_BYTES)
+            if self._room == NULL:
+                raise MemoryError
+            self._plain = <uint8_t[:_PLAIN_BYTES]>self._room
+        size = ordinary_lz4(view, start, end, self._room, self._plain_left)
+        if size > 0:
+            self._plain_left -= size
+        return size
 
     cdef bint _are_good_inside(
         self, object payload, int codec, int64_t count, Topic *topic, uint64_t earliest, uint64_t window,
@@ -386,7 +422,7 @@ cdef class OrdinaryRequests:
         cdef const uint8_t[::1] plain
         cdef bint good
         if self._allowance is None:
-            self._allowance = Allowance(self._plain_bytes, 0, _go_on)
+            self._allowance = Allowance(self._plain_left, 0, _go_on)
         bounds = Bounds(
             self._limits.plain_limit(len(payload)), self._window_bytes, self._allowance
         )
@@ -396,7 +432,7 @@ cdef class OrdinaryRequests:
             if first is None:
                 return False
             plain = first
-            good = self._scan(plain, 0, len(first), pieces, count, topic, earliest, window, no_time)
+            good = self._scan(plain, 0, len(first), False, pieces, count, topic, earliest, window, no_time)
             return good and pieces.failure is None
         except OverLimit:
             return False
@@ -405,14 +441,14 @@ cdef class OrdinaryRequests:
             self._decompressor.close()
 
     cdef bint _scan(
-        self, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, Pieces pieces, int64_t count, Topic *topic,
-        uint64_t earliest, uint64_t window, uint64_t no_time,
+        self, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, bint framed, Pieces pieces, int64_t count,
+        Topic *topic, uint64_t earliest, uint64_t window, uint64_t no_time,
     ) except -1:
         cdef int look_for = (_NULL_KEY if topic.is_compacted else 0) | (_OUT_OF_WINDOW if topic.is_timed else 0)
         cdef uint64_t overflow = _SIGN + topic.before_max_ms
         cdef uint64_t latest
         outcome, _, last, _ = scan_records(
-            view, start, end, count, pieces is None, look_for, earliest, window, no_time, overflow, pieces,
+            view, start, end, count, framed, look_for, earliest, window, no_time, overflow, pieces,
             self._free if pieces is None else self._allowance, 0,
         )
         if outcome != _WHOLE:
