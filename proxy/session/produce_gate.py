@@ -1,15 +1,13 @@
 """The way of a Produce request: walk it, name its topics, judge it, forward what is good and stand-ins for the rest.
 
 Judging happens where the bytes arrive unless it may take long (`sluicegate.proxy.judgement.judging`); then a thread
-does it, and the client's connection is not read meanwhile, so that nothing overtakes. Whatever goes wrong where
-something was waited for ends the session, and a line says so: no client waits for ever.
+does it. Whatever a request waits for, names, settings or that thread, it waits for in one way
+(`sluicegate.proxy.session.waiting`).
 """
 
-from collections.abc import Callable
-from concurrent.futures import Future as ThreadFuture
 from functools import partial
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sluicegate.protocol.framing import Parts, frame_of, size_prefix
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, response_body_at
@@ -25,11 +23,10 @@ from sluicegate.proxy.answers.topic_names import names_in, question
 from sluicegate.proxy.judgement.judging import Job
 from sluicegate.proxy.network.connection import Hold
 from sluicegate.proxy.session.in_flight import Exchange, Finish
+from sluicegate.proxy.session.waiting import Tell, Waiting
 from sluicegate.validation.produce import VALID_ACKS
 
 if TYPE_CHECKING:
-    from asyncio import Future
-
     from sluicegate.proxy.session.session import Session
 
 _SIZE = Struct(">i")
@@ -47,13 +44,18 @@ class ProduceGate:
 
     def __init__(self, session: "Session") -> None:
         self._session = session
+        self._waiting = Waiting(session)
         self._finish: Finish | None = None
         self._finish_version = -1
         self._job: Job | None = None
         self._requests = 0
         self._kept_bytes = 0
         self._proven: dict[tuple[Spot, int], int] = {}
-        self.is_busy = False
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request waits for something."""
+        return self._waiting.is_under_way
 
     @property
     def busy_with(self) -> int | None:
@@ -88,16 +90,18 @@ class ProduceGate:
     def _ask_names(self, missing: list[bytes], request: ProduceRequest, correlation_id: int) -> None:
         """Ask the broker for topic ids that no answer has named yet, on this very connection and in its order."""
 
-        def answered(answer: bytearray) -> None:
-            context = self._session.context
-            context.names.learn(names_in(answer))
-            context.names.asked(missing, context.now_ms())
-            self._go_on(Hold.ASKING, partial(self._named, request, correlation_id))
+        def ask(tell: Tell[None]) -> None:
+            session = self._session
+            session.queue.add(Exchange(_OUR_CORRELATION_ID, partial(self._names_answered, missing, tell)))
+            session.broker.write(frame_of(question(missing, _OUR_CORRELATION_ID)))
 
-        self.is_busy = True
-        self._session.client.hold(Hold.ASKING)
-        self._session.queue.add(Exchange(_OUR_CORRELATION_ID, answered))
-        self._session.broker.write(frame_of(question(missing, _OUR_CORRELATION_ID)))
+        self._waiting.until(Hold.ASKING, ask, lambda _: self._named(request, correlation_id))
+
+    def _names_answered(self, missing: list[bytes], tell: Tell[None], answer: bytearray) -> None:
+        context = self._session.context
+        context.names.learn(names_in(answer))
+        context.names.asked(missing, context.now_ms())
+        tell(None)
 
     def _named(self, request: ProduceRequest, correlation_id: int) -> None:
         """Every topic has its name, as far as anybody knows it."""
@@ -107,55 +111,34 @@ class ProduceGate:
             return
         by_id = self._session.context.names.by_id
         names = (t.name if t.name is not None else by_id.get(t.topic_id or b"") for t in request.topics)
-        waiting = settings.known_soon(name for name in names if name is not None)
-        if waiting is None:
+        told = settings.known_soon(name for name in names if name is not None)
+        if told is None:
             self._judge(request, correlation_id)
-        else:
-            self._await_settings(waiting, request, correlation_id)
-
-    def _await_settings(self, waiting: "Future[Any]", request: ProduceRequest, correlation_id: int) -> None:
-        """The cluster is being asked what topics are set to, on a connection of the proxy's own."""
-
-        def known(_done: "Future[Any]") -> None:
-            self._go_on(Hold.SETTINGS, partial(self._judge, request, correlation_id))
-
-        self.is_busy = True
-        self._session.client.hold(Hold.SETTINGS)
-        waiting.add_done_callback(known)
+            return
+        # The cluster is being asked what topics are set to, on a connection of the proxy's own.
+        self._waiting.until(Hold.SETTINGS, told.add_done_callback, lambda _: self._judge(request, correlation_id))
 
     def _judge(self, request: ProduceRequest, correlation_id: int) -> None:
-        context = self._session.context
-        dispatch = context.judges.judge(request)
+        dispatch = self._session.context.judges.judge(request)
         if dispatch is not None:
             self._judged(request, correlation_id, dispatch)
-            return
-        self.is_busy = True
-        self._session.client.hold(Hold.JUDGING)
-        self._job = context.judges.submit(request, self._session.account)
-        self._job.future.add_done_callback(
-            lambda done: context.call_soon(self._judged_in_thread, request, correlation_id, done)
-        )
+        else:
+            self._waiting.until(
+                Hold.JUDGING,
+                partial(self._judge_in_thread, request),
+                partial(self._judged_in_thread, request, correlation_id),
+            )
 
-    def _judged_in_thread(self, request: ProduceRequest, correlation_id: int, future: ThreadFuture[Dispatch]) -> None:
+    def _judge_in_thread(self, request: ProduceRequest, tell: Tell[Job]) -> None:
+        context = self._session.context
+        job = self._job = context.judges.submit(request, self._session.account)
+        job.future.add_done_callback(lambda _: context.call_soon(tell, job))
+
+    def _judged_in_thread(self, request: ProduceRequest, correlation_id: int, job: Job) -> None:
+        """What the thread failed over is raised here."""
         self._job = None
-
-        def go_on() -> None:
-            if not future.cancelled():
-                self._judged(request, correlation_id, future.result())
-
-        self._go_on(Hold.JUDGING, go_on)
-
-    def _go_on(self, hold: Hold, step: Callable[[], None]) -> None:
-        """What was waited for is there: take the next step, unless the broker has gone meanwhile."""
-        session = self._session
-        try:
-            self.is_busy = False
-            if not session.broker.closed:
-                step()
-            session.request_settled()
-            session.client.release(hold)
-        except Exception as error:  # ours, whatever it is: the client shall not wait for ever
-            session.on_our_fault(session.client, error)
+        if not job.future.cancelled():
+            self._judged(request, correlation_id, job.future.result())
 
     def _judged(self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch) -> None:
         """Forward it as it came, or with stand-ins for what was refused."""

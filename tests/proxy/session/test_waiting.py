@@ -1,0 +1,198 @@
+"""Whatever a request waits for: what fails afterwards ends the session with a line, and no client waits for ever."""
+
+import asyncio
+import struct
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from sluicegate.protocol.framing import frame_of
+from sluicegate.protocol.messages import metadata
+from sluicegate.proxy.network.connection import Hold
+from sluicegate.proxy.session.waiting import Tell, Waiting
+from tests.bounds.frames import good_batch, produce
+from tests.proxy.sessions import Script, now_ms, turns_of_the_loop
+
+_ID = b"sixteen bytes id"
+_LATE_SECONDS = 30.0
+
+
+class _Side:
+    """A connection, as far as a wait knows it."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self.held: list[Hold] = []
+
+    def hold(self, reason: Hold) -> None:
+        self.held.append(reason)
+
+    def release(self, reason: Hold) -> None:
+        self.held.remove(reason)
+
+
+class _Session:
+    def __init__(self) -> None:
+        self.client: Any = _Side()
+        self.broker: Any = _Side()
+        self.faults: list[BaseException] = []
+        self.settled = 0
+
+    def request_settled(self) -> None:
+        self.settled += 1
+
+    def on_our_fault(self, connection: Any, error: BaseException) -> None:
+        self.faults.append(error)
+
+
+def test_the_client_is_held_until_what_is_waited_for_is_there() -> None:
+    session, told, found = _Session(), list[Tell[int]](), list[int]()
+    waiting = Waiting(session)
+
+    waiting.until(Hold.ASKING, told.append, found.append)
+    assert (session.client.held, waiting.is_under_way, found) == ([Hold.ASKING], True, [])
+    told[0](5)
+
+    assert (session.client.held, waiting.is_under_way, found, session.settled) == ([], False, [5], 1)
+
+
+def test_what_is_told_twice_is_gone_on_with_once() -> None:
+    session, told, found = _Session(), list[Tell[int]](), list[int]()
+    Waiting(session).until(Hold.ASKING, told.append, found.append)
+
+    told[0](1)
+    told[0](2)
+
+    assert found == [1]
+
+
+@pytest.mark.parametrize("second", [Hold.JUDGING, Hold.ASKING])
+def test_one_wait_may_follow_another(second: Hold) -> None:
+    session, told, found = _Session(), list[Tell[int]](), list[int]()
+    waiting = Waiting(session)
+
+    waiting.until(Hold.ASKING, told.append, lambda _: waiting.until(second, told.append, found.append))
+    told[0](1)
+    assert session.client.held[-1] is second
+    assert waiting.is_under_way
+    told[1](2)
+
+    assert set(session.client.held) <= {second}
+    assert found == [2]
+
+
+def test_nothing_is_gone_on_with_when_the_broker_has_gone() -> None:
+    session, told, found = _Session(), list[Tell[int]](), list[int]()
+    Waiting(session).until(Hold.ASKING, told.append, found.append)
+    session.broker.closed = True
+
+    told[0](1)
+
+    assert (found, session.settled, session.client.held) == ([], 1, [])
+
+
+@pytest.mark.parametrize("error", [ValueError("ours"), MemoryError()])
+def test_an_error_behind_a_wait_is_told_to_the_session(error: Exception) -> None:
+    session, told = _Session(), list[Tell[int]]()
+
+    def fail(_found: int) -> None:
+        raise error
+
+    Waiting(session).until(Hold.ASKING, told.append, fail)
+    told[0](1)
+
+    assert session.faults == [error]
+
+
+def test_what_ends_the_process_goes_on_to_do_so() -> None:
+    session, told = _Session(), list[Tell[int]]()
+
+    def stop(_found: int) -> None:
+        raise SystemExit
+
+    Waiting(session).until(Hold.ASKING, told.append, stop)
+    with pytest.raises(SystemExit):
+        told[0](1)
+
+    assert len(session.faults) == 1
+
+
+# -- each wait of a Produce request --------------------------------------------------------------------------------
+
+
+def _names_answer() -> bytes:
+    topic = {"error_code": 0, "name": "t", "topic_id": _ID, "partitions": []}
+    answer = {"topics": [topic], "brokers": []}
+    return frame_of(struct.pack(">ib", -1, 0), metadata.RESPONSE.build(answer, 12))
+
+
+async def _names(script: Script, breaks: Callable[[], None]) -> None:
+    script.from_client(produce(13, {_ID: [(0, good_batch(now_ms()))]}))
+    breaks()
+    script.from_broker(_names_answer())
+
+
+async def _settings(script: Script, breaks: Callable[[], None]) -> None:
+    answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    class Settings:
+        def known_soon(self, _names: object) -> asyncio.Future[None]:
+            return answer
+
+    script.context.topic_settings = Settings()  # type: ignore[assignment]
+    script.from_client(produce(9, {b"t": [(0, good_batch(now_ms()))]}))
+    breaks()
+    answer.set_result(None)
+
+
+async def _judgement(script: Script, breaks: Callable[[], None]) -> None:
+    many = [(n, good_batch(now_ms())) for n in range(300)]  # more than the loop judges itself
+    script.context.observer = None  # type: ignore[assignment]  # before the thread can be done
+    script.from_client(produce(9, {b"t": many}))
+
+
+_WAITS = {Hold.ASKING: _names, Hold.SETTINGS: _settings, Hold.JUDGING: _judgement}
+
+
+@pytest.mark.parametrize("hold", list(_WAITS))
+async def test_a_fault_behind_each_wait_closes_the_connection_and_writes_a_line(
+    hold: Hold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = Script(monkeypatch)
+    held: list[Hold] = []
+    script.session.client.tell_holds(lambda reason, begins: held.append(reason))
+
+    def breaks() -> None:
+        script.context.judges = None  # type: ignore[assignment]
+
+    with capture_logs() as lines:
+        await _WAITS[hold](script, breaks)
+        until = time.monotonic() + _LATE_SECONDS
+        while not script.client.aborted and time.monotonic() < until:
+            await turns_of_the_loop()
+        script.context.log.flush()
+
+    assert hold in held
+    assert script.client.aborted
+    assert script.broker.aborted
+    assert [line["event"] for line in lines if "fault" in line["event"]] == [
+        "a fault of sluicegate's own, connection closed: please report it"
+    ]
+
+
+async def test_what_the_judging_thread_fails_over_is_told_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = Script(monkeypatch)
+
+    def fails(*_: object) -> None:
+        raise ValueError("in the thread")
+
+    monkeypatch.setattr(type(script.context.judges), "judge_with", fails)
+    script.from_client(produce(9, {b"t": [(n, good_batch(now_ms())) for n in range(300)]}))
+    until = time.monotonic() + _LATE_SECONDS
+    while not script.client.aborted and time.monotonic() < until:
+        await turns_of_the_loop()
+
+    assert script.client.aborted
