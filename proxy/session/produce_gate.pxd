@@ -7,6 +7,7 @@ from sluicegate.protocol.produce_response cimport tail_with_endpoints
 
 cdef class ProduceGate:
     cdef object _session
+    cdef object _needs
     cdef object _waiting
     cdef object _finish
     cdef int _finish_version

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol, TypeVar
 
-from sluicegate.proxy.network.connection import Connection, Hold
+from sluicegate.proxy.session.connection import Connection
+from sluicegate.proxy.session.hold import Hold
 
 T = TypeVar("T")
 Tell = Callable[[T], None]

@@ -1,9 +1,8 @@
 """Whatever a request waits for: what fails afterwards ends the session with a line, and no client waits for ever."""
 
-import asyncio
 import struct
-import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,13 +10,12 @@ from structlog.testing import capture_logs
 
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.messages import metadata
-from sluicegate.proxy.network.connection import Hold
+from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.waiting import Tell, Waiting
 from tests.bounds.frames import good_batch, produce
-from tests.proxy.sessions import Script, now_ms, turns_of_the_loop
+from tests.proxy.session.playbook import NOW, Playbook, with_gate
 
 _ID = b"sixteen bytes id"
-_LATE_SECONDS = 30.0
 
 
 class _Side:
@@ -123,76 +121,73 @@ def test_what_ends_the_process_goes_on_to_do_so() -> None:
 # -- each wait of a Produce request --------------------------------------------------------------------------------
 
 
+class Settings:
+    """Asked for, and told when the script says so."""
+
+    def __init__(self) -> None:
+        self.tells: list[Callable[[Any], None]] = []
+
+    def known_soon(self, _names: object) -> "Settings":
+        return self
+
+    def add_done_callback(self, done: Callable[[Any], None]) -> None:
+        self.tells.append(done)
+
+
+class Fails:
+    """Whatever it is asked to do."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        def fail(*_: object) -> None:
+            raise ValueError(name)
+
+        return fail
+
+
 def _names_answer() -> bytes:
     topic = {"error_code": 0, "name": "t", "topic_id": _ID, "partitions": []}
     answer = {"topics": [topic], "brokers": []}
     return frame_of(struct.pack(">ib", -1, 0), metadata.RESPONSE.build(answer, 12))
 
 
-async def _names(script: Script, breaks: Callable[[], None]) -> None:
-    script.from_client(produce(13, {_ID: [(0, good_batch(now_ms()))]}))
-    breaks()
-    script.from_broker(_names_answer())
+def _names() -> Playbook:
+    play = Playbook(change=partial(with_gate, judges=Fails()))
+    play.from_client(produce(13, {_ID: [(0, good_batch(NOW))]}))
+    play.from_broker(_names_answer())
+    return play
 
 
-async def _settings(script: Script, breaks: Callable[[], None]) -> None:
-    answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    class Settings:
-        def known_soon(self, _names: object) -> asyncio.Future[None]:
-            return answer
-
-    script.context.topic_settings = Settings()  # type: ignore[assignment]
-    script.from_client(produce(9, {b"t": [(0, good_batch(now_ms()))]}))
-    breaks()
-    answer.set_result(None)
+def _settings() -> Playbook:
+    settings = Settings()
+    play = Playbook(change=partial(with_gate, settings=settings, judges=Fails()))
+    play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}))
+    settings.tells[0](None)
+    return play
 
 
-async def _judgement(script: Script, breaks: Callable[[], None]) -> None:
-    many = [(n, good_batch(now_ms())) for n in range(300)]  # more than the loop judges itself
-    script.context.observer = None  # type: ignore[assignment]  # before the thread can be done
-    script.from_client(produce(9, {b"t": many}))
+def _judgement() -> Playbook:
+    play = Playbook(change=partial(with_gate, judgements=Fails()))
+    play.from_client(produce(9, {b"t": [(n, good_batch(NOW)) for n in range(300)]}))  # more than the loop judges itself
+    play.loop.until(lambda: play.client.aborted)
+    return play
 
 
-_WAITS = {Hold.ASKING: _names, Hold.SETTINGS: _settings, Hold.JUDGING: _judgement}
+@pytest.mark.parametrize("wait", [_names, _settings, _judgement])
+def test_a_fault_behind_each_wait_closes_the_connection_and_writes_a_line(wait: Callable[[], Playbook]) -> None:
+    with capture_logs() as lines:
+        play = wait()
+
+    assert play.client.aborted
+    assert play.broker.aborted
+    assert [line["event"] for line in lines] == ["a fault of sluicegate's own, connection closed: please report it"]
 
 
-@pytest.mark.parametrize("hold", list(_WAITS))
-async def test_a_fault_behind_each_wait_closes_the_connection_and_writes_a_line(
-    hold: Hold, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script = Script(monkeypatch)
-    held: list[Hold] = []
-    script.session.client.tell_holds(lambda reason, begins: held.append(reason))
-
-    def breaks() -> None:
-        script.context.judges = None  # type: ignore[assignment]
+def test_what_the_judging_thread_fails_over_is_told_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    play = Playbook()
+    monkeypatch.setattr(type(play.parts.judges), "judge_with", Fails().judge_with)
 
     with capture_logs() as lines:
-        await _WAITS[hold](script, breaks)
-        until = time.monotonic() + _LATE_SECONDS
-        while not script.client.aborted and time.monotonic() < until:
-            await turns_of_the_loop()
-        script.context.log.flush()
+        play.from_client(produce(9, {b"t": [(n, good_batch(NOW)) for n in range(300)]}))
+        play.loop.until(lambda: play.client.aborted)
 
-    assert hold in held
-    assert script.client.aborted
-    assert script.broker.aborted
-    assert [line["event"] for line in lines if "fault" in line["event"]] == [
-        "a fault of sluicegate's own, connection closed: please report it"
-    ]
-
-
-async def test_what_the_judging_thread_fails_over_is_told_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    script = Script(monkeypatch)
-
-    def fails(*_: object) -> None:
-        raise ValueError("in the thread")
-
-    monkeypatch.setattr(type(script.context.judges), "judge_with", fails)
-    script.from_client(produce(9, {b"t": [(n, good_batch(now_ms())) for n in range(300)]}))
-    until = time.monotonic() + _LATE_SECONDS
-    while not script.client.aborted and time.monotonic() < until:
-        await turns_of_the_loop()
-
-    assert script.client.aborted
+    assert "judge_with" in lines[0]["exception"]

@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Callable
-from time import monotonic
 from typing import Any, Protocol
 
 # Twice so long after it looked at its sockets the loop should do so again.
@@ -19,7 +18,7 @@ class LoopTurn:
     def __init__(
         self,
         call_soon: Callable[[Callable[[], None]], Any],
-        now: Callable[[], float] = monotonic,
+        now: Callable[[], float],
         half_seconds: float = _HALF_SECONDS,
     ) -> None:
         """`now` in seconds, monotonic. `half_seconds`: after twice so long others have waited long enough."""
@@ -79,9 +78,9 @@ class Pacer:
 
     def later(self, step: Callable[[], None]) -> None:
         """In its turn; never within this call."""
-        if not self._steps:
-            self._call_soon(self._run_some)
         self._steps.append(step)
+        if len(self._steps) == 1:
+            self._call_soon(self._run_some)
 
     def _run_some(self) -> None:
         self._most = max(1, self._most // 2) if self._turn.was_late() else min(2 * self._most, _MOST_STEPS)
