@@ -10,8 +10,11 @@ from structlog.testing import capture_logs
 
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.messages import metadata
+from sluicegate.proxy.judgement.judging import Judges
 from sluicegate.proxy.session.hold import Hold
+from sluicegate.proxy.session.session import SessionNeeds
 from sluicegate.proxy.session.waiting import Tell, Waiting
+from sluicegate.validation.policy import JudgementLimits
 from tests.bounds.frames import good_batch, produce
 from tests.proxy.session.playbook import NOW, Playbook, with_gate
 
@@ -182,12 +185,19 @@ def test_a_fault_behind_each_wait_closes_the_connection_and_writes_a_line(wait: 
     assert [line["event"] for line in lines] == ["a fault of sluicegate's own, connection closed: please report it"]
 
 
-def test_what_the_judging_thread_fails_over_is_told_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    play = Playbook()
-    monkeypatch.setattr(type(play.parts.judges), "judge_with", Fails().judge_with)
+def test_what_the_judging_thread_fails_over_is_told_too() -> None:
+    def whose_refusals_fail(needs: SessionNeeds) -> SessionNeeds:
+        gate = needs.requests.gate
+        judges = Judges(
+            gate.names.by_id, gate.rules, JudgementLimits(), gate.now_ms, Fails().prepare, needs.loop.call_soon
+        )
+        return with_gate(needs, judges=judges)
+
+    play = Playbook(change=whose_refusals_fail)
+    damaged = good_batch(NOW)[:-1] + b"\xff"
 
     with capture_logs() as lines:
-        play.from_client(produce(9, {b"t": [(n, good_batch(NOW)) for n in range(300)]}))
+        play.from_client(produce(9, {b"t": [(n, damaged) for n in range(300)]}))
         play.loop.until(lambda: play.client.aborted)
 
-    assert "judge_with" in lines[0]["exception"]
+    assert "prepare" in lines[0]["exception"]
