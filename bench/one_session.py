@@ -12,7 +12,6 @@ from functools import cache
 
 import construct
 
-import sluicegate.proxy.session.session
 from sluicegate.config.address import HostPort
 from sluicegate.config.loading import load
 from sluicegate.config.yaml_source import Source
@@ -20,11 +19,13 @@ from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.protocol.messages import list_offsets, produce
 from sluicegate.proxy.answers.addressing import AddressBook
-from sluicegate.proxy.answers.rewriting import AnswerRewriter
-from sluicegate.proxy.network.connection import Connection
-from sluicegate.proxy.network.pacing import LoopTurn
-from sluicegate.proxy.process.server import Server
-from sluicegate.proxy.session.session import Route, Session
+from sluicegate.proxy.process.assembly import World, assembled
+from sluicegate.proxy.reporting.tally import Tally
+from sluicegate.proxy.session.connection import Connection
+from sluicegate.proxy.session.leading_back import LeadingBack
+from sluicegate.proxy.session.outlets import Introduced
+from sluicegate.proxy.session.route import Route
+from sluicegate.proxy.session.session import Session
 from tests.wire.batches import Rec, batch
 
 _VERSION = 13
@@ -68,13 +69,19 @@ class OneSession:
     """Feeds one request and its answer again and again."""
 
     def __init__(self) -> None:
-        sluicegate.proxy.session.session.connect = _connected  # type: ignore[assignment]
-        server = Server(load(Source("bench"), _CONFIG).config)
-        context = server._new_context()
-        context.turn = LoopTurn(_nothing_is_late)  # no loop looks at sockets here
-        context.names.learn([(_TOPIC_ID, "bench")])
-        context.rewriter = AnswerRewriter(AddressBook({}, lambda _node_id: _OURS), context.names)  # opens no port
-        self._session = Session(context, lambda _name: Route("bench", ()))
+        world = World(
+            call_soon=_at_once,
+            call_later=_never,
+            from_thread=_at_once,
+            dial=_never,
+            introduce_client=lambda _: Introduced("bench:1", "bench:2"),
+            introduce_broker=lambda _: Introduced("bench:3", "bench:4"),
+            why_lost=lambda _: None,
+        )
+        book = AddressBook({}, lambda _node_id: _OURS)  # opens no port
+        parts = assembled(load(Source("bench"), _CONFIG).config, world, Tally(), book, LeadingBack(1), None)
+        parts.names.learn([(_TOPIC_ID, "bench")])
+        self._session = Session(parts.needs, lambda _name: Route("bench", ()))
         self._to_client, self._to_broker = _Transport(), _Transport()
         self._session.client.connection_made(self._to_client)
         self._request, self._answer = produce_request(int(time.time() * 1000)), produce_answer()
@@ -140,12 +147,19 @@ async def constructs_used(requests: int) -> int:
     return used
 
 
-def _nothing_is_late(looked: Callable[[], None]) -> None:
-    looked()
+class _Nothing:
+    """Something to be done later, which never is."""
+
+    def cancel(self) -> None: ...
 
 
-async def _connected(*_args: object) -> None:
-    """In place of a connection to a broker."""
+def _at_once(step: Callable[..., object], *arguments: object) -> None:
+    """No loop looks at sockets here, so nothing is ever late."""
+    step(*arguments)
+
+
+def _never(*_arguments: object) -> _Nothing:
+    return _Nothing()
 
 
 def _arrive(connection: Connection, data: bytes) -> None:

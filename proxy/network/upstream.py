@@ -5,19 +5,18 @@ Addresses come from brokers' answers too, so they may be anything; what is wrong
 
 import asyncio
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import cast
 
 from sluicegate.config.address import HostPort
 from sluicegate.proxy.network.tls import TlsContext, words_of
+from sluicegate.proxy.session.connection import Connection
+from sluicegate.proxy.session.outlets import UpstreamUnreachable
 
 _MAX_PORT = 65535
 _MAX_HOST = 255
 _MAX_WORDS = 300
 _MAX_ADDRESS = 100
-
-
-class UpstreamUnreachable(Exception):
-    """No address took a connection; the text names each with its reason."""
 
 
 class ImpossibleAddress(Exception):
@@ -29,6 +28,40 @@ class HandshakeClosed(Exception):
 
     def __init__(self) -> None:
         super().__init__("closed the TLS handshake: probably a plaintext port (upstream.tls is set)")
+
+
+class Dialler:
+    """Connects sessions to brokers, each in a task of the event loop."""
+
+    def __init__(self, tls: TlsContext | None, timeout_seconds: float) -> None:
+        self._tls = tls
+        self._timeout_seconds = timeout_seconds
+
+    def dial(
+        self, addresses: Sequence[HostPort], connection: Connection, failed: Callable[[Exception], None]
+    ) -> asyncio.Task[None]:
+        """Connect `connection` to the first address that answers; `failed` is told what went wrong, whatever it is."""
+        return asyncio.get_running_loop().create_task(self._dial(addresses, connection, failed))
+
+    async def _dial(
+        self, addresses: Sequence[HostPort], connection: Connection, failed: Callable[[Exception], None]
+    ) -> None:
+        try:
+            await connect(addresses, as_protocol(connection), self._tls, self._timeout_seconds)
+        except Exception as error:
+            failed(error)
+
+
+def as_protocol(connection: Connection) -> asyncio.BaseProtocol:
+    """What an event loop takes a connection for: it goes by the methods."""
+    return cast(asyncio.BaseProtocol, connection)
+
+
+def why_lost(error: Exception | None) -> str | None:
+    """Why a broker's connection was lost, where that has to be told: in TLS 1.3 a certificate is refused behind the
+    handshake.
+    """
+    return words_of(error) if isinstance(error, ssl.SSLError) else None
 
 
 async def connect(

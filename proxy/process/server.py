@@ -3,8 +3,6 @@
 import asyncio
 import gc
 import socket
-import time
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from errno import EROFS
@@ -16,62 +14,38 @@ import structlog
 
 from sluicegate.config.address import HostPort
 from sluicegate.config.model import Config
-from sluicegate.protocol.frame_pool import FramePool
-from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.answers.addressing import AddressBook
-from sluicegate.proxy.answers.dispatch import Dispatch
-from sluicegate.proxy.answers.log_starts import LogStarts
-from sluicegate.proxy.answers.produce_answers import dispatch_of
-from sluicegate.proxy.answers.rewriting import AnswerRewriter
-from sluicegate.proxy.answers.topic_names import TopicNames
 from sluicegate.proxy.cluster.discovery import Discovered, look_at_cluster
 from sluicegate.proxy.cluster.topic_settings import TopicSettings
-from sluicegate.proxy.judgement.judging import Judges
 from sluicegate.proxy.network.accepting import ClientAcceptor
 from sluicegate.proxy.network.certificates import expired_for_clients
-from sluicegate.proxy.network.connection import new_shared_buffer
 from sluicegate.proxy.network.handshakes import Handshakes
+from sluicegate.proxy.network.introduction import ClientIntroduction, introduce_broker
 from sluicegate.proxy.network.listeners import BACKLOG, Acceptor, Bind, CannotListen, Listeners, bind
-from sluicegate.proxy.network.pacing import LoopTurn, Pacer
 from sluicegate.proxy.network.proxy_protocol import proxy_protocol_of
 from sluicegate.proxy.network.tls import AskedNames, BadTlsFiles, TlsContext, context_for_brokers, context_for_clients
+from sluicegate.proxy.network.upstream import Dialler, as_protocol, why_lost
 from sluicegate.proxy.process.allocator import Allocator
-from sluicegate.proxy.process.clock import now_ms
-from sluicegate.proxy.process.context import ProxyContext
+from sluicegate.proxy.process.assembly import Assembled, World, assembled
 from sluicegate.proxy.process.health import Health
+from sluicegate.proxy.process.upkeep import Upkeep, keep_on
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
-from sluicegate.proxy.reporting.connection_trace import Tracing
 from sluicegate.proxy.reporting.log_setup import log_lines_dropped
-from sluicegate.proxy.reporting.observer import Observer
-from sluicegate.proxy.reporting.session_log import SessionLog
 from sluicegate.proxy.reporting.tally import Snapshot, Tally
-from sluicegate.proxy.reporting.topic_labels import TopicLabels, exact_names, topics_of_one
 from sluicegate.proxy.reporting.violations import ViolationFile, ViolationSink
-from sluicegate.proxy.session.admission import Admission, most_connections
-from sluicegate.proxy.session.lanes import judge_of_ordinary
 from sluicegate.proxy.session.leading_back import LeadingBack, new_mark
-from sluicegate.proxy.session.memory import GatherBudget
-from sluicegate.proxy.session.session import Route, Session
+from sluicegate.proxy.session.route import Route
+from sluicegate.proxy.session.session import Session
 from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.policy_memo import PolicyMemo
-from sluicegate.validation.produce import JudgedRequest
-from sluicegate.validation.rulebook import limits_of, rulebook_of
 
 if TYPE_CHECKING:
     from sluicegate.proxy.process.admin import AdminServer
 
 
-_SWEEP_SECONDS = 2.0
 _RETRY_SECONDS = 2.0
-# How often a connection's waits are looked at, and how many connections are before the loop does other things.
-_LOOK_SECONDS = 1.0
-_FEW_SESSIONS = 100
 # New objects, in thousands of which little is ever garbage: a session that ends is taken apart. A look through all that
 # thousands of sessions have keeps others waiting for 50 ms, so it is seldom taken while they come.
 _COLLECTED_AFTER = (5_000, 5, 100)
-_LOOKS_AT_ONCE = 200
-# Each takes the loop some half a millisecond, most of it only in its next turns.
-_CONNECTS_AT_ONCE = 8
 _LEADS_BACK = "upstream.bootstrap leads back to this proxy itself: name brokers there"
 
 
@@ -97,8 +71,7 @@ class Server:
         self._admin: AdminServer | None = None
         self._listeners = Listeners(config.listen, self._accept, bind)
         self._book = AddressBook(config.upstream.brokers, self._listeners.offer)
-        self._context: ProxyContext | None = None
-        self._topic_settings: TopicSettings | None = None
+        self._parts: Assembled | None = None
         self._asked_names = AskedNames()
         self._allocator = Allocator()
         self._mark = new_mark() if mark is None else mark
@@ -120,14 +93,14 @@ class Server:
     @property
     def session_count(self) -> int:
         """Sessions that have not ended."""
-        return len(self._context.sessions) if self._context is not None else 0
+        return len(self._parts.sessions) if self._parts is not None else 0
 
     def snapshot(self) -> Snapshot:
         """What the metrics show now; may be asked from another thread."""
-        assert self._context is not None
-        tally = self._context.observer.counted()
+        assert self._parts is not None
+        tally = self._parts.observer.counted()
         tally.log_lines_dropped = log_lines_dropped()
-        return Snapshot(tally, self._context.requests_in_flight())
+        return Snapshot(tally, self._parts.sessions.requests_in_flight())
 
     async def start(self) -> None:
         """Open every port that can be known now. Raises CannotStart."""
@@ -137,7 +110,7 @@ class Server:
             self._read_certificates()
         except BadTlsFiles as error:
             raise CannotStart(str(error)) from error
-        self._context = self._new_context()
+        self._parts = self._assemble()
         try:
             self._listeners.open_bootstrap()
             if config.admin.listen is not None:
@@ -155,10 +128,11 @@ class Server:
             raise CannotStart(f"{_LEADS_BACK} (listener {self._leading_back.listener})")
         await self._listeners.started()
         loop = asyncio.get_running_loop()
+        upkeep = Upkeep(self._parts, self.health, self._allocator, config.limits.frame_seconds)
         self._tasks = [
-            loop.create_task(self._keep_on(self._look_again)),
-            loop.create_task(self._keep_on(self._sweep)),
-            loop.create_task(self._keep_on(self._look_at_sessions)),
+            loop.create_task(keep_on(self._look_again)),
+            loop.create_task(keep_on(upkeep.sweep)),
+            loop.create_task(keep_on(upkeep.look_at_sessions)),
         ]
         gc.collect()
         gc.freeze()  # what is here now stays: looking through it again and again would only cost time
@@ -173,31 +147,31 @@ class Server:
 
     async def drain(self) -> None:
         """Stop accepting, let what is in flight finish for at most `drain_seconds`, then close everything."""
-        context = self._context
-        assert context is not None
+        parts = self._parts
+        assert parts is not None
         self.health.not_ready = "draining"
-        self._log.info("draining", sessions=len(context.sessions), seconds=self._config.drain_seconds)
+        self._log.info("draining", sessions=len(parts.sessions), seconds=self._config.drain_seconds)
         for task in self._tasks:
             task.cancel()
         await self._listeners.close()
-        for session in list(context.sessions):
+        for session in parts.sessions:
             session.drain()
         with suppress(TimeoutError):
             async with asyncio.timeout(self._config.drain_seconds):
-                await context.all_ended()
-        left = len(context.sessions)
-        for session in list(context.sessions):
+                await parts.sessions.all_ended()
+        left = len(parts.sessions)
+        for session in parts.sessions:
             session.close_now()
         await self._close()
         self._log.info("stopped", sessions_cut=left)
 
     async def _close(self) -> None:
-        assert self._context is not None
-        if self._topic_settings is not None:
-            self._topic_settings.close()
-        self._context.judges.close()
-        self._context.log.flush()
-        await asyncio.to_thread(self._context.observer.close)
+        assert self._parts is not None
+        if self._parts.settings is not None:
+            self._parts.settings.close()
+        self._parts.judges.close()
+        self._parts.log.flush()
+        await asyncio.to_thread(self._parts.observer.close)
         if self._admin is not None:
             await asyncio.to_thread(self._admin.close)
 
@@ -207,61 +181,23 @@ class Server:
         if self._config.upstream.tls is not None:
             self._broker_tls = context_for_brokers(self._config.upstream.tls)
 
-    def _new_context(self) -> ProxyContext:
+    def _assemble(self) -> Assembled:
         config = self._config
         loop = asyncio.get_running_loop()
-        limits = config.limits
-        names = TopicNames()
-        rules = RulesInForce(rulebook_of(config))
-        log_starts = LogStarts()
-        turn = LoopTurn(loop.call_soon)
-        pacer = Pacer(loop.call_soon, turn)
-        connecting = Pacer(loop.call_soon, turn, _CONNECTS_AT_ONCE)
-        ordinary = judge_of_ordinary(limits_of(config), limits.max_request_partitions, now_ms, rules)
-
-        def prepare(request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
-            return dispatch_of(request, judged, log_starts, now_ms(), give_way)
-
-        if config.upstream.topic_settings:
-            self._topic_settings = TopicSettings(config.upstream, self._broker_tls, rules)
-        violations = self._open_violations()
-        labels = TopicLabels(self.tally, names.is_known, exact_names(config), topics_of_one(config.workers))
-        observer = Observer(
-            self.tally,
-            labels,
-            names.by_id,
-            violations,
-            config.violations.max_records,
-            ordinary,
-            pacer.later,
+        world = World(
+            call_soon=loop.call_soon,
+            call_later=loop.call_later,
+            from_thread=loop.call_soon_threadsafe,
+            dial=Dialler(self._broker_tls, config.upstream.connect_timeout_seconds).dial,
+            introduce_client=ClientIntroduction(self._asked_names),
+            introduce_broker=introduce_broker,
+            why_lost=why_lost,
+            make_settings=self._make_settings if config.upstream.topic_settings else None,
         )
-        return ProxyContext(
-            limits=limits,
-            connect_timeout_seconds=config.upstream.connect_timeout_seconds,
-            upstream_tls=self._broker_tls,
-            asked_names=self._asked_names,
-            rules=rules,
-            policy_memo=PolicyMemo(),
-            topic_settings=self._topic_settings,
-            rewriter=AnswerRewriter(self._book, names),
-            names=names,
-            budget=GatherBudget(limits.max_gathered_bytes, limits.max_frame_bytes, loop.call_soon),
-            observer=observer,
-            log=SessionLog(),
-            tally=self.tally,
-            ordinary=ordinary,
-            judges=Judges(names.by_id, rules, limits_of(config), now_ms, prepare, loop.call_soon),
-            call_soon=loop.call_soon_threadsafe,
-            now_ms=now_ms,
-            read_buffer=new_shared_buffer(),
-            frames=FramePool(pacer.later),
-            turn=turn,
-            pacer=pacer,
-            connecting=connecting,
-            leading_back=self._leading_back,
-            tracing=Tracing(config.log),
-            admission=Admission(most_connections(limits), limits.max_connections_per_address),
-        )
+        return assembled(config, world, self.tally, self._book, self._leading_back, self._open_violations())
+
+    def _make_settings(self, rules: RulesInForce) -> TopicSettings:
+        return TopicSettings(self._config.upstream, self._broker_tls, rules)
 
     def _open_violations(self) -> ViolationSink | None:
         if self._violations is not None or self._config.violations.file is None:
@@ -278,17 +214,17 @@ class Server:
 
     async def _accept(self, listener: int | None, listening: socket.socket) -> Acceptor:
         """Take the connections of a broker's listener, or of the bootstrap listener (None)."""
-        context = self._context
-        assert context is not None
+        parts = self._parts
+        assert parts is not None
 
         def new_session(told_peer: str | None = None) -> asyncio.BaseProtocol:
-            return Session(context, partial(self._route, listener), told_peer).client.protocol
+            return as_protocol(Session(parts.needs, partial(self._route, listener), told_peer).client)
 
         proxied = proxy_protocol_of(self._config.listen)
         if self._client_tls is None and proxied is None:
             return await asyncio.get_running_loop().create_server(new_session, sock=listening, backlog=BACKLOG)
         label = "bootstrap" if listener is None else f"broker {listener}"
-        return ClientAcceptor(listening, label, self._client_tls, proxied, new_session, context.log, self._handshakes)
+        return ClientAcceptor(listening, label, self._client_tls, proxied, new_session, parts.log, self._handshakes)
 
     def _route(self, listener: int | None, asked_name: str | None) -> Route:
         node_id = listener if listener is not None else self._listeners.node_named(asked_name)
@@ -313,17 +249,17 @@ class Server:
         self.tally.ready = found.answered_by is not None
         self.health.not_ready = None
         self.health.trouble = found.login_refused
-        assert self._context is not None
+        assert self._parts is not None
         if found.needs_login is not None:
-            self._context.needs_login = found.needs_login
+            self._parts.login.is_wanted = found.needs_login
         if found.login_refused is not None:
             self.tally.own_logins_refused += 1
-            self._context.log.own_login_refused(found.login_refused)
+            self._parts.log.own_login_refused(found.login_refused)
         if not self.tally.ready:
             listener = self._leading_back.listener
             reason = str(found.reason) if listener is None else f"{_LEADS_BACK} (listener {listener})"
             self.health.not_ready = f"no upstream broker answers: {reason}"
-            self._context.log.upstream_silent(reason)
+            self._parts.log.upstream_silent(reason)
         elif not was_ready:
             self._log.info("upstream answers", address=str(found.answered_by), brokers=self._book.node_ids)
         if self.tally.ready:
@@ -337,48 +273,9 @@ class Server:
             )
         return None
 
-    # -- again and again ------------------------------------------------------------------------------------------
-
-    async def _keep_on(self, step: Callable[[], Awaitable[None]]) -> None:
-        """What is done every few seconds goes on being done, whatever happens in between."""
-        while True:
-            try:
-                await step()
-            except Exception as error:
-                self._log.error("our fault: something that is done again and again failed", exc_info=error)
-                await asyncio.sleep(_SWEEP_SECONDS)
-
     async def _look_again(self) -> None:
         await asyncio.sleep(self._config.upstream.refresh_seconds if self.health.not_ready is None else _RETRY_SECONDS)
         self._look_done(await self._look(), await self._expired())
-        if self._topic_settings is not None:
-            await self._topic_settings.refresh()
-
-    async def _sweep(self) -> None:
-        assert self._context is not None
-        self.health.beat()
-        self._context.observer.sweep()
-        self._context.log.sweep()
-        self._context.names.sweep(now_ms())
-        if self._allocator.has_grown:
-            if len(self._context.sessions) <= _FEW_SESSIONS:
-                gc.collect()
-            await asyncio.to_thread(self._allocator.trim)
-        await asyncio.sleep(_SWEEP_SECONDS)
-
-    async def _look_at_sessions(self) -> None:
-        assert self._context is not None
-        await asyncio.sleep(min(_LOOK_SECONDS, self._config.limits.frame_seconds / 4))
-        sessions = list(self._context.sessions)
-        for first in range(0, len(sessions), _LOOKS_AT_ONCE):
-            now = time.monotonic()
-            for session in sessions[first : first + _LOOKS_AT_ONCE]:
-                _look(session, now)
-            await asyncio.sleep(0)
-
-
-def _look(session: Session, now: float) -> None:
-    try:
-        session.look(now)
-    except Exception as error:  # ours, and no reason to leave the others unwatched
-        session.on_our_fault(session.client, error)
+        assert self._parts is not None
+        if self._parts.settings is not None:
+            await self._parts.settings.refresh()

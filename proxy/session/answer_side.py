@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.framing import Disposition
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, read_correlation_id
-from sluicegate.proxy.network.connection import Hold
+from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.in_flight import ANY_CORRELATION_ID, Finish
-from sluicegate.proxy.session.memory import Gathering
+from sluicegate.proxy.session.memory import GatherBudget, Gathering
 
 if TYPE_CHECKING:
     from sluicegate.proxy.session.session import Session
@@ -18,11 +18,10 @@ _STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
 class BrokerSide:
     """Answers that need nothing pass as they come; the others are gathered and finished."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Session", budget: GatherBudget) -> None:
         self._session = session
         self._finish: Finish | None = None
         self._is_first = True
-        budget = session.context.budget
         self._small_frame_bytes = budget.small_frame_bytes
         self._small = Gathering(budget.small_answers, self._memory_came)
         self._large = Gathering(budget.large_answers, self._memory_came)
@@ -63,7 +62,7 @@ class BrokerSide:
 
     def on_head(self, size: int, head: bytes) -> Disposition:
         """Match an answer with the oldest request. Raises MalformedMessage when it is not its answer."""
-        self._session.flush_ready()
+        self._session.delivery.flush_ready()
         exchange = self._session.queue.pop_awaited()
         if exchange is None:
             raise MalformedMessage("the broker sent an answer that nothing asked for")
@@ -92,6 +91,6 @@ class BrokerSide:
         assert finish is not None
         answer = finish(frame)
         if answer is not None:
-            self._session.deliver(answer)
+            self._session.delivery.deliver(answer)
         if not self._session.client.is_full:
             self._settle()

@@ -2,9 +2,9 @@
 from libc.stdint cimport int64_t, uint8_t
 
 from sluicegate.protocol.framing cimport OrdinaryFrames
-from sluicegate.proxy.network.connection cimport Connection
+from sluicegate.proxy.session.connection cimport Connection
 from sluicegate.proxy.session.in_flight cimport Exchange, InFlightQueue
-from sluicegate.proxy.network.pacing cimport LoopTurn
+from sluicegate.proxy.session.pacing cimport LoopTurn
 from sluicegate.validation.ordinary cimport OrdinaryRequests
 
 

@@ -2,9 +2,9 @@ from collections.abc import Callable
 from typing import Any
 
 from sluicegate.protocol.framing import OrdinaryFrames
-from sluicegate.proxy.network.connection import Connection
-from sluicegate.proxy.network.pacing import LoopTurn
+from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.in_flight import Exchange, InFlightQueue
+from sluicegate.proxy.session.pacing import LoopTurn
 from sluicegate.validation.ordinary import OrdinaryRequests
 
 class FastRequests(OrdinaryFrames):

@@ -12,9 +12,9 @@ from libc.string cimport memcmp
 
 from sluicegate.protocol.big_endian cimport int16_at, int32_at
 from sluicegate.protocol.framing cimport OrdinaryFrames
-from sluicegate.proxy.network.connection cimport Connection
+from sluicegate.proxy.session.connection cimport Connection
 from sluicegate.proxy.session.in_flight cimport Exchange, InFlightQueue
-from sluicegate.proxy.network.pacing cimport LoopTurn
+from sluicegate.proxy.session.pacing cimport LoopTurn
 from sluicegate.validation.ordinary cimport OrdinaryRequests
 
 from sluicegate.protocol import produce_versions

@@ -10,8 +10,9 @@ from sluicegate.validation.policy import JudgementLimits
 
 if TYPE_CHECKING:
     from sluicegate.proxy.session.fast_lane import FastAnswers, FastRequests
+    from sluicegate.proxy.session.in_flight import InFlightQueue
+    from sluicegate.proxy.session.pacing import LoopTurn
     from sluicegate.proxy.session.request_side import ClientSide
-    from sluicegate.proxy.session.session import Session
     from sluicegate.validation.ordinary import OrdinaryRequests
 
 HAS_FAST_LANE = False
@@ -38,13 +39,19 @@ def judge_of_ordinary(
     return ordinary.OrdinaryRequests(limits, max_partitions, now_ms, rules) if HAS_FAST_LANE else None
 
 
-def lanes_of(session: "Session", side: "ClientSide", client_buffer: memoryview, broker_buffer: memoryview) -> "Lanes":
+def lanes_of(
+    judge: "OrdinaryRequests | None",
+    side: "ClientSide",
+    queue: "InFlightQueue",
+    max_in_flight: int,
+    turn: "LoopTurn",
+    client_buffer: memoryview,
+    broker_buffer: memoryview,
+) -> "Lanes":
     """The fast lanes of one session."""
-    judge = session.context.ordinary
     if judge is None:
         return NO_LANES
-    limits = session.context.limits
     return (
-        fast_lane.FastRequests(judge, side, session.queue, limits.max_in_flight, session.context.turn, client_buffer),
-        fast_lane.FastAnswers(session.queue, broker_buffer),
+        fast_lane.FastRequests(judge, side, queue, max_in_flight, turn, client_buffer),
+        fast_lane.FastAnswers(queue, broker_buffer),
     )

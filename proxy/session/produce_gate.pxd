@@ -7,21 +7,14 @@ from sluicegate.protocol.produce_response cimport tail_with_endpoints
 
 cdef class ProduceGate:
     cdef object _session
+    cdef object _needs
+    cdef object _waiting
     cdef object _finish
     cdef int _finish_version
     cdef object _job
     cdef Py_ssize_t _requests
     cdef Py_ssize_t _kept_bytes
     cdef dict _proven
-    cdef readonly bint is_busy
-
-    cdef _ask_names(self, list missing, ProduceRequest request, correlation_id)
-
-    cdef _named(self, ProduceRequest request, correlation_id)
-
-    cdef _await_settings(self, waiting, ProduceRequest request, correlation_id)
-
-    cdef _judge(self, ProduceRequest request, correlation_id)
 
     cdef _teach(self, ProduceRequest request)
 

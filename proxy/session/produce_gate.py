@@ -1,15 +1,15 @@
 """The way of a Produce request: walk it, name its topics, judge it, forward what is good and stand-ins for the rest.
 
 Judging happens where the bytes arrive unless it may take long (`sluicegate.proxy.judgement.judging`); then a thread
-does it, and the client's connection is not read meanwhile, so that nothing overtakes. Whatever goes wrong where
-something was waited for ends the session, and a line says so: no client waits for ever.
+does it. Whatever a request waits for, names, settings or that thread, it waits for in one way
+(`sluicegate.proxy.session.waiting`).
 """
 
-from collections.abc import Callable
-from concurrent.futures import Future as ThreadFuture
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sluicegate.protocol.framing import Parts, frame_of, size_prefix
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, response_body_at
@@ -21,16 +21,21 @@ from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE, NODE_ENDPOINTS_
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.answers.dispatch import Dispatch
 from sluicegate.proxy.answers.produce_answers import PartlyRefused, Spot
-from sluicegate.proxy.answers.topic_names import names_in, question
-from sluicegate.proxy.judgement.judging import Job
-from sluicegate.proxy.network.connection import Hold
+from sluicegate.proxy.answers.rewriting import AnswerRewriter
+from sluicegate.proxy.answers.topic_names import TopicNames, names_in, question
+from sluicegate.proxy.judgement.judging import Job, Judges
+from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.in_flight import Exchange, Finish
+from sluicegate.proxy.session.outlets import Reached
+from sluicegate.proxy.session.reports import Counts, Judgements
+from sluicegate.proxy.session.waiting import Tell, Waiting
+from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.policy_memo import PolicyMemo
 from sluicegate.validation.produce import VALID_ACKS
 
 if TYPE_CHECKING:
-    from asyncio import Future
-
     from sluicegate.proxy.session.session import Session
+    from sluicegate.validation.ordinary import OrdinaryRequests
 
 _SIZE = Struct(">i")
 _OUR_CORRELATION_ID = -1
@@ -42,18 +47,51 @@ _MOST_KEPT_BYTES = 64 * 1024
 _MOST_PROVEN = 100
 
 
+class Settings(Protocol):
+    """Knows what topics are set to on the cluster."""
+
+    def known_soon(self, topics: Iterable[str], /) -> Reached | None:
+        """None when these topics can be judged now; else what to wait for, which ends in time and never fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateNeeds:
+    """What the gates of all sessions use. `ordinary` None: there are no fast lanes; `from_thread` runs something on the
+    event loop; `now_ms` is the proxy's clock; `settings` None: nobody asks for topics' settings.
+    """
+
+    max_request_partitions: int
+    rules: RulesInForce
+    policy_memo: PolicyMemo
+    names: TopicNames
+    settings: Settings | None
+    judges: Judges
+    ordinary: "OrdinaryRequests | None"
+    rewriter: AnswerRewriter
+    judgements: Judgements
+    counts: Counts
+    from_thread: Callable[..., Any]
+    now_ms: Callable[[], int]
+
+
 class ProduceGate:
     """Takes the Produce requests of one session, one at a time."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Session", needs: GateNeeds) -> None:
         self._session = session
+        self._needs = needs
+        self._waiting = Waiting(session)
         self._finish: Finish | None = None
         self._finish_version = -1
         self._job: Job | None = None
         self._requests = 0
         self._kept_bytes = 0
         self._proven: dict[tuple[Spot, int], int] = {}
-        self.is_busy = False
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request waits for something."""
+        return self._waiting.is_under_way
 
     @property
     def busy_with(self) -> int | None:
@@ -63,8 +101,8 @@ class ProduceGate:
     def abandon(self) -> None:
         """Nobody waits for a verdict any more."""
         if self._job is not None and not self._job.is_abandoned:
-            self._session.context.tally.judgements_abandoned += 1
-            self._session.context.judges.abandon(self._job)
+            self._needs.counts.judgements_abandoned += 1
+            self._needs.judges.abandon(self._job)
 
     def end(self) -> None:
         """The session is over."""
@@ -75,11 +113,10 @@ class ProduceGate:
     def take(self, frame: bytearray, version: int, correlation_id: int, body_at: int) -> None:
         """A gathered Produce request, its body from `body_at` on. Raises SenderError when it cannot be walked."""
         self._requests += 1
-        context = self._session.context
-        request = walk_produce_request(frame, version, body_at, context.limits.max_request_partitions)
+        request = walk_produce_request(frame, version, body_at, self._needs.max_request_partitions)
         if version >= TOPIC_ID_SINCE:
             ids = [topic.topic_id for topic in request.topics if topic.topic_id is not None]
-            missing = context.names.missing(ids, context.now_ms())
+            missing = self._needs.names.missing(ids, self._needs.now_ms())
             if missing:
                 self._ask_names(missing, request, correlation_id)
                 return
@@ -88,79 +125,59 @@ class ProduceGate:
     def _ask_names(self, missing: list[bytes], request: ProduceRequest, correlation_id: int) -> None:
         """Ask the broker for topic ids that no answer has named yet, on this very connection and in its order."""
 
-        def answered(answer: bytearray) -> None:
-            context = self._session.context
-            context.names.learn(names_in(answer))
-            context.names.asked(missing, context.now_ms())
-            self._go_on(Hold.ASKING, partial(self._named, request, correlation_id))
+        def ask(tell: Tell[None]) -> None:
+            session = self._session
+            session.queue.add(Exchange(_OUR_CORRELATION_ID, partial(self._names_answered, missing, tell)))
+            session.broker.write(frame_of(question(missing, _OUR_CORRELATION_ID)))
 
-        self.is_busy = True
-        self._session.client.hold(Hold.ASKING)
-        self._session.queue.add(Exchange(_OUR_CORRELATION_ID, answered))
-        self._session.broker.write(frame_of(question(missing, _OUR_CORRELATION_ID)))
+        self._waiting.until(Hold.ASKING, ask, lambda _: self._named(request, correlation_id))
+
+    def _names_answered(self, missing: list[bytes], tell: Tell[None], answer: bytearray) -> None:
+        names = self._needs.names
+        names.learn(names_in(answer))
+        names.asked(missing, self._needs.now_ms())
+        tell(None)
 
     def _named(self, request: ProduceRequest, correlation_id: int) -> None:
         """Every topic has its name, as far as anybody knows it."""
-        settings = self._session.context.topic_settings
+        settings = self._needs.settings
         if settings is None:
             self._judge(request, correlation_id)
             return
-        by_id = self._session.context.names.by_id
+        by_id = self._needs.names.by_id
         names = (t.name if t.name is not None else by_id.get(t.topic_id or b"") for t in request.topics)
-        waiting = settings.known_soon(name for name in names if name is not None)
-        if waiting is None:
+        told = settings.known_soon(name for name in names if name is not None)
+        if told is None:
             self._judge(request, correlation_id)
-        else:
-            self._await_settings(waiting, request, correlation_id)
-
-    def _await_settings(self, waiting: "Future[Any]", request: ProduceRequest, correlation_id: int) -> None:
-        """The cluster is being asked what topics are set to, on a connection of the proxy's own."""
-
-        def known(_done: "Future[Any]") -> None:
-            self._go_on(Hold.SETTINGS, partial(self._judge, request, correlation_id))
-
-        self.is_busy = True
-        self._session.client.hold(Hold.SETTINGS)
-        waiting.add_done_callback(known)
+            return
+        # The cluster is being asked what topics are set to, on a connection of the proxy's own.
+        self._waiting.until(Hold.SETTINGS, told.add_done_callback, lambda _: self._judge(request, correlation_id))
 
     def _judge(self, request: ProduceRequest, correlation_id: int) -> None:
-        context = self._session.context
-        dispatch = context.judges.judge(request)
+        dispatch = self._needs.judges.judge(request)
         if dispatch is not None:
             self._judged(request, correlation_id, dispatch)
-            return
-        self.is_busy = True
-        self._session.client.hold(Hold.JUDGING)
-        self._job = context.judges.submit(request, self._session.account)
-        self._job.future.add_done_callback(
-            lambda done: context.call_soon(self._judged_in_thread, request, correlation_id, done)
-        )
+        else:
+            self._waiting.until(
+                Hold.JUDGING,
+                partial(self._judge_in_thread, request),
+                partial(self._judged_in_thread, request, correlation_id),
+            )
 
-    def _judged_in_thread(self, request: ProduceRequest, correlation_id: int, future: ThreadFuture[Dispatch]) -> None:
+    def _judge_in_thread(self, request: ProduceRequest, tell: Tell[Job]) -> None:
+        job = self._job = self._needs.judges.submit(request, self._session.account)
+        job.future.add_done_callback(lambda _: self._needs.from_thread(tell, job))
+
+    def _judged_in_thread(self, request: ProduceRequest, correlation_id: int, job: Job) -> None:
+        """What the thread failed over is raised here."""
         self._job = None
-
-        def go_on() -> None:
-            if not future.cancelled():
-                self._judged(request, correlation_id, future.result())
-
-        self._go_on(Hold.JUDGING, go_on)
-
-    def _go_on(self, hold: Hold, step: Callable[[], None]) -> None:
-        """What was waited for is there: take the next step, unless the broker has gone meanwhile."""
-        session = self._session
-        try:
-            self.is_busy = False
-            if not session.broker.closed:
-                step()
-            session.request_settled()
-            session.client.release(hold)
-        except Exception as error:  # ours, whatever it is: the client shall not wait for ever
-            session.on_our_fault(session.client, error)
+        if not job.future.cancelled():
+            self._judged(request, correlation_id, job.future.result())
 
     def _judged(self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch) -> None:
         """Forward it as it came, or with stand-ins for what was refused."""
         session = self._session
-        session.context.observer.judged(session.identity, request, dispatch.judged)
+        self._needs.judgements.judged(session.identity, request, dispatch.judged)
         partly = dispatch.partly
         if partly is None:
             self._teach(request)
@@ -174,9 +191,9 @@ class ProduceGate:
                 self.forward(request.frame, exchange)
             return
         if request.acks != 0:
-            alone = partly.answer_alone(self._proven, correlation_id, session.context.now_ms())
+            alone = partly.answer_alone(self._proven, correlation_id, self._needs.now_ms())
             if alone is not None:
-                session.answer_in_turn(Exchange(answer=alone))
+                session.delivery.in_turn(Exchange(answer=alone))
                 return
             self._ask_log_starts(partly)
             session.queue.add(
@@ -185,8 +202,8 @@ class ProduceGate:
             self._refusal_begins(partly)
         self._forward_parts(dispatch.parts, None)
         if request.acks == 0 and partly.refuses_anything:
-            session.context.tally.closed_acks_0 += 1
-            session.answer_in_turn(Exchange(closes=True))
+            self._needs.counts.closed_acks_0 += 1
+            session.delivery.in_turn(Exchange(closes=True))
 
     def forward(self, frame: bytearray, exchange: Exchange | None) -> None:
         """Send a request as it came; `exchange` awaits its answer, None: there will be none (acks=0)."""
@@ -197,7 +214,7 @@ class ProduceGate:
             session.broker.write(_SIZE.pack(len(frame)) + frame)
         else:
             session.broker.write_parts((_SIZE.pack(len(frame)), frame))
-            session.frame_was_sent(frame)
+            session.sent_frames.add(frame)
 
     def _forward_parts(self, parts: list[bytes | memoryview], exchange: Exchange | None) -> None:
         """Send a request that is not as it came; `exchange` as for `forward`."""
@@ -208,21 +225,21 @@ class ProduceGate:
 
     def _teach(self, request: ProduceRequest) -> None:
         """The fast lane may take what comes for these topics from now on."""
-        context = self._session.context
-        if context.ordinary is None or request.acks not in VALID_ACKS:
+        needs = self._needs
+        if needs.ordinary is None or request.acks not in VALID_ACKS:
             return
-        policy_of = context.policy_memo.by(context.rules.rulebook)
+        policy_of = needs.policy_memo.by(needs.rules.rulebook)
         for topic in request.topics:
-            name = topic.name if topic.name is not None else context.names.by_id.get(topic.topic_id or b"")
+            name = topic.name if topic.name is not None else needs.names.by_id.get(topic.topic_id or b"")
             if name is not None and is_legal_topic_name(name):
                 key = topic.topic_id if topic.topic_id is not None else name.encode()
                 policy = policy_of(name).ordinary
                 if policy is not None:
-                    context.ordinary.teach(key, topic.topic_id is not None, policy)
+                    needs.ordinary.teach(key, topic.topic_id is not None, policy)
 
     def _ask_log_starts(self, partly: PartlyRefused) -> None:
         """On this very connection, so that the answer is there before that to the request."""
-        by_id = self._session.context.names.by_id
+        by_id = self._needs.names.by_id
         named: dict[tuple[str, int], Spot] = {}
         partitions: dict[str, list[int]] = {}
         for spot in partly.asked_log_starts:
@@ -234,7 +251,7 @@ class ProduceGate:
             return
 
         def answered(answer: bytearray) -> None:
-            now_ms = self._session.context.now_ms()
+            now_ms = self._needs.now_ms()
             for place, offset in log_starts_in(answer, len(named)).items():
                 if place in named:
                     partly.log_start_told(named[place], offset, now_ms)
@@ -271,19 +288,18 @@ class ProduceGate:
         if tail_at < 0:
             return (frame,)
         view = memoryview(frame)
-        return view[:tail_at], self._session.context.rewriter.produce_tail(view[tail_at:])
+        return view[:tail_at], self._needs.rewriter.produce_tail(view[tail_at:])
 
     def _finish_partly(self, partly: PartlyRefused, version: int, acks: int, frame: bytearray) -> Parts:
-        context = self._session.context
         body_at = response_body_at(frame, 1 if version >= FLEXIBLE_SINCE else 0)
-        answer = partly.finish(frame, body_at, context.rewriter)
+        answer = partly.finish(frame, body_at, self._needs.rewriter)
         proven = partly.proven_spots[:_MOST_PROVEN]
         if len(self._proven) + len(proven) > _MOST_PROVEN:
             self._proven.clear()
-        now_ms = context.now_ms()
+        now_ms = self._needs.now_ms()
         for spot in proven:
             self._proven[spot, acks] = now_ms
         for topic in partly.proven_topics:
-            context.observer.learn(topic)
+            self._needs.judgements.learn(topic)
         self._refusal_ends(partly)
         return answer

@@ -7,6 +7,7 @@ cdef int _REQUESTS_A_TURN
 
 cdef class ClientSide:
     cdef object _session
+    cdef object _needs
     cdef object _sasl
     cdef object _gate
     cdef object _on_gathered

@@ -1,6 +1,7 @@
 """The client's side of a session: what is this request, and what has to happen with it?"""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,14 +16,15 @@ from sluicegate.protocol.headers import (
     read_request_head,
     response_body_at,
 )
-from sluicegate.proxy.answers.rewriting import cut_down_versions, unsupported_api_versions
-from sluicegate.proxy.network.connection import Hold
+from sluicegate.proxy.answers.rewriting import AnswerRewriter, cut_down_versions, unsupported_api_versions
 from sluicegate.proxy.session.client_text import client_text
+from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.identity import SaslStage, SaslWatch
 from sluicegate.proxy.session.in_flight import Exchange, Finish
 from sluicegate.proxy.session.lanes import GOOD, LOOK_CLOSER
-from sluicegate.proxy.session.memory import Gathering
-from sluicegate.proxy.session.produce_gate import ProduceGate
+from sluicegate.proxy.session.memory import GatherBudget, Gathering
+from sluicegate.proxy.session.produce_gate import GateNeeds, ProduceGate
+from sluicegate.proxy.session.reports import Lines
 
 if TYPE_CHECKING:
     from sluicegate.proxy.session.session import Session
@@ -41,13 +43,32 @@ _REMEMBERED_HEADER_BYTES = 1024
 _REQUESTS_A_TURN = 64
 
 
+class ClusterLogin:
+    """`is_wanted`: the cluster takes nothing from clients before they have logged in, as far as it is known."""
+
+    def __init__(self) -> None:
+        self.is_wanted = False
+
+
+@dataclass(frozen=True, slots=True)
+class RequestNeeds:
+    """What the client's side of every session uses."""
+
+    budget: GatherBudget
+    login: ClusterLogin
+    rewriter: AnswerRewriter
+    log: Lines
+    gate: GateNeeds
+
+
 class ClientSide:
     """Tells requests apart by their first eight bytes; only those that need it are gathered."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Session", needs: RequestNeeds) -> None:
         self._session = session
+        self._needs = needs
         self._sasl = SaslWatch(session.identity)
-        self._gate = ProduceGate(session)
+        self._gate = ProduceGate(session, needs.gate)
         self._on_gathered: Callable[[bytearray], None] | None = None
         self._version = 0
         self._correlation_id = 0
@@ -56,7 +77,7 @@ class ClientSide:
         self._header_client_id: str | None = None
         self._has_begun = False
         self._turn_left = _REQUESTS_A_TURN
-        budget = session.context.budget
+        budget = needs.budget
         self._small_frame_bytes = budget.small_frame_bytes
         self._small = Gathering(budget.small, self._memory_came)
         self._large = Gathering(budget.large, self._memory_came)
@@ -77,7 +98,7 @@ class ClientSide:
         return (
             self._has_begun
             and self._sasl.stage is not _RAW_TOKENS
-            and (self._sasl.logged_in or not self._session.context.needs_login)
+            and (self._sasl.logged_in or not self._needs.login.is_wanted)
         )
 
     def plain_finish(self, version: int) -> Finish | None:
@@ -180,11 +201,11 @@ class ClientSide:
             session.queue.add(Exchange(correlation_id))
             return _STREAM
         if treatment is _REWRITE:
-            finish = partial(session.context.rewriter.rewrite, api.key, version)
+            finish = partial(self._needs.rewriter.rewrite, api.key, version)
             session.queue.add(Exchange(correlation_id, finish))
             return _STREAM
         if treatment is _JUDGE:
-            if session.context.needs_login and not self._sasl.logged_in:
+            if self._needs.login.is_wanted and not self._sasl.logged_in:
                 raise LoginMissing(f"{api.name} before the login that the cluster wants")
             self._version = version
             self._correlation_id = correlation_id
@@ -261,7 +282,7 @@ class ClientSide:
     def _too_new_api_versions(self, api: Api, correlation_id: int, _frame: bytearray) -> None:
         """Its body is of a version nobody here knows."""
         answer = unsupported_api_versions(correlation_id, api.max_version)
-        self._session.answer_in_turn(Exchange(answer=answer))
+        self._session.delivery.in_turn(Exchange(answer=answer))
 
     def _sasl_request(self, api: Api, version: int, frame: bytearray) -> None:
         header = self._header(api, version, frame)
@@ -275,7 +296,7 @@ class ClientSide:
             at = response_body_at(answer, api.response_header_version(version))
             failure = self._sasl.authenticate_answered(login, version, answer, at)
             if failure is not None:
-                self._session.context.log.login_refused(self._session.identity, failure)
+                self._needs.log.login_refused(self._session.identity, failure)
             return (answer,)
 
         self._forward(frame, Exchange(header.correlation_id, answered))

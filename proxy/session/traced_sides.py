@@ -6,17 +6,23 @@ from sluicegate.protocol.api import APIS
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.framing import SIZE_BYTES, Disposition, FrameHandler
 from sluicegate.protocol.headers import HEAD_BYTES, parse_request_header, read_request_head
-from sluicegate.proxy.reporting.connection_trace import ConnectionTrace
 from sluicegate.proxy.session.client_text import client_text
+from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.proxy.session.reports import Trace
 
 _LOOKED_INTO_BYTES = 65_536
+
+
+def trace_hold(trace: Trace, side: str, reason: Hold, begins: bool) -> None:
+    """One side is no longer read, or is again."""
+    (trace.held if begins else trace.released)(side, reason.name.lower().replace("_", " "))
 
 
 class TracedRequests:
     """What the client sends. Who it is may stand in any request."""
 
-    def __init__(self, side: FrameHandler, identity: ClientIdentity, trace: ConnectionTrace) -> None:
+    def __init__(self, side: FrameHandler, identity: ClientIdentity, trace: Trace) -> None:
         self._side = side
         self._identity = identity
         self._trace = trace
@@ -62,7 +68,7 @@ class TracedRequests:
 class TracedAnswers:
     """What the broker sends. Answers that are gathered become what the client gets later: see `Session.deliver`."""
 
-    def __init__(self, side: FrameHandler, identity: ClientIdentity, trace: ConnectionTrace) -> None:
+    def __init__(self, side: FrameHandler, identity: ClientIdentity, trace: Trace) -> None:
         self._side = side
         self._identity = identity
         self._trace = trace

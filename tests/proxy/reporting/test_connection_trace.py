@@ -2,13 +2,12 @@
 
 import struct
 
-import pytest
 from structlog.testing import capture_logs
 
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.protocol.messages import produce
-from tests.proxy.sessions import Script, now_ms, turns_of_the_loop
+from tests.proxy.session.playbook import NOW, Playbook
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
 
@@ -41,17 +40,17 @@ def told(lines: list[dict[str, object]]) -> list[dict[str, object]]:
     return lines
 
 
-async def test_a_connection_is_followed_from_its_opening_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_is_followed_from_its_opening_to_its_end() -> None:
     with capture_logs() as lines:
-        script = Script(monkeypatch, **DEBUG)
-        script.from_client(request(PRODUCE, 7, good_and_bad(now_ms())))
-        script.from_broker(produced(0))
-        script.from_client(request(HEARTBEAT, 1, b"\0\1g\0\0\0\1\0\1m", correlation_id=8))
-        script.from_broker(frame_of(struct.pack(">iih", 8, 0, 25)))
-        script.session.client.eof_received()
-        await turns_of_the_loop()
-        script.session.broker.connection_lost(None)
-        script.session.client.connection_lost(None)
+        play = Playbook(**DEBUG)
+        play.from_client(request(PRODUCE, 7, good_and_bad(NOW)))
+        play.from_broker(produced(0))
+        play.from_client(request(HEARTBEAT, 1, b"\0\1g\0\0\0\1\0\1m", correlation_id=8))
+        play.from_broker(frame_of(struct.pack(">iih", 8, 0, 25)))
+        play.session.client.eof_received()
+        play.loop.turns()
+        play.session.broker.connection_lost(None)
+        play.session.client.connection_lost(None)
 
     assert told([line for line in lines if line["event"] not in ("held", "goes on")]) == [
         {"event": "connection opened", "peer": "192.0.2.1:5", "listener": "bootstrap"},
@@ -65,20 +64,20 @@ async def test_a_connection_is_followed_from_its_opening_to_its_end(monkeypatch:
     assert SECRET.decode() not in str(lines)
 
 
-async def test_a_refusal_is_told_as_the_client_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_is_told_as_the_client_gets_it() -> None:
     with capture_logs() as lines:
-        script = Script(monkeypatch, **DEBUG)
-        script.from_client(request(PRODUCE, 7, good_and_bad(now_ms() * 1000)))
-        script.from_broker(frame_of(struct.pack(">ii", -1, 0)))  # log starts, which it was asked for
-        script.from_broker(produced(2))
+        play = Playbook(**DEBUG)
+        play.from_client(request(PRODUCE, 7, good_and_bad(NOW * 1000)))
+        play.from_broker(frame_of(struct.pack(">ii", -1, 0)))  # log starts, which it was asked for
+        play.from_broker(produced(2))
 
     assert [line["codes"] for line in lines if line["event"] == "answer"] == [["INVALID_TIMESTAMP"]]
 
 
-async def test_what_holds_it_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_holds_it_up_is_told() -> None:
     with capture_logs() as lines:
-        script = Script(monkeypatch, **DEBUG)
-        script.from_client(request(METADATA, 1, b"\0\0\0\0"))
+        play = Playbook(**DEBUG)
+        play.from_client(request(METADATA, 1, b"\0\0\0\0"))
 
     assert next(line for line in lines if line["event"] in ("held", "goes on")) | {"connection": 0} == {
         "event": "held",
@@ -89,13 +88,13 @@ async def test_what_holds_it_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None
     }
 
 
-async def test_only_one_client_is_followed_from_its_first_line_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_one_client_is_followed_from_its_first_line_on() -> None:
     only_orders = {"SLUICEGATE__LOG__CLIENT": "orders"}
     with capture_logs() as lines:
         for client in ("payments", "orders"):
-            script = Script(monkeypatch, **only_orders)
-            script.from_client(request(METADATA, 1, b"\0\0\0\0", client=client))
-            script.from_client(request(METADATA, 1, b"\0\0\0\0", client=client))
+            play = Playbook(**only_orders)
+            play.from_client(request(METADATA, 1, b"\0\0\0\0", client=client))
+            play.from_client(request(METADATA, 1, b"\0\0\0\0", client=client))
 
     followed = [line for line in lines if line["log_level"] == "debug"]
     assert [line["event"] for line in followed if line["event"] not in ("held", "goes on")] == [
@@ -107,20 +106,20 @@ async def test_only_one_client_is_followed_from_its_first_line_on(monkeypatch: p
     assert "payments" not in str(followed)
 
 
-async def test_otherwise_nobody_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_otherwise_nobody_is() -> None:
     with capture_logs() as lines:
-        script = Script(monkeypatch)
-        script.from_client(request(PRODUCE, 7, good_and_bad(now_ms())))
+        play = Playbook()
+        play.from_client(request(PRODUCE, 7, good_and_bad(NOW)))
 
     assert lines == []
 
 
-async def test_a_login_is_told_without_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_login_is_told_without_its_words() -> None:
     with capture_logs() as lines:
-        script = Script(monkeypatch, **DEBUG)
-        script.from_client(request(SASL_HANDSHAKE, 0, b"\0\5PLAIN"))
-        script.from_broker(frame_of(struct.pack(">ihi", 7, 0, 0)))
-        script.from_client(frame_of(b"\0alice\0" + SECRET))
+        play = Playbook(**DEBUG)
+        play.from_client(request(SASL_HANDSHAKE, 0, b"\0\5PLAIN"))
+        play.from_broker(frame_of(struct.pack(">ihi", 7, 0, 0)))
+        play.from_client(frame_of(b"\0alice\0" + SECRET))
 
     assert [line["event"] for line in lines if line["event"] not in ("held", "goes on")] == [
         "connection opened",

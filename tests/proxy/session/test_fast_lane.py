@@ -1,31 +1,27 @@
 """The fast lane within a session: with it and without it the same bytes leave in the same order, however they come."""
 
-import asyncio
 import random
 import struct
 
 import pytest
 
 import sluicegate.proxy.judgement.judging
-import sluicegate.proxy.process.server
 from sluicegate.proxy.session.lanes import HAS_FAST_LANE
 from sluicegate.validation.cluster_settings import ClusterSettings
 from tests.bounds.frames import compact_string, good_batch, header, produce, request, sized_frame
 from tests.bounds.stand_in_answers import StandInAnswers, topic_id_of
-from tests.proxy.sessions import Script, turns_of_the_loop
+from tests.proxy.session.playbook import NOW, Playbook
 from tests.wire.batches import CODECS, Rec, batch
 
 pytestmark = pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")
 
-NOW = 1_800_000_000_000
 _BOUNDS = {"SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": "86400000"}
 _TOPIC = b"orders"
 _ENDLESS = 1000
 
 
 @pytest.fixture(autouse=True)
-def _at_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sluicegate.proxy.process.server, "now_ms", lambda: NOW)
+def _with_time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     # However busy the machine is: what leaves the loop is answered at another time, and so otherwise.
     monkeypatch.setattr(sluicegate.proxy.judgement.judging, "_LOOP_REQUEST_SECONDS", 60.0)
 
@@ -33,29 +29,29 @@ def _at_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
 class Play:
     """A session whose broker answers whatever comes whole, in pieces of a size."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, has_fast_lane: bool) -> None:
-        self.script = Script(monkeypatch, has_fast_lane, **_BOUNDS)
+    def __init__(self, has_fast_lane: bool) -> None:
+        self.playbook = Playbook(has_fast_lane, **_BOUNDS)
         self._broker = StandInAnswers({1: ("127.0.0.1", 9092)})
         self._seen = 0
 
-    async def run(self, stream: bytes, piece: int, answered: int) -> tuple[bytes, bytes]:
-        """What the broker and the client have got in the end; the first request comes whole, as the script wants it."""
-        script = self.script
+    def run(self, stream: bytes, piece: int, answered: int) -> tuple[bytes, bytes]:
+        """What the broker and the client have got in the end. The first request comes whole."""
+        playbook = self.playbook
         first = 4 + struct.unpack_from(">i", stream)[0]
-        script.from_client(stream[:first])
-        await self._answer(answered)
+        playbook.from_client(stream[:first])
+        self._answer(answered)
         for at in range(first, len(stream), piece):
-            script.from_client(stream[at : at + piece])
-            await self._answer(answered)
+            playbook.from_client(stream[at : at + piece])
+            self._answer(answered)
         for _ in range(_ENDLESS):
-            script.from_client(b"")
-            if not await self._answer(answered):
+            playbook.from_client(b"")
+            if not self._answer(answered):
                 break
-        return bytes(script.broker.sent), bytes(script.client.sent)
+        return bytes(playbook.broker.sent), bytes(playbook.client.sent)
 
-    async def _answer(self, piece: int) -> bool:
-        await turns_of_the_loop(8)
-        sent, answers = self.script.broker.sent, b""
+    def _answer(self, piece: int) -> bool:
+        self.playbook.loop.turns()
+        sent, answers = self.playbook.broker.sent, b""
         begun = self._seen
         while len(sent) - self._seen >= 4:
             size = struct.unpack_from(">i", sent, self._seen)[0]
@@ -64,8 +60,8 @@ class Play:
             answers += self._broker.answer(bytes(sent[self._seen + 4 : self._seen + 4 + size])) or b""
             self._seen += 4 + size
         for at in range(0, len(answers), piece):
-            self.script.from_broker(answers[at : at + piece])
-        await turns_of_the_loop(8)
+            self.playbook.from_broker(answers[at : at + piece])
+        self.playbook.loop.turns()
         return self._seen > begun
 
 
@@ -105,44 +101,44 @@ def _frames(chance: random.Random, count: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-async def test_both_lanes_together_do_what_the_slow_one_does_alone(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_lanes_together_do_what_the_slow_one_does_alone(seed: int) -> None:
     chance = random.Random(seed)
     stream = b"".join(_frames(chance, 60))
     piece = (
         chance.choice((1, 7, 100, 1500, 30_000, 1 << 20)) if len(stream) < 300_000 else chance.choice((1500, 30_000))
     )
-    with_it, without = Play(monkeypatch, True), Play(monkeypatch, False)
+    with_it, without = Play(True), Play(False)
 
-    fast = await with_it.run(stream, piece, chance.choice((1, 9, 5000, 1 << 20)))
-    slow = await without.run(stream, 1 << 20, 1 << 20)
+    fast = with_it.run(stream, piece, chance.choice((1, 9, 5000, 1 << 20)))
+    slow = without.run(stream, 1 << 20, 1 << 20)
 
     assert fast[0] == slow[0], "what the broker got"
     assert fast[1] == slow[1], "what the client got"
-    assert len(with_it.script.session.queue) == len(without.script.session.queue) == 0
-    ordinary = with_it.script.context.ordinary
+    assert len(with_it.playbook.session.queue) == len(without.playbook.session.queue) == 0
+    ordinary = with_it.playbook.parts.ordinary
     assert ordinary is not None and ordinary.requests > 5
-    assert with_it.script.context.observer.counted() == without.script.context.observer.counted()
+    assert with_it.playbook.parts.observer.counted() == without.playbook.parts.observer.counted()
 
 
-async def test_neighbours_leave_in_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
-    play = Play(monkeypatch, True)
-    await play.run(_good(9, 1), 1 << 20, 1 << 20)
-    play.script.broker.writes.clear()
+def test_neighbours_leave_in_one_write() -> None:
+    play = Play(True)
+    play.run(_good(9, 1), 1 << 20, 1 << 20)
+    play.playbook.broker.writes.clear()
     frames = [_good(9, number) for number in range(2, 12)]
 
-    play.script.from_client(b"".join(frames))
+    play.playbook.from_client(b"".join(frames))
 
-    assert play.script.broker.writes == [sum(map(len, frames))]
-    await asyncio.sleep(0)
+    assert play.playbook.broker.writes == [sum(map(len, frames))]
+    play.playbook.loop.turns()
 
 
-async def test_a_refused_request_stands_between_those_that_passed(monkeypatch: pytest.MonkeyPatch) -> None:
-    play = Play(monkeypatch, True)
-    await play.run(_good(9, 1), 1 << 20, 1 << 20)
-    before = len(play.script.client.sent)
+def test_a_refused_request_stands_between_those_that_passed() -> None:
+    play = Play(True)
+    play.run(_good(9, 1), 1 << 20, 1 << 20)
+    before = len(play.playbook.client.sent)
     stream = _good(9, 2) + _bad(9, 3) + _good(9, 4) + _bad(9, 5)
 
-    _, client = await play.run(stream, 1 << 20, 1 << 20)
+    _, client = play.run(stream, 1 << 20, 1 << 20)
 
     answers, at = [], before
     while at < len(client):
@@ -152,36 +148,36 @@ async def test_a_refused_request_stands_between_those_that_passed(monkeypatch: p
     assert answers == [(2, False), (3, True), (4, False), (5, True)]
 
 
-async def test_a_batch_that_was_good_a_moment_ago_is_judged_by_what_holds_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    play = Play(monkeypatch, True)
-    await play.run(_good(9, 1) + _good(9, 2), 1 << 20, 1 << 20)
-    ordinary = play.script.context.ordinary
+def test_a_batch_that_was_good_a_moment_ago_is_judged_by_what_holds_now() -> None:
+    play = Play(True)
+    play.run(_good(9, 1) + _good(9, 2), 1 << 20, 1 << 20)
+    ordinary = play.playbook.parts.ordinary
     assert ordinary is not None and ordinary.requests == 1
 
-    play.script.context.rules.learn({_TOPIC.decode(): ClusterSettings(before_max_ms=1)})
-    _, client = await play.run(_good(9, 3), 1 << 20, 1 << 20)
+    play.playbook.parts.rules.learn({_TOPIC.decode(): ClusterSettings(before_max_ms=1)})
+    _, client = play.run(_good(9, 3), 1 << 20, 1 << 20)
 
     assert ordinary.requests == 1
     assert b"Timestamp" in client
 
 
-async def test_before_the_login_that_a_cluster_wants_nothing_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    play = Play(monkeypatch, True)
-    await play.run(_good(9, 1), 1 << 20, 1 << 20)
-    play.script.context.needs_login = True
+def test_before_the_login_that_a_cluster_wants_nothing_is_taken() -> None:
+    play = Play(True)
+    play.run(_good(9, 1), 1 << 20, 1 << 20)
+    play.playbook.parts.login.is_wanted = True
 
-    play.script.from_client(_good(9, 2))
+    play.playbook.from_client(_good(9, 2))
 
-    assert not play.script.client.is_read, "nothing is read behind it"
+    assert not play.playbook.client.is_read, "nothing is read behind it"
 
 
 @pytest.mark.parametrize("body", [b"", b"\0" * 3, sized_frame(b"")])
-async def test_garbage_behind_ordinary_requests_is_the_slow_lanes(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    play = Play(monkeypatch, True)
-    await play.run(_good(9, 1), 1 << 20, 1 << 20)
+def test_garbage_behind_ordinary_requests_is_the_slow_lanes(body: bytes) -> None:
+    play = Play(True)
+    play.run(_good(9, 1), 1 << 20, 1 << 20)
     good = _good(9, 2)
 
-    broker, _ = await play.run(good + sized_frame(header(0, 9) + body), 1 << 20, 1 << 20)
+    broker, _ = play.run(good + sized_frame(header(0, 9) + body), 1 << 20, 1 << 20)
 
     assert broker.endswith(good)
-    assert not play.script.client.is_read, "nothing is read behind it"
+    assert not play.playbook.client.is_read, "nothing is read behind it"

@@ -3,17 +3,14 @@
 import struct
 import tracemalloc
 from contextlib import suppress
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from sluicegate.config.model import Limits
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.proxy.session.client_text import MAX_CHARACTERS
 from sluicegate.proxy.session.identity import ClientIdentity
-from sluicegate.proxy.session.memory import GatherBudget
 from sluicegate.proxy.session.request_side import ClientSide, _may_be_request
+from tests.proxy.session.playbook import Playbook
 
 TOKENS = {
     "PLAIN": b"\0alice\0secret",
@@ -38,15 +35,10 @@ def test_requests_are_requests_known_or_not(key: int, version: int) -> None:
     assert _may_be_request(50, struct.pack(">hhi", key, version, 1))
 
 
-def side_of(identity: ClientIdentity) -> ClientSide:
+def a_side() -> tuple[ClientSide, ClientIdentity]:
     """Of a session that has all the memory it wants."""
-    budget = GatherBudget(512 << 20, 100 << 20, lambda _step: None)
-    context = SimpleNamespace(limits=Limits(), budget=budget, needs_login=False)
-    session: Any = SimpleNamespace(
-        identity=identity, context=context, begin=lambda _head: None, broker=SimpleNamespace(), fast_requests=None
-    )
-    session.is_late = lambda: False
-    return ClientSide(session)
+    play = Playbook()
+    return ClientSide(play.session, play.needs.requests), play.session.identity
 
 
 def take(side: ClientSide, frame: bytes) -> None:
@@ -59,22 +51,20 @@ def take(side: ClientSide, frame: bytes) -> None:
 def test_no_connection_keeps_a_giant_header() -> None:
     tags = b"\x01\x00" + b"\xe0\xd4\x03" + bytes(60_000)
     frame = struct.pack(">hhih", 0, 9, 1, 30_000) + b"c" * 30_000 + tags
-    identities = [ClientIdentity("peer") for _ in range(50)]
-    sides = [side_of(identity) for identity in identities]
+    sides = [a_side() for _ in range(50)]
 
     tracemalloc.start()
-    for side in sides:
+    for side, _ in sides:
         take(side, frame)
     kept = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
 
     assert kept < 50 * 4096
-    assert {len(identity.client_id or "") for identity in identities} == {MAX_CHARACTERS}
+    assert {len(identity.client_id or "") for _, identity in sides} == {MAX_CHARACTERS}
 
 
 def test_the_next_request_is_by_the_same_client() -> None:
-    identity = ClientIdentity("peer")
-    side = side_of(identity)
+    side, identity = a_side()
     for client_id in (b"first", b"second", b"second", b"esc\x1b"):
         identity.client_id = None
         take(side, struct.pack(">hhih", 0, 9, 1, len(client_id)) + client_id + b"\0")

@@ -1,16 +1,19 @@
-"""What a session keeps, and how it ends, told as scripts between a client and a broker."""
+"""What a session keeps, and how it ends, told as plays between a client and a broker."""
 
 import gc
 import struct
 import tracemalloc
 
 import pytest
+from structlog.testing import capture_logs
 
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.protocol.messages import list_offsets, produce
+from sluicegate.proxy.session.lanes import HAS_FAST_LANE
 from sluicegate.proxy.session.memory import Gathering
-from tests.proxy.sessions import Script, now_ms, turns_of_the_loop
+from sluicegate.proxy.session.outlets import UpstreamUnreachable
+from tests.proxy.session.playbook import NOW, Playbook, with_gate
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
 
@@ -26,181 +29,213 @@ def api_versions_frame(version: int = 0) -> bytes:
     return frame_of(build_request_header(18, version, 7, "test", 1))
 
 
-async def test_a_producer_that_wants_no_answers_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    script = Script(monkeypatch)
-    frame = produce_frame(batch([Rec(now_ms(), value=_HALF_MIB)]), acks=0)
+def test_a_producer_that_wants_no_answers_leaves_nothing_behind() -> None:
+    play = Playbook()
+    frame = produce_frame(batch([Rec(NOW, value=_HALF_MIB)]), acks=0)
     tracemalloc.start()
 
     for _ in range(100):
-        script.from_client(frame)
-        script.broker.sent.clear()
-        await turns_of_the_loop()
+        play.from_client(frame)
+        play.broker.sent.clear()
+        play.loop.turns()
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
     assert kept < 10 << 20
 
 
-async def test_what_a_broker_has_not_taken_is_not_given_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    script = Script(monkeypatch)
-    frames = [produce_frame(batch([Rec(now_ms(), value=bytes([n]) * 50_000)]), acks=0) for n in range(3)]
-    script.broker.stuck = True
+def test_what_a_broker_has_not_taken_is_not_given_to_others() -> None:
+    play = Playbook()
+    frames = [produce_frame(batch([Rec(NOW, value=bytes([n]) * 50_000)]), acks=0) for n in range(3)]
+    play.broker.stuck = True
 
     for frame in frames:
-        script.from_client(frame)
-        await turns_of_the_loop()
-    assert not script.client.is_read
-    script.broker.take_all()
+        play.from_client(frame)
+        play.loop.turns()
+    assert not play.client.is_read
+    play.broker.take_all()
 
-    assert script.client.is_read
-    assert b"".join(frames).startswith(script.broker.sent)
-    assert len(script.broker.sent) >= len(frames[0]) + len(frames[1])
+    assert play.client.is_read
+    assert b"".join(frames).startswith(play.broker.sent)
+    assert len(play.broker.sent) >= len(frames[0]) + len(frames[1])
 
 
-async def test_who_reads_no_answers_is_not_read_either(monkeypatch: pytest.MonkeyPatch) -> None:
-    script = Script(monkeypatch)
-    script.client.stuck = True
+def test_who_reads_no_answers_is_not_read_either() -> None:
+    play = Playbook()
+    play.client.stuck = True
 
     for _ in range(100_000):
-        script.from_client(api_versions_frame(version=99))
-        await turns_of_the_loop(1)
-        if not script.client.is_read:
+        play.from_client(api_versions_frame(version=99))
+        play.loop.turns(1)
+        if not play.client.is_read:
             break
 
-    assert script.client.get_write_buffer_size() < 200_000
-    script.client.take_all()
-    assert script.client.is_read
+    assert play.client.get_write_buffer_size() < 200_000
+    play.client.take_all()
+    assert play.client.is_read
 
 
-async def test_many_requests_at_once_are_taken_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    script = Script(monkeypatch)
+def test_many_requests_at_once_are_taken_in_turns() -> None:
+    play = Playbook()
     many = 500
 
-    script.from_client(api_versions_frame() * many)
-    at_once = script.broker.sent.count(b"test")
-    await turns_of_the_loop(many)
+    play.from_client(api_versions_frame() * many)
+    at_once = play.broker.sent.count(b"test")
+    play.loop.turns(many)
 
     assert at_once < many
-    assert script.broker.sent.count(b"test") == many
+    assert play.broker.sent.count(b"test") == many
 
 
-async def test_who_only_connects_costs_the_cluster_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    script = Script(monkeypatch)
-    connected: list[object] = []
+def test_who_only_connects_costs_the_cluster_nothing() -> None:
+    play = Playbook()
 
-    async def connect(*_: object) -> None:
-        connected.append(_)
+    play.loop.turns()
+    play.session.client.eof_received()
 
-    monkeypatch.setattr("sluicegate.proxy.session.session.connect", connect)
-    await turns_of_the_loop()
-    script.session.client.protocol.eof_received()
-
-    assert not connected
-    assert script.client.is_closing()
+    assert play.failed is None, "nobody was called"
+    assert play.client.is_closing()
 
 
-async def test_a_fault_of_ours_ends_the_session_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    script = Script(monkeypatch)
-    script.context.judges = None  # type: ignore[assignment]  # something is broken
+def test_where_no_broker_can_be_reached_the_client_is_let_go() -> None:
+    play = Playbook()
+    play.broker_comes = False
+    play.from_client(api_versions_frame())
+    assert play.failed is not None
 
-    script.from_client(produce_frame(batch([Rec(now_ms())]), acks=1))
+    with capture_logs() as lines:
+        play.failed(UpstreamUnreachable("h:1: nobody there"))
 
-    assert script.client.aborted
-    assert script.broker.aborted
-
-
-async def test_nothing_is_judged_before_the_login_that_the_cluster_wants(monkeypatch: pytest.MonkeyPatch) -> None:
-    script = Script(monkeypatch)
-    script.context.needs_login = True
-
-    script.from_client(api_versions_frame() + produce_frame(batch([Rec(now_ms())]), acks=1))
-
-    assert script.broker.sent == api_versions_frame()
-    assert script.context.tally.bad_clients == 1
-    assert script.context.tally.produce_requests == 0
+    assert play.client.aborted
+    assert play.parts.tally.upstream_failures == 1
+    assert [(line["event"], line["reason"]) for line in lines] == [("upstream unreachable", "h:1: nobody there")]
 
 
-async def test_a_request_that_anybody_may_send_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    script = Script(monkeypatch)
+def test_a_fault_of_ours_ends_the_session_and_is_told() -> None:
+    play = Playbook(change=lambda needs: with_gate(needs, judges=None))  # something is broken
 
-    script.from_client(struct.pack(">ihhi", 600_000, 18, 3, 1))
+    with capture_logs() as lines:
+        play.from_client(produce_frame(batch([Rec(NOW)]), acks=1))
 
-    assert script.client.is_closing()
-    assert script.context.tally.bad_clients == 1
+    assert play.client.aborted
+    assert play.broker.aborted
+    assert [line["log_level"] for line in lines] == ["error"]
 
 
-async def test_a_connection_over_the_limit_is_let_go_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    script = Script(monkeypatch, SLUICEGATE__LIMITS__MAX_CONNECTIONS="1")
-    second = type(script.session)(script.context, lambda _: script.session.route)
-    outlet = type(script.client)(second.client)
+def test_what_is_seen_of_a_session_that_has_ended_is_nothing() -> None:
+    play = Playbook()
+    play.session.client.connection_lost(None)
 
-    second.client.connection_made(outlet)
+    play.session.look(1000.0)
+    play.session.drain()
+    play.session.close_now()
 
-    assert outlet.aborted
-    assert not script.client.is_closing()
-    assert script.context.tally.connections_refused["limits.max_connections"] == 1
+    assert play.parts.tally.connections_closed == 1
+
+
+def test_nothing_is_judged_before_the_login_that_the_cluster_wants() -> None:
+    play = Playbook()
+    play.parts.login.is_wanted = True
+
+    play.from_client(api_versions_frame() + produce_frame(batch([Rec(NOW)]), acks=1))
+
+    assert play.broker.sent == api_versions_frame()
+    assert play.parts.tally.bad_clients == 1
+    assert play.parts.tally.produce_requests == 0
+
+
+@pytest.mark.parametrize("has_fast_lane", {False, HAS_FAST_LANE})
+def test_an_answer_from_the_broker_does_not_read_the_clients_bytes(has_fast_lane: bool) -> None:
+    play = Playbook(has_fast_lane, SLUICEGATE__LIMITS__MAX_IN_FLIGHT="2")
+    heartbeat = frame_of(build_request_header(12, 1, 7, "test", 1), bytes(8))
+    play.from_client(heartbeat)
+    play.from_client(heartbeat)
+    play.session.client.get_buffer(-1)[: len(heartbeat)] = heartbeat
+    play.session.client.buffer_updated(len(heartbeat))  # as a transport may still deliver after it was paused
+    assert play.broker.sent == heartbeat * 2
+
+    play.from_broker(frame_of(struct.pack(">iih", 7, 0, 0)))
+    assert play.broker.sent == heartbeat * 2, "within the call in which the answer came"
+    play.loop.turns()
+
+    assert play.broker.sent == heartbeat * 3
+
+
+def test_a_request_that_anybody_may_send_is_small() -> None:
+    play = Playbook()
+
+    play.from_client(struct.pack(">ihhi", 600_000, 18, 3, 1))
+
+    assert play.client.is_closing()
+    assert play.parts.tally.bad_clients == 1
+
+
+def test_a_connection_over_the_limit_is_let_go_and_counted() -> None:
+    play = Playbook(SLUICEGATE__LIMITS__MAX_CONNECTIONS="1")
+
+    _, second = play.another()
+
+    assert second.aborted
+    assert not play.client.is_closing()
+    assert play.parts.tally.connections_refused["limits.max_connections"] == 1
 
 
 @pytest.mark.parametrize("silent_for", [4.0, 100.0])
-async def test_a_request_that_never_ends_is_cut_off_also_while_the_proxy_reads_nothing(
-    monkeypatch: pytest.MonkeyPatch, silent_for: float
-) -> None:
-    script = Script(monkeypatch, SLUICEGATE__LIMITS__FRAME_SECONDS="3", SLUICEGATE__LIMITS__MAX_IN_FLIGHT="2")
-    script.from_client(api_versions_frame() * 2 + struct.pack(">ihhi", 50_000, 0, 9, 1))
-    assert not script.client.is_read
+def test_a_request_that_never_ends_is_cut_off_also_while_the_proxy_reads_nothing(silent_for: float) -> None:
+    play = Playbook(SLUICEGATE__LIMITS__FRAME_SECONDS="3", SLUICEGATE__LIMITS__MAX_IN_FLIGHT="2")
+    play.from_client(api_versions_frame() * 2 + struct.pack(">ihhi", 50_000, 0, 9, 1))
+    assert not play.client.is_read
 
-    script.session.look(1000.0)
-    script.session.look(1000.0 + silent_for)
+    play.session.look(1000.0)
+    play.session.look(1000.0 + silent_for)
 
-    assert script.client.aborted
-    assert script.context.tally.cut_off["limits.frame_seconds"] == 1
+    assert play.client.aborted
+    assert play.parts.tally.cut_off["limits.frame_seconds"] == 1
 
 
-async def test_answers_to_refused_requests_are_kept_for_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    script = Script(monkeypatch, SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS="1000")
+def test_answers_to_refused_requests_are_kept_for_few_at_a_time() -> None:
+    play = Playbook(SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS="1000")
     log_start = {"partition_index": 0, "error_code": 0, "timestamp": -1, "offset": 5}
     log_starts = list_offsets.RESPONSE.build({"topics": [{"name": "t", "partitions": [log_start]}]}, 1)
     bad = produce_frame(batch([Rec(n) for n in range(900)]), acks=1)
 
     for _ in range(10):
-        script.from_client(bad)
-    refused = script.context.tally.produce_requests
+        play.from_client(bad)
+    refused = play.parts.tally.produce_requests
     said = {"name": "t", "partition_responses": [{"index": 0, "error_code": 2, "base_offset": -1}]}
     answer = produce.RESPONSE.build({"responses": [said]}, 9)
 
     assert refused < 3
-    script.from_broker(frame_of(struct.pack(">i", -1), log_starts))
-    script.from_broker(frame_of(struct.pack(">ib", 7, 0), answer))
-    assert script.client.is_read
+    play.from_broker(frame_of(struct.pack(">i", -1), log_starts))
+    play.from_broker(frame_of(struct.pack(">ib", 7, 0), answer))
+    assert play.client.is_read
 
 
-async def test_what_is_judged_for_a_client_that_has_left_still_counts_against_the_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_judged_for_a_client_that_has_left_still_counts_against_the_memory() -> None:
     limits = {"SLUICEGATE__LIMITS__MAX_FRAME_BYTES": "100000", "SLUICEGATE__LIMITS__MAX_GATHERED_BYTES": "800000"}
-    script = Script(monkeypatch, **limits)
-    share = script.context.budget.small  # of 200,000 bytes
-    body = produce_body(9, [topic_data("t", *((n, batch([Rec(now_ms())])) for n in range(300)))])
+    play = Playbook(**limits)
+    share = play.parts.needs.requests.budget.small  # of 200,000 bytes
+    body = produce_body(9, [topic_data("t", *((n, batch([Rec(NOW)])) for n in range(300)))])
 
-    script.from_client(frame_of(build_request_header(0, 9, 7, "test", 2), body))
-    script.session.client.protocol.connection_lost(None)
+    play.from_client(frame_of(build_request_header(0, 9, 7, "test", 2), body))
+    play.session.client.connection_lost(None)
 
     assert not Gathering(share, lambda: None).want(200_000 - len(body))
-    script.session.broker.protocol.connection_lost(None)
-    await turns_of_the_loop()
+    play.session.broker.connection_lost(None)
+    play.loop.turns()
     assert Gathering(share, lambda: None).want(1000)
 
 
 @pytest.mark.parametrize(
     "ending", ["idle", "answered", "refused", "under way", "half a frame", "garbage", "another version"]
 )
-async def test_a_session_that_has_ended_leaves_the_garbage_collector_nothing(
-    ending: str, monkeypatch: pytest.MonkeyPatch
+def test_a_session_that_has_ended_leaves_the_garbage_collector_nothing(
+    ending: str,
 ) -> None:
     gc.collect()
     gc.disable()
     try:
-        await _one_life(ending, monkeypatch)
+        _one_life(ending)
         left = [each for each in gc.get_objects() if str(type(each).__module__).startswith(("proxy.", "protocol."))]
     finally:
         gc.enable()
@@ -210,22 +245,22 @@ async def test_a_session_that_has_ended_leaves_the_garbage_collector_nothing(
     assert not kinds & {type(each).__name__ for each in left}
 
 
-async def _one_life(ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    script = Script(monkeypatch)
-    script.from_client(api_versions_frame(2))
-    script.from_broker(frame_of(struct.pack(">ihii", 7, 0, 0, 0)))
+def _one_life(ending: str) -> None:
+    play = Playbook()
+    play.from_client(api_versions_frame(2))
+    play.from_broker(frame_of(struct.pack(">ihii", 7, 0, 0, 0)))
     requests = {
-        "answered": produce_frame(batch([Rec(now_ms())]), -1),
+        "answered": produce_frame(batch([Rec(NOW)]), -1),
         "refused": produce_frame(batch([Rec(1)]), -1),
-        "under way": produce_frame(batch([Rec(now_ms())]), -1, 11),
+        "under way": produce_frame(batch([Rec(NOW)]), -1, 11),
         "half a frame": produce_frame(batch([Rec(1)]), -1)[:-5],
         "garbage": b"\x7f" * 50,
         "another version": api_versions_frame(99),
     }
-    script.from_client(requests.get(ending, b""))
+    play.from_client(requests.get(ending, b""))
     if ending == "answered":
-        script.from_broker(frame_of(struct.pack(">i", 7), bytes(20)))
-    script.session.client.abort()
-    script.session.broker.abort()
-    await turns_of_the_loop(5)
-    assert script.session not in script.context.sessions
+        play.from_broker(frame_of(struct.pack(">i", 7), bytes(20)))
+    play.session.client.abort()
+    play.session.broker.abort()
+    play.loop.turns(5)
+    assert play.session not in play.parts.sessions

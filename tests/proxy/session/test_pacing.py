@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 import uvloop
 
-from sluicegate.proxy.network.pacing import LoopTurn, Pacer
+from sluicegate.proxy.session.pacing import LoopTurn, Pacer
 
 
 class ATurn:
@@ -95,7 +95,7 @@ def test_work_on_a_real_loop_ends_soon_and_the_loop_looks_at_its_sockets(
     loop_of: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
     async def work() -> int:
-        turn = LoopTurn(asyncio.get_running_loop().call_soon)
+        turn = LoopTurn(asyncio.get_running_loop().call_soon, time.monotonic)
         turns = 0
         for _ in range(5):
             end = time.monotonic() + 5

@@ -1,6 +1,6 @@
 """Bytes reach the reader in their order, however holds and reads interleave."""
 
-import asyncio
+from collections.abc import Callable
 from typing import cast
 
 import pytest
@@ -10,18 +10,17 @@ from hypothesis import strategies as st
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.protocol.framing import Disposition, FrameReader, frame_of
-from sluicegate.proxy.network.connection import Connection, Hold, new_shared_buffer
+from sluicegate.proxy.session.connection import Connection
+from sluicegate.proxy.session.hold import Hold
+from sluicegate.proxy.session.outlets import Introduced, LoopCalls
+from sluicegate.proxy.session.read_buffer import new_shared_buffer
+from tests.proxy.session.playbook import Outlet, Steps
 
 
-class FakeTransport(asyncio.Transport):
-    """A transport that may still deliver after it was paused, as some do."""
+class DeliveringOutlet(Outlet):
+    """One that may still deliver after it was paused, as some do."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.paused = False
-
-    def get_extra_info(self, name: str, default: object = None) -> object:
-        return default
+    paused = False
 
     def is_closing(self) -> bool:
         return False
@@ -74,12 +73,14 @@ class Owner:
     def on_full(self, connection: Connection, full: bool) -> None: ...
 
 
-def connected() -> tuple[Owner, Connection, FakeTransport]:
-    owner, transport = Owner(), FakeTransport()
-    connection = Connection(owner, FrameReader(owner, 8, 10_000, FramePool()), new_shared_buffer())
-    owner.connection = connection
+def connected() -> tuple[Owner, Connection, DeliveringOutlet, Steps]:
+    owner, steps = Owner(), Steps()
+    loop = LoopCalls(steps.call_soon, steps.call_later, steps.call_soon)
+    reader = FrameReader(owner, 8, 10_000, FramePool())
+    connection = Connection(owner, reader, new_shared_buffer(), lambda _: Introduced("p:1", "o:2"), loop)
+    owner.connection, transport = connection, DeliveringOutlet(connection)
     connection.connection_made(transport)
-    return owner, connection, transport
+    return owner, connection, transport, steps
 
 
 def deliver(connection: Connection, data: bytes) -> None:
@@ -96,7 +97,7 @@ payloads = st.lists(st.sampled_from([b"G", b"H", b"S"]).flatmap(lambda k: st.bin
 
 @given(payloads, st.lists(st.integers(1, 30)), st.randoms(use_true_random=False))
 def test_frames_keep_their_order(sent: list[bytes], cuts: list[int], chance: object) -> None:
-    owner, connection, transport = connected()
+    owner, connection, transport, steps = connected()
     stream = b"".join(map(frame_of, sent))
     while stream:
         size = cuts.pop() if cuts else len(stream)
@@ -104,28 +105,73 @@ def test_frames_keep_their_order(sent: list[bytes], cuts: list[int], chance: obj
         stream = stream[size:]
         if cast("object", chance).random() < 0.5:  # type: ignore[attr-defined]
             connection.release(Hold.JUDGING)
+        if cast("object", chance).random() < 0.5:  # type: ignore[attr-defined]
+            steps.turn()
+    steps.turns()
     while connection.is_held:
         connection.release(Hold.JUDGING)
+        steps.turns()
 
     assert owner.frames == [payload for payload in sent if payload[:1] in (b"G", b"H")]
     assert not transport.paused
 
 
 def test_an_end_behind_held_bytes_is_told_after_them() -> None:
-    owner, connection, _ = connected()
+    owner, connection, _, steps = connected()
     deliver(connection, frame_of(b"H first") + frame_of(b"G second"))
     connection.eof_received()
     assert not owner.ended
 
     connection.release(Hold.JUDGING)
+    steps.turns()
 
     assert owner.frames == [b"H first", b"G second"]
     assert owner.ended
 
 
+def test_an_end_between_a_release_and_its_turn_is_told_behind_what_waits() -> None:
+    owner, connection, _, steps = connected()
+    deliver(connection, frame_of(b"H first") + frame_of(b"G second"))
+
+    connection.release(Hold.JUDGING)
+    connection.eof_received()
+    assert not owner.ended
+    steps.turns()
+
+    assert owner.frames == [b"H first", b"G second"]
+    assert owner.ended
+
+
+@pytest.mark.parametrize("lets_go_on", [Connection.release, Connection.turn_comes])
+def test_what_waits_is_taken_in_a_turn_of_its_own(lets_go_on: Callable[[Connection, Hold], None]) -> None:
+    owner, connection, _, steps = connected()
+    deliver(connection, frame_of(b"H first") + frame_of(b"G second"))
+
+    lets_go_on(connection, Hold.JUDGING)
+    assert (len(owner.frames) == 2) is (lets_go_on is Connection.turn_comes)
+    steps.turns()
+
+    assert owner.frames == [b"H first", b"G second"]
+
+
+def test_a_new_hold_between_a_release_and_its_turn_holds() -> None:
+    owner, connection, transport, steps = connected()
+    deliver(connection, frame_of(b"H first") + frame_of(b"G second"))
+
+    connection.release(Hold.JUDGING)
+    connection.hold(Hold.MEMORY)
+    steps.turns()
+    assert owner.frames == [b"H first"]
+    connection.release(Hold.MEMORY)
+    steps.turns()
+
+    assert owner.frames == [b"H first", b"G second"]
+    assert not transport.paused
+
+
 @pytest.mark.parametrize("hold", list(Hold))
 def test_each_hold_stops_reading_until_it_is_released(hold: Hold) -> None:
-    _, connection, transport = connected()
+    _, connection, transport, _ = connected()
 
     connection.hold(hold)
     connection.hold(Hold.JUDGING)

@@ -1,108 +1,50 @@
-"""One TCP connection, either side: bytes in through a FrameReader, bytes out with backpressure.
+"""One connection, either side: bytes in through a FrameReader, bytes out with backpressure. It opens no socket: an
+event loop tells it what happens to one, and a Transport takes what it sends.
 
 Reading stops while anything holds it (`hold`/`release`); what had already arrived waits in a small backlog and is
-taken first when reading goes on. All connections of a loop share one read buffer, because bytes in it are used up
-before the next read; a gathered frame is read straight into its own.
+taken first when reading goes on: in a turn of its own, never within the call that let it go on, because that may come
+from the other side. All connections of a loop share one read buffer, because bytes in it are used up before the next
+read; a gathered frame is read straight into its own.
 """
 
-import asyncio
-import socket
-import ssl
 from collections.abc import Callable, Sequence
-from enum import Enum, auto
-from typing import Any, Protocol, cast
 
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import FrameReader
+from sluicegate.proxy.session.connection_owner import NO_OWNER, ConnectionOwner
+from sluicegate.proxy.session.hold import Hold
+from sluicegate.proxy.session.outlets import Introduce, Introduced, LoopCalls, Timer, Transport
 
-READ_BUFFER_BYTES = 256 * 1024
-# What is read at once where frames begin, so that batches as producers send them lie whole in it: what lies beyond goes
-# straight into a gathered frame's own buffer.
-_FRAME_START_BYTES = 128 * 1024
 # How long a peer may take to read what is left for it once its connection is being closed.
 _CLOSE_SECONDS = 5.0
-_NOBODY = "?"
+_NOBODY = Introduced("?", "?")
 
 
-class Hold(Enum):
-    """Why a connection is not being read."""
-
-    CONNECTING = auto()
-    OTHER_SIDE_FULL = auto()
-    ANSWERS_UNREAD = auto()
-    TURN_OVER = auto()
-    REFUSALS = auto()
-    JUDGING = auto()
-    ASKING = auto()
-    SETTINGS = auto()
-    MEMORY = auto()
-    IN_FLIGHT = auto()
-    DRAINING = auto()
-    TURNED_AWAY = auto()
-
-
-class ConnectionOwner(Protocol):
-    """Who is told what happens to a connection."""
-
-    def on_open(self, connection: "Connection") -> None:
-        """The connection is up."""
-
-    def on_bytes_taken(self, connection: "Connection") -> None:
-        """All bytes that have arrived were taken, or a hold stopped them; not told where the reader is settled."""
-
-    def on_sender_error(self, connection: "Connection", error: SenderError) -> None:
-        """What came in breaks the protocol."""
-
-    def on_our_fault(self, connection: "Connection", error: Exception) -> None:
-        """Something of ours failed over what came in."""
-
-    def on_eof(self, connection: "Connection") -> None:
-        """The peer will send no more, and all it sent was taken."""
-
-    def on_lost(self, connection: "Connection", error: Exception | None) -> None:
-        """The connection is gone."""
-
-    def on_full(self, connection: "Connection", full: bool) -> None:
-        """Its write buffer has filled, or has drained again."""
-
-
-class _NoOwner:
-    """Who is told what happens to a connection when nobody is there any more."""
-
-    def on_open(self, connection: "Connection") -> None:
-        connection.abort()
-
-    def on_bytes_taken(self, connection: "Connection") -> None: ...
-
-    def on_sender_error(self, connection: "Connection", error: SenderError) -> None: ...
-
-    def on_our_fault(self, connection: "Connection", error: Exception) -> None: ...
-
-    def on_eof(self, connection: "Connection") -> None: ...
-
-    def on_lost(self, connection: "Connection", error: Exception | None) -> None: ...
-
-    def on_full(self, connection: "Connection", full: bool) -> None: ...
-
-
-_NO_OWNER = _NoOwner()
-
+_Write = Callable[[bytes | bytearray | memoryview], None]
 HoldsTold = Callable[[Hold, bool], None]
 """Told of each hold that begins (True) or ends."""
 
 
 class Connection:
-    """See the module. What asyncio calls a BufferedProtocol, but no subclass, so that it can be compiled: uvloop goes
-    by the methods.
-    """
+    """See the module. It has the methods of what asyncio calls a BufferedProtocol."""
 
-    def __init__(self, owner: ConnectionOwner, reader: FrameReader, shared_buffer: memoryview) -> None:
+    def __init__(
+        self,
+        owner: ConnectionOwner,
+        reader: FrameReader,
+        shared_buffer: memoryview,
+        introduce: Introduce,
+        loop: LoopCalls,
+    ) -> None:
         """`shared_buffer` is what is read into while no frame is being gathered. `last_read`: how much came at once."""
         self._owner = owner
         self._reader = reader
         self._shared = shared_buffer
-        self._transport: asyncio.Transport | None = None
-        self._write, self._is_closing = _nowhere, _is_gone
+        self._introduce = introduce
+        self._loop = loop
+        self._transport: Transport | None = None
+        self._write: _Write = _nowhere
+        self._is_closing: Callable[[], bool] = _is_gone
         self._holds: set[Hold] | None = None
         self._backlog = b""
         self._eof = False
@@ -111,24 +53,19 @@ class Connection:
         self._taking = False
         self._paused = False
         self._closing = False
-        self._close_timer: asyncio.TimerHandle | None = None
+        self._goes_on_soon = False
+        self._close_timer: Timer | None = None
         self._tell: HoldsTold | None = None
         self.bytes_in = 0
         self.last_read = 0
         self.closed = False
         self.is_full = False
-        self.peer = _NOBODY
-        self.tls: ssl.SSLObject | None = None
+        self.introduced = _NOBODY
 
     @property
-    def protocol(self) -> asyncio.BaseProtocol:
-        """What an event loop takes it for."""
-        return cast(asyncio.BaseProtocol, self)
-
-    @property
-    def own_end(self) -> str:
-        """Where the connection leaves from, as host:port."""
-        return _shown(self._transport.get_extra_info("sockname")) if self._transport is not None else _NOBODY
+    def is_open(self) -> bool:
+        """Whether it is up: neither still to come nor gone."""
+        return self._transport is not None
 
     @property
     def mid_frame(self) -> bool:
@@ -167,7 +104,7 @@ class Connection:
 
     def forget(self) -> None:
         """Its owner is told nothing any more: two that hold each other wait for the garbage collector."""
-        self._owner = _NO_OWNER
+        self._owner = NO_OWNER
         self._reader.forget()
 
     @property
@@ -186,8 +123,8 @@ class Connection:
             return
         self._closing = True
         self._backlog = b""
-        if self.unsent_bytes > 0 or self.tls is not None:
-            self._close_timer = asyncio.get_running_loop().call_later(_CLOSE_SECONDS, self.abort)
+        if self.unsent_bytes > 0 or self.introduced.is_tls:
+            self._close_timer = self._loop.call_later(_CLOSE_SECONDS, self.abort)
         self._transport.close()
 
     def abort(self) -> None:
@@ -198,7 +135,7 @@ class Connection:
     @property
     def can_half_close(self) -> bool:
         """Whether `write_eof` leaves the other direction open; TLS has no such thing."""
-        return self.tls is None
+        return not self.introduced.is_tls
 
     def write_eof(self) -> None:
         """Send what is buffered, then tell the peer that no more will come; reading goes on."""
@@ -220,17 +157,32 @@ class Connection:
         self._pause()
 
     def release(self, reason: Hold) -> None:
-        """Undo `hold(reason)`; when nothing holds any more, the backlog is taken and reading goes on."""
-        if not self._holds or reason not in self._holds:
+        """Undo `hold(reason)`: when nothing holds any more reading goes on, with what waits in a turn of its own."""
+        if not self._lift(reason):
             return
+        if self._taking:  # in its own turn
+            self._reader.suspended = False
+        elif not self._backlog and not self._eof:
+            self._go_on()
+        elif not self._goes_on_soon:
+            self._goes_on_soon = True
+            self._loop.later(self._go_on)
+
+    def turn_comes(self, reason: Hold) -> None:
+        """`release`, for who is called in a turn of its own: what waits is taken at once."""
+        if self._lift(reason):
+            self._reader.suspended = False
+            if not self._taking:
+                self._go_on()
+
+    def _lift(self, reason: Hold) -> bool:
+        """Whether this was the last that held."""
+        if not self._holds or reason not in self._holds:
+            return False
         self._holds.discard(reason)
         if self._tell is not None:
             self._tell(reason, False)
-        if self._holds or self.closed:
-            return
-        self._reader.suspended = False
-        if not self._taking:
-            self._go_on()
+        return not self._holds and not self.closed
 
     def _pause(self) -> None:
         if self._transport is not None and not self._paused and not self._eof and not self._transport.is_closing():
@@ -238,6 +190,9 @@ class Connection:
             self._transport.pause_reading()
 
     def _go_on(self) -> None:
+        self._goes_on_soon = False
+        if not self._holds:
+            self._reader.suspended = False
         while self._backlog and not self._holds and not self.closed:
             self._take_backlog()
         if self._holds or self.closed:
@@ -248,18 +203,13 @@ class Connection:
             self._paused = False
             self._transport.resume_reading()
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-        self._write, self._is_closing = self._transport.write, self._transport.is_closing
-        raw: socket.socket = transport.get_extra_info("socket")
-        if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
-            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        self.peer = _shown(transport.get_extra_info("peername"))
-        self.tls = transport.get_extra_info("ssl_object")
+    def connection_made(self, transport: Transport) -> None:
+        self._transport = transport
+        self._write, self._is_closing = transport.write, transport.is_closing
         if self._holds:
             self._pause()
         try:
+            self.introduced = self._introduce(transport)
             self._owner.on_open(self)
         except Exception as error:
             self._owner.on_our_fault(self, error)
@@ -295,7 +245,7 @@ class Connection:
 
     def eof_received(self) -> bool:
         self._eof = True
-        if not self._holds:
+        if not self._holds and not self._goes_on_soon:
             self._tell_eof()
         return self.can_half_close  # kept open where that is possible: what is in flight has to be answered
 
@@ -303,7 +253,7 @@ class Connection:
         self.closed = True
         self._backlog = b""
         self._reader.drop()
-        self._transport = self.tls = None  # a TLS one has buffers of half a megabyte
+        self._transport = None  # a TLS one has buffers of half a megabyte
         self._write, self._is_closing = _nowhere, _is_gone
         if self._close_timer is not None:
             self._close_timer.cancel()
@@ -356,17 +306,3 @@ def _nowhere(data: bytes | bytearray | memoryview) -> None:
 
 def _is_gone() -> bool:
     return True
-
-
-def _shown(name: Any) -> str:
-    return f"{name[0]}:{name[1]}" if name else _NOBODY
-
-
-def new_shared_buffer() -> memoryview:
-    """The read buffer that all connections of one event loop share."""
-    return memoryview(bytearray(READ_BUFFER_BYTES))
-
-
-def where_frames_start(shared_buffer: memoryview) -> memoryview:
-    """The part of it for connections that bring frames to gather: what is read beyond goes into their own buffers."""
-    return shared_buffer[:_FRAME_START_BYTES]

@@ -2,7 +2,6 @@
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from time import monotonic
 from typing import Any, Protocol
 
 # Twice so long after it looked at its sockets the loop should do so again.
@@ -20,7 +19,7 @@ class LoopTurn:
     def __init__(
         self,
         call_soon: Callable[[Callable[[], None]], Any],
-        now: Callable[[], float] = monotonic,
+        now: Callable[[], float],
         half_seconds: float = _HALF_SECONDS,
     ) -> None:
         """`now` in seconds, monotonic. `half_seconds`: after twice so long others have waited long enough."""
@@ -79,10 +78,10 @@ class Pacer:
 
     def later(self, step: Callable[[], None], address: str = "") -> None:
         """In the turn of `address`; never within this call."""
-        if not self._waiting:
-            self._call_soon(self._run_some)
-        self._waiting += 1
         self._lines.setdefault(address, deque()).append(step)
+        self._waiting += 1
+        if self._waiting == 1:
+            self._call_soon(self._run_some)
 
     def _run_some(self) -> None:
         was_late = self._turn.times_late != self._times_late

@@ -8,6 +8,8 @@ cdef class Connection:
     cdef object _owner
     cdef FrameReader _reader
     cdef object _shared
+    cdef object _introduce
+    cdef object _loop
     cdef object _transport
     cdef object _write
     cdef object _is_closing
@@ -19,23 +21,25 @@ cdef class Connection:
     cdef bint _taking
     cdef bint _paused
     cdef bint _closing
+    cdef bint _goes_on_soon
     cdef object _close_timer
     cdef object _tell
     cdef readonly long long bytes_in
     cdef readonly Py_ssize_t last_read
     cdef readonly bint closed
     cdef readonly bint is_full
-    cdef public str peer
-    cdef readonly object tls
+    cdef public object introduced
 
     cpdef write(self, object data)
 
     @cython.locals(used=Py_ssize_t)
     cdef _receive(self, object data, Py_ssize_t end)
 
+    cdef bint _lift(self, reason) except -1
+
     cdef _pause(self)
 
-    cdef _go_on(self)
+    cpdef _go_on(self)
 
     cdef _take_backlog(self)
 

@@ -1,0 +1,48 @@
+"""A connection that is new: its socket is made ready, and whom it leads to is found out."""
+
+import socket
+import ssl
+from typing import Any
+
+from sluicegate.proxy.network.tls import AskedNames, principal_of
+from sluicegate.proxy.session.outlets import Introduced
+
+_NOBODY = "?"
+
+
+class ClientIntroduction:
+    """For connections of clients: a TLS one also tells which host it asked for, and who its certificate says it is."""
+
+    def __init__(self, asked_names: AskedNames) -> None:
+        self._asked_names = asked_names
+
+    def __call__(self, transport: Any) -> Introduced:
+        make_ready(transport)
+        handshake: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
+        peer, own_end = ends_of(transport)
+        if handshake is None:
+            return Introduced(peer, own_end)
+        return Introduced(peer, own_end, True, self._asked_names.of(handshake), principal_of(handshake))
+
+
+def introduce_broker(transport: Any) -> Introduced:
+    """For connections to brokers."""
+    make_ready(transport)
+    return Introduced(*ends_of(transport), is_tls=transport.get_extra_info("ssl_object") is not None)
+
+
+def make_ready(transport: Any) -> None:
+    """Small frames leave at once, and a peer that has vanished is noticed."""
+    raw: socket.socket | None = transport.get_extra_info("socket")
+    if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
+        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+
+def ends_of(transport: Any) -> tuple[str, str]:
+    """The other end and ours, each as host:port."""
+    return _shown(transport.get_extra_info("peername")), _shown(transport.get_extra_info("sockname"))
+
+
+def _shown(name: Any) -> str:
+    return f"{name[0]}:{name[1]}" if name else _NOBODY

@@ -1,0 +1,153 @@
+"""Where a proxy is put together: each of its parts is handed what it uses, here and nowhere else."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from sluicegate.config.model import Config
+from sluicegate.protocol.frame_pool import FramePool
+from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.proxy.answers.addressing import AddressBook
+from sluicegate.proxy.answers.dispatch import Dispatch
+from sluicegate.proxy.answers.log_starts import LogStarts
+from sluicegate.proxy.answers.produce_answers import dispatch_of
+from sluicegate.proxy.answers.rewriting import AnswerRewriter
+from sluicegate.proxy.answers.topic_names import TopicNames
+from sluicegate.proxy.cluster.topic_settings import TopicSettings
+from sluicegate.proxy.judgement.judging import Judges
+from sluicegate.proxy.process.clock import now_ms
+from sluicegate.proxy.process.open_sessions import OpenSessions
+from sluicegate.proxy.reporting.connection_trace import Tracing
+from sluicegate.proxy.reporting.observer import Observer
+from sluicegate.proxy.reporting.session_log import SessionLog
+from sluicegate.proxy.reporting.tally import Tally
+from sluicegate.proxy.reporting.topic_labels import TopicLabels, exact_names, topics_of_one
+from sluicegate.proxy.reporting.violations import ViolationSink
+from sluicegate.proxy.session.admission import Admission, most_connections
+from sluicegate.proxy.session.lanes import judge_of_ordinary
+from sluicegate.proxy.session.leading_back import LeadingBack
+from sluicegate.proxy.session.memory import GatherBudget
+from sluicegate.proxy.session.outlets import Dial, Introduce, LoopCalls, Timer
+from sluicegate.proxy.session.pacing import LoopTurn, Pacer
+from sluicegate.proxy.session.produce_gate import GateNeeds
+from sluicegate.proxy.session.read_buffer import new_shared_buffer
+from sluicegate.proxy.session.request_side import ClusterLogin, RequestNeeds
+from sluicegate.proxy.session.session import SessionNeeds
+from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.policy_memo import PolicyMemo
+from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.rulebook import limits_of, rulebook_of
+
+if TYPE_CHECKING:
+    from sluicegate.validation.ordinary import OrdinaryRequests
+
+# Each takes the loop some half a millisecond, most of it only in its next turns.
+_DIALLED_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What a proxy reaches beyond itself. In a process that is asyncio and the system, in a test a script.
+
+    `call_soon`, `call_later` and `from_thread` are an event loop's; `now_ms` is the time that records are judged
+    against, `seconds` a monotonic clock; `why_lost` says of a broker's connection what has to be told of its end.
+    `make_settings` None: nobody asks what topics are set to.
+    """
+
+    call_soon: Callable[..., Any]
+    call_later: Callable[[float, Callable[[], None]], Timer]
+    from_thread: Callable[..., Any]
+    dial: Dial
+    introduce_client: Introduce
+    introduce_broker: Introduce
+    why_lost: Callable[[Exception | None], str | None]
+    make_settings: Callable[[RulesInForce], TopicSettings] | None = None
+    now_ms: Callable[[], int] = now_ms
+    seconds: Callable[[], float] = monotonic
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """The parts of one proxy that somebody else has to do with; `needs` is what its sessions are made of."""
+
+    needs: SessionNeeds
+    rules: RulesInForce
+    names: TopicNames
+    judges: Judges
+    observer: Observer
+    log: SessionLog
+    tally: Tally
+    sessions: OpenSessions
+    login: ClusterLogin
+    settings: TopicSettings | None
+    ordinary: "OrdinaryRequests | None"
+
+
+def assembled(
+    config: Config,
+    world: World,
+    tally: Tally,
+    book: AddressBook,
+    leading_back: LeadingBack,
+    violations: ViolationSink | None,
+) -> Assembled:
+    """The parts of one proxy. Opens nothing and starts nothing."""
+    limits = config.limits
+    names = TopicNames()
+    rules = RulesInForce(rulebook_of(config))
+    turn = LoopTurn(world.call_soon, world.seconds)
+    pacer = Pacer(world.call_soon, turn)
+    diallers = Pacer(world.call_soon, turn, _DIALLED_AT_ONCE)
+    ordinary = judge_of_ordinary(limits_of(config), limits.max_request_partitions, world.now_ms, rules)
+    labels = TopicLabels(tally, names.is_known, exact_names(config), topics_of_one(config.workers))
+    observer = Observer(tally, labels, names.by_id, violations, config.violations.max_records, ordinary, pacer.later)
+    judges = Judges(names.by_id, rules, limits_of(config), world.now_ms, _prepare(world.now_ms), world.call_soon)
+    settings = world.make_settings(rules) if world.make_settings is not None else None
+    rewriter = AnswerRewriter(book, names)
+    log = SessionLog()
+    sessions = OpenSessions(tally)
+    login = ClusterLogin()
+    gate = GateNeeds(
+        max_request_partitions=limits.max_request_partitions,
+        rules=rules,
+        policy_memo=PolicyMemo(),
+        names=names,
+        settings=settings,
+        judges=judges,
+        ordinary=ordinary,
+        rewriter=rewriter,
+        judgements=observer,
+        counts=tally,
+        from_thread=world.from_thread,
+        now_ms=world.now_ms,
+    )
+    budget = GatherBudget(limits.max_gathered_bytes, limits.max_frame_bytes, world.call_soon)
+    needs = SessionNeeds(
+        limits=limits,
+        loop=LoopCalls(world.call_soon, world.call_later, pacer.later, diallers.later),
+        turn=turn,
+        read_buffer=new_shared_buffer(),
+        frames=FramePool(pacer.later),
+        dial=world.dial,
+        introduce_client=world.introduce_client,
+        introduce_broker=world.introduce_broker,
+        why_lost=world.why_lost,
+        admission=Admission(most_connections(limits), limits.max_connections_per_address),
+        leading_back=leading_back,
+        register=sessions,
+        log=log,
+        counts=tally,
+        begin_trace=Tracing(config.log).begin,
+        requests=RequestNeeds(budget, login, rewriter, log, gate),
+    )
+    return Assembled(needs, rules, names, judges, observer, log, tally, sessions, login, settings, ordinary)
+
+
+def _prepare(now_ms: Callable[[], int]) -> Callable[[ProduceRequest, JudgedRequest, Callable[[], None]], Dispatch]:
+    log_starts = LogStarts()
+
+    def prepare(request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
+        return dispatch_of(request, judged, log_starts, now_ms(), give_way)
+
+    return prepare

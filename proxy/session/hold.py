@@ -1,0 +1,20 @@
+"""Why a connection is not being read."""
+
+from enum import Enum, auto
+
+
+class Hold(Enum):
+    """One reason; reading goes on when none is left."""
+
+    CONNECTING = auto()
+    OTHER_SIDE_FULL = auto()
+    ANSWERS_UNREAD = auto()
+    TURN_OVER = auto()
+    REFUSALS = auto()
+    JUDGING = auto()
+    ASKING = auto()
+    SETTINGS = auto()
+    MEMORY = auto()
+    IN_FLIGHT = auto()
+    DRAINING = auto()
+    TURNED_AWAY = auto()

@@ -1,0 +1,107 @@
+"""What a session tells of itself. Who counts, writes lines and follows connections (`sluicegate.proxy.reporting`) is
+handed in.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from sluicegate.protocol.errors import SenderError
+from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.proxy.session.identity import ClientIdentity, LoginFailure
+from sluicegate.validation.produce import JudgedRequest
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.session.session import Session
+
+
+class Counts(Protocol):
+    """Plain integers that sessions add to; `connections_refused` and `cut_off` by the limit (its key)."""
+
+    bad_clients: int
+    upstream_failures: int
+    judgements_abandoned: int
+    closed_acks_0: int
+    connections_refused: Counter[str]
+    cut_off: Counter[str]
+    unsupported_versions: Counter[str]
+
+
+class Lines(Protocol):
+    """What is written of connections, for people."""
+
+    def bad_client(self, identity: ClientIdentity, listener: str, error: SenderError, /) -> None:
+        """A client broke the protocol; its connection is being closed."""
+
+    def bad_broker(self, broker: str, error: SenderError, /) -> None:
+        """A broker broke the protocol, or something that is no broker answered."""
+
+    def login_refused(self, identity: ClientIdentity, failure: LoginFailure, /) -> None:
+        """The broker did not let a client in."""
+
+    def upstream_unreachable(self, broker: str, reason: str, /) -> None:
+        """No upstream address took the connection; the client was disconnected."""
+
+    def refused_connection(self, peer: str, limit: str, value: int, /) -> None:
+        """A connection was not taken: `limit` is reached, whose value this is."""
+
+    def cut_off(self, identity: ClientIdentity, listener: str, limit: str, text: str, /) -> None:
+        """A connection was ended by a limit or a deadline of ours: its key, and what happened."""
+
+    def our_fault(self, identity: ClientIdentity, error: BaseException, /) -> None:
+        """Our own fault; the connection was closed."""
+
+
+class Judgements(Protocol):
+    """Sees every judgement, and never changes one."""
+
+    def judged(self, identity: ClientIdentity, request: ProduceRequest, judged: JudgedRequest, /) -> None:
+        """One Produce request was judged."""
+
+    def learn(self, topic: str, /) -> None:
+        """A broker's answer has shown that `topic` exists."""
+
+
+class Register(Protocol):
+    """Knows the sessions that there are."""
+
+    def opened(self, session: "Session", /) -> None:
+        """One was let in."""
+
+    def ended(self, session: "Session", /) -> None:
+        """One is over, let in or not."""
+
+
+class Trace(Protocol):
+    """One connection's life, for who follows it."""
+
+    def opened(self, peer: str, listener: str, /) -> None:
+        """A client has come."""
+
+    def known(self, identity: ClientIdentity, /) -> None:
+        """Look who the client is by now."""
+
+    def asked(self, api_key: int, version: int, correlation_id: int, size: int, /) -> None:
+        """A request has begun to arrive; `size` in bytes."""
+
+    def token(self, size: int, /) -> None:
+        """A SASL token without a header."""
+
+    def answered(self, head: bytes, size: int, /) -> None:
+        """An answer goes to the client: `size` bytes, of which `head` is the beginning."""
+
+    def held(self, side: str, why: str, /) -> None:
+        """One side is not read for a while."""
+
+    def released(self, side: str, why: str, /) -> None:
+        """That reason is gone."""
+
+    def ends(self, by: str, /) -> None:
+        """Somebody begins to end it; the first counts."""
+
+    def closed(self) -> None:
+        """Both sides are closed."""
+
+
+BeginTrace = Callable[[], Trace | None]
+"""For a new connection; None: nobody wants to follow it."""

@@ -1,0 +1,23 @@
+"""What a session waits for at this moment, as its deadlines look at it."""
+
+from sluicegate.proxy.session.answer_side import BrokerSide
+from sluicegate.proxy.session.connection import Connection
+from sluicegate.proxy.session.deadlines import Seen
+from sluicegate.proxy.session.request_side import ClientSide
+
+
+def seen_of(client: Connection, broker: Connection, requests: ClientSide, answers: BrokerSide) -> Seen:
+    """See `Seen`."""
+    answer: tuple[bool, int] | None = None
+    if broker.mid_frame and not broker.is_held:
+        answer = (True, broker.frames_ended) if broker.is_gathering else (False, broker.bytes_in)
+    return Seen(
+        request=client.frames_ended if client.mid_frame else None,
+        held_of_request=client.bytes_in if requests.holds_what_others_wait_for else None,
+        answer=answer,
+        dealt_with=requests.busy_with,
+        unsent=broker.unsent_bytes if broker.is_full else None,
+        others_wait=requests.others_wait,
+        unread=client.unsent_bytes if client.is_full and answers.others_wait else None,
+        moved=client.bytes_in + broker.bytes_in,
+    )

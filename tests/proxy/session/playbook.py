@@ -1,0 +1,235 @@
+"""A session as a script: bytes are handed in, and what it does is looked at. No socket, no event loop, no clock.
+
+play = Playbook()
+play.from_client(request)
+assert play.broker.sent == request
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from sluicegate.config.address import HostPort
+from sluicegate.config.loading import load
+from sluicegate.config.yaml_source import Source
+from sluicegate.proxy.answers.addressing import AddressBook
+from sluicegate.proxy.process.assembly import World, assembled
+from sluicegate.proxy.reporting.tally import Tally
+from sluicegate.proxy.session.connection import Connection
+from sluicegate.proxy.session.lanes import HAS_FAST_LANE
+from sluicegate.proxy.session.leading_back import LeadingBack
+from sluicegate.proxy.session.outlets import Introduced
+from sluicegate.proxy.session.produce_gate import GateNeeds
+from sluicegate.proxy.session.route import Route
+from sluicegate.proxy.session.session import Session, SessionNeeds
+
+NOW = 1_800_000_000_000
+_LEAST = {
+    "SLUICEGATE__UPSTREAM__BOOTSTRAP": "['127.0.0.1:9']",
+    "SLUICEGATE__UPSTREAM__TOPIC_SETTINGS": "false",  # a script has no cluster
+    "SLUICEGATE__LISTEN__BOOTSTRAP": "127.0.0.1:9",
+}
+_FULL_BYTES = 65_536
+_ENDLESS = 10_000
+_THREAD_SECONDS = 30.0
+
+
+class Timer:
+    """Something that is to be done after `seconds`."""
+
+    def __init__(self, seconds: float, step: Callable[[], None]) -> None:
+        self.seconds = seconds
+        self.step = step
+        self.is_cancelled = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+
+class Steps:
+    """An event loop that does what it is to do when it is told so."""
+
+    def __init__(self) -> None:
+        self._steps: deque[Callable[[], None]] = deque()
+        self._from_thread = threading.Event()
+        self.timers: list[Timer] = []
+
+    def call_soon(self, step: Callable[..., Any], *arguments: Any) -> None:
+        self._steps.append(partial(step, *arguments))
+
+    def from_thread(self, step: Callable[..., Any], *arguments: Any) -> None:
+        self._steps.append(partial(step, *arguments))
+        self._from_thread.set()
+
+    def call_later(self, seconds: float, step: Callable[[], None]) -> Timer:
+        self.timers.append(Timer(seconds, step))
+        return self.timers[-1]
+
+    def turn(self) -> None:
+        """What is to be done now, and not what comes of it."""
+        for _ in range(len(self._steps)):
+            self._steps.popleft()()
+
+    def turns(self, most: int = _ENDLESS) -> None:
+        """Until nothing is left to be done."""
+        for _ in range(most):
+            if not self._steps:
+                return
+            self.turn()
+
+    def until(self, is_done: Callable[[], bool]) -> None:
+        """Until something is so that a thread brings about."""
+        while not is_done():
+            if not self._steps:
+                assert self._from_thread.wait(_THREAD_SECONDS), "no thread says anything"
+                self._from_thread.clear()
+            self.turn()
+
+    def time_passes(self, seconds: float) -> None:
+        """All timers that are over by then."""
+        due = [timer for timer in self.timers if timer.seconds <= seconds]
+        self.timers = [timer for timer in self.timers if timer.seconds > seconds]
+        for timer in due:
+            if not timer.is_cancelled:
+                timer.step()
+        self.turns()
+
+
+class Outlet:
+    """A peer that takes everything at once, or nothing while `stuck`; more than 64 KiB fill it, as a socket."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._unsent: list[bytes | bytearray | memoryview] = []
+        self.sent = bytearray()
+        self.writes: list[int] = []
+        self.stuck = False
+        self.is_read = True
+        self.closed = self.aborted = self.has_ended_writing = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.writes.append(len(data))
+        if not self.stuck:
+            self.sent += data
+            return
+        self._unsent.append(data)
+        if self.get_write_buffer_size() > _FULL_BYTES and not self._connection.is_full:
+            self._connection.pause_writing()
+
+    def writelines(self, list_of_data: Sequence[bytes | bytearray | memoryview]) -> None:
+        for data in list_of_data:
+            self.write(data)
+
+    def take_all(self) -> None:
+        """The peer reads again."""
+        self.stuck = False
+        for data in self._unsent:
+            self.sent += data
+        self._unsent.clear()
+        if self._connection.is_full:
+            self._connection.resume_writing()
+
+    def get_write_buffer_size(self) -> int:
+        return sum(map(len, self._unsent))
+
+    def is_closing(self) -> bool:
+        return self.closed or self.aborted
+
+    def pause_reading(self) -> None:
+        self.is_read = False
+
+    def resume_reading(self) -> None:
+        self.is_read = True
+
+    def write_eof(self) -> None:
+        self.has_ended_writing = True
+
+    def close(self) -> None:
+        self.closed = True
+
+    def abort(self) -> None:
+        if not self.aborted:
+            self.aborted = True
+            self._connection.connection_lost(None)
+
+
+class Playbook:
+    """One session: `client` and `broker` are what its two peers see, `parts` the proxy it stands in."""
+
+    def __init__(
+        self,
+        has_fast_lane: bool = HAS_FAST_LANE,
+        change: Callable[[SessionNeeds], SessionNeeds] = lambda needs: needs,
+        **environment: str,
+    ) -> None:
+        """`change` may hand the session something else; `environment` is the configuration."""
+        self.loop = Steps()
+        self.failed: Callable[[Exception], None] | None = None
+        self.broker_comes = True
+        config = load(Source("test"), _LEAST | environment).config
+        world = World(
+            call_soon=self.loop.call_soon,
+            call_later=self.loop.call_later,
+            from_thread=self.loop.from_thread,
+            dial=self._dialled,
+            introduce_client=lambda _: Introduced("192.0.2.1:5", "192.0.2.2:9092"),
+            introduce_broker=lambda _: Introduced("192.0.2.3:9092", "192.0.2.2:6"),
+            why_lost=lambda _error: None,
+            now_ms=lambda: NOW,
+            seconds=lambda: 0.0,  # a script takes no time
+        )
+        book = AddressBook({}, lambda _: HostPort("h", 1))
+        self.parts = assembled(config, world, Tally(), book, LeadingBack(1), None)
+        needs = self.parts.needs
+        if not has_fast_lane:
+            needs = with_gate(needs, ordinary=None)
+        self.needs = change(needs)
+        self.session, self.client = self.another()
+        self.broker = Outlet(self.session.broker)
+        self._not_read = b""
+
+    def another(self) -> tuple[Session, Outlet]:
+        """Another session of the same proxy, and its client."""
+        session = Session(self.needs, lambda _: Route("bootstrap", ()))
+        client = Outlet(session.client)
+        session.client.connection_made(client)
+        return session, client
+
+    def _dialled(self, _addresses: object, _connection: object, failed: Callable[[Exception], None]) -> Timer:
+        self.failed = failed
+        return Timer(0, lambda: None)
+
+    def from_client(self, data: bytes) -> None:
+        """The client sends; what a paused connection does not read stays with the client."""
+        data = _arrive(self.session.client, self.client, self._not_read + data)
+        if self.failed is not None and self.broker_comes and not self.client.is_closing():
+            self.broker_comes = False
+            self.session.broker.connection_made(self.broker)
+            self.loop.turns(1)
+            data = _arrive(self.session.client, self.client, data)
+        self._not_read = data
+
+    def from_broker(self, data: bytes) -> None:
+        """The broker sends."""
+        _arrive(self.session.broker, self.broker, data)
+
+
+def with_gate(needs: SessionNeeds, **changed: Any) -> SessionNeeds:
+    """The same, and its Produce requests are handled with something else."""
+    gate: GateNeeds = replace(needs.requests.gate, **changed)
+    return replace(needs, requests=replace(needs.requests, gate=gate))
+
+
+def _arrive(connection: Connection, outlet: Outlet, data: bytes) -> bytes:
+    """Returns what was not read."""
+    while data and outlet.is_read and not outlet.is_closing():
+        view = connection.get_buffer(-1)
+        count = min(len(view), len(data))
+        view[:count] = data[:count]
+        del view
+        connection.buffer_updated(count)
+        data = data[count:]
+    return data
