@@ -166,7 +166,7 @@ class Connection:
             self._go_on()
         elif not self._goes_on_soon:
             self._goes_on_soon = True
-            self._loop.later(self._go_on)
+            self._loop.later(self._go_on, self.introduced.peer.rpartition(":")[0])
 
     def turn_comes(self, reason: Hold) -> None:
         """`release`, for who is called in a turn of its own: what waits is taken at once."""

@@ -60,6 +60,9 @@ class Steps:
     def call_soon(self, step: Callable[..., Any], *arguments: Any) -> None:
         self._steps.append(partial(step, *arguments))
 
+    def later(self, step: Callable[[], None], _address: str) -> None:
+        self.call_soon(step)
+
     def from_thread(self, step: Callable[..., Any], *arguments: Any) -> None:
         self._steps.append(partial(step, *arguments))
         self._from_thread.set()
