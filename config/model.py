@@ -30,7 +30,7 @@ from sluicegate.config.kinds import (
 )
 from sluicegate.config.password import Password, check_one
 from sluicegate.config.section import Section
-from sluicegate.config.topics import Topic, TopicKeys
+from sluicegate.config.topic_keys import Topic, TopicKeys
 
 NODE_ID = "{node_id}"
 

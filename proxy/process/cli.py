@@ -46,7 +46,11 @@ def _options(
 @app.command(context_settings=_HELP)
 def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = None) -> None:
     """Run the proxy until SIGTERM or Ctrl-C. Options and SLUICEGATE__… variables go before the file."""
-    loaded = _loaded(config, _options_of(upstream, listen))
+    options = _options_of(upstream, listen)
+    from sluicegate.proxy.process.config_file import ConfigFile  # noqa: PLC0415
+
+    file = ConfigFile(config, os.environ, options) if config is not None else None  # what it is like before it is read
+    loaded = _loaded(config, options)
     from sluicegate.proxy.network.certificates import Level  # noqa: PLC0415
     from sluicegate.proxy.process.file_check import findings_in  # noqa: PLC0415
 
@@ -63,7 +67,7 @@ def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = No
 
     try:
         with logging_behind_a_queue(loaded.config.log):
-            run_until_signal(loaded.config)
+            run_until_signal(loaded.config, file)
     except CannotStart as error:
         _end([f"sluicegate: {error}"])
 

@@ -55,7 +55,7 @@ from sluicegate.proxy.session.session import Route, Session
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy_memo import PolicyMemo
 from sluicegate.validation.produce import JudgedRequest
-from sluicegate.validation.rulebook import limits_of, rulebook_of
+from sluicegate.validation.rulebook import file_policies_of, limits_of, rulebook_of
 
 if TYPE_CHECKING:
     from sluicegate.proxy.process.admin import AdminServer
@@ -121,6 +121,11 @@ class Server:
     def session_count(self) -> int:
         """Sessions that have not ended."""
         return len(self._context.sessions) if self._context is not None else 0
+
+    async def adopt(self, config: Config) -> None:
+        """Let another configuration's policies of topics hold; what else it says counts only with the next start."""
+        assert self._context is not None
+        self._context.rules.adopt(await asyncio.to_thread(file_policies_of, config))
 
     def snapshot(self) -> Snapshot:
         """What the metrics show now; may be asked from another thread."""

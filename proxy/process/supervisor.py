@@ -8,7 +8,7 @@ import asyncio
 import multiprocessing
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from typing import TYPE_CHECKING, cast
@@ -20,7 +20,7 @@ from sluicegate.config.model import Config
 from sluicegate.proxy.network.listeners import CannotListen, reserve_shared
 from sluicegate.proxy.process.health import Health
 from sluicegate.proxy.process.server import CannotStart
-from sluicegate.proxy.process.worker import CouldNotStart, Message, Report, Started, Word, run_worker
+from sluicegate.proxy.process.worker import Adopt, CouldNotStart, Message, Report, Started, Word, run_worker
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.log_setup import log_lines_dropped
 from sluicegate.proxy.reporting.tally import Snapshot, Tally, total_of
@@ -64,7 +64,8 @@ class Supervisor:
         self._restarts = 0
         self._draining = False
         self._admin: AdminServer | None = None
-        self._health = Health()
+        self.health = Health()
+        self.tally = Tally()
         self._changed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._loop = asyncio.get_running_loop()
@@ -80,7 +81,7 @@ class Supervisor:
             if self._config.admin.listen is not None:
                 from sluicegate.proxy.process.admin import serve  # noqa: PLC0415  # workers need no Prometheus
 
-                self._admin = serve(self._config, self._config.admin.listen, self._snapshot, self._health)
+                self._admin = serve(self._config, self._config.admin.listen, self._snapshot, self.health)
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}") from error
         bootstrap = HostPort(listen.host, self._reserved.getsockname()[1])
@@ -102,10 +103,18 @@ class Supervisor:
             workers=self._config.workers,
         )
 
+    async def adopt(self, config: Config) -> None:
+        """Let another configuration's policies hold in every worker, those that are started again included."""
+        kept = {"defaults": config.defaults, "topics": config.topics}
+        self._for_workers = self._for_workers.model_copy(update=kept)
+        for worker in self._workers.values():
+            with suppress(OSError):
+                worker.pipe.send(Adopt(self._for_workers))
+
     async def drain(self) -> None:
         """Tell every worker to drain, and wait for their end for a little longer than a drain may take."""
         self._draining = True
-        self._health.not_ready = "draining"
+        self.health.not_ready = "draining"
         for task in self._tasks:
             task.cancel()
         self._say(Word.DRAIN)
@@ -188,7 +197,7 @@ class Supervisor:
 
     async def _keep_asking(self) -> None:
         while True:
-            self._health.beat()
+            self.health.beat()
             self._say(Word.REPORT)
             self._judge_health()
             await asyncio.sleep(_REPORT_SECONDS)
@@ -204,19 +213,17 @@ class Supervisor:
         reports = [worker.report for worker in self._workers.values() if worker.report is not None]
         if not self._draining:
             reasons = [report.not_ready for report in reports]
-            self._health.not_ready = None if None in reasons else next(iter(reasons), "no worker has reported yet")
-        self._health.trouble = next((report.trouble for report in reports if report.trouble is not None), None)
+            self.health.not_ready = None if None in reasons else next(iter(reasons), "no worker has reported yet")
+        self.health.trouble = next((report.trouble for report in reports if report.trouble is not None), None)
         silent = [w for w in self._workers.values() if w.takes_connections and now - w.heard_at > _SILENT_SECONDS]
-        self._health.stuck = (
-            f"worker {silent[0].index} has not answered for {_SILENT_SECONDS:.0f} s" if silent else None
-        )
+        self.health.stuck = f"worker {silent[0].index} has not answered for {_SILENT_SECONDS:.0f} s" if silent else None
 
     def _snapshot(self) -> Snapshot:
         """For a scrape, from the admin's thread: every worker's counters as they are now."""
         with suppress(TimeoutError):
             asyncio.run_coroutine_threadsafe(self._fresh_reports(), self._loop).result(_FRESH_SECONDS)
         reports = [worker.report for worker in list(self._workers.values()) if worker.report is not None]
-        own = Tally(log_lines_dropped=log_lines_dropped())
+        own = replace(self.tally, log_lines_dropped=log_lines_dropped())
         return Snapshot(
             total_of([own, *self._of_the_ended, *(report.snapshot.tally for report in reports)]),
             sum(report.snapshot.in_flight for report in reports),

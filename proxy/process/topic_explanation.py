@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sluicegate.config.glob_cover import misses_dashes
 from sluicegate.config.loading import Loaded
-from sluicegate.config.topics import TopicKeys
+from sluicegate.config.topic_keys import TopicKeys
 from sluicegate.config.yaml_source import Path, dotted
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.validation.policy import LONG_MAX, TopicPolicy

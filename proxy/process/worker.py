@@ -48,6 +48,13 @@ class Report:
     trouble: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """What a supervisor says when the file has changed: let this configuration's policies hold."""
+
+    config: Config
+
+
 Message = Started | CouldNotStart | Report
 
 
@@ -65,6 +72,7 @@ class _Worker:
         self._server = Server(config, bind=bind_shared, mark=mark)
         self._supervisor = supervisor
         self._ended = asyncio.Event()
+        self._adopting: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         try:
@@ -89,8 +97,16 @@ class _Worker:
             return
         if word is Word.REPORT:
             self._tell(self._report())
+        elif isinstance(word, Adopt):
+            self._adopting = asyncio.get_running_loop().create_task(self._adopt(word.config, self._adopting))
         else:
             self._ended.set()
+
+    async def _adopt(self, config: Config, before: "asyncio.Task[None] | None") -> None:
+        """One after the other, so that the last one said holds."""
+        if before is not None:
+            await asyncio.wait([before])
+        await self._server.adopt(config)
 
     def _report(self) -> Report:
         return Report(self._server.snapshot(), self._server.health.not_ready, self._server.health.trouble)
