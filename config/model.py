@@ -26,6 +26,7 @@ from sluicegate.config.kinds import (
     Seconds,
     Secret,
     Text,
+    TopicFiles,
     Workers,
 )
 from sluicegate.config.password import Password, check_one
@@ -230,13 +231,16 @@ class Log(Section):
 
 
 class Config(Section):
-    """The whole file. `workers`: how many processes share the ports and the work."""
+    """The whole file. `topics` holds those of `topics_from` too, which stand behind the file's own. `workers`: how many
+    processes share the ports and the work.
+    """
 
     upstream: Upstream
     listen: Listen
     admin: Admin = Admin()
     defaults: TopicKeys = TopicKeys()
     topics: tuple[Topic, ...] = ()
+    topics_from: TopicFiles = ()
     violations: Violations = Violations()
     limits: Limits = Limits()
     log: Log = Log()

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable, Container
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -49,8 +50,8 @@ def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = No
     options = _options_of(upstream, listen)
     from sluicegate.proxy.process.config_file import ConfigFile  # noqa: PLC0415
 
-    file = ConfigFile(config, os.environ, options) if config is not None else None  # what it is like before it is read
-    loaded = _loaded(config, options)
+    file = ConfigFile(config, os.environ, options) if config is not None else None
+    loaded = _loaded(config, options) if file is None else _read(file.read)
     from sluicegate.proxy.network.certificates import Level  # noqa: PLC0415
     from sluicegate.proxy.process.file_check import findings_in  # noqa: PLC0415
 
@@ -163,13 +164,18 @@ def _options_of(upstream: list[str] | None, listen: str | None) -> list[Option]:
 
 
 def _loaded(file: Path | None, options: list[Option]) -> Loaded:
+    if file is not None:
+        return _read(lambda: load_file(file, os.environ, options))
+    return _read(lambda: load(Source("command line"), os.environ, options), {"upstream", "listen"})
+
+
+def _read(read: Callable[[], Loaded], needed: Container[str] = ()) -> Loaded:
+    """`needed`: keys that, where they are missing, are best given in a file."""
     try:
-        if file is not None:
-            return load_file(file, os.environ, options)
-        return load(Source("command line"), os.environ, options)
+        return read()
     except ConfigError as error:
         problems = [str(problem) for problem in error.problems]
-        if file is None and any(problem.key in ("upstream", "listen") for problem in error.problems):
+        if any(problem.key in needed for problem in error.problems):
             problems.append("give --config FILE, or --upstream HOST:PORT and --listen HOST:PORT")
         _end(problems)
 
