@@ -44,7 +44,11 @@ class Quantity:
 
     def json_schema(self) -> dict[str, Any]:
         """A number within its bounds, or a text, perhaps with a unit, whose bounds a schema cannot tell."""
-        number = {"type": "integer" if self.whole else "number", "minimum": _json(self.low), "maximum": _json(self.high)}
+        number = {
+            "type": "integer" if self.whole else "number",
+            "minimum": _json(self.low),
+            "maximum": _json(self.high),
+        }
         return {"anyOf": [number, {"type": "string", "pattern": rf"^\s*{self._pattern()}\s*$"}]}
 
     def json_schema_of_several(self, most: int) -> dict[str, Any]:

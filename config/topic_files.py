@@ -36,8 +36,7 @@ def topic_files(patterns: Sequence[str], folder: FilePath, main: FilePath | None
     own = _identity(main) if main is not None else None
     found: dict[FilePath, None] = {}
     for pattern in patterns:
-        for name in sorted(glob.glob(str(folder / pattern))) if _has_wildcards(pattern) else [str(folder / pattern)]:
-            file = FilePath(name)
+        for file in _matched(str(folder / pattern)) if _has_wildcards(pattern) else [folder / pattern]:
             if own is None or _identity(file) != own:
                 found[file] = None
     return list(found)
@@ -90,6 +89,11 @@ def _include(source: Source, file: FilePath) -> None:
 
 def _problem(source: Source, path: Path, message: str) -> Problem:
     return Problem(source.key_of(path), source.place_of(path), message)
+
+
+def _matched(pattern: str) -> list[FilePath]:
+    """Path.glob would also match names that begin with a dot."""
+    return [FilePath(name) for name in sorted(glob.glob(pattern))]  # noqa: PTH207
 
 
 def _has_wildcards(pattern: str) -> bool:

@@ -19,9 +19,9 @@ _Look = tuple[object, ...]
 
 
 class ConfigFile:
-    """A file, those that its `topics_from` names, and what goes before them: variables and options of the command line.
+    """A file, those that its `topics_from` names, and what goes before them: the environment and the command line.
 
-    They are looked at by their paths, so that a link that leads elsewhere, as in a ConfigMap, counts; and what counts is
+    They are looked at by their paths, so that a link that leads elsewhere, as in a ConfigMap, is seen; what counts is
     what they hold.
     """
 
@@ -67,7 +67,7 @@ class ConfigFile:
         return [self._path, *topic_files(self._patterns, self._path.parent, self._path)]
 
     def _look(self) -> _Look | None:
-        """What tells that a file is another one or was written to, without reading any; None: the first is not there."""
+        """What tells, unread, that a file is another one or was written to; None: the first is not there."""
         seen: list[object] = []
         for file in self._files():
             try:
