@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import yaml
@@ -38,7 +38,7 @@ def seen_by_an_editor(text: str) -> Any:
 
 
 class _Editor(yaml.SafeLoader):
-    yaml_implicit_resolvers = {
+    yaml_implicit_resolvers: ClassVar[Any] = {
         first: [(tag, pattern) for tag, pattern in known if not tag.endswith(":timestamp")]
         for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }

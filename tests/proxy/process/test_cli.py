@@ -157,7 +157,9 @@ def test_explain_says_what_applies_and_from_which_file(file: Path, tmp_path: Pat
     for command in (("explain", str(file), "x"), ("check", str(file)), ("run", "--config", str(file))):
         done = sluicegate(*command)
         assert done.returncode == 1
-        assert done.stderr.startswith(f"{tmp_path}/team.yaml:3: topics[0].mode: expected 'reject' or 'observe'; did you")
+        assert done.stderr.startswith(
+            f"{tmp_path}/team.yaml:3: topics[0].mode: expected 'reject' or 'observe'; did you"
+        )
 
 
 def test_try_ends_with_0_1_or_2(file: Path) -> None:

@@ -44,9 +44,7 @@ def test_entries_that_match_too_and_come_later_are_told(tmp_path: Path) -> None:
     lines = list(explain("orders", load_file(main, {})))
 
     assert lines[0] == f"orders: topics[0] decides (match: ord*, {main}:4)"
-    assert lines[1] == (
-        f"  {team}:2, topics[0].match: orders matches too, and comes later: the first match decides"
-    )
+    assert lines[1] == (f"  {team}:2, topics[0].match: orders matches too, and comes later: the first match decides")
 
 
 def test_an_entry_of_another_file_is_called_as_it_is_there(tmp_path: Path) -> None:
