@@ -34,6 +34,8 @@ from sluicegate.config.section import Section
 from sluicegate.config.topic_keys import Topic, TopicKeys
 
 NODE_ID = "{node_id}"
+# What counts at once where the file is read again while a proxy runs; everything else with the next start.
+POLICIES = frozenset({"defaults", "topics", "topics_from"})
 
 
 class UpstreamTls(Section):
@@ -252,6 +254,10 @@ class Config(Section):
         if self.workers > 1 and not hasattr(socket, "SO_REUSEPORT"):
             raise ValueError("workers: more than one needs SO_REUSEPORT, which this system does not have")
         return self
+
+    def with_policies_of(self, other: "Config") -> "Config":
+        """The same with another configuration's policies."""
+        return self.model_copy(update={key: getattr(other, key) for key in POLICIES})
 
     def of_one_worker(self, bootstrap: HostPort) -> "Config":
         """What each of several workers runs with: its share of what is bounded, and nothing that only one can do."""

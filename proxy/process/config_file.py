@@ -7,12 +7,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from sluicegate.config.loading import ConfigError, Loaded, Option, load
-from sluicegate.config.model import Config
+from sluicegate.config.model import POLICIES, Config
 from sluicegate.config.topic_files import patterns_in, topic_files
 from sluicegate.config.yaml_source import Problem, digest_of_file, read_file
 
-# What counts at once when the file is read again; everything else with the next start.
-_AT_ONCE = frozenset({"defaults", "topics", "topics_from"})
 _MOST_NAMED = 10
 
 _Look = tuple[object, ...]
@@ -95,6 +93,6 @@ def _different(before: Any, after: Any, key: str) -> Iterator[str]:
             yield key
         return
     for name, field in type(before).model_fields.items():
-        if key or name not in _AT_ONCE:
+        if key or name not in POLICIES:
             shown = field.alias or name
             yield from _different(getattr(before, name), getattr(after, name), f"{key}.{shown}" if key else shown)

@@ -19,8 +19,9 @@ from sluicegate.config.address import HostPort
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.listeners import CannotListen, reserve_shared
 from sluicegate.proxy.process.health import Health
+from sluicegate.proxy.process.outbox import Outbox
 from sluicegate.proxy.process.server import CannotStart
-from sluicegate.proxy.process.worker import Adopt, CouldNotStart, Message, Report, Started, Word, run_worker
+from sluicegate.proxy.process.worker import Adopt, Adopted, CouldNotStart, Message, Report, Started, Word, run_worker
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.log_setup import log_lines_dropped
 from sluicegate.proxy.reporting.tally import Snapshot, Tally, total_of
@@ -38,6 +39,8 @@ _SILENT_SECONDS = 10.0
 # A worker that ends sooner than this is not started again at once.
 _SHORT_LIFE_SECONDS = 5.0
 _BEYOND_DRAIN_SECONDS = 5.0
+# How long a worker may take to hear of other policies, and to compile them.
+_ADOPTED_WITHIN_SECONDS = 30.0
 
 
 @dataclass(slots=True)
@@ -45,9 +48,11 @@ class _Worker:
     index: int
     process: ForkServerProcess
     pipe: Connection
+    outbox: Outbox
     started_at: float
     heard_at: float
     takes_connections: bool = False
+    adopted: int = 0
     report: Report | None = None
 
 
@@ -62,6 +67,7 @@ class Supervisor:
         self._workers: dict[int, _Worker] = {}
         self._of_the_ended: list[Tally] = []
         self._restarts = 0
+        self._adoptions = 0
         self._draining = False
         self._admin: AdminServer | None = None
         self.health = Health()
@@ -105,11 +111,18 @@ class Supervisor:
 
     async def adopt(self, config: Config) -> None:
         """Let another configuration's policies hold in every worker, those that are started again included."""
-        kept = {"defaults": config.defaults, "topics": config.topics}
-        self._for_workers = self._for_workers.model_copy(update=kept)
+        self._for_workers = self._for_workers.with_policies_of(config)
+        self._adoptions += 1
+        number = self._adoptions
         for worker in self._workers.values():
-            with suppress(OSError):
-                worker.pipe.send(Adopt(self._for_workers))
+            worker.outbox.say(Adopt(self._for_workers, number))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_ADOPTED_WITHIN_SECONDS):
+                while any(worker.adopted < number for worker in self._workers.values()):
+                    await self._next_change()
+                return
+        late = [worker.index for worker in self._workers.values() if worker.adopted < number]
+        self._log.error("workers have not taken the new policies yet", workers=late, seconds=_ADOPTED_WITHIN_SECONDS)
 
     async def drain(self) -> None:
         """Tell every worker to drain, and wait for their end for a little longer than a drain may take."""
@@ -135,7 +148,8 @@ class Supervisor:
         process.start()
         there.close()
         now = time.monotonic()
-        worker = self._workers[index] = _Worker(index, process, here, now, now)
+        outbox = Outbox(here, f"outbox-of-worker-{index}")
+        worker = self._workers[index] = _Worker(index, process, here, outbox, now, now, adopted=self._adoptions)
         self._loop.add_reader(here.fileno(), self._hear, worker)
 
     def _hear(self, worker: _Worker) -> None:
@@ -148,6 +162,8 @@ class Supervisor:
         match message:
             case Started():
                 worker.takes_connections = True
+            case Adopted(number):
+                worker.adopted = number
             case CouldNotStart(reason):
                 self._cannot_start = reason
             case Report():
@@ -157,6 +173,7 @@ class Supervisor:
 
     def _ended(self, worker: _Worker) -> None:
         self._loop.remove_reader(worker.pipe.fileno())
+        worker.outbox.close()
         worker.pipe.close()
         worker.process.join(_BEYOND_DRAIN_SECONDS)
         del self._workers[worker.index]
@@ -185,9 +202,10 @@ class Supervisor:
     async def _end_all(self) -> None:
         for worker in list(self._workers.values()):
             self._loop.remove_reader(worker.pipe.fileno())
-            worker.pipe.close()
             worker.process.kill()
             await asyncio.to_thread(worker.process.join)
+            await asyncio.to_thread(worker.outbox.close)
+            worker.pipe.close()
         self._workers.clear()
         self._reserved.close()
         if self._admin is not None:
@@ -204,8 +222,8 @@ class Supervisor:
 
     def _say(self, word: Word) -> None:
         for worker in self._workers.values():
-            with suppress(OSError):
-                worker.pipe.send(word)
+            if word is not Word.REPORT or not worker.outbox.is_behind:  # it will report when it has caught up
+                worker.outbox.say(word)
 
     def _judge_health(self) -> None:
         """Ready while any worker is; not alive when one is stuck."""

@@ -75,6 +75,27 @@ def test_another_file_counts_soon_and_a_bad_one_changes_nothing(kafka_bootstrap:
     assert proxy.metric("sluicegate_config_reloads_total") == 2
 
 
+def test_files_of_topics_count_as_they_come_change_and_go(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    team = proxy.folder / "policies" / "team.yaml"
+    team.parent.mkdir()
+    write(proxy, topics_from="policies/*.yaml")
+    eventually(lambda: proxy.metric("sluicegate_config_reloads_total") == 1)
+    assert codes(proxy, topic) == {32}
+
+    team.write_text(yaml.safe_dump({"topics": [{"match": topic, "mode": "observe"}]}))
+    becomes(proxy, topic, 0)
+
+    team.write_text("topics:\n  - match: x\n    mode: obsrve\n")
+    proxy.wait_for_line("the configuration's file was not taken")
+    assert f"{team}:3: topics[0].mode: expected 'reject' or 'observe'" in proxy.get("/readyz")[1]
+    assert codes(proxy, topic) == {0}
+
+    team.unlink()
+    becomes(proxy, topic, 32)
+    assert proxy.get("/readyz")[1] == "ok\n"
+
+
 def test_a_link_that_leads_elsewhere_is_seen(kafka_bootstrap: str, tmp_path: Path) -> None:
     """As a ConfigMap is mounted: file -> ..data/file, ..data -> a folder with a time for its name."""
     topic = create_topic(kafka_bootstrap, UNJUDGED)
