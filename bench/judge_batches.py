@@ -6,7 +6,7 @@ Run: python -m bench.judge_batches CODEC|one|slow REPETITIONS. `one`: of one rec
 import sys
 from collections.abc import Callable
 
-from sluicegate.config.topic_keys import TopicKeys
+from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.protocol.records.compression import Decompressor

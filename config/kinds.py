@@ -1,7 +1,6 @@
 """The kinds of values that keys take, each with its bounds and with words for what is none."""
 
 import os
-from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import Annotated, Any
 
@@ -59,13 +58,6 @@ def _network(value: str) -> str:
         raise ValueError(f'expected a network, as "10.0.0.0/8", or an address; found {shown(value)}') from None
 
 
-@dataclass(frozen=True, slots=True)
-class Takes:
-    """A note: what a key takes, in the words of docs/configuration.md."""
-
-    words: str
-
-
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 Text = Annotated[str, AfterValidator(_text), schema.told(schema.TEXT)]
@@ -117,13 +109,12 @@ Networks = Annotated[
     tuple[Annotated[str, AfterValidator(_network)], ...],
     BeforeValidator(parse_addresses),
     schema.told(schema.one_or_more({"type": "string"}, fewest=0)),
-    Takes("a list of networks"),
 ]
 TopicFiles = Annotated[
     tuple[FileName, ...],
     BeforeValidator(_one_or_more),
     schema.told(schema.one_or_more(schema.TEXT, fewest=0)),
-    Takes("the name of a file, a glob, or a list of them"),
+    schema.Takes("the name of a file, a glob, or a list of them"),
 ]
 
 __all__ = [
@@ -146,7 +137,6 @@ __all__ = [
     "Quantity",
     "Seconds",
     "Secret",
-    "Takes",
     "Text",
     "TopicFiles",
     "Workers",

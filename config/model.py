@@ -31,7 +31,7 @@ from sluicegate.config.kinds import (
 )
 from sluicegate.config.password import Password, check_one
 from sluicegate.config.section import Section
-from sluicegate.config.topic_keys import Topic, TopicKeys
+from sluicegate.config.topics import Topic, TopicKeys
 
 NODE_ID = "{node_id}"
 # What counts at once where the file is read again while a proxy runs; everything else with the next start.
@@ -242,12 +242,12 @@ class Config(Section):
     admin: Admin = Admin()
     defaults: TopicKeys = TopicKeys()
     topics: tuple[Topic, ...] = ()
-    topics_from: TopicFiles = ()
     violations: Violations = Violations()
     limits: Limits = Limits()
     log: Log = Log()
     drain_seconds: Seconds = 30
     workers: Workers = 1
+    topics_from: TopicFiles = ()
 
     @model_validator(mode="after")
     def _can_share_ports(self) -> "Config":

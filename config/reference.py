@@ -13,9 +13,9 @@ from pydantic.fields import FieldInfo
 from sluicegate.config.address import HostPort
 from sluicegate.config.descriptions import KEYS, SECTIONS
 from sluicegate.config.keys import is_list, item_of, section_of, unwrapped
-from sluicegate.config.kinds import Takes
 from sluicegate.config.model import Config
 from sluicegate.config.quantity import MILLISECONDS, SECONDS, Quantity
+from sluicegate.config.schema_kinds import Takes
 
 _ENDLESS = 1_000_000_000
 _LISTS = {HostPort: "a list of `host:port`", int: "a list of ms, or of durations"}
@@ -117,7 +117,7 @@ def _takes(field: FieldInfo) -> str:
     if get_origin(kind) is dict:
         return "`{node id: host:port}`"
     if get_origin(kind) is tuple:
-        return _LISTS[unwrapped(item_of(kind))]
+        return _LISTS.get(unwrapped(item_of(kind)), "a list of networks")
     if quantity is not None:
         return _range(quantity)
     if kind is bool:

@@ -27,6 +27,7 @@ def schema_of_file() -> Schema:
     """Of the whole file."""
     made = Config.model_json_schema(by_alias=True)
     described: Schema = {"": made, **made["$defs"]}
+    _take_numbers(made)
     for name, section in sections():
         _describe(described["" if section is Config else section.__name__], section, name)
     del made["description"]
@@ -38,6 +39,21 @@ def schema_of_topic_files() -> Schema:
     whole = schema_of_file()
     topics = {"topics": whole["properties"]["topics"]}
     return {**whole, "title": "Topics for sluicegate", "properties": topics, "required": []}
+
+
+def _take_numbers(made: Any) -> None:
+    """A choice that looks like a number is one to an editor."""
+    if isinstance(made, dict):
+        if "enum" in made:
+            numbers = [int(choice) for choice in made["enum"] if isinstance(choice, str) and choice.isdecimal()]
+            if numbers:
+                made["enum"] += numbers
+                made.pop("type", None)
+        for held in made.values():
+            _take_numbers(held)
+    elif isinstance(made, list):
+        for held in made:
+            _take_numbers(held)
 
 
 def _describe(made: Schema, section: type[BaseModel], name: str) -> None:

@@ -3,6 +3,7 @@
 What cannot be said of a text alone (a duration's bounds, whether a host exists) is left to `sluicegate check`.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import WithJsonSchema
@@ -20,6 +21,13 @@ FLAG: Schema = {
         {"enum": [spell(word) for word in _WORDS_OF_A_FLAG for spell in (str.lower, str.capitalize, str.upper)]},
     ]
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Takes:
+    """A note: what a key takes, in the words of docs/configuration.md."""
+
+    words: str
 
 
 def told(schema: Schema) -> WithJsonSchema:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sluicegate.config.model import Config
-from sluicegate.config.topic_keys import Fix as FixKeys
-from sluicegate.config.topic_keys import Rehearse, TopicKeys
+from sluicegate.config.topics import Fix as FixKeys
+from sluicegate.config.topics import Rehearse, TopicKeys
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.validation.cluster_settings import ClusterSettings, stricter_of
 from sluicegate.validation.policy import (

@@ -1,4 +1,4 @@
-"""Writes a record batch as a producer without a state does: magic 2, not compressed (KIP-98).
+"""Writes a record batch as a producer does: magic 2, not compressed (KIP-98).
 
 For what has no batch yet; what came over the wire is never written anew from its records.
 """
@@ -11,7 +11,8 @@ from sluicegate.protocol.records.restamp import with_payload
 from sluicegate.protocol.varint import signed_varint
 
 _MAGIC_2 = 2
-_NO_EPOCH = _NO_SEQUENCE = _NO_LEADER = -1
+_NO_LEADER = -1
+NO_PRODUCER = (NO_PRODUCER_ID, -1, -1)
 _HALF, _ALL = 1 << 63, 1 << 64
 
 
@@ -25,13 +26,12 @@ class NewRecord:
     headers: tuple[tuple[bytes, bytes | None], ...] = ()
 
 
-def write_batch(records: Sequence[NewRecord]) -> bytes:
-    """One batch of at least one record."""
+def write_batch(records: Sequence[NewRecord], producer: tuple[int, int, int] = NO_PRODUCER) -> bytes:
+    """One batch of at least one record. `producer`: its id, epoch and first sequence, where it is idempotent."""
     base = records[0].timestamp
     latest = max(record.timestamp for record in records)
     count = len(records)
     payload = b"".join(_record(record, offset, base) for offset, record in enumerate(records))
-    producer = (NO_PRODUCER_ID, _NO_EPOCH, _NO_SEQUENCE)
     header = HEADER.pack(0, 0, _NO_LEADER, _MAGIC_2, 0, 0, count - 1, base, latest, *producer, count)
     return with_payload(RecordBatch(memoryview(header), 0, HEADER_BYTES), payload, base, latest)
 

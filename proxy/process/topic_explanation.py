@@ -7,7 +7,7 @@ from pydantic import BaseModel, SecretStr
 
 from sluicegate.config.glob_cover import misses_dashes
 from sluicegate.config.loading import Loaded
-from sluicegate.config.topic_keys import TopicKeys
+from sluicegate.config.topics import TopicKeys
 from sluicegate.config.yaml_source import Path
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.validation.policy import LONG_MAX, Fix, Mode, TopicPolicy

@@ -23,6 +23,7 @@ from sluicegate.validation.verdict import Reason, Refused
 
 _VERSION = 12  # the last in which topics have names
 _ALL_ACKS = -1
+_IDEMPOTENT = (0, 0, 0)  # as Java's producer is by default
 _PLACE = (0, 0)
 _TIMED = frozenset({Reason.TIMESTAMP_BEFORE, Reason.TIMESTAMP_AFTER})
 # The key of a topic that a reason comes from.
@@ -55,7 +56,7 @@ def judge_one(topic: str, record: NewRecord, loaded: Loaded, now_ms: int) -> Tri
 
 def _judge(topic: str, record: NewRecord, loaded: Loaded, explanation: TopicExplanation, now_ms: int) -> JudgedRequest:
     limits = limits_of(loaded.config)
-    records = bytearray(write_batch([record]))
+    records = bytearray(write_batch([record], _IDEMPOTENT))
     partition = PartitionData(0, 0, 0, len(records))
     request = ProduceRequest(records, _VERSION, None, _ALL_ACKS, [TopicData(topic, None, [partition])])
     allowance = Allowance(limits.max_decompressed_bytes, limits.max_record_errors, lambda: None)

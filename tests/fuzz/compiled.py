@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from sluicegate.config.topic_keys import TopicKeys
+from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.protocol.framing import Disposition, FrameReader

@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from sluicegate.config.topic_keys import TopicKeys
+from sluicegate.config.topics import TopicKeys
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.policy_memo import PolicyMemo
 from sluicegate.validation.rulebook import Rulebook, compile_policies

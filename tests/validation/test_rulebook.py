@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sluicegate.config.loading import load
-from sluicegate.config.topic_keys import TopicKeys
+from sluicegate.config.topics import TopicKeys
 from sluicegate.config.yaml_source import Source
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.in_force import RulesInForce

@@ -13,4 +13,7 @@ _HEADERS = st.lists(st.tuples(st.binary(max_size=20), _DATA), max_size=4).map(tu
 
 @given(st.lists(st.builds(NewRecord, _INT64, _DATA, _DATA, _HEADERS), min_size=1, max_size=5))
 def test_a_batch_is_the_one_that_another_writer_makes(records: list[NewRecord]) -> None:
-    assert write_batch(records) == batch([Rec(r.timestamp, r.key, r.value, r.headers) for r in records])
+    same = [Rec(r.timestamp, r.key, r.value, r.headers) for r in records]
+
+    assert write_batch(records) == batch(same)
+    assert write_batch(records, (5, 6, 7)) == batch(same, producer_id=5, producer_epoch=6, base_sequence=7)

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from sluicegate.config.address import HostPort
 from sluicegate.config.model import Upstream
-from sluicegate.config.topic_keys import TopicKeys
+from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import describe_configs
 from sluicegate.protocol.messages.schema import Value
