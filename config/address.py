@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer
 
+from sluicegate.config import schema_kinds as schema
 from sluicegate.config.quantity import shown
 
 _MAX_PORT = 65535
@@ -141,7 +142,17 @@ def _reader(tls_key: str) -> Callable[[Any], HostPort]:
 
 _Shown = PlainSerializer(str)
 BrokerAddress = Annotated[
-    HostPort, BeforeValidator(_reader("upstream.tls")), AfterValidator(_can_be_connected_to), _Shown
+    HostPort,
+    BeforeValidator(_reader("upstream.tls")),
+    AfterValidator(_can_be_connected_to),
+    _Shown,
+    schema.told(schema.ADDRESS),
 ]
-ListenAddress = Annotated[HostPort, BeforeValidator(_reader("listen.tls")), AfterValidator(_can_be_listened_at), _Shown]
+ListenAddress = Annotated[
+    HostPort,
+    BeforeValidator(_reader("listen.tls")),
+    AfterValidator(_can_be_listened_at),
+    _Shown,
+    schema.told(schema.ADDRESS),
+]
 AdvertisedHost = Annotated[str, AfterValidator(advertised)]

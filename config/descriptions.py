@@ -24,6 +24,9 @@ SECTIONS = {
 }
 
 KEYS = {
+    "topics_from": "further files with entries of `topics`, names or globs, as `policies/*.yaml`, relative to this "
+    "file; they stand behind its own, file by file in the order of their names "
+    "([policy files](policy-files.md))",
     "drain_seconds": "after SIGTERM: accept nothing, let what is in flight finish, at most this long",
     "workers": "processes that share the ports and the work (SO_REUSEPORT), one admin endpoint, metrics summed; one "
     "that dies is started again and counted (`sluicegate_worker_restarts_total`)",

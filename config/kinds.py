@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 
+from sluicegate.config import schema_kinds as schema
 from sluicegate.config.address import AdvertisedHost, BrokerAddress, ListenAddress, at_least_one, parse_addresses
 from sluicegate.config.quantity import MILLISECONDS, SECONDS, Quantity, count, shown, size
 
@@ -59,10 +60,10 @@ def _network(value: str) -> str:
 
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
-Text = Annotated[str, AfterValidator(_text)]
-FileName = Annotated[str, AfterValidator(_file_name)]
-Secret = Annotated[SecretStr, AfterValidator(_secret)]
-Flag = Annotated[bool, BeforeValidator(_flag)]
+Text = Annotated[str, AfterValidator(_text), schema.told(schema.TEXT)]
+FileName = Annotated[str, AfterValidator(_file_name), schema.told(schema.TEXT)]
+Secret = Annotated[SecretStr, AfterValidator(_secret), schema.told({**schema.TEXT, "writeOnly": True})]
+Flag = Annotated[bool, BeforeValidator(_flag), schema.told(schema.FLAG)]
 Milliseconds = Annotated[int, BeforeValidator(MILLISECONDS.read), MILLISECONDS]
 Seconds = Annotated[float, BeforeValidator(SECONDS.read), SECONDS]
 Bytes = Annotated[int, BeforeValidator(_BYTES.read), _BYTES]
@@ -72,7 +73,12 @@ Port = Annotated[int, BeforeValidator(_PORT.read), _PORT]
 NoneOrMore = Annotated[int, BeforeValidator(_NONE_OR_MORE.read), _NONE_OR_MORE]
 OneOrMore = Annotated[int, BeforeValidator(_ONE_OR_MORE.read), _ONE_OR_MORE]
 Workers = Annotated[int, BeforeValidator(_WORKERS.read), _WORKERS]
-Addresses = Annotated[tuple[BrokerAddress, ...], BeforeValidator(parse_addresses), AfterValidator(at_least_one)]
+Addresses = Annotated[
+    tuple[BrokerAddress, ...],
+    BeforeValidator(parse_addresses),
+    AfterValidator(at_least_one),
+    schema.told(schema.one_or_more(schema.ADDRESS)),
+]
 
 _MOST_CANDIDATES = 8
 
@@ -88,8 +94,28 @@ def _few(bounds: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(set(bounds)))
 
 
-Candidates = Annotated[tuple[Milliseconds, ...], BeforeValidator(_candidates), AfterValidator(_few)]
-Networks = Annotated[tuple[Annotated[str, AfterValidator(_network)], ...], BeforeValidator(parse_addresses)]
+def _one_or_more(value: Any) -> Any:
+    """One name is as good as a list of one."""
+    return [value] if isinstance(value, str) else value
+
+
+Candidates = Annotated[
+    tuple[Milliseconds, ...],
+    BeforeValidator(_candidates),
+    AfterValidator(_few),
+    schema.told(MILLISECONDS.json_schema_of_several(_MOST_CANDIDATES)),
+]
+Networks = Annotated[
+    tuple[Annotated[str, AfterValidator(_network)], ...],
+    BeforeValidator(parse_addresses),
+    schema.told(schema.one_or_more({"type": "string"}, fewest=0)),
+]
+TopicFiles = Annotated[
+    tuple[FileName, ...],
+    BeforeValidator(_one_or_more),
+    schema.told(schema.one_or_more(schema.TEXT, fewest=0)),
+    schema.Takes("the name of a file, a glob, or a list of them"),
+]
 
 __all__ = [
     "MAX_WORKERS",
@@ -112,5 +138,6 @@ __all__ = [
     "Seconds",
     "Secret",
     "Text",
+    "TopicFiles",
     "Workers",
 ]

@@ -11,6 +11,7 @@ from sluicegate.config.environment import apply_environment, override
 from sluicegate.config.keys import annotation_at, is_optional, item_of, keys_of, section_of
 from sluicegate.config.model import Config
 from sluicegate.config.remarks import hints_of, warnings_of
+from sluicegate.config.topic_files import include_topics
 from sluicegate.config.validation_words import problem_of
 from sluicegate.config.yaml_source import Path, Problem, Source, read_file
 
@@ -47,16 +48,22 @@ class Loaded:
 
 def load_file(path: FilePath, environment: Mapping[str, str], options: Sequence[Option] = ()) -> Loaded:
     """Read a file, apply the environment, then options. Raises ConfigError."""
-    return load(read_file(path), environment, options)
+    return load(read_file(path), environment, options, path.parent)
 
 
-def load(source: Source, environment: Mapping[str, str], options: Sequence[Option] = ()) -> Loaded:
-    """Validate what a source, the environment and options say. Raises ConfigError with every problem found."""
+def load(
+    source: Source, environment: Mapping[str, str], options: Sequence[Option] = (), folder: FilePath | None = None
+) -> Loaded:
+    """Validate what a source, the environment and options say. Raises ConfigError with every problem found.
+
+    `folder` is where relative patterns of `topics_from` begin; None: where the process was started.
+    """
     if not source.readable:
         raise ConfigError(source.problems)
     apply_environment(source, environment)
     for option in options:
         override(source, option.path, option.value, option.name)
+    include_topics(source, folder if folder is not None else FilePath())
     source.data = _without_nothing(source.data, (), source)
     problems = list(source.problems)
     config = None
@@ -66,7 +73,8 @@ def load(source: Source, environment: Mapping[str, str], options: Sequence[Optio
         problems += [problem_of(detail, source) for detail in error.errors(include_url=False)]
     if problems or config is None:
         raise ConfigError(problems)
-    return Loaded(config, source, tuple(warnings_of(config, source)), tuple(hints_of(config, source)))
+    warnings = (*source.remarks, *warnings_of(config, source))
+    return Loaded(config, source, warnings, tuple(hints_of(config, source)))
 
 
 def _without_nothing(value: Any, path: Path, source: Source) -> Any:
@@ -90,7 +98,7 @@ def _without_nothing(value: Any, path: Path, source: Source) -> Any:
         elif is_optional(wanted) and section_of(wanted) is not None:
             what = ": {} to have it with its defaults" if not _required(wanted) else " below it what is needed"
             message = f"nothing stands behind it; write {key}{what}, or leave the key out"
-            source.problems.append(Problem(".".join(map(str, (*path, key))), source.place_of((*path, key)), message))
+            source.problems.append(Problem(source.key_of((*path, key)), source.place_of((*path, key)), message))
     return kept
 
 

@@ -26,6 +26,7 @@ from sluicegate.config.kinds import (
     Seconds,
     Secret,
     Text,
+    TopicFiles,
     Workers,
 )
 from sluicegate.config.password import Password, check_one
@@ -33,6 +34,8 @@ from sluicegate.config.section import Section
 from sluicegate.config.topics import Topic, TopicKeys
 
 NODE_ID = "{node_id}"
+# What counts at once where the file is read again while a proxy runs; everything else with the next start.
+POLICIES = frozenset({"defaults", "topics", "topics_from"})
 
 
 class UpstreamTls(Section):
@@ -230,7 +233,9 @@ class Log(Section):
 
 
 class Config(Section):
-    """The whole file. `workers`: how many processes share the ports and the work."""
+    """The whole file. `topics` holds those of `topics_from` too, which stand behind the file's own. `workers`: how many
+    processes share the ports and the work.
+    """
 
     upstream: Upstream
     listen: Listen
@@ -242,12 +247,17 @@ class Config(Section):
     log: Log = Log()
     drain_seconds: Seconds = 30
     workers: Workers = 1
+    topics_from: TopicFiles = ()
 
     @model_validator(mode="after")
     def _can_share_ports(self) -> "Config":
         if self.workers > 1 and not hasattr(socket, "SO_REUSEPORT"):
             raise ValueError("workers: more than one needs SO_REUSEPORT, which this system does not have")
         return self
+
+    def with_policies_of(self, other: "Config") -> "Config":
+        """The same with another configuration's policies."""
+        return self.model_copy(update={key: getattr(other, key) for key in POLICIES})
 
     def of_one_worker(self, bootstrap: HostPort) -> "Config":
         """What each of several workers runs with: its share of what is bounded, and nothing that only one can do."""

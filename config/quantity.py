@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-_NUMBER = re.compile(r"([+-]?)(\d[\d_]*(?:\.\d+)?)\s*([A-Za-z]*)", re.ASCII)
+_DIGITS = r"\d[\d_]*(?:\.\d+)?"
+_NUMBER = re.compile(rf"([+-]?)({_DIGITS})\s*([A-Za-z]*)", re.ASCII)
 _MAX_TEXT = 40
 _SECOND_MS, _MINUTE_MS, _HOUR_MS, _DAY_MS = 1000, 60_000, 3_600_000, 86_400_000
 _DURATIONS_MS = {"ms": 1, "s": _SECOND_MS, "m": _MINUTE_MS, "min": _MINUTE_MS, "h": _HOUR_MS, "d": _DAY_MS}
@@ -41,6 +42,29 @@ class Quantity:
             raise ValueError(f"expected {self.what}{self._bounds(amount)}; found {shown(value)}")
         return int(amount) if self.whole else float(amount)
 
+    def json_schema(self) -> dict[str, Any]:
+        """A number within its bounds, or a text, perhaps with a unit, whose bounds a schema cannot tell."""
+        number = {
+            "type": "integer" if self.whole else "number",
+            "minimum": _json(self.low),
+            "maximum": _json(self.high),
+        }
+        return {"anyOf": [number, {"type": "string", "pattern": rf"^\s*{self._pattern()}\s*$"}]}
+
+    def json_schema_of_several(self, most: int) -> dict[str, Any]:
+        """One, a list of them, or a text with commas between them."""
+        one, number = self.json_schema(), self._pattern()
+        text = {"type": "string", "pattern": rf"^\s*{number}(\s*,\s*{number})*\s*$"}
+        return {"anyOf": [one["anyOf"][0], text, {"type": "array", "items": one, "maxItems": most}]}
+
+    def __get_pydantic_json_schema__(self, _core: Any, _handler: Any) -> dict[str, Any]:
+        """For pydantic, which finds this among a kind's notes."""
+        return self.json_schema()
+
+    def _pattern(self) -> str:
+        units = "|".join(sorted(self.units, key=lambda unit: (-len(unit), unit)))
+        return rf"[+]?{_DIGITS}" + (rf"\s*({units})?" if units else "")
+
     def _bounds(self, amount: Decimal) -> str:
         if not self.units:
             return f" of {_plain(self.low)} to {_plain(self.high)}"
@@ -72,6 +96,10 @@ class Quantity:
 
 def _scaled(units: Mapping[str, int], base: int = 1) -> dict[str, Decimal]:
     return {name: Decimal(size) / base for name, size in units.items()}
+
+
+def _json(number: Decimal) -> int | float:
+    return int(number) if number == int(number) else float(number)
 
 
 def _plain(number: Decimal) -> str:

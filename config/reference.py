@@ -5,7 +5,7 @@
 
 import sys
 from collections.abc import Iterator
-from typing import Any, get_args, get_origin
+from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -15,14 +15,18 @@ from sluicegate.config.descriptions import KEYS, SECTIONS
 from sluicegate.config.keys import is_list, item_of, section_of, unwrapped
 from sluicegate.config.model import Config
 from sluicegate.config.quantity import MILLISECONDS, SECONDS, Quantity
+from sluicegate.config.schema_kinds import Takes
 
 _ENDLESS = 1_000_000_000
 _LISTS = {HostPort: "a list of `host:port`", int: "a list of ms, or of durations"}
+_Note = TypeVar("_Note")
 _HEAD = """# Configuration
 
 Every key, as the model in `config/model.py` has it, never written by hand:
 `python -m sluicegate.config.reference > docs/configuration.md`. `sluicegate check FILE` tells each mistake with its key
-and line, looks at the files that are named, and with `--topic NAME` says which policy a topic gets and from which line.
+and line, and looks at the files that are named; `sluicegate explain FILE TOPIC` says what applies to a topic and from
+which line; `sluicegate schema` prints a JSON Schema of all of this for editors, and `sluicegate schema --topics-from`
+one of the files that `topics_from` names.
 
 ## How values are written
 
@@ -54,7 +58,7 @@ without a restart; line ends behind it are not part of it. No message shows a pa
 def page() -> str:
     """The whole page."""
     parts = [_HEAD, "## Keys\n"]
-    for name, section in _sections():
+    for name, section in sections():
         parts.append(f"### {f'`{name}`' if name else 'At the top'}\n\n{SECTIONS[name]}\n")
         parts.append("| key | what it does | takes | default |\n|---|---|---|---|")
         parts += [_row(name, key, field) for key, field in _own(section)]
@@ -64,12 +68,13 @@ def page() -> str:
 
 def documented_keys() -> Iterator[str]:
     """Every key that is no section, dotted."""
-    for name, section in _sections():
+    for name, section in sections():
         for key, _ in _own(section):
             yield _dotted(name, key)
 
 
-def _sections() -> Iterator[tuple[str, type[BaseModel]]]:
+def sections() -> Iterator[tuple[str, type[BaseModel]]]:
+    """Every section that has keys of its own, with its dotted name; `[]` stands behind what is a list."""
     waiting: list[tuple[str, type[BaseModel]]] = [("", Config)]
     while waiting:
         name, section = waiting.pop(0)
@@ -106,7 +111,9 @@ def _row(section: str, key: str, field: FieldInfo) -> str:
 
 def _takes(field: FieldInfo) -> str:
     kind = unwrapped(field.annotation)
-    quantity = _quantity(field)
+    quantity, told = _note(field, Quantity), _note(field, Takes)
+    if told is not None:
+        return told.words
     if get_origin(kind) is dict:
         return "`{node id: host:port}`"
     if get_origin(kind) is tuple:
@@ -128,9 +135,9 @@ def _range(quantity: Quantity) -> str:
     return f"a number from {quantity.low}" + (f" to {quantity.high}" if quantity.high < _ENDLESS else "")
 
 
-def _quantity(field: FieldInfo) -> Quantity | None:
+def _note(field: FieldInfo, kind: type[_Note]) -> _Note | None:
     places = [field.metadata, *(getattr(part, "__metadata__", ()) for part in get_args(field.annotation))]
-    return next((note for notes in places for note in notes if isinstance(note, Quantity)), None)
+    return next((note for notes in places for note in notes if isinstance(note, kind)), None)
 
 
 def _default(field: FieldInfo) -> str:

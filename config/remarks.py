@@ -6,7 +6,7 @@ from typing import Any
 from sluicegate.config.glob_cover import beginning, covers, misses_dashes
 from sluicegate.config.model import Config
 from sluicegate.config.topic_pattern import exact_name_of
-from sluicegate.config.yaml_source import Path, Source, dotted, printable
+from sluicegate.config.yaml_source import Path, Source, printable
 
 _DEPRECATED = "message.timestamp.difference.max.ms"
 # Patterns of one beginning that others are held against, and how long a beginning is looked for.
@@ -53,11 +53,11 @@ def _shadowed(config: Config, source: Source) -> Iterator[str]:
         before = (k for begin in begins for k in wide.get(begin, ())[:_MAX_COMPARED])
         first = same[match] if match in same else next((k for k in before if covers(matches[k], match)), None)
         if first is not None:
-            where = source.place_of(("topics", first, "match"))
+            where, key = source.place_of(("topics", first, "match")), source.key_of(("topics", first))
             yield _said(
                 source,
                 ("topics", i, "match"),
-                f"{match} never decides: topics[{first}] ({matches[first]}, {where}) matches the same topics, and the "
+                f"{match} never decides: {key} ({matches[first]}, {where}) matches the same topics, and the "
                 "first match wins. Put the narrower pattern first",
             )
             continue
@@ -83,4 +83,4 @@ _NEAR = 100
 
 
 def _said(source: Source, path: Path, words: str) -> str:
-    return printable(f"{source.place_of(path)}: {dotted(path)} {words}")
+    return printable(f"{source.place_of(path)}: {source.key_of(path)} {words}")

@@ -3,15 +3,25 @@
 Keys that carry Kafka's own names, dots and all, mean what they mean on a broker.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from sluicegate.config import schema_kinds as schema
 from sluicegate.config.kinds import Bytes, Candidates, Milliseconds, Text
 from sluicegate.config.section import Section
 from sluicegate.config.topic_pattern import regular_expression_of
 
-_CLEANUP = frozenset({"compact", "delete"})
+_CLEANUP = ("compact", "delete", "compact,delete", "delete,compact")
+
+
+def _known_cleanup(value: str) -> str:
+    if not set(value.replace(" ", "").split(",")) <= set(_CLEANUP[:2]):
+        raise ValueError(f"expected compact, delete or compact,delete; found {value!r}")
+    return value
+
+
+CleanupPolicy = Annotated[str, AfterValidator(_known_cleanup), schema.told({"enum": list(_CLEANUP)})]
 
 
 class Rehearse(Section):
@@ -43,19 +53,12 @@ class TopicKeys(Section):
     before_max_ms: Milliseconds | None = Field(None, alias="message.timestamp.before.max.ms")
     after_max_ms: Milliseconds | None = Field(None, alias="message.timestamp.after.max.ms")
     difference_max_ms: Milliseconds | None = Field(None, alias="message.timestamp.difference.max.ms")
-    cleanup_policy: str | None = Field(None, alias="cleanup.policy")
+    cleanup_policy: CleanupPolicy | None = Field(None, alias="cleanup.policy")
     max_message_bytes: Bytes | None = Field(None, alias="max.message.bytes")
     checks: Literal["all", "none"] | None = None
     mode: Literal["reject", "observe"] | None = None
     rehearse: Rehearse | None = None
     fix: Fix | None = None
-
-    @field_validator("cleanup_policy")
-    @classmethod
-    def _known_cleanup(cls, value: str | None) -> str | None:
-        if value is not None and not set(value.replace(" ", "").split(",")) <= _CLEANUP:
-            raise ValueError(f"expected compact, delete or compact,delete; found {value!r}")
-        return value
 
 
 class Topic(TopicKeys):

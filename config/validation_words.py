@@ -8,7 +8,7 @@ from sluicegate.config.keys import annotation_at, holds_secret, item_of, keys_of
 from sluicegate.config.model import Config
 from sluicegate.config.quantity import shown
 from sluicegate.config.suggestions import nearest
-from sluicegate.config.yaml_source import Path, Problem, Source, dotted
+from sluicegate.config.yaml_source import Path, Problem, Source
 
 _KEY = "[key]"
 
@@ -21,17 +21,17 @@ def problem_of(detail: Any, source: Source) -> Problem:
     if kind == "extra_forbidden":
         if detail["input"] is None and holds_secret(annotation_at(Config, path[:-1])):
             known = ", ".join(_known_keys(path[:-1]))  # a value in braces looks like a key
-            return Problem(dotted(path[:-1]), place, f"a key that nothing stands behind; known here: {known}")
-        return Problem(dotted(path), place, _unknown(path))
+            return Problem(source.key_of(path[:-1]), place, f"a key that nothing stands behind; known here: {known}")
+        return Problem(source.key_of(path), place, _unknown(path))
     if kind == "missing":
         empty = path in source.places
-        return Problem(dotted(path), place, "nothing stands behind it" if empty else "this key is needed")
+        return Problem(source.key_of(path), place, "nothing stands behind it" if empty else "this key is needed")
     if kind == "value_error":
-        return Problem(dotted(path), place, str(detail["ctx"]["error"]))
+        return Problem(source.key_of(path), place, str(detail["ctx"]["error"]))
     message = _expected(kind, detail, path)
     if kind in _SHAPES or holds_secret(annotation_at(Config, path)):
-        return Problem(dotted(path), place, message)
-    return Problem(dotted(path), place, f"{message}; found {shown(detail['input'])}")
+        return Problem(source.key_of(path), place, message)
+    return Problem(source.key_of(path), place, f"{message}; found {shown(detail['input'])}")
 
 
 _SHAPES = frozenset({"model_type", "model_attributes_type", "dict_type", "tuple_type"})

@@ -4,6 +4,7 @@ Values are text, as written: what the model wants there decides how a text is re
 number or a date stays what it is. Nothing (`key:`, `~`, `null`) is None.
 """
 
+import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
@@ -36,6 +37,8 @@ class Source:
     """Configuration data and where each path came from (`file:line`, an environment variable, an option).
 
     `readable`: whether there was anything to go by; if not, `problems` says why and nothing else is worth saying.
+    `remarks`: what can be used and is still worth a word. `digests`: SHA-256 of what each file held that was read.
+    `elsewhere`: from an item that another file holds to what it is called there.
     """
 
     name: str
@@ -43,6 +46,9 @@ class Source:
     places: dict[Path, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     readable: bool = True
+    remarks: list[str] = field(default_factory=list)
+    digests: dict[FilePath, bytes] = field(default_factory=dict)
+    elsewhere: dict[Path, Path] = field(default_factory=dict)
 
     def place_of(self, path: Path) -> str:
         """Where `path`, or the nearest thing around it, stands."""
@@ -50,6 +56,13 @@ class Source:
             if path[:length] in self.places:
                 return self.places[path[:length]]
         return self.name
+
+    def key_of(self, path: Path) -> str:
+        """What people call `path` in the file that it stands in: `topics[0].match`."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.elsewhere:
+                return dotted((*self.elsewhere[path[:length]], *path[length:]))
+        return dotted(path)
 
 
 def read_file(path: FilePath) -> Source:
@@ -60,6 +73,25 @@ def read_file(path: FilePath) -> Source:
             content = file.read(_MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: no file can have this name
         return _unreadable(name, f"cannot be read: {getattr(error, 'strerror', None) or error}")
+    source = _read_content(content, name)
+    source.digests[path] = _digest_of(content)
+    return source
+
+
+def digest_of_file(path: FilePath) -> bytes | None:
+    """What `Source.digests` would hold for a file as it is now; None where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return _digest_of(file.read(_MAX_BYTES + 1))
+    except (OSError, ValueError):
+        return None
+
+
+def _digest_of(content: bytes) -> bytes:
+    return hashlib.sha256(content).digest()
+
+
+def _read_content(content: bytes, name: str) -> Source:
     if len(content) > _MAX_BYTES:
         return _unreadable(name, f"more than {_MAX_BYTES >> 20} MiB: this is no configuration file")
     for mark, encoding in _BYTE_ORDER_MARKS:

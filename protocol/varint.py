@@ -1,8 +1,11 @@
-"""Unsigned varints as flexible versions use them for lengths and tags (KIP-482): at most five bytes when read."""
+"""Unsigned varints as flexible versions use them for lengths and tags (KIP-482): at most five bytes when read; and the
+zig-zag ones of records (KIP-98), written.
+"""
 
 from sluicegate.protocol.errors import MalformedMessage
 
 _MAX_SHIFT = 28
+_U64 = 0xFFFF_FFFF_FFFF_FFFF
 
 
 def read_unsigned_varint(data: memoryview | bytes | bytearray, position: int) -> tuple[int, int]:
@@ -30,3 +33,8 @@ def unsigned_varint(value: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
+
+
+def signed_varint(value: int) -> bytes:
+    """An int64 in zig-zag."""
+    return unsigned_varint(((value << 1) ^ (_U64 if value < 0 else 0)) & _U64)

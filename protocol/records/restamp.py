@@ -14,7 +14,7 @@ from fastcrc import crc32
 from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.protocol.records.record_batch import HEADER, LOG_OVERHEAD_BYTES, RecordBatch
 from sluicegate.protocol.records.scan import Cursor
-from sluicegate.protocol.varint import unsigned_varint
+from sluicegate.protocol.varint import signed_varint
 
 _SIGN_64 = 0x8000_0000_0000_0000
 _U64 = 0xFFFF_FFFF_FFFF_FFFF
@@ -71,8 +71,8 @@ def restamp_records(
         if index == 0:
             new_base = latest = given
         latest = max(latest, given)
-        delta = _varint(_signed((given - new_base) & _U64))
-        payload += _varint(1 + len(delta) + cursor.position - rest)
+        delta = signed_varint(_signed((given - new_base) & _U64))
+        payload += signed_varint(1 + len(delta) + cursor.position - rest)
         payload += data[body : body + 1]
         payload += delta
         payload += data[rest : cursor.position]
@@ -107,11 +107,6 @@ def with_payload(batch: RecordBatch, payload: bytes, base_timestamp: int, max_ti
 
     covered = header(0)[_CRC_COVERS_FROM:] + payload
     return header(crc32.iscsi(covered))[:_CRC_COVERS_FROM] + covered
-
-
-def _varint(value: int) -> bytes:
-    """An int64 in zig-zag."""
-    return unsigned_varint(((value << 1) ^ (_U64 if value < 0 else 0)) & _U64)
 
 
 def _signed(pattern: int) -> int:

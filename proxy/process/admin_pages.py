@@ -42,7 +42,7 @@ class AdminPages:
             case "/livez":
                 return _state(self._health.not_live())
             case "/readyz":
-                return _state(self._health.not_ready, self._health.trouble)
+                return _state(self._health.not_ready, self._health.trouble, self._health.bad_config)
         return text_page(404, "here are /metrics, /livez and /readyz")
 
     def _metrics(self, accept: str, accept_encoding: str) -> Page:
@@ -61,6 +61,6 @@ def text_page(status: int, text: str, *headers: tuple[str, str]) -> Page:
     return Page(status, f"{text}\n".encode(), (("Content-Type", _TEXT), *headers))
 
 
-def _state(problem: str | None, trouble: str | None = None) -> Page:
-    lines = [problem or "ok", *([f"but: {trouble}"] if trouble is not None else [])]
+def _state(problem: str | None, *troubles: str | None) -> Page:
+    lines = [problem or "ok", *(f"but: {trouble}" for trouble in troubles if trouble is not None)]
     return text_page(200 if problem is None else 503, "\n".join(lines))

@@ -1,23 +1,21 @@
 """The command `sluicegate`. What only one subcommand needs is imported there, so that each starts quickly."""
 
 import os
-import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
-from sluicegate.config.loading import ConfigError, Loaded, Option, load, load_file
-from sluicegate.config.yaml_source import Source, printable
-
-_HELP = {"help_option_names": ["-h", "--help"]}
-_MAX_PROBLEMS = 50
+from sluicegate.config.loading import ConfigError, Loaded, Option, load
+from sluicegate.config.yaml_source import Source
+from sluicegate.proxy.process import policy_commands
+from sluicegate.proxy.process.terminal import HELP, end, read, read_file, say, say_all
 
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings=_HELP,
+    context_settings=HELP,
     help="A Kafka-protocol proxy that validates what producers write before a broker stores it.",
 )
 
@@ -43,19 +41,26 @@ def _options(
 ) -> None: ...
 
 
-@app.command(context_settings=_HELP)
+@app.command(context_settings=HELP)
 def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = None) -> None:
     """Run the proxy until SIGTERM or Ctrl-C. Options and SLUICEGATE__… variables go before the file."""
-    loaded = _loaded(config, _options_of(upstream, listen))
+    options = _options_of(upstream, listen)
+    from sluicegate.proxy.process.config_file import ConfigFile  # noqa: PLC0415
+
+    file = ConfigFile(config, os.environ, options) if config is not None else None
+    if file is None:
+        loaded = read(lambda: load(Source("command line"), os.environ, options), {"upstream", "listen"})
+    else:
+        loaded = read(file.read)
     from sluicegate.proxy.network.certificates import Level  # noqa: PLC0415
     from sluicegate.proxy.process.file_check import findings_in  # noqa: PLC0415
 
     findings = list(findings_in(loaded.config))
     unusable = [str(finding) for finding in findings if finding.level is Level.UNUSABLE]
     if unusable:
-        _end([f"sluicegate: {words}" for words in unusable])
+        end([f"sluicegate: {words}" for words in unusable])
     for warning in (*loaded.warnings, *findings):
-        _say(f"warning: {warning}", err=True)
+        say(f"warning: {warning}", err=True)
 
     from sluicegate.proxy.process.running import run_until_signal  # noqa: PLC0415
     from sluicegate.proxy.process.server import CannotStart  # noqa: PLC0415
@@ -63,12 +68,12 @@ def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = No
 
     try:
         with logging_behind_a_queue(loaded.config.log):
-            run_until_signal(loaded.config)
+            run_until_signal(loaded.config, file)
     except CannotStart as error:
-        _end([f"sluicegate: {error}"])
+        end([f"sluicegate: {error}"])
 
 
-@app.command(context_settings=_HELP)
+@app.command(context_settings=HELP)
 def check(
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="The configuration file.")] = None,
     config: _Config = None,
@@ -78,32 +83,34 @@ def check(
     ] = None,
 ) -> None:
     """Check a configuration and the files it names: exit 0, or print each error with its key and line and exit 1."""
-    if (file is None) == (config is None):
-        raise typer.BadParameter("give one file to check: sluicegate check FILE")
     chosen = file or config
-    loaded = _loaded(chosen, [])
+    if chosen is None or (file is not None and config is not None):
+        raise typer.BadParameter("give one file to check: sluicegate check FILE")
+    loaded = read_file(chosen)
     from sluicegate.proxy.process.file_check import findings_in  # noqa: PLC0415
 
     findings = list(findings_in(loaded.config))
     errors = [f"{_place(loaded, finding.key)}: {finding}" for finding in findings if finding.is_error]
     for warning in loaded.warnings:
-        _say(f"warning: {warning}")
+        say(f"warning: {warning}")
     for finding in findings:
         if not finding.is_error:
-            _say(f"warning: {_place(loaded, finding.key)}: {finding}")
+            say(f"warning: {_place(loaded, finding.key)}: {finding}")
     if errors:
-        _end(errors)
+        end(errors)
     for hint in loaded.hints:
-        _say(f"hint: {hint}")
+        say(f"hint: {hint}")
     for name in topic or ():
         from sluicegate.proxy.process.topic_explanation import explain  # noqa: PLC0415
 
-        for line in explain(name, loaded):
-            _say(line)
-    _say(f"{chosen}: ok")
+        say_all(explain(name, loaded))
+    say(f"{chosen}: ok")
 
 
-@app.command(context_settings=_HELP)
+policy_commands.add_to(app)
+
+
+@app.command(context_settings=HELP)
 def demo(
     seconds: Annotated[float | None, typer.Option(help="End by itself after this many seconds.", min=0)] = None,
 ) -> None:
@@ -111,7 +118,7 @@ def demo(
     try:
         from sluicegate.proxy.demo.running import run_demo  # noqa: PLC0415  # needs the extra `demo`
     except ModuleNotFoundError as error:
-        _end([f"sluicegate: the demo needs {error.name}: pip install 'sluicegate[demo]'"])
+        end([f"sluicegate: the demo needs {error.name}: pip install 'sluicegate[demo]'"])
     from sluicegate.config.model import Log  # noqa: PLC0415
     from sluicegate.proxy.process.server import CannotStart  # noqa: PLC0415
     from sluicegate.proxy.reporting.log_setup import set_up_logging  # noqa: PLC0415
@@ -120,10 +127,10 @@ def demo(
     try:
         run_demo(seconds)
     except CannotStart as error:
-        _end([f"sluicegate: {error}"])
+        end([f"sluicegate: {error}"])
 
 
-@app.command(context_settings=_HELP)
+@app.command(context_settings=HELP)
 def healthcheck(config: _Config = None) -> None:
     """Ask a proxy on this machine whether it is alive, where the configuration's admin.listen says: exit 0, or 1."""
     from sluicegate.proxy.process.health_check import admin_of, trouble_with  # noqa: PLC0415
@@ -131,22 +138,22 @@ def healthcheck(config: _Config = None) -> None:
     try:
         admin = admin_of(config, os.environ)
     except ConfigError as error:
-        _end([str(problem) for problem in error.problems])
+        end([str(problem) for problem in error.problems])
     if admin.listen is None:
-        _say("admin.listen is not set: nobody can be asked")
+        say("admin.listen is not set: nobody can be asked")
         return
     trouble = trouble_with(admin.listen)
     if trouble is not None:
-        _end([trouble])
-    _say("alive")
+        end([trouble])
+    say("alive")
 
 
-@app.command(context_settings=_HELP)
+@app.command(context_settings=HELP)
 def version() -> None:
     """Say which version this is and whether it is compiled."""
     from sluicegate.proxy.reporting.build_info import describe  # noqa: PLC0415
 
-    _say(describe())
+    say(describe())
 
 
 def _options_of(upstream: list[str] | None, listen: str | None) -> list[Option]:
@@ -158,34 +165,8 @@ def _options_of(upstream: list[str] | None, listen: str | None) -> list[Option]:
     return given
 
 
-def _loaded(file: Path | None, options: list[Option]) -> Loaded:
-    try:
-        if file is not None:
-            return load_file(file, os.environ, options)
-        return load(Source("command line"), os.environ, options)
-    except ConfigError as error:
-        problems = [str(problem) for problem in error.problems]
-        if file is None and any(problem.key in ("upstream", "listen") for problem in error.problems):
-            problems.append("give --config FILE, or --upstream HOST:PORT and --listen HOST:PORT")
-        _end(problems)
-
-
 def _place(loaded: Loaded, key: str) -> str:
     return loaded.source.place_of(tuple(key.split(".")))
-
-
-def _end(problems: list[str]) -> NoReturn:
-    for problem in problems[:_MAX_PROBLEMS]:
-        _say(problem, err=True)
-    if len(problems) > _MAX_PROBLEMS:
-        _say(f"and {len(problems) - _MAX_PROBLEMS} more", err=True)
-    raise typer.Exit(1) from None
-
-
-def _say(text: str, err: bool = False) -> None:
-    """A line, whatever is in it and whatever the stream can show."""
-    encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
-    typer.echo(printable(text).encode(encoding, "backslashreplace").decode(encoding), err=err)
 
 
 def main() -> None:

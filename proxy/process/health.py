@@ -6,12 +6,15 @@ _STUCK_SECONDS = 10
 
 
 class Health:
-    """Ready: clients are served. Live: the event loop moves. `trouble`: what should be mended although they are."""
+    """Ready: clients are served. Live: the event loop moves. `trouble` and `bad_config`: what should be mended although
+    they are.
+    """
 
     def __init__(self) -> None:
         self._last_beat = time.monotonic()
         self.not_ready: str | None = "starting"
         self.trouble: str | None = None
+        self.bad_config: str | None = None
         self.stuck: str | None = None
 
     def beat(self) -> None:

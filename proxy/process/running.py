@@ -1,6 +1,6 @@
 """Runs a server, or several as one, until a signal ends it: SIGTERM and SIGINT drain, a second one stops at once.
 
-SIGHUP, which ends a process that does not say otherwise, only leaves a line in the log.
+SIGHUP has the configuration's file read again; without a file it only leaves a line in the log.
 """
 
 import asyncio
@@ -10,26 +10,28 @@ import structlog
 import uvloop
 
 from sluicegate.config.model import Config
+from sluicegate.proxy.process.config_file import ConfigFile
+from sluicegate.proxy.process.reloading import Reloading
 from sluicegate.proxy.process.server import Server
 from sluicegate.proxy.process.supervisor import Supervisor
 from sluicegate.proxy.session.admission import raise_descriptor_limit
 
 
-def run_until_signal(config: Config) -> None:
-    """Blocks. Raises CannotStart."""
+def run_until_signal(config: Config, file: ConfigFile | None = None) -> None:
+    """Blocks. `file` is where the configuration came from, to be read again. Raises CannotStart."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the loop runs
     raise_descriptor_limit()
-    uvloop.run(_run(config))
+    uvloop.run(_run(config, file))
 
 
 def _say_what_a_hangup_does() -> None:
     structlog.get_logger("sluicegate").warning(
-        "SIGHUP changes nothing: the configuration is read at start",
-        advice="start it again to change it; SIGTERM lets what is in flight finish first",
+        "SIGHUP changes nothing: there is no configuration file to be read again",
+        advice="give one with --config; SIGTERM lets what is in flight finish first",
     )
 
 
-async def _run(config: Config) -> None:
+async def _run(config: Config, file: ConfigFile | None) -> None:
     server = Server(config) if config.workers == 1 else Supervisor(config)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -41,7 +43,11 @@ async def _run(config: Config) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended)
-    loop.add_signal_handler(signal.SIGHUP, _say_what_a_hangup_does)
+    reloading = Reloading(file, config, server.adopt, server.health, server.tally) if file is not None else None
+    loop.add_signal_handler(signal.SIGHUP, reloading.ask if reloading is not None else _say_what_a_hangup_does)
     await server.start()
+    watching = loop.create_task(reloading.run()) if reloading is not None else None
     await stop.wait()
+    if watching is not None:
+        watching.cancel()
     await server.drain()

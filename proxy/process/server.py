@@ -37,6 +37,7 @@ from sluicegate.proxy.session.leading_back import LeadingBack, new_mark
 from sluicegate.proxy.session.route import Route
 from sluicegate.proxy.session.session import Session
 from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.rulebook import file_policies_of
 
 if TYPE_CHECKING:
     from sluicegate.proxy.process.admin import AdminServer
@@ -94,6 +95,11 @@ class Server:
     def session_count(self) -> int:
         """Sessions that have not ended."""
         return len(self._parts.sessions) if self._parts is not None else 0
+
+    async def adopt(self, config: Config) -> None:
+        """Let another configuration's policies of topics hold; what else it says counts only with the next start."""
+        assert self._parts is not None
+        self._parts.rules.adopt(await asyncio.to_thread(file_policies_of, config))
 
     def snapshot(self) -> Snapshot:
         """What the metrics show now; may be asked from another thread."""

@@ -8,7 +8,7 @@ import asyncio
 import multiprocessing
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from typing import TYPE_CHECKING, cast
@@ -19,8 +19,9 @@ from sluicegate.config.address import HostPort
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.listeners import CannotListen, reserve_shared
 from sluicegate.proxy.process.health import Health
+from sluicegate.proxy.process.outbox import Outbox
 from sluicegate.proxy.process.server import CannotStart
-from sluicegate.proxy.process.worker import CouldNotStart, Message, Report, Started, Word, run_worker
+from sluicegate.proxy.process.worker import Adopt, Adopted, CouldNotStart, Message, Report, Started, Word, run_worker
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.log_setup import log_lines_dropped
 from sluicegate.proxy.reporting.tally import Snapshot, Tally, total_of
@@ -38,6 +39,8 @@ _SILENT_SECONDS = 10.0
 # A worker that ends sooner than this is not started again at once.
 _SHORT_LIFE_SECONDS = 5.0
 _BEYOND_DRAIN_SECONDS = 5.0
+# How long a worker may take to hear of other policies, and to compile them.
+_ADOPTED_WITHIN_SECONDS = 30.0
 
 
 @dataclass(slots=True)
@@ -45,9 +48,11 @@ class _Worker:
     index: int
     process: ForkServerProcess
     pipe: Connection
+    outbox: Outbox
     started_at: float
     heard_at: float
     takes_connections: bool = False
+    adopted: int = 0
     report: Report | None = None
 
 
@@ -62,9 +67,11 @@ class Supervisor:
         self._workers: dict[int, _Worker] = {}
         self._of_the_ended: list[Tally] = []
         self._restarts = 0
+        self._adoptions = 0
         self._draining = False
         self._admin: AdminServer | None = None
-        self._health = Health()
+        self.health = Health()
+        self.tally = Tally()
         self._changed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._loop = asyncio.get_running_loop()
@@ -80,7 +87,7 @@ class Supervisor:
             if self._config.admin.listen is not None:
                 from sluicegate.proxy.process.admin import serve  # noqa: PLC0415  # workers need no Prometheus
 
-                self._admin = serve(self._config, self._config.admin.listen, self._snapshot, self._health)
+                self._admin = serve(self._config, self._config.admin.listen, self._snapshot, self.health)
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}") from error
         bootstrap = HostPort(listen.host, self._reserved.getsockname()[1])
@@ -102,10 +109,25 @@ class Supervisor:
             workers=self._config.workers,
         )
 
+    async def adopt(self, config: Config) -> None:
+        """Let another configuration's policies hold in every worker, those that are started again included."""
+        self._for_workers = self._for_workers.with_policies_of(config)
+        self._adoptions += 1
+        number = self._adoptions
+        for worker in self._workers.values():
+            worker.outbox.say(Adopt(self._for_workers, number))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_ADOPTED_WITHIN_SECONDS):
+                while any(worker.adopted < number for worker in self._workers.values()):
+                    await self._next_change()
+                return
+        late = [worker.index for worker in self._workers.values() if worker.adopted < number]
+        self._log.error("workers have not taken the new policies yet", workers=late, seconds=_ADOPTED_WITHIN_SECONDS)
+
     async def drain(self) -> None:
         """Tell every worker to drain, and wait for their end for a little longer than a drain may take."""
         self._draining = True
-        self._health.not_ready = "draining"
+        self.health.not_ready = "draining"
         for task in self._tasks:
             task.cancel()
         self._say(Word.DRAIN)
@@ -126,7 +148,8 @@ class Supervisor:
         process.start()
         there.close()
         now = time.monotonic()
-        worker = self._workers[index] = _Worker(index, process, here, now, now)
+        outbox = Outbox(here, f"outbox-of-worker-{index}")
+        worker = self._workers[index] = _Worker(index, process, here, outbox, now, now, adopted=self._adoptions)
         self._loop.add_reader(here.fileno(), self._hear, worker)
 
     def _hear(self, worker: _Worker) -> None:
@@ -139,6 +162,8 @@ class Supervisor:
         match message:
             case Started():
                 worker.takes_connections = True
+            case Adopted(number):
+                worker.adopted = number
             case CouldNotStart(reason):
                 self._cannot_start = reason
             case Report():
@@ -148,6 +173,7 @@ class Supervisor:
 
     def _ended(self, worker: _Worker) -> None:
         self._loop.remove_reader(worker.pipe.fileno())
+        worker.outbox.close()
         worker.pipe.close()
         worker.process.join(_BEYOND_DRAIN_SECONDS)
         del self._workers[worker.index]
@@ -176,9 +202,10 @@ class Supervisor:
     async def _end_all(self) -> None:
         for worker in list(self._workers.values()):
             self._loop.remove_reader(worker.pipe.fileno())
-            worker.pipe.close()
             worker.process.kill()
             await asyncio.to_thread(worker.process.join)
+            await asyncio.to_thread(worker.outbox.close)
+            worker.pipe.close()
         self._workers.clear()
         self._reserved.close()
         if self._admin is not None:
@@ -188,15 +215,15 @@ class Supervisor:
 
     async def _keep_asking(self) -> None:
         while True:
-            self._health.beat()
+            self.health.beat()
             self._say(Word.REPORT)
             self._judge_health()
             await asyncio.sleep(_REPORT_SECONDS)
 
     def _say(self, word: Word) -> None:
         for worker in self._workers.values():
-            with suppress(OSError):
-                worker.pipe.send(word)
+            if word is not Word.REPORT or not worker.outbox.is_behind:  # it will report when it has caught up
+                worker.outbox.say(word)
 
     def _judge_health(self) -> None:
         """Ready while any worker is; not alive when one is stuck."""
@@ -204,19 +231,17 @@ class Supervisor:
         reports = [worker.report for worker in self._workers.values() if worker.report is not None]
         if not self._draining:
             reasons = [report.not_ready for report in reports]
-            self._health.not_ready = None if None in reasons else next(iter(reasons), "no worker has reported yet")
-        self._health.trouble = next((report.trouble for report in reports if report.trouble is not None), None)
+            self.health.not_ready = None if None in reasons else next(iter(reasons), "no worker has reported yet")
+        self.health.trouble = next((report.trouble for report in reports if report.trouble is not None), None)
         silent = [w for w in self._workers.values() if w.takes_connections and now - w.heard_at > _SILENT_SECONDS]
-        self._health.stuck = (
-            f"worker {silent[0].index} has not answered for {_SILENT_SECONDS:.0f} s" if silent else None
-        )
+        self.health.stuck = f"worker {silent[0].index} has not answered for {_SILENT_SECONDS:.0f} s" if silent else None
 
     def _snapshot(self) -> Snapshot:
         """For a scrape, from the admin's thread: every worker's counters as they are now."""
         with suppress(TimeoutError):
             asyncio.run_coroutine_threadsafe(self._fresh_reports(), self._loop).result(_FRESH_SECONDS)
         reports = [worker.report for worker in list(self._workers.values()) if worker.report is not None]
-        own = Tally(log_lines_dropped=log_lines_dropped())
+        own = replace(self.tally, log_lines_dropped=log_lines_dropped())
         return Snapshot(
             total_of([own, *self._of_the_ended, *(report.snapshot.tally for report in reports)]),
             sum(report.snapshot.in_flight for report in reports),

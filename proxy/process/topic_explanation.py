@@ -1,78 +1,168 @@
-"""Which policy a topic gets, and from which line of the file each part of it comes (`sluicegate check --topic`)."""
+"""What applies to a topic, from which file and line each part of it comes, and why (`sluicegate explain`)."""
 
 from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel, SecretStr
 
 from sluicegate.config.glob_cover import misses_dashes
 from sluicegate.config.loading import Loaded
 from sluicegate.config.topics import TopicKeys
-from sluicegate.config.yaml_source import Path, dotted
+from sluicegate.config.yaml_source import Path
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.validation.policy import LONG_MAX, TopicPolicy
+from sluicegate.validation.policy import LONG_MAX, Fix, Mode, TopicPolicy
 from sluicegate.validation.rulebook import rulebook_of
 from sluicegate.validation.topic_patterns import TopicPatterns
 
-_BEFORE, _AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
+BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
 _DIFFERENCE = "message.timestamp.difference.max.ms"
 _ATTRIBUTES = {field.alias or name: name for name, field in TopicKeys.model_fields.items()}
+_MOST_LATER = 5
+NO_TOPIC = "no topic can have this name, and a broker refuses it (letters, digits, . _ - and at most 249)"
+
+Given = tuple[Path, Any]
+"""Where a key stands, and its value."""
+
+
+class TopicExplanation:
+    """Of one topic, by a configuration alone; `policy` is what its batches are held to."""
+
+    def __init__(self, topic: str, loaded: Loaded) -> None:
+        self._topic = topic
+        self._loaded = loaded
+        self._place = TopicPatterns([entry.match for entry in loaded.config.topics]).first_match(topic)
+        self.policy = rulebook_of(loaded.config).of(topic)
+
+    def decides(self) -> str:
+        """Which entry it is that decides."""
+        if self._place is None:
+            return f"{self._topic}: no entry of topics matches; defaults hold"
+        path = ("topics", self._place)
+        match = self._loaded.config.topics[self._place].match
+        source = self._loaded.source
+        return f"{self._topic}: {source.key_of(path)} decides (match: {match}, {source.place_of((*path, 'match'))})"
+
+    def origin(self, key: str) -> str:
+        """The line that a value comes from."""
+        given = self._given(key)
+        if key in (BEFORE, AFTER):
+            given = self._origin_of_bound(key, given)
+        return "built in" if given is None else self._stands(given[0])
+
+    def lines(self) -> Iterator[str]:
+        """What holds, a line for each key, and notes."""
+        yield from self._near_misses() if self._place is None else self._later()
+        known = _values(self.policy)
+        width = max(map(len, _ATTRIBUTES))
+        for key in _ATTRIBUTES:
+            if key == _DIFFERENCE:
+                continue  # it has no meaning of its own
+            given = self._given(key)
+            items = _items(given[1]) if given is not None else ()
+            value = known[key] if key in known else _shown(given[1]) if given is not None and not items else ""
+            yield f"  {key:<{width}}  {value or 'none' if not items else f'{len(items)}'}  ({self.origin(key)})"
+            for i, item in enumerate(items):
+                assert given is not None
+                yield f"    {_shown(item)}  ({self._stands((*given[0], i))})"
+        yield from self._notes()
+
+    def _given(self, key: str) -> Given | None:
+        """Where a key is given, the entry before the defaults, and its value."""
+        config = self._loaded.config
+        sections: list[tuple[Path, TopicKeys]] = [(("defaults",), config.defaults)]
+        if self._place is not None:
+            sections.insert(0, (("topics", self._place), config.topics[self._place]))
+        for path, keys in sections:
+            value = getattr(keys, _ATTRIBUTES[key])
+            if value is not None:
+                return (*path, key), value
+        return None
+
+    def _origin_of_bound(self, key: str, given: Given | None) -> Given | None:
+        if given is None or given[1] == LONG_MAX:
+            given = self._given(_DIFFERENCE) or given  # KIP-937: it stands for bounds that are not set
+        bound = self.policy.before_max_ms if key == BEFORE else self.policy.after_max_ms
+        if self.policy.fix is Fix.UNIT and (given is None or given[1] > bound):
+            return self._given("fix")  # which narrows it
+        return given
+
+    def _stands(self, path: Path) -> str:
+        source = self._loaded.source
+        return f"{source.place_of(path)}, {source.key_of(path)}"
+
+    def _later(self) -> Iterator[str]:
+        """Entries that would match too."""
+        assert self._place is not None
+        first = self._place + 1
+        entries = self._loaded.config.topics
+        later = [i for i in range(first, len(entries)) if _matches(entries[i].match, self._topic)]
+        for i in later[:_MOST_LATER]:
+            words = "matches too, and comes later: the first match decides"
+            yield f"  {self._stands(('topics', i, 'match'))}: {entries[i].match} {words}"
+        if len(later) > _MOST_LATER:
+            yield f"  and {len(later) - _MOST_LATER} more match too"
+
+    def _near_misses(self) -> Iterator[str]:
+        for i, entry in enumerate(self._loaded.config.topics):
+            meant = misses_dashes(entry.match)
+            if meant is not None and self._topic.startswith(meant[:-1]):
+                where = self._loaded.source.place_of(("topics", i, "match"))
+                yield f"  hint: {where}: the dot of {entry.match} is a dot; {meant} would match this topic"
+
+    def _notes(self) -> Iterator[str]:
+        policy = self.policy
+        if not policy.checked:
+            yield "  checks: none: its batches are forwarded unjudged, whatever else is said here"
+        elif policy.mode is Mode.OBSERVE and policy.fix is not None:
+            yield "  nothing is fixed while mode is observe"
+        if self._loaded.config.upstream.topic_settings:
+            yield "  upstream.topic_settings is on: where the cluster's own settings are stricter, they hold"
 
 
 def explain(topic: str, loaded: Loaded) -> Iterator[str]:
     """Lines for a person; the first says which entry decides."""
     if not is_legal_topic_name(topic):
-        yield f"{topic}: no topic can have this name, and a broker refuses it (letters, digits, . _ - and at most 249)"
+        yield f"{topic}: {NO_TOPIC}"
         return
-    config, source = loaded.config, loaded.source
-    place = TopicPatterns([entry.match for entry in config.topics]).first_match(topic)
-    if place is None:
-        yield f"{topic}: no entry of topics matches; defaults hold"
-        yield from _near_misses(topic, loaded)
-    else:
-        where = source.place_of(("topics", place, "match"))
-        yield f"{topic}: topics[{place}] decides (match: {config.topics[place].match}, {where})"
-    values = _values(rulebook_of(config).of(topic))
-    width = max(map(len, values))
-    for key, value in values.items():
-        yield f"  {key:<{width}}  {value}  ({_origin(key, place, loaded)})"
-    if config.upstream.topic_settings:
-        yield "  upstream.topic_settings is on: where the cluster's own settings are stricter, they hold"
+    explanation = TopicExplanation(topic, loaded)
+    yield explanation.decides()
+    yield from explanation.lines()
+
+
+def _matches(match: str, topic: str) -> bool:
+    return TopicPatterns([match]).first_match(topic) is not None
 
 
 def _values(policy: TopicPolicy) -> dict[str, str]:
+    """Values that are more than what is given for their key."""
     return {
         "message.timestamp.type": policy.timestamp_type.value,
-        _BEFORE: str(policy.before_max_ms),
-        _AFTER: str(policy.after_max_ms),
+        BEFORE: str(policy.before_max_ms),
+        AFTER: str(policy.after_max_ms),
         "cleanup.policy": "compact (null keys are refused)" if policy.compacted else "delete",
         "max.message.bytes": "the broker's own" if policy.max_message_bytes is None else str(policy.max_message_bytes),
         "checks": "all" if policy.checked else "none",
+        "mode": policy.mode.value,
     }
 
 
-def _origin(key: str, place: int | None, loaded: Loaded) -> str:
-    """The line that a value comes from."""
-    given = _given(key, place, loaded)
-    if key in (_BEFORE, _AFTER) and (given is None or given[1] == LONG_MAX):
-        given = _given(_DIFFERENCE, place, loaded) or given  # KIP-937: it stands for bounds that are not set
-    if given is None:
-        return "built in"
-    return f"{loaded.source.place_of(given[0])}, {dotted(given[0])}"
+def _items(value: Any) -> tuple[Any, ...]:
+    """The sections of a list of them."""
+    return value if isinstance(value, tuple) and any(isinstance(item, BaseModel) for item in value) else ()
 
 
-def _given(key: str, place: int | None, loaded: Loaded) -> tuple[Path, object] | None:
-    """Where a key is given, the entry before the defaults, and its value."""
-    sections: list[tuple[Path, TopicKeys]] = [(("defaults",), loaded.config.defaults)]
-    if place is not None:
-        sections.insert(0, (("topics", place), loaded.config.topics[place]))
-    for path, keys in sections:
-        value = getattr(keys, _ATTRIBUTES[key])
-        if value is not None:
-            return (*path, key), value
-    return None
-
-
-def _near_misses(topic: str, loaded: Loaded) -> Iterator[str]:
-    for i, entry in enumerate(loaded.config.topics):
-        meant = misses_dashes(entry.match)
-        if meant is not None and topic.startswith(meant[:-1]):
-            where = loaded.source.place_of(("topics", i, "match"))
-            yield f"  hint: {where}: the dot of {entry.match} is a dot; {meant} would match this topic"
+def _shown(value: Any) -> str:
+    """A value as it may be written: `{timestamp: unit}`; no secret."""
+    if isinstance(value, BaseModel):
+        fields = type(value).model_fields
+        given = (
+            (fields[name].alias or name, getattr(value, name)) for name in fields if name in value.model_fields_set
+        )
+        return "{" + ", ".join(f"{key}: {_shown(inner)}" for key, inner in given if inner is not None) + "}"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_shown(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, tuple | list):
+        return "[" + ", ".join(map(_shown, value)) + "]"
+    if isinstance(value, SecretStr):
+        return "(secret)"
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,14 +1,16 @@
 """One of several worker processes: a server on shared ports that obeys and reports to its supervisor.
 
-They talk over one pipe. The supervisor asks with a Word; when its end closes, the worker drains too, so that none is
-ever left behind.
+They talk over one pipe, which a thread of the worker's reads, because what it hears may be large. The supervisor asks
+with a Word; when its end closes, the worker drains too, so that none is ever left behind.
 """
 
 import asyncio
 import signal
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from multiprocessing.connection import Connection
+from threading import Thread
 
 import structlog
 import uvloop
@@ -48,7 +50,24 @@ class Report:
     trouble: str | None
 
 
-Message = Started | CouldNotStart | Report
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """What a supervisor says when the file has changed, the first time as number 1: let this configuration's policies
+    hold.
+    """
+
+    config: Config
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """The policies of that number hold."""
+
+    number: int
+
+
+Message = Started | CouldNotStart | Report | Adopted
 
 
 def run_worker(index: int, config: Config, mark: int, supervisor: Connection) -> None:
@@ -65,6 +84,7 @@ class _Worker:
         self._server = Server(config, bind=bind_shared, mark=mark)
         self._supervisor = supervisor
         self._ended = asyncio.Event()
+        self._adopting: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         try:
@@ -73,24 +93,39 @@ class _Worker:
             self._supervisor.send(CouldNotStart(str(error)))
             return
         loop = asyncio.get_running_loop()
-        loop.add_reader(self._supervisor.fileno(), self._hear)
+        Thread(target=self._listen, args=(loop,), name="supervisor", daemon=True).start()
         loop.add_signal_handler(signal.SIGTERM, self._ended.set)
         self._tell(Started())
         await self._ended.wait()
         await self._server.drain()
         self._tell(self._report())
 
-    def _hear(self) -> None:
-        try:
-            word = self._supervisor.recv()
-        except (EOFError, OSError):
-            asyncio.get_running_loop().remove_reader(self._supervisor.fileno())
-            self._ended.set()
-            return
+    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        """In a thread: a whole configuration takes its time to be read. Ends with the supervisor."""
+        with suppress(RuntimeError):  # the loop is closed
+            while True:
+                try:
+                    word = self._supervisor.recv()
+                except (EOFError, OSError):
+                    word = Word.DRAIN
+                loop.call_soon_threadsafe(self._obey, word)
+                if word is Word.DRAIN:
+                    return
+
+    def _obey(self, word: "Word | Adopt") -> None:
         if word is Word.REPORT:
             self._tell(self._report())
+        elif isinstance(word, Adopt):
+            self._adopting = asyncio.get_running_loop().create_task(self._adopt(word, self._adopting))
         else:
             self._ended.set()
+
+    async def _adopt(self, word: Adopt, before: "asyncio.Task[None] | None") -> None:
+        """One after the other, so that the last one said holds."""
+        if before is not None:
+            await asyncio.wait([before])
+        await self._server.adopt(word.config)
+        self._tell(Adopted(word.number))
 
     def _report(self) -> Report:
         return Report(self._server.snapshot(), self._server.health.not_ready, self._server.health.trouble)

@@ -49,6 +49,12 @@ class TallyCollector(Collector):
             ("violations_failed", "Violation events lost because they could not be written.", tally.violations_failed),
             ("log_lines_dropped", "Log lines lost: standard error took none.", tally.log_lines_dropped),
             ("judgements_abandoned", "Judgements given up: their client had left.", tally.judgements_abandoned),
+            ("config_reloads", "Times that the configuration was read again and taken.", tally.config_reloads),
+            (
+                "config_reload_failures",
+                "Times that the configuration was read again and not taken.",
+                tally.config_reload_failures,
+            ),
             (
                 "acks_0_closed",
                 "Connections closed after a refusal that acks=0 leaves no answer for.",

@@ -29,6 +29,8 @@ class Tally:
     log_lines_dropped: int = 0
     judgements_abandoned: int = 0
     closed_acks_0: int = 0
+    config_reloads: int = 0
+    config_reload_failures: int = 0
     ready: bool = False
     refused: Counter[tuple[str, str]] = field(default_factory=Counter)
     refused_records: Counter[str] = field(default_factory=Counter)

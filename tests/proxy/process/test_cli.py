@@ -1,5 +1,6 @@
 """The command as people type it: every mistake ends in lines, none in a traceback."""
 
+import json
 import os
 import subprocess
 from datetime import UTC, datetime, timedelta
@@ -35,7 +36,8 @@ def file(tmp_path: Path) -> Path:
 def test_version_and_help_are_there_under_their_usual_names() -> None:
     assert sluicegate("--version").stdout == sluicegate("version").stdout
     assert sluicegate("--version").stdout.startswith("sluicegate ")
-    for command in ((), ("run",), ("check",), ("demo",), ("version",), ("healthcheck",)):
+    commands = ("run", "check", "explain", "try", "schema", "demo", "version", "healthcheck")
+    for command in ((), *((name,) for name in commands)):
         short, long = sluicegate(*command, "-h"), sluicegate(*command, "--help")
         assert (short.returncode, short.stdout) == (0, long.stdout)
 
@@ -140,3 +142,49 @@ def test_check_says_which_policy_a_topic_gets_and_from_where(file: Path) -> None
     assert other.startswith("no entry of topics matches; defaults hold")
     assert f"hint: {file}:7: the dot of compacted.* is a dot; compacted* would match this topic" in other
     assert "no topic can have this name" in sluicegate("check", str(file), "--topic", "a b").stdout
+
+
+def test_explain_says_what_applies_and_from_which_file(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "team.yaml").write_text("topics:\n  - match: orders\n    mode: observe\n")
+    file.write_text(MINIMAL + "topics_from: team.yaml\n")
+
+    done = sluicegate("explain", str(file), "orders", "else")
+
+    assert done.returncode == 0
+    assert f"observe  ({tmp_path}/team.yaml:3, topics[0].mode)" in done.stdout
+    assert "else: no entry of topics matches; defaults hold" in done.stdout
+    (tmp_path / "team.yaml").write_text("topics:\n  - match: orders\n    mode: obsrve\n")
+    for command in (("explain", str(file), "x"), ("check", str(file)), ("run", "--config", str(file))):
+        done = sluicegate(*command)
+        assert done.returncode == 1
+        assert done.stderr.startswith(
+            f"{tmp_path}/team.yaml:3: topics[0].mode: expected 'reject' or 'observe'; did you"
+        )
+
+
+def test_try_ends_with_0_1_or_2(file: Path) -> None:
+    file.write_text(MINIMAL + "defaults: {message.timestamp.after.max.ms: 1h}\n")
+
+    def tried(*arguments: str | bytes) -> tuple[int, str]:
+        done = sluicegate("try", str(file), "--topic", "orders", *arguments)
+        return done.returncode, (done.stdout + done.stderr).splitlines()[-1]
+
+    assert tried("--key", b"\xff", "--value", "v", "--header", "a=b") == (0, "accepted")
+    assert tried("--timestamp", "now+30min") == (0, "accepted")
+    assert tried("--timestamp", "now+2h")[0] == 1
+    assert tried("--timestamp", "now+2h")[1].startswith("refused: INVALID_TIMESTAMP (32): One or more records")
+    assert tried("--timestamp", "soon")[0] == 2
+    assert tried("--value-file", "/none/there") == (
+        2,
+        "sluicegate try: --value-file: /none/there cannot be read: No such file or directory",
+    )
+    assert sluicegate("try", str(file)).returncode == 2
+    file.write_text("upstream: {")
+    assert tried()[0] == 2
+
+
+def test_schema_is_json_on_standard_output() -> None:
+    whole, topics = (json.loads(sluicegate("schema", *more).stdout) for more in ((), ("--topics-from",)))
+
+    assert "upstream" in whole["properties"]
+    assert list(topics["properties"]) == ["topics"]

@@ -1,0 +1,51 @@
+"""Writes a record batch as a producer does: magic 2, not compressed (KIP-98).
+
+For what has no batch yet; what came over the wire is never written anew from its records.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sluicegate.protocol.records.record_batch import HEADER, HEADER_BYTES, NO_PRODUCER_ID, RecordBatch
+from sluicegate.protocol.records.restamp import with_payload
+from sluicegate.protocol.varint import signed_varint
+
+_MAGIC_2 = 2
+_NO_LEADER = -1
+NO_PRODUCER = (NO_PRODUCER_ID, -1, -1)
+_HALF, _ALL = 1 << 63, 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class NewRecord:
+    """`timestamp`: int64 ms. None is null."""
+
+    timestamp: int
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: tuple[tuple[bytes, bytes | None], ...] = ()
+
+
+def write_batch(records: Sequence[NewRecord], producer: tuple[int, int, int] = NO_PRODUCER) -> bytes:
+    """One batch of at least one record. `producer`: its id, epoch and first sequence, where it is idempotent."""
+    base = records[0].timestamp
+    latest = max(record.timestamp for record in records)
+    count = len(records)
+    payload = b"".join(_record(record, offset, base) for offset, record in enumerate(records))
+    header = HEADER.pack(0, 0, _NO_LEADER, _MAGIC_2, 0, 0, count - 1, base, latest, *producer, count)
+    return with_payload(RecordBatch(memoryview(header), 0, HEADER_BYTES), payload, base, latest)
+
+
+def _record(record: NewRecord, offset: int, base_timestamp: int) -> bytes:
+    delta = (record.timestamp - base_timestamp + _HALF) % _ALL - _HALF  # as Java's long wraps
+    parts = [b"\0", signed_varint(delta), signed_varint(offset), _sized(record.key), _sized(record.value)]
+    parts.append(signed_varint(len(record.headers)))
+    for name, value in record.headers:
+        parts += (_sized(name), _sized(value))
+    body = b"".join(parts)
+    return signed_varint(len(body)) + body
+
+
+def _sized(data: bytes | None) -> bytes:
+    """Bytes behind their length, -1 for null."""
+    return signed_varint(-1) if data is None else signed_varint(len(data)) + data

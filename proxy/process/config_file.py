@@ -1,0 +1,98 @@
+"""The configuration's files while the proxy runs: whether one has changed, and what they say now."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from sluicegate.config.loading import ConfigError, Loaded, Option, load
+from sluicegate.config.model import POLICIES, Config
+from sluicegate.config.topic_files import patterns_in, topic_files
+from sluicegate.config.yaml_source import Problem, digest_of_file, read_file
+
+_MOST_NAMED = 10
+
+_Look = tuple[object, ...]
+
+
+class ConfigFile:
+    """A file, those that its `topics_from` names, and what goes before them: the environment and the command line.
+
+    They are looked at by their paths, so that a link that leads elsewhere, as in a ConfigMap, is seen; what counts is
+    what they hold.
+    """
+
+    def __init__(self, path: Path, environment: Mapping[str, str], options: Sequence[Option]) -> None:
+        self._path = path
+        self._environment = dict(environment)
+        self._options = options
+        self._patterns: list[str] = []
+        self._digests: dict[Path, bytes] = {}
+        self._looked_at: _Look | None = None
+        self._is_settled = False
+
+    def __str__(self) -> str:
+        return str(self._path)
+
+    def has_changed(self) -> bool:
+        """Whether they hold anything else than when they were read, and have been as they are since the last look: who
+        writes a file where it stands may be half through. Reads them where they look different.
+        """
+        looked_at = self._look()
+        if looked_at != self._looked_at:
+            self._looked_at, self._is_settled = looked_at, False
+            return False
+        if self._is_settled or looked_at is None:
+            return False  # while the file is replaced there may be none
+        self._is_settled = True
+        return self._digests_now() != self._digests
+
+    def read(self) -> Loaded:
+        """What they say now. Raises ConfigError."""
+        source = read_file(self._path)
+        try:
+            return load(source, self._environment, self._options, self._path.parent)
+        except RecursionError as error:
+            raise ConfigError([Problem("", str(self._path), "nested too deeply")]) from error
+        finally:
+            if source.readable:
+                self._digests, self._patterns = source.digests, patterns_in(source.data)
+            else:
+                self._digests = self._digests | source.digests
+
+    def _files(self) -> list[Path]:
+        return [self._path, *topic_files(self._patterns, self._path.parent, self._path)]
+
+    def _look(self) -> _Look | None:
+        """What tells, unread, that a file is another one or was written to; None: the first is not there."""
+        seen: list[object] = []
+        for file in self._files():
+            try:
+                found = file.stat()
+            except OSError:
+                if file == self._path:
+                    return None
+                continue
+            seen += (file, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        return tuple(seen)
+
+    def _digests_now(self) -> dict[Path, bytes]:
+        found = ((file, digest_of_file(file)) for file in self._files())
+        return {file: digest for file, digest in found if digest is not None}
+
+
+def waits_for_a_restart(before: Config, after: Config) -> list[str]:
+    """The keys that are different and count only with the next start; no values, some are secret."""
+    return list(_different(before, after, ""))[:_MOST_NAMED]
+
+
+def _different(before: Any, after: Any, key: str) -> Iterator[str]:
+    if not isinstance(before, BaseModel) or type(before) is not type(after):
+        if before != after:
+            yield key
+        return
+    for name, field in type(before).model_fields.items():
+        if key or name not in POLICIES:
+            shown = field.alias or name
+            yield from _different(getattr(before, name), getattr(after, name), f"{key}.{shown}" if key else shown)

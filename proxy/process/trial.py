@@ -1,0 +1,114 @@
+"""One record, judged as the proxy would judge it, without a cluster (`sluicegate try`).
+
+It is written as a producer writes it and goes the way of every other: what is said here is what a client gets.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sluicegate.config.loading import Loaded
+from sluicegate.protocol.error_names import error_name
+from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, TopicData
+from sluicegate.protocol.records.allowance import Allowance
+from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.record_batch import RecordBatch
+from sluicegate.protocol.records.writing import NewRecord, write_batch
+from sluicegate.protocol.topic_name import is_legal_topic_name
+from sluicegate.proxy.process.topic_explanation import AFTER, BEFORE, NO_TOPIC, TopicExplanation
+from sluicegate.validation.produce import JudgedRequest, judge_request
+from sluicegate.validation.rehearsals import bounds_of
+from sluicegate.validation.rulebook import limits_of
+from sluicegate.validation.units import diagnose
+from sluicegate.validation.verdict import Reason, Refused
+
+_VERSION = 12  # the last in which topics have names
+_ALL_ACKS = -1
+_IDEMPOTENT = (0, 0, 0)  # as Java's producer is by default
+_PLACE = (0, 0)
+_TIMED = frozenset({Reason.TIMESTAMP_BEFORE, Reason.TIMESTAMP_AFTER})
+# The key of a topic that a reason comes from.
+_KEYS = {
+    Reason.TIMESTAMP_BEFORE: BEFORE,
+    Reason.TIMESTAMP_AFTER: AFTER,
+    Reason.TIMESTAMP_TYPE: "message.timestamp.type",
+    Reason.NULL_KEY: "cleanup.policy",
+    Reason.TOO_LARGE: "max.message.bytes",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What was said of a record, in lines for a person, and whether it would go to the broker."""
+
+    is_forwarded: bool
+    lines: tuple[str, ...]
+
+
+def judge_one(topic: str, record: NewRecord, loaded: Loaded, now_ms: int) -> Trial:
+    """Judge a batch of this one record, at `now_ms`, by the configuration alone."""
+    if not is_legal_topic_name(topic):
+        return Trial(False, (f"{topic}: {NO_TOPIC}",))
+    explanation = TopicExplanation(topic, loaded)
+    judged = _judge(topic, record, loaded, explanation, now_ms)
+    lines = (explanation.decides(), *_Words(judged, record, explanation, now_ms).lines())
+    return Trial(_PLACE not in judged.refused, lines)
+
+
+def _judge(topic: str, record: NewRecord, loaded: Loaded, explanation: TopicExplanation, now_ms: int) -> JudgedRequest:
+    limits = limits_of(loaded.config)
+    records = bytearray(write_batch([record], _IDEMPOTENT))
+    partition = PartitionData(0, 0, 0, len(records))
+    request = ProduceRequest(records, _VERSION, None, _ALL_ACKS, [TopicData(topic, None, [partition])])
+    allowance = Allowance(limits.max_decompressed_bytes, limits.max_record_errors, lambda: None)
+    return judge_request(request, {}, lambda _: explanation.policy, limits, lambda: now_ms, Decompressor(), allowance)
+
+
+class _Words:
+    def __init__(self, judged: JudgedRequest, record: NewRecord, explanation: TopicExplanation, now_ms: int) -> None:
+        self._judged = judged
+        self._record = record
+        self._explanation = explanation
+        self._now_ms = now_ms
+
+    def lines(self) -> Iterator[str]:
+        """What becomes of it, and what was found."""
+        judged = self._judged
+        yield f"  timestamp {self._record.timestamp} {diagnose(self._record.timestamp, self._now_ms)}"
+        if judged.unchecked:
+            yield "forwarded unjudged (checks: none)"
+        elif _PLACE in judged.fixed:
+            fixed = judged.fixed[_PLACE]
+            yield from self._found(fixed.refused)
+            records = memoryview(fixed.records)
+            given = RecordBatch(records, 0, len(records)).base_timestamp
+            yield f"forwarded with the timestamp {given}, which {diagnose(given, self._now_ms)} (fix)"
+        elif _PLACE in judged.observed:
+            yield from self._found(judged.observed[_PLACE])
+            yield "forwarded as it is (mode: observe); mode reject would refuse it"
+        elif _PLACE in judged.refused:
+            refused = judged.refused[_PLACE]
+            yield from self._found(refused)
+            yield f"refused: {error_name(refused.code)}: {refused.message or 'without a message'}"
+        else:
+            yield "accepted"
+        yield from self._rehearsed()
+
+    def _found(self, refused: Refused) -> Iterator[str]:
+        if not refused.bad_records:
+            yield f"  {refused.reason.value}{self._held_to(refused.reason)}"
+        for bad in refused.bad_records:
+            diagnosis = f"; it {diagnose(bad.timestamp, self._now_ms)}" if bad.reason in _TIMED else ""
+            yield f"  record {bad.index}: {bad.message}{diagnosis}{self._held_to(bad.reason)}"
+
+    def _held_to(self, reason: Reason) -> str:
+        key = _KEYS.get(reason)
+        return f" ({key}: {self._explanation.origin(key)})" if key is not None else ""
+
+    def _rehearsed(self) -> Iterator[str]:
+        tried = self._explanation.policy.rehearsed
+        if tried is None:
+            return
+        counts = self._judged.rehearsed.get(_PLACE)
+        for i, bound in enumerate(bounds_of(tried)):
+            says = "would refuse it" if counts is not None and counts[i] else "would let it pass"
+            yield f"on trial: {bound.key} {bound.max_ms} {says} ({self._explanation.origin('rehearse')})"

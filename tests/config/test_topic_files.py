@@ -1,0 +1,142 @@
+"""`topics_from`: entries of topics out of further files, and mistakes in them with file, key and line."""
+
+from pathlib import Path
+
+import pytest
+
+from sluicegate.config.loading import ConfigError, Loaded, load_file
+from sluicegate.validation.rulebook import rulebook_of
+from tests.config.reading import SMALLEST
+
+BEFORE = "message.timestamp.before.max.ms"
+
+
+@pytest.fixture
+def main(tmp_path: Path) -> Path:
+    (tmp_path / "policies").mkdir()
+    return tmp_path / "sluicegate.yaml"
+
+
+def given(main: Path, text: str, **files: str) -> Loaded:
+    """`files` by the stems of their names."""
+    main.write_text(SMALLEST + text)
+    for stem, content in files.items():
+        (main.parent / "policies" / f"{stem}.yaml").write_text(content)
+    return load_file(main, {})
+
+
+def problems(main: Path, text: str, **files: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        given(main, text, **files)
+    return [str(problem).replace(str(main.parent), "F") for problem in caught.value.problems]
+
+
+def test_entries_stand_behind_the_files_own_in_the_order_of_the_files_names(main: Path) -> None:
+    loaded = given(
+        main,
+        "topics_from: policies/*.yaml\ntopics: [{match: own}]\n",
+        b="topics:\n  - match: b1\n  - match: b2\n",
+        a="topics: [{match: a}]",
+    )
+
+    assert [topic.match for topic in loaded.config.topics] == ["own", "a", "b1", "b2"]
+
+
+def test_the_configurations_own_entry_has_the_first_word_and_its_defaults_the_last(main: Path) -> None:
+    rulebook = rulebook_of(
+        given(
+            main,
+            f"defaults: {{{BEFORE}: 7}}\ntopics_from: policies/*.yaml\ntopics: [{{match: pay*, mode: reject}}]\n",
+            team=f"topics: [{{match: payments, mode: observe}}, {{match: orders, {BEFORE}: 5}}]",
+        ).config
+    )
+
+    assert rulebook.of("payments").mode.value == "reject"
+    assert [rulebook.of(topic).before_max_ms for topic in ("orders", "else")] == [5, 7]
+
+
+def test_several_patterns_and_names_are_taken_in_their_order_and_each_file_once(main: Path) -> None:
+    loaded = given(
+        main,
+        "topics_from: [policies/z.yaml, policies/*.yaml]\n",
+        a="topics: [{match: a}]",
+        z="topics: [{match: z}]",
+    )
+
+    assert [topic.match for topic in loaded.config.topics] == ["z", "a"]
+
+
+def test_the_file_itself_is_none_of_them(main: Path) -> None:
+    assert given(main, "topics_from: '*.yaml'\ntopics: [{match: own}]\n").config.topics[0].match == "own"
+
+
+def test_a_mistake_is_told_with_its_file_key_and_line(main: Path) -> None:
+    assert problems(
+        main,
+        "topics_from: policies/*.yaml\ntopics: [{match: own}, {match: own2}]\n",
+        a="topics:\n  - match: fine\n  - match: bad\n    cleanup.polici: compact\n",
+        b="topics:\n  - mode: observe\n",
+        c="topics:\n  - match: x\n    fix:\n",
+    ) == [
+        "F/policies/c.yaml:3: topics[0].fix: nothing stands behind it; write fix below it what is needed, or leave the "
+        "key out",
+        "F/policies/a.yaml:4: topics[1].cleanup.polici: no such key; did you mean cleanup.policy?",
+        "F/policies/b.yaml:2: topics[0].match: this key is needed",
+    ]
+
+
+def test_what_no_such_file_may_hold_is_told(main: Path) -> None:
+    assert problems(
+        main,
+        "topics_from: [policies/*.yaml, policies/missing.yaml]\n",
+        a="limits: {max_in_flight: 5}\n",
+        b="topics: 5\n",
+        c="topics: [",
+    ) == [
+        "F/policies/a.yaml:1: limits: only topics may stand in a file of topics_from; everything else stands in "
+        "F/sluicegate.yaml",
+        "F/policies/b.yaml:1: topics: expected a list, each item beginning with `- match:`",
+        "F/policies/c.yaml:1: not YAML: expected the node content, but found '<stream end>'",
+        "F/policies/missing.yaml: cannot be read: No such file or directory",
+    ]
+
+
+def test_a_pattern_that_is_covered_by_another_files_is_told_with_both_places(main: Path) -> None:
+    (warning,) = given(
+        main,
+        "topics_from: policies/*.yaml\n",
+        a="topics:\n  - match: 'orders*'\n",
+        b="topics:\n  - match: orders-eu\n",
+    ).warnings
+
+    folder = main.parent / "policies"
+    assert warning.startswith(f"{folder}/b.yaml:2: topics[0].match orders-eu never decides: topics[0] (orders*, ")
+    assert f"{folder}/a.yaml:2)" in warning
+
+
+def test_a_pattern_that_leads_to_no_file_is_worth_a_word(main: Path) -> None:
+    (warning,) = given(main, "topics_from: policies/*.yml\n").warnings
+
+    assert warning == f"{main}:3: topics_from {main.parent}/policies/*.yml leads to no file"
+
+
+def test_an_empty_file_holds_no_topics(main: Path) -> None:
+    assert given(main, "topics_from: policies/*.yaml\n", a="", b="topics:\n").config.topics == ()
+
+
+def test_neither_files_without_end_nor_large_ones_are_read(main: Path) -> None:
+    (main.parent / "policies" / "big.yaml").write_bytes(b"#" * (17 << 20))
+
+    (problem,) = problems(main, "topics_from: policies/*.yaml\n")
+    assert problem.startswith("F/sluicegate.yaml:3: topics_from: leads to 1 files; expected at most 1000, of 16 MiB")
+
+
+def test_variables_of_the_environment_name_the_configurations_own_entries(main: Path) -> None:
+    main.write_text(SMALLEST + "topics: [{match: own}]\n")
+    (main.parent / "policies" / "a.yaml").write_text("topics: [{match: a}]")
+
+    config = load_file(
+        main, {"SLUICEGATE__TOPICS_FROM": "policies/a.yaml", "SLUICEGATE__TOPICS__0__MODE": "observe"}
+    ).config
+
+    assert [(topic.match, topic.mode) for topic in config.topics] == [("own", "observe"), ("a", None)]

@@ -1,0 +1,203 @@
+"""Another file while the proxy runs: it counts at once and whole, for all workers; a bad one changes nothing."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka
+import pytest
+import yaml
+
+from tests.broker.eventually import eventually
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.test_workers import workers_of
+from tests.integration.topics import UNJUDGED, create_topic
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+
+AFTER = "message.timestamp.after.max.ms"
+HOUR = 3_600_000
+
+
+@pytest.fixture(params=[1, 2], ids=["one process", "two workers"])
+def proxy(request: pytest.FixtureRequest, kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
+    process = ProxyProcess(tmp_path, kafka_bootstrap, {"workers": request.param, "defaults": {AFTER: HOUR}})
+    try:
+        yield process.start()
+    finally:
+        process.stop()
+
+
+def write(proxy: ProxyProcess, **changes: Any) -> None:
+    """Put another file in the place of the one that is there, at once, as an editor and a ConfigMap do."""
+    new = proxy.folder / "new.yaml"
+    new.write_text(yaml.safe_dump(proxy.config | changes))
+    new.replace(proxy.folder / "sluicegate.yaml")
+
+
+def codes(proxy: ProxyProcess, topic: str, connections: int = 8) -> set[int]:
+    """What a batch two hours ahead is answered, on so many connections, so that all workers are asked."""
+    found = set()
+    for _ in range(connections):
+        with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+            data = batch([Rec(time.time_ns() // 1_000_000 + 2 * HOUR)])
+            answer = client.produce(9, [topic_data(topic, (0, data))])
+            assert isinstance(answer, dict)
+            found.add(answer["responses"][0]["partition_responses"][0]["error_code"])
+    return found
+
+
+def becomes(proxy: ProxyProcess, topic: str, code: int) -> None:
+    eventually(lambda: codes(proxy, topic) == {code}, what=f"{code} from all workers")
+
+
+def test_another_file_counts_soon_and_a_bad_one_changes_nothing(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    assert codes(proxy, topic) == {32}
+
+    write(proxy, defaults={AFTER: 3 * HOUR})
+    becomes(proxy, topic, 0)
+
+    write(proxy, defaults={AFTER: "soon"})
+    proxy.wait_for_line("the configuration's file was not taken")
+    status, page = proxy.get("/readyz")
+    assert (status, AFTER in page, "but: the configuration's file was not taken" in page) == (200, True, True)
+    assert proxy.metric("sluicegate_config_reload_failures_total") == 1
+    assert codes(proxy, topic) == {0}
+
+    write(proxy, defaults={AFTER: HOUR})
+    becomes(proxy, topic, 32)
+    assert proxy.get("/readyz")[1] == "ok\n"
+    assert proxy.metric("sluicegate_config_reloads_total") == 2
+
+
+def test_files_of_topics_count_as_they_come_change_and_go(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    team = proxy.folder / "policies" / "team.yaml"
+    team.parent.mkdir()
+    write(proxy, topics_from="policies/*.yaml")
+    eventually(lambda: proxy.metric("sluicegate_config_reloads_total") == 1)
+    assert codes(proxy, topic) == {32}
+
+    team.write_text(yaml.safe_dump({"topics": [{"match": topic, "mode": "observe"}]}))
+    becomes(proxy, topic, 0)
+
+    team.write_text("topics:\n  - match: x\n    mode: obsrve\n")
+    proxy.wait_for_line("the configuration's file was not taken")
+    assert f"{team}:3: topics[0].mode: expected 'reject' or 'observe'" in proxy.get("/readyz")[1]
+    assert codes(proxy, topic) == {0}
+
+    team.unlink()
+    becomes(proxy, topic, 32)
+    assert proxy.get("/readyz")[1] == "ok\n"
+
+
+def test_a_link_that_leads_elsewhere_is_seen(kafka_bootstrap: str, tmp_path: Path) -> None:
+    """As a ConfigMap is mounted: file -> ..data/file, ..data -> a folder with a time for its name."""
+    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    process = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": {AFTER: HOUR}})
+    for name, bound in (("..2026_1", HOUR), ("..2026_2", 3 * HOUR)):
+        (tmp_path / name).mkdir()
+        text = yaml.safe_dump(process.config | {"defaults": {AFTER: bound}})
+        (tmp_path / name / "mounted.yaml").write_text(text)
+    (tmp_path / "..data").symlink_to("..2026_1")
+    (tmp_path / "mounted.yaml").symlink_to("..data/mounted.yaml")
+    (tmp_path / "sluicegate.yaml").symlink_to("mounted.yaml")
+    try:
+        process.start()
+        assert codes(process, topic) == {32}
+
+        (tmp_path / "..data_tmp").symlink_to("..2026_2")
+        (tmp_path / "..data_tmp").replace(tmp_path / "..data")
+
+        becomes(process, topic, 0)
+    finally:
+        process.stop()
+
+
+def test_what_counts_only_with_the_next_start_is_named_and_no_secret_shown(proxy: ProxyProcess) -> None:
+    proxy.config["upstream"] |= {"sasl": {"mechanism": "PLAIN", "username": "u", "password": "hunter2"}}
+    write(proxy, drain_seconds=3, limits={"max_in_flight": 7})
+
+    line = proxy.wait_for_line("some keys count only with the next start")
+
+    assert all(key in line for key in ("drain_seconds", "limits.max_in_flight", "upstream.sasl"))
+    assert "hunter2" not in proxy.log()
+
+
+def test_a_hangup_has_it_read_though_it_is_as_it_was(proxy: ProxyProcess) -> None:
+    assert proxy.process is not None
+    proxy.process.send_signal(signal.SIGHUP)
+
+    proxy.wait_for_line("the configuration was read again")
+    eventually(lambda: proxy.metric("sluicegate_config_reloads_total") == 1)
+
+
+def test_a_worker_that_is_started_again_has_the_newest_rules(kafka_bootstrap: str, tmp_path: Path) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    process = ProxyProcess(tmp_path, kafka_bootstrap, {"workers": 2, "defaults": {AFTER: HOUR}})
+    try:
+        process.start()
+        write(process, defaults={AFTER: 3 * HOUR})
+        becomes(process, topic, 0)
+        assert process.process is not None
+        for worker in workers_of(process):
+            os.kill(worker, signal.SIGKILL)
+        eventually(lambda: process.metric("sluicegate_worker_restarts_total") == 2)
+        eventually(lambda: process.metric("sluicegate_workers") == 2)
+
+        assert codes(process, topic) == {0}
+    finally:
+        process.stop()
+
+
+def test_under_load_no_connection_drops_and_no_record_is_lost(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    """Producers with a state write while the file changes again and again; a bad batch is answered by one of both."""
+    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    errors: list[object] = []
+    delivered: list[bytes] = []
+    ended = threading.Event()
+
+    def produce(name: bytes) -> None:
+        producer = confluent_kafka.Producer(
+            {"bootstrap.servers": proxy.bootstrap, "enable.idempotence": True, "linger.ms": 1}
+        )
+        number = 0
+        while not ended.is_set():
+            value = name + b"-%d" % number
+
+            def told(error: object, _: object, value: bytes = value) -> None:
+                (errors if error else delivered).append(error or value)
+
+            producer.produce(topic, value, partition=0, on_delivery=told)
+            producer.poll(0.001)
+            number += 1
+        assert producer.flush(30) == 0
+
+    def answers(seen: set[int]) -> None:
+        while not ended.is_set():
+            seen |= codes(proxy, topic, 1)
+
+    seen: set[int] = set()
+    steps: list[Callable[[], None]] = [lambda: produce(b"a"), lambda: produce(b"b"), lambda: answers(seen)]
+    threads = [threading.Thread(target=step) for step in steps]
+    for thread in threads:
+        thread.start()
+    for turn in range(6):
+        write(proxy, defaults={AFTER: (3 if turn % 2 == 0 else 1) * HOUR})
+        eventually(lambda turn=turn: proxy.metric("sluicegate_config_reloads_total") == turn + 1)  # type: ignore[misc]
+    ended.set()
+    for thread in threads:
+        thread.join(60)
+
+    assert errors == []
+    assert seen == {0, 32}
+    with RawClient(kafka_bootstrap) as client:
+        log = client.log_of(topic, 0)
+    assert len(delivered) > 100
+    assert all(value in log for value in delivered[:: max(1, len(delivered) // 200)])
+    assert proxy.metric("sluicegate_bad_clients_total") == 0

@@ -1,0 +1,109 @@
+"""The configuration's files while the proxy runs: what counts as a change, and which keys wait for the next start."""
+
+from pathlib import Path
+
+import pytest
+
+from sluicegate.config.loading import ConfigError
+from sluicegate.proxy.process.config_file import ConfigFile, waits_for_a_restart
+from tests.config.reading import SMALLEST, loaded
+
+
+@pytest.fixture
+def main(tmp_path: Path) -> Path:
+    (tmp_path / "policies").mkdir()
+    path = tmp_path / "c.yaml"
+    path.write_text(SMALLEST + "topics_from: policies/*.yaml\n")
+    return path
+
+
+@pytest.fixture
+def file(main: Path) -> ConfigFile:
+    given = ConfigFile(main, {}, ())
+    given.read()
+    assert looked_at_twice(given) is False
+    return given
+
+
+def looked_at_twice(file: ConfigFile) -> bool:
+    """As somebody does who looks again and again."""
+    assert file.has_changed() is False  # it might still be written to
+    return file.has_changed()
+
+
+def test_another_content_is_a_change_once_it_has_settled(file: ConfigFile, main: Path) -> None:
+    main.write_text(SMALLEST)
+
+    assert [file.has_changed() for _ in range(2)] == [False, True]
+    file.read()
+    assert [file.has_changed() for _ in range(3)] == [False, False, False]
+
+
+def test_the_same_content_anew_is_none(file: ConfigFile, main: Path) -> None:
+    other = main.with_name("other")
+    other.write_text(main.read_text())
+    other.replace(main)
+
+    assert looked_at_twice(file) is False
+
+
+def test_a_file_of_topics_that_comes_changes_and_goes_is_a_change(file: ConfigFile, main: Path) -> None:
+    team = main.parent / "policies" / "team.yaml"
+    for step in (
+        lambda: team.write_text("topics: [{match: a}]"),
+        lambda: team.write_text("topics: [{match: bb}]"),
+        team.unlink,
+    ):
+        step()
+        assert looked_at_twice(file) is True
+        file.read()
+
+
+def test_a_folder_that_is_exchanged_by_its_link_is_a_change(tmp_path: Path) -> None:
+    for name, mode in (("..1", "reject"), ("..2", "observe")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "team.yaml").write_text(f"topics: [{{match: a, mode: {mode}}}]")
+    (tmp_path / "..data").symlink_to("..1")
+    (tmp_path / "team.yaml").symlink_to("..data/team.yaml")
+    main = tmp_path / "c.yml"
+    main.write_text(SMALLEST + "topics_from: '*.yaml'\n")
+    file = ConfigFile(main, {}, ())
+    assert len(file.read().config.topics) == 1
+    assert looked_at_twice(file) is False
+
+    (tmp_path / "..new").symlink_to("..2")
+    (tmp_path / "..new").replace(tmp_path / "..data")
+
+    assert looked_at_twice(file) is True
+    assert file.read().config.topics[0].mode == "observe"
+
+
+def test_while_there_is_no_file_nothing_has_changed(file: ConfigFile, main: Path) -> None:
+    text = main.read_text()
+    main.unlink()
+    assert looked_at_twice(file) is False
+
+    main.write_text(text + "drain_seconds: 3\n")
+    assert looked_at_twice(file) is True
+
+
+def test_a_file_that_cannot_be_taken_is_told_once_and_its_files_are_still_looked_at(
+    file: ConfigFile, main: Path
+) -> None:
+    main.write_text("upstream: [")
+    assert looked_at_twice(file) is True
+    with pytest.raises(ConfigError):
+        file.read()
+    assert [file.has_changed() for _ in range(2)] == [False, False]
+
+    (main.parent / "policies" / "team.yaml").write_text("topics: [{match: a}]")
+    assert looked_at_twice(file) is True
+
+
+def test_keys_that_wait_for_a_restart_are_named_without_values() -> None:
+    before = loaded(SMALLEST + "topics: [{match: a}]").config
+    after = loaded(
+        SMALLEST + "topics: [{match: b}]\ndefaults: {mode: observe}\nlimits: {max_in_flight: 7}\nadmin: {listen: 'h:1'}"
+    ).config
+
+    assert waits_for_a_restart(before, after) == ["admin.listen", "limits.max_in_flight"]

@@ -1,0 +1,58 @@
+"""What applies to a topic, from which file and line, and why."""
+
+from pathlib import Path
+
+from sluicegate.config.loading import load_file
+from sluicegate.proxy.process.topic_explanation import explain
+from tests.config.reading import SMALLEST, loaded
+
+BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
+
+
+def explained(text: str, topic: str = "orders") -> dict[str, str]:
+    """What is said of each key."""
+    lines = [line.strip() for line in explain(topic, loaded(SMALLEST + text))]
+    return {line.partition(" ")[0]: line.partition(" ")[2].strip() for line in lines}
+
+
+def test_every_key_that_a_topic_has_is_told() -> None:
+    told = explained(
+        f"topics:\n  - match: orders\n    mode: observe\n    rehearse: {{{AFTER}: [1m, 1h]}}\n"
+        "defaults:\n  fix: {timestamp: unit}\n"
+    )
+
+    assert told["mode"] == "observe  (c.yaml:5, topics[0].mode)"
+    assert told["rehearse"] == f"{{{AFTER}: [60000, 3600000]}}  (c.yaml:6, topics[0].rehearse)"
+    assert told["fix"] == "{timestamp: unit}  (c.yaml:8, defaults.fix)"
+    assert told[BEFORE] == "315360000000  (c.yaml:8, defaults.fix)"
+    assert told["nothing"] == "is fixed while mode is observe"
+
+
+def test_what_nobody_has_said_is_built_in() -> None:
+    told = explained("")
+
+    assert told["mode"] == "reject  (built in)"
+    assert told["fix"] == "none  (built in)"
+    assert told["cleanup.policy"] == "delete  (built in)"
+
+
+def test_entries_that_match_too_and_come_later_are_told(tmp_path: Path) -> None:
+    main, team = tmp_path / "c.yaml", tmp_path / "team.yaml"
+    main.write_text(SMALLEST + "topics_from: team.yaml\ntopics: [{match: ord*, mode: reject}]\n")
+    team.write_text("topics:\n  - match: orders\n    mode: observe\n  - match: other\n")
+
+    lines = list(explain("orders", load_file(main, {})))
+
+    assert lines[0] == f"orders: topics[0] decides (match: ord*, {main}:4)"
+    assert lines[1] == (f"  {team}:2, topics[0].match: orders matches too, and comes later: the first match decides")
+
+
+def test_an_entry_of_another_file_is_called_as_it_is_there(tmp_path: Path) -> None:
+    main, team = tmp_path / "c.yaml", tmp_path / "team.yaml"
+    main.write_text(SMALLEST + "topics_from: team.yaml\ntopics: [{match: own}]\n")
+    team.write_text("topics:\n  - match: orders\n    mode: observe\n")
+
+    lines = list(explain("orders", load_file(main, {})))
+
+    assert lines[0] == f"orders: topics[0] decides (match: orders, {team}:2)"
+    assert any(line.endswith(f"observe  ({team}:3, topics[0].mode)") for line in lines)
