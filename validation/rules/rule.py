@@ -58,10 +58,24 @@ class Client:
 class RuledRecord:
     """A record as rules see it; of key, value and headers only what a rule of its topic `needs` is there.
 
-    A plain class, because one is made for each record. `index`: its place in the batch; `timestamp`: int64 ms.
+    A plain class that is filled again for each record of a batch: no rule keeps it. `index`: its place in the batch;
+    `timestamp`: int64 ms; `key_size` and `value_size`: bytes, -1 for null, there whatever is needed; `producer_id`: -1
+    where the producer is not idempotent.
     """
 
-    __slots__ = ("client", "headers", "index", "key", "partition", "timestamp", "topic", "value")
+    __slots__ = (
+        "client",
+        "headers",
+        "index",
+        "key",
+        "key_size",
+        "partition",
+        "producer_id",
+        "timestamp",
+        "topic",
+        "value",
+        "value_size",
+    )
 
     def __init__(
         self,
@@ -73,6 +87,7 @@ class RuledRecord:
         value: bytes | None,
         headers: tuple[Header, ...],
         client: Client,
+        producer_id: int = -1,
     ) -> None:
         self.topic = topic
         self.partition = partition
@@ -82,6 +97,9 @@ class RuledRecord:
         self.value = value
         self.headers = headers
         self.client = client
+        self.key_size = -1 if key is None else len(key)
+        self.value_size = -1 if value is None else len(value)
+        self.producer_id = producer_id
 
 
 class Rule(Protocol):
