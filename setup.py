@@ -31,6 +31,7 @@ COMPILED = [
     "protocol/records/allowance.py",
     "protocol/records/columns.py",
     "protocol/records/compression.py",
+    "protocol/records/contents.py",
     "protocol/records/gzip_members.py",
     "protocol/records/lz4_blocks.py",
     "protocol/records/message_set.py",
