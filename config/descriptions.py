@@ -18,6 +18,20 @@ SECTIONS = {
     "counted ([policies](policies.md)).",
     "topics[].fix": "What is put right instead of refused, where the whole batch is understood "
     "([policies](policies.md)).",
+    "topics[].rules[]": "What is asked of records beyond what a broker asks ([policies](policies.md)), in this order. "
+    "An entry's list stands in the place of that in `defaults`.",
+    "topics[].rules[].key": "Of a record's key.",
+    "topics[].rules[].value": "Of a record's value.",
+    "topics[].rules[].headers": "Of a record's headers.",
+    "topics[].rules[].batch": "Of a batch as a whole.",
+    "topics[].rules[].time": "Of records' times. Only with `mode: observe`.",
+    "requests[]": "What is asked of Produce requests and of who sends them ([policies](policies.md)). All that concern "
+    "a batch are asked.",
+    "requests[].match": "Which batches a rule concerns: all that are given must match.",
+    "requests[].software[]": "Client libraries by the name and version that they give themselves (ApiVersions). Who "
+    "has given none is not asked.",
+    "exempt[]": "Clients that are asked nothing: no rule, no bound, no check of ours; the broker's own hold "
+    "([policies](policies.md)).",
     "violations": "[Violation events](violations.md), one JSON object a line for each refused partition.",
     "limits": "What any client can make the proxy hold or do. What goes beyond is refused, with the key's name.",
     "log": "Log lines.",
@@ -77,6 +91,41 @@ KEYS = {
     "micro- or nanoseconds (`unit`: bounds are ten years at most then)",
     "topics[].match": "a glob, in which only `*`, `?` and `[…]` are special (a dot is a dot), or a regular expression "
     "between slashes, in RE2's syntax",
+    "topics[].rules[].name": "what answers, events, log lines and metrics call it",
+    "topics[].rules[].mode": "what becomes of a batch that breaks it: `reject`, or `observe`, which only tells it",
+    "topics[].rules[].on.outage": "what becomes of a batch while something that the rule depends on does not answer: "
+    "refused with an error upon which producers try again (`retriable`), forwarded (`forward`), or refused for good "
+    "(`reject`)",
+    "topics[].rules[].key.required": "`true`: it may not be null",
+    "topics[].rules[].key.min_size": "least size; 1: it may not be empty",
+    "topics[].rules[].key.max_size": "greatest size",
+    "topics[].rules[].key.utf8": "`true`: it must be text in UTF-8",
+    "topics[].rules[].value.required": "`true`: it may not be null",
+    "topics[].rules[].value.min_size": "least size; 1: it may not be empty",
+    "topics[].rules[].value.max_size": "greatest size",
+    "topics[].rules[].value.utf8": "`true`: it must be text in UTF-8",
+    "topics[].rules[].headers.required": "names of headers that every record must have",
+    "topics[].rules[].headers.forbidden": "names of headers that no record may have",
+    "topics[].rules[].headers.matched": "what the whole value of headers must match, in UTF-8, where they are there: a "
+    "glob, or a regular expression between slashes, in RE2's syntax",
+    "topics[].rules[].headers.max_count": "how many headers a record may have",
+    "topics[].rules[].headers.max_size": "how large a record's headers may be, names and values together",
+    "topics[].rules[].batch.max_records": "how many records a batch may have",
+    "topics[].rules[].time.monotonic": "`true`: times do not go back, for each producer and partition",
+    "requests[].name": "what answers, events, log lines and metrics call it",
+    "requests[].mode": "what becomes of a batch whose request breaks it: `reject`, or `observe`, which only tells it",
+    "requests[].match.topics": "a pattern of topics' names, as in `topics[].match`",
+    "requests[].match.client_id": "a pattern of client ids",
+    "requests[].match.principal": "a pattern of principals, as `User:*`",
+    "requests[].acks": "which acks are taken",
+    "requests[].codecs": "which codecs are taken",
+    "requests[].idempotent": "`true`: producers must be idempotent",
+    "requests[].client_id": "what the client id must match",
+    "requests[].max_batch_bytes": "the largest batch, as it is sent",
+    "requests[].software[].name": "a pattern of names, as `librdkafka` or `apache-kafka-java`",
+    "requests[].software[].min_version": "the version from which on it is taken",
+    "exempt[].principal": "a pattern of principals, as `User:mirror-maker`",
+    "exempt[].client_id": "a pattern of client ids",
     "violations.file": "where events go; none: log lines only. A relative path begins where the proxy was started, "
     "which must be writable: with a read-only root, a volume",
     "violations.max_file_bytes": "a file that has reached this is renamed to its name and `.1`, in the place of the "

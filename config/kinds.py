@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, SecretStr
 
 from sluicegate.config.address import AdvertisedHost, BrokerAddress, ListenAddress, at_least_one, parse_addresses
 from sluicegate.config.quantity import MILLISECONDS, SECONDS, Quantity, count, shown, size
+from sluicegate.config.topic_pattern import regular_expression_of
 
 MAX_WORKERS = 64
 _NODE_ID = count(0, 2**31 - 1, "a broker's id")
@@ -15,6 +16,7 @@ _PORT = count(1, 65535, "a port")
 _NONE_OR_MORE, _ONE_OR_MORE = count(0), count(1)
 _WORKERS = count(1, MAX_WORKERS)
 _BYTES = size(1)
+_SOME_BYTES = size(0)
 _FRAME_BYTES = size(1024)  # less would not let any client begin
 
 
@@ -57,6 +59,16 @@ def _network(value: str) -> str:
         raise ValueError(f'expected a network, as "10.0.0.0/8", or an address; found {shown(value)}') from None
 
 
+def _pattern(value: str) -> str:
+    """A glob, or a regular expression between slashes."""
+    regular_expression_of(value)
+    return value
+
+
+def _unlike(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 Text = Annotated[str, AfterValidator(_text)]
@@ -89,6 +101,9 @@ def _few(bounds: tuple[int, ...]) -> tuple[int, ...]:
 
 
 Candidates = Annotated[tuple[Milliseconds, ...], BeforeValidator(_candidates), AfterValidator(_few)]
+Pattern = Annotated[str, AfterValidator(_text), AfterValidator(_pattern)]
+Names = Annotated[tuple[Text, ...], AfterValidator(_unlike)]
+SomeBytes = Annotated[int, BeforeValidator(_SOME_BYTES.read), _SOME_BYTES]
 Networks = Annotated[tuple[Annotated[str, AfterValidator(_network)], ...], BeforeValidator(parse_addresses)]
 
 __all__ = [
@@ -103,14 +118,17 @@ __all__ = [
     "FrameBytes",
     "ListenAddress",
     "Milliseconds",
+    "Names",
     "Networks",
     "NodeId",
     "NoneOrMore",
     "OneOrMore",
+    "Pattern",
     "Port",
     "Quantity",
     "Seconds",
     "Secret",
+    "SomeBytes",
     "Text",
     "Workers",
 ]

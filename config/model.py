@@ -29,6 +29,7 @@ from sluicegate.config.kinds import (
     Workers,
 )
 from sluicegate.config.password import Password, check_one
+from sluicegate.config.requests import Exempt, RequestRule, check_request_names
 from sluicegate.config.section import Section
 from sluicegate.config.topics import Topic, TopicKeys
 
@@ -237,11 +238,18 @@ class Config(Section):
     admin: Admin = Admin()
     defaults: TopicKeys = TopicKeys()
     topics: tuple[Topic, ...] = ()
+    requests: tuple[RequestRule, ...] = ()
+    exempt: tuple[Exempt, ...] = ()
     violations: Violations = Violations()
     limits: Limits = Limits()
     log: Log = Log()
     drain_seconds: Seconds = 30
     workers: Workers = 1
+
+    @field_validator("requests")
+    @classmethod
+    def _named_once(cls, value: tuple[RequestRule, ...]) -> tuple[RequestRule, ...]:
+        return check_request_names(value)
 
     @model_validator(mode="after")
     def _can_share_ports(self) -> "Config":

@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 from sluicegate.config.address import HostPort
 from sluicegate.config.descriptions import KEYS, SECTIONS
 from sluicegate.config.keys import is_list, item_of, section_of, unwrapped
+from sluicegate.config.kinds import Text
 from sluicegate.config.model import Config
 from sluicegate.config.quantity import MILLISECONDS, SECONDS, Quantity
 
@@ -108,9 +109,9 @@ def _takes(field: FieldInfo) -> str:
     kind = unwrapped(field.annotation)
     quantity = _quantity(field)
     if get_origin(kind) is dict:
-        return "`{node id: host:port}`"
+        return "`{node id: host:port}`" if unwrapped(item_of(kind)) is HostPort else "`{name: pattern}`"
     if get_origin(kind) is tuple:
-        return _LISTS.get(unwrapped(item_of(kind)), "a list of networks")
+        return _list(item_of(kind))
     if quantity is not None:
         return _range(quantity)
     if kind is bool:
@@ -118,6 +119,13 @@ def _takes(field: FieldInfo) -> str:
     if get_args(kind):
         return ", ".join(f"`{choice}`" for choice in get_args(kind))
     return "`host:port`" if kind is HostPort else "text"
+
+
+def _list(item: Any) -> str:
+    choices = get_args(unwrapped(item))
+    if choices:
+        return f"a list of {', '.join(f'`{choice}`' for choice in choices)}"
+    return "a list of texts" if item == Text else _LISTS.get(unwrapped(item), "a list of networks")
 
 
 def _range(quantity: Quantity) -> str:

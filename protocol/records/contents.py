@@ -1,8 +1,8 @@
 """What the records of a batch hold, one after the other: only those parts of them that somebody wants to see.
 
-Of magic 2, whose records were scanned before and follow the format (`sluicegate.protocol.records.scan` says whether they
-do). Reads strictly forward, and so over the ends of the pieces that a payload is decompressed in: what is held is a piece
-and one record's wanted parts.
+Of magic 2, whose records were scanned before and follow the format (`sluicegate.protocol.records.scan` says whether
+they do). Reads strictly forward, and so over the ends of the pieces that a payload is decompressed in: what is held is
+a piece and one record's wanted parts.
 
 Compiled with the types in contents.pxd where a C compiler was at hand.
 """

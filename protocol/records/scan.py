@@ -65,7 +65,8 @@ class Findings:
 class Cursor:
     """A position in the data, and in what `pieces` has behind it; `failed` is set instead of raising.
 
-    `bad_varint` is set too where no more data would help. `source` is what `data` looks at, for who copies. Where the pieces stop, so does it: what they raise is raised.
+    `bad_varint` is set too where no more data would help. Where the pieces stop, so does it: what they raise is raised.
+    `source` is what `data` looks at, for who copies out of it.
     """
 
     def __init__(self, data, position, end, pieces=None, allowance=None):

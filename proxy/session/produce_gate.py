@@ -26,6 +26,7 @@ from sluicegate.proxy.judgement.judging import Job
 from sluicegate.proxy.network.connection import Hold
 from sluicegate.proxy.session.in_flight import Exchange, Finish
 from sluicegate.validation.produce import VALID_ACKS
+from sluicegate.validation.rules.rule import Client
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -123,15 +124,27 @@ class ProduceGate:
         self._session.client.hold(Hold.SETTINGS)
         waiting.add_done_callback(known)
 
+    @property
+    def is_exempt(self) -> bool:
+        """Whether this client is asked nothing, so that nobody has to look at what it sends."""
+        client = self._who_asks()
+        return client is not None and self._session.context.rules.rulebook.exempts(client)
+
+    def _who_asks(self) -> Client | None:
+        """Who the client is, where the rulebook asks for that."""
+        session = self._session
+        return session.identity.as_rules_see_it() if session.context.rules.rulebook.asks_who else None
+
     def _judge(self, request: ProduceRequest, correlation_id: int) -> None:
         context = self._session.context
-        dispatch = context.judges.judge(request)
+        client = self._who_asks()
+        dispatch = context.judges.judge(request, client)
         if dispatch is not None:
             self._judged(request, correlation_id, dispatch)
             return
         self.is_busy = True
         self._session.client.hold(Hold.JUDGING)
-        self._job = context.judges.submit(request, self._session.account)
+        self._job = context.judges.submit(request, self._session.account, client)
         self._job.future.add_done_callback(
             lambda done: context.call_soon(self._judged_in_thread, request, correlation_id, done)
         )
