@@ -170,6 +170,11 @@ class Server:
             bootstrap=str(self.bootstrap_address),
             upstream=[str(address) for address in config.upstream.bootstrap],
         )
+        if config.exempt:
+            self._log.warning(
+                "some clients are exempt: their batches are the broker's alone to judge",
+                exempt=[exempt.model_dump(exclude_none=True) for exempt in config.exempt],
+            )
 
     async def drain(self) -> None:
         """Stop accepting, let what is in flight finish for at most `drain_seconds`, then close everything."""
