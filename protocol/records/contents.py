@@ -104,10 +104,10 @@ class RecordContents:
     def _read_headers(self) -> None:
         cursor = self._cursor
         left = self.header_count
-        found = []
+        found: list[tuple[bytes, bytes | None]] = []
         while left > 0 and not cursor.failed:
             if self._wants_headers and len(found) < _MOST_HEADERS:
-                name = self._taken(cursor.varint())
+                name = self._taken(cursor.varint()) or b""  # of what was scanned, none is null
                 found.append((name, self._taken(cursor.varint())))
             else:
                 cursor.skip(cursor.varint())
