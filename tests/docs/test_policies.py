@@ -56,7 +56,7 @@ REFUSED: dict[str, list[Change]] = {
     "no-duplicates": [PAYMENTS | {"producer_id": -1}],
     "compressed": [{"codec": NONE}],
     "known-teams": [{"client": Client("10.0.0.1:5", "app", None, None, "User:batch-7")}],
-    "small": [{"records": (Rec(NOW, b"k", bytes(range(256)) * 4100),), "codec": NONE, "client": Client("a:1", "team-a-1")}],
+    "small": [{"records": (Rec(NOW, b"k", bytes(1050000)),), "codec": NONE, "client": Client("a:1", "team-a-1")}],
     "no-old-libraries": [
         {"client": Client("10.0.0.1:5", "team-a-1", software, version)}
         for software, version in (("librdkafka", "1.9.2"), ("apache-kafka-java", "2.8.1"))

@@ -255,6 +255,22 @@ def test_a_client_that_is_exempt_is_the_brokers_alone_to_judge(kafka_bootstrap: 
     proxy.wait_for_line("clients are exempt")
 
 
+def test_an_exempt_client_is_counted_for_topics_that_others_have_shown_to_be_good(
+    kafka_bootstrap: str, proxy: ProxyProcess
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix="plain")
+    good = batch([Rec(now_ms())])
+    before = proxy.metric("sluicegate_exempt_batches_total"), proxy.metric("sluicegate_accepted_batches_total")
+    for client_id in ("app", "mirror-2"):
+        with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+            for _ in range(5):
+                client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, good))]), client_id)
+                assert isinstance(client.receive(), bytes)
+
+    after = proxy.metric("sluicegate_exempt_batches_total"), proxy.metric("sluicegate_accepted_batches_total")
+    assert (after[0] - before[0], after[1] - before[1]) == (5, 5)
+
+
 @pytest.mark.parametrize("transactional", [False, True])
 def test_producers_with_a_state_go_on_behind_a_refusal(
     kafka_bootstrap: str, proxy: ProxyProcess, transactional: bool
