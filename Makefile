@@ -13,7 +13,7 @@ UV_VERSION := 0.13.8
 setup: $(STAMP)
 
 NATIVE := $(wildcard protocol/records/*.pyx proxy/*/*.pyx validation/*.pyx)
-COMPILED := $(filter-out $(NATIVE:.pyx=.pxd),$(wildcard protocol/*.pxd protocol/records/*.pxd proxy/*/*.pxd validation/*.pxd))
+COMPILED := $(filter-out $(NATIVE:.pyx=.pxd),$(wildcard protocol/*.pxd protocol/records/*.pxd proxy/*/*.pxd validation/*.pxd validation/rules/*.pxd))
 
 $(STAMP): pyproject.toml uv.lock setup.py $(COMPILED) $(wildcard $(COMPILED:.pxd=.py)) $(NATIVE) $(wildcard $(NATIVE:.pyx=.pxd))
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "sluicegate needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Say which to use: make PYTHON=python3.12 ...")'
@@ -22,7 +22,7 @@ $(STAMP): pyproject.toml uv.lock setup.py $(COMPILED) $(wildcard $(COMPILED:.pxd
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	@echo 'Installing and compiling (this is the long part) ...'
-	$(BIN)/uv sync --quiet --frozen --inexact --extra demo --reinstall-package sluicegate --python $(BIN)/python
+	$(BIN)/uv sync --quiet --frozen --inexact --extra demo --extra rules --reinstall-package sluicegate --python $(BIN)/python
 	@touch $@
 	@$(BIN)/sluicegate version
 
