@@ -1,4 +1,4 @@
-"""What is wrong with bytes that should be JSON, for whoever wrote the producer: where and what, nothing of the content."""
+"""What is wrong with bytes that should be JSON, for who wrote the producer: where and what, no content."""
 
 from typing import Final
 

@@ -38,8 +38,8 @@ class ProtobufContent:
 class IndexedProtobufContent:
     """Bytes are the path to a message in a file, as Confluent's serializer puts it before the data, and that message.
 
-    The path is how many steps it has and each step, zig-zag varints: the place among the file's messages, then among that
-    message's own. A zero alone stands for the first message.
+    The path is how many steps it has and each step, zig-zag varints: the place among the file's messages, then among
+    that message's own. A zero alone stands for the first message.
     """
 
     is_slow = False
@@ -128,6 +128,7 @@ def _messages_of(file: Any, pool: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
     prefix = f"{file.package}." if file.package else ""
     described = import_module("google.protobuf.descriptor_pb2").FileDescriptorProto()
     file.CopyToProto(described)
+    waiting: list[tuple[tuple[int, ...], str, Any]]
     waiting = [((i,), prefix + message.name, message) for i, message in enumerate(described.message_type)]
     while waiting:
         path, name, message = waiting.pop()

@@ -88,8 +88,8 @@ class HasRegisteredSchema:
             schema_id, data = id_before(data), behind_id(data)
         else:
             return (
-                f"the {self._name} names no schema: write it with a serializer of the schema registry, which puts a zero "
-                f"byte and the schema's id before it or a header {self._header.decode()} beside it"
+                f"the {self._name} names no schema: write it with a serializer of the schema registry, which puts a "
+                f"zero byte and the schema's id before it or a header {self._header.decode()} beside it"
             )
         try:
             return self._complaint_of(schema_id, data, record.topic)
