@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 from urllib.parse import quote
+from uuid import UUID
 
 from sluicegate.proxy.registry.http import Answer, RegistryFailed
 from sluicegate.proxy.registry.registered_content import Reference, registered_content
@@ -28,7 +29,10 @@ class Asks(Protocol):
 
 def schema_of(http: Asks, schema_id: SchemaId) -> RegisteredSchema | str | None:
     """A schema with all that it names, or why it cannot be used; None where there is none. Raises RegistryFailed."""
-    body = _found(http.get(_path_of(schema_id)), _NO_SCHEMA)
+    answer = http.get(_path_of(schema_id))
+    if isinstance(schema_id, UUID) and answer.status == _NOT_FOUND and _code_of(answer) != _NO_SCHEMA:
+        return "this registry finds no schemas by GUID; have serializers write ids"
+    body = _found(answer, _NO_SCHEMA)
     if body is None:
         return None
     language = _LANGUAGES.get(str(body.get("schemaType", "AVRO")))
@@ -87,14 +91,17 @@ def _path_of(schema_id: SchemaId) -> str:
 
 def _found(answer: Answer, *absent: int) -> Mapping[str, Any] | None:
     """The body; None where the registry says that it has no such thing."""
-    body = answer.body
-    if answer.status == 200 and isinstance(body, dict):
-        return body
-    if answer.status == _NOT_FOUND and isinstance(body, dict) and body.get("error_code") in absent:
+    if answer.status == 200 and isinstance(answer.body, dict):
+        return answer.body
+    if answer.status == _NOT_FOUND and _code_of(answer) in absent:
         return None
     raise RegistryFailed(
         f"it answers what is no registry's answer (HTTP {answer.status}); is the URL its Confluent API's?"
     )
+
+
+def _code_of(answer: Answer) -> object:
+    return answer.body.get("error_code") if isinstance(answer.body, dict) else None
 
 
 def _listed(answer: Answer) -> list[Any]:
