@@ -29,6 +29,7 @@ from sluicegate.config.kinds import (
     Workers,
 )
 from sluicegate.config.password import Password, check_one
+from sluicegate.config.registries import Registry
 from sluicegate.config.requests import Exempt, RequestRule, check_request_names
 from sluicegate.config.section import Section
 from sluicegate.config.topics import Topic, TopicKeys
@@ -240,6 +241,7 @@ class Config(Section):
     topics: tuple[Topic, ...] = ()
     requests: tuple[RequestRule, ...] = ()
     exempt: tuple[Exempt, ...] = ()
+    registries: dict[Text, Registry] = Field(default_factory=dict)
     violations: Violations = Violations()
     limits: Limits = Limits()
     log: Log = Log()
@@ -250,6 +252,16 @@ class Config(Section):
     @classmethod
     def _named_once(cls, value: tuple[RequestRule, ...]) -> tuple[RequestRule, ...]:
         return check_request_names(value)
+
+    @model_validator(mode="after")
+    def _registries_are_there(self) -> "Config":
+        for rule in (rule for keys in (self.defaults, *self.topics) for rule in keys.rules or ()):
+            for content in (rule.key, rule.value):
+                named = None if content is None or content.schema_ is None else content.schema_.registry
+                if named is not None and named not in self.registries:
+                    known = ", ".join(self.registries) or "none"
+                    raise ValueError(f"rule {rule.name} names registry {named}, and registries has {known}")
+        return self
 
     @model_validator(mode="after")
     def _can_share_ports(self) -> "Config":

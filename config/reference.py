@@ -81,7 +81,13 @@ def _sections() -> Iterator[tuple[str, type[BaseModel]]]:
         for key, field in _fields(section):
             inner = section_of(field.annotation) or section_of(item_of(field.annotation))
             if inner is not None:
-                waiting.append((_dotted(name, key) + ("[]" if is_list(field.annotation) else ""), inner))
+                waiting.append((_dotted(name, key) + _suffix(field.annotation), inner))
+
+
+def _suffix(annotation: Any) -> str:
+    if is_list(annotation):
+        return "[]"
+    return ".*" if get_origin(unwrapped(annotation)) is dict else ""
 
 
 def _fields(section: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
@@ -109,7 +115,7 @@ def _takes(field: FieldInfo) -> str:
     kind = unwrapped(field.annotation)
     quantity = _quantity(field)
     if get_origin(kind) is dict:
-        return "`{node id: host:port}`" if unwrapped(item_of(kind)) is HostPort else "`{name: pattern}`"
+        return _MAPPINGS.get(unwrapped(item_of(kind)), "`{name: pattern}`")
     if get_origin(kind) is tuple:
         return _list(item_of(kind))
     if quantity is not None:
@@ -119,6 +125,9 @@ def _takes(field: FieldInfo) -> str:
     if get_args(kind):
         return ", ".join(f"`{choice}`" for choice in get_args(kind))
     return "`host:port`" if kind is HostPort else "text"
+
+
+_MAPPINGS: dict[Any, str] = {HostPort: "`{node id: host:port}`", Any: "`{name: value}`"}
 
 
 def _list(item: Any) -> str:

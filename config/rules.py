@@ -1,11 +1,12 @@
 """What the file asks of a topic's records beyond what a broker asks (docs/policies.md)."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from sluicegate.config.kinds import Bytes, Flag, Names, NoneOrMore, OneOrMore, Pattern, SomeBytes, Text
 from sluicegate.config.section import Section
+from sluicegate.config.value_rules import Json, Schema
 
 
 class ContentKeys(Section):
@@ -15,6 +16,8 @@ class ContentKeys(Section):
     min_size: SomeBytes | None = None
     max_size: SomeBytes | None = None
     utf8: Flag = False
+    json_text: Json | None = Field(None, alias="json")
+    schema_: Schema | None = Field(None, alias="schema")
 
     @model_validator(mode="after")
     def _asks_something(self) -> "ContentKeys":
@@ -74,11 +77,18 @@ class Rule(Section):
     headers: HeaderKeys | None = None
     batch: BatchKeys | None = None
     time: TimeKeys | None = None
+    cel: Text | None = None
+    entry_point: Text | None = None
+    options: dict[Text, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _asks_something(self) -> "Rule":
         if not set(self.model_fields_set) - {"name", "mode", "on_outage"}:
-            raise ValueError(f"rule {self.name} asks for nothing; give it key, value, headers, batch or time")
+            raise ValueError(
+                f"rule {self.name} asks for nothing; give it key, value, headers, batch, time, cel or entry_point"
+            )
+        if self.options and self.entry_point is None:
+            raise ValueError(f"rule {self.name}: options belong to entry_point, a rule of your own")
         if self.time is not None and self.mode != "observe":
             raise ValueError(
                 f"rule {self.name}: times are only observed, because a producer that sends again goes back as well; "

@@ -9,7 +9,7 @@ from sluicegate.config.quantity import count
 from sluicegate.config.section import Section
 
 MOST_JSON_DEPTH = 500
-"""How deep JSON may be nested at most: what Python's reader, which looks for duplicate keys, follows with room to spare."""
+"""How deep JSON may be nested at most: what Python's reader, which looks for duplicate keys, still follows."""
 
 _DEPTH = count(1, MOST_JSON_DEPTH)
 JsonDepth = Annotated[int, BeforeValidator(_DEPTH.read), _DEPTH]
@@ -23,8 +23,8 @@ class Json(Section):
 
 
 class Schema(Section):
-    """A schema from a file or from a registry. `envelope`: what stands before the data, for a file; a registry's schemas
-    are named by the records. `message`: which of a Protobuf file's. `subject`: under which one a registered schema must be.
+    """A schema from a file or from a registry, where each record names its own. `envelope`: what stands before the data,
+    for a file. `message`: which of a Protobuf file's. `subject`: under which one a registered schema must be.
     """
 
     file: FileName | None = None

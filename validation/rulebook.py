@@ -25,7 +25,7 @@ from sluicegate.validation.requests.exemptions import Exemption
 from sluicegate.validation.requests.from_keys import exemptions_of, request_rule_of
 from sluicegate.validation.requests.name_pattern import NamePattern
 from sluicegate.validation.requests.request_rule import RequestRule
-from sluicegate.validation.rules.from_keys import rule_set_of
+from sluicegate.validation.rules.from_keys import SchemaRules, no_schemas, rule_set_of
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.topic_patterns import TopicPatterns
 from sluicegate.validation.units import PLAUSIBLE_MS
@@ -117,25 +117,26 @@ def compile_policies(
     topics: Iterable[tuple[str, TopicKeys]] = (),
     requests: Iterable[RequestKeys] = (),
     exempt: Iterable[Exempt] = (),
+    schema_rules: SchemaRules = no_schemas,
 ) -> FilePolicies:
-    """From keys to policies: what an entry of `topics` leaves open comes from `defaults`."""
+    """From keys to policies: what an entry of `topics` leaves open comes from `defaults`. Raises RuleUnusable."""
     return FilePolicies(
-        _policy(defaults, defaults),
-        [(match, _policy(keys, defaults)) for match, keys in topics],
+        _policy(defaults, defaults, schema_rules),
+        [(match, _policy(keys, defaults, schema_rules)) for match, keys in topics],
         [(rule.match.topics, request_rule_of(rule)) for rule in requests],
         exemptions_of(exempt),
     )
 
 
-def file_policies_of(config: Config) -> FilePolicies:
-    """The policies that a configuration describes."""
+def file_policies_of(config: Config, schema_rules: SchemaRules = no_schemas) -> FilePolicies:
+    """The policies that a configuration describes. Raises RuleUnusable."""
     topics = [(topic.match, topic) for topic in config.topics]
-    return compile_policies(config.defaults, topics, config.requests, config.exempt)
+    return compile_policies(config.defaults, topics, config.requests, config.exempt, schema_rules)
 
 
-def rulebook_of(config: Config) -> Rulebook:
-    """The first rulebook of a configuration: the cluster has told nothing yet."""
-    return Rulebook(file_policies_of(config))
+def rulebook_of(config: Config, schema_rules: SchemaRules = no_schemas) -> Rulebook:
+    """The first rulebook of a configuration: the cluster has told nothing yet. Raises RuleUnusable."""
+    return Rulebook(file_policies_of(config, schema_rules))
 
 
 def limits_of(config: Config) -> JudgementLimits:
@@ -149,7 +150,7 @@ def limits_of(config: Config) -> JudgementLimits:
     )
 
 
-def _policy(keys: TopicKeys, defaults: TopicKeys) -> TopicPolicy:
+def _policy(keys: TopicKeys, defaults: TopicKeys, schema_rules: SchemaRules) -> TopicPolicy:
     def given(name: str) -> Any:
         own = getattr(keys, name)
         return own if own is not None else getattr(defaults, name)
@@ -168,7 +169,7 @@ def _policy(keys: TopicKeys, defaults: TopicKeys) -> TopicPolicy:
         Mode(given("mode") or "reject"),
         _rehearsed(given("rehearse")),
         fix,
-        rule_set_of(given("rules")),
+        rule_set_of(given("rules"), schema_rules),
     )
 
 

@@ -171,7 +171,7 @@ def _loaded(file: Path | None, options: list[Option]) -> Loaded:
 
 
 def _place(loaded: Loaded, key: str) -> str:
-    return loaded.source.place_of(tuple(key.split(".")))
+    return loaded.source.place_of(tuple(int(part) if part.isdigit() else part for part in key.split(".")))
 
 
 def _end(problems: list[str]) -> NoReturn:

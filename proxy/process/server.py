@@ -39,6 +39,8 @@ from sluicegate.proxy.process.allocator import Allocator
 from sluicegate.proxy.process.clock import now_ms
 from sluicegate.proxy.process.context import ProxyContext
 from sluicegate.proxy.process.health import Health
+from sluicegate.proxy.registry.registries import Registries
+from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.connection_trace import Tracing
 from sluicegate.proxy.reporting.log_setup import log_lines_dropped
@@ -106,6 +108,7 @@ class Server:
         self._client_tls: TlsContext | None = None
         self._handshakes = Handshakes()
         self._broker_tls: TlsContext | None = None
+        self._registries = Registries()
 
     @property
     def bootstrap_address(self) -> HostPort:
@@ -217,7 +220,7 @@ class Server:
         loop = asyncio.get_running_loop()
         limits = config.limits
         names = TopicNames()
-        rules = RulesInForce(rulebook_of(config))
+        rules = RulesInForce(rulebook_of(config, SchemaRules(self._registries.by_name(config.registries))))
         log_starts = LogStarts()
         turn = LoopTurn(loop.call_soon)
         pacer = Pacer(loop.call_soon, turn)

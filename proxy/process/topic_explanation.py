@@ -7,6 +7,8 @@ from sluicegate.config.loading import Loaded
 from sluicegate.config.topics import TopicKeys
 from sluicegate.config.yaml_source import Path, dotted
 from sluicegate.protocol.topic_name import is_legal_topic_name
+from sluicegate.proxy.registry.registries import Registries
+from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.validation.policy import LONG_MAX, TopicPolicy
 from sluicegate.validation.rulebook import rulebook_of
 from sluicegate.validation.topic_patterns import TopicPatterns
@@ -29,7 +31,7 @@ def explain(topic: str, loaded: Loaded) -> Iterator[str]:
     else:
         where = source.place_of(("topics", place, "match"))
         yield f"{topic}: topics[{place}] decides (match: {config.topics[place].match}, {where})"
-    values = _values(rulebook_of(config).of(topic))
+    values = _values(rulebook_of(config, SchemaRules(Registries().by_name(config.registries))).of(topic))
     width = max(map(len, values))
     for key, value in values.items():
         yield f"  {key:<{width}}  {value}  ({_origin(key, place, loaded)})"

@@ -22,7 +22,7 @@ def descriptor_set_of(name: str, text: str, imports: Mapping[str, str]) -> bytes
             return _compiled(Path(folder), name)
     except OSError as error:
         raise SchemaUnusable(
-            f"Protobuf schemas are compiled in a folder for temporary files, which cannot be used (TMPDIR): {error.strerror}"
+            f"it is compiled in a folder for temporary files, which cannot be used (TMPDIR): {error.strerror}"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""The registries that the file names, ready to be asked. They outlive reloads of the rules, and what they know with them."""
+"""The registries that the file names, ready to be asked. They, and what they know, outlive reloads of the rules."""
 
 import ssl
 from collections.abc import Callable, Mapping

@@ -25,15 +25,22 @@ _LANGUAGES: Final = {
 }
 
 
-def rule_of(schema: Schema, side: Side, registries: Mapping[str, Schemas]) -> Rule:
-    """The rule. `registries`: by the names that the file gives them. Raises SchemaUnusable."""
-    if schema.registry is None:
-        return FollowsSchema(side, content_of_file(schema), Envelope(schema.envelope or "none"))
-    schemas = registries.get(schema.registry)
-    if schemas is None:
-        known = ", ".join(sorted(registries)) or "none"
-        raise SchemaUnusable(f"registries has no {schema.registry}; it has {known}")
-    return HasRegisteredSchema(side, schemas, _LANGUAGES[schema.format], SubjectName(schema.subject or "topic"))
+class SchemaRules:
+    """Makes rules of what one file says of schemas; each schema is read once. `registries`: by the file's names."""
+
+    def __init__(self, registries: Mapping[str, Schemas]) -> None:
+        self._registries = registries
+        self._contents: dict[Schema, Content] = {}
+
+    def __call__(self, schema: Schema, side: Side) -> Rule:
+        """Raises SchemaUnusable."""
+        if schema.registry is not None:
+            schemas = self._registries[schema.registry]
+            return HasRegisteredSchema(side, schemas, _LANGUAGES[schema.format], SubjectName(schema.subject or "topic"))
+        content = self._contents.get(schema)
+        if content is None:
+            content = self._contents[schema] = content_of_file(schema)
+        return FollowsSchema(side, content, Envelope(schema.envelope or "none"))
 
 
 def content_of_file(schema: Schema) -> Content:

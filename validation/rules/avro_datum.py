@@ -52,7 +52,7 @@ _INT_LEAST, _INT_MOST = -(2**31), 2**31 - 1
 
 
 class Datum:
-    """One read of one datum. `why` is a Fault where it is none, `type_at` the place in the plan of what could not be read."""
+    """One read of one datum. `why`: a Fault where it is none; `type_at`: the type that could not be read, in the plan."""
 
     why: int
     type_at: int
@@ -81,7 +81,7 @@ class Datum:
         kind = self.plan[at]
         if kind == _NULL:
             return True
-        if kind == _STRING or kind == _BYTES:
+        if kind in (_STRING, _BYTES):
             return self.text(at, kind == _STRING)
         if kind == _LONG:
             self.varint(at)

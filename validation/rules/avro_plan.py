@@ -102,7 +102,7 @@ class _Writer:
             kind = self.numbers[at]
             if kind == avro_datum.RECORD:
                 fields = self.numbers[at + 2 : at + 2 + self.numbers[at + 1]]
-                self._empty[at] = all([self._is_empty(field) for field in fields])
+                self._empty[at] = all(self._is_empty(field) for field in fields)
             else:
                 self._empty[at] = kind == avro_datum.NULL or (kind == avro_datum.SIZED and self.numbers[at + 1] == 0)
         return self._empty[at]

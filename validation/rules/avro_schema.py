@@ -12,7 +12,7 @@ from sluicegate.validation.rules.content import SchemaUnusable
 
 
 class AvroContent:
-    """Bytes are one datum of a schema, in Avro's binary encoding, with nothing behind it. Logical types are not looked at."""
+    """Bytes are one datum of a schema, in binary encoding, with nothing behind it. Logical types are not looked at."""
 
     is_slow = False
 

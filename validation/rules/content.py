@@ -2,6 +2,8 @@
 
 from typing import Protocol
 
+from sluicegate.validation.rules.rule import RuleUnusable
+
 
 class Content(Protocol):
     """A schema, compiled. Any thread may ask, several at once."""
@@ -17,5 +19,5 @@ class Content(Protocol):
         """What is wrong, behind "the value " or "the key ": "is not JSON: ..."; None: nothing. It quotes no content."""
 
 
-class SchemaUnusable(Exception):
+class SchemaUnusable(RuleUnusable):
     """A schema cannot be compiled, or what it needs is not installed: its owner's fault. The text says why."""

@@ -2,8 +2,8 @@
 
 It sees `key` (text, or bytes where it is none), `value` (what its JSON says, or bytes where it is none), `headers` (the
 last value of each name, as text or bytes), `timestamp` (int64 ms), `topic`, `partition` and `client` (`id`, `software`,
-`version`, `principal`, `address`). An expression cannot loop but over what a record holds, so its time is bounded before
-it begins: by how many items that is, to the power of how deep its loops lie within each other.
+`version`, `principal`, `address`). An expression cannot loop but over what a record holds, so its time is bounded
+before it begins: by how many items that is, to the power of how deep its loops lie within each other.
 """
 
 import re
@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from sluicegate.validation.rules.json_text import WELL_FORMED, fault_in
-from sluicegate.validation.rules.rule import Outage, Part, RuledRecord
+from sluicegate.validation.rules.rule import Outage, Part, RuledRecord, RuleUnusable
 
 MAX_CHARACTERS = 2000
 _MAX_BRACKETS = 30
@@ -29,7 +29,7 @@ _TEXTS = re.compile(r"""[rRbB]{0,2}("{3}.*?"{3}|'{3}.*?'{3}|"(\\.|[^"\\])*"|'(\\
 _BOUND = re.compile(r"\.(?:all|exists|exists_one|existsOne|map|filter)\(\s*(\w+)\s*,(?:\s*(\w+)\s*,)?")
 
 
-class ExpressionUnusable(Exception):
+class ExpressionUnusable(RuleUnusable):
     """An expression is none, or what it needs is not installed: the operator's fault. The text says why."""
 
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
-from sluicegate.validation.rules.rule import Outage, Part, Rule, RuledRecord
+from sluicegate.validation.rules.rule import Outage, Part, Rule, RuledRecord, RuleUnusable
 
 GROUP = "sluicegate.rules"
 _MOST_WORDS = 500
 
 
-class OwnRuleUnusable(Exception):
+class OwnRuleUnusable(RuleUnusable):
     """There is no such rule, or it cannot be made: the operator's fault. The text says why."""
 
 

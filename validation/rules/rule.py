@@ -31,6 +31,10 @@ class OnOutage(Enum):
     REJECT = "reject"
 
 
+class RuleUnusable(Exception):
+    """A rule cannot be made of what the operator wrote, or of what is installed; the text says why."""
+
+
 class Outage(Exception):
     """Something that a rule depends on does not answer; says what, and what was tried. Never the client's fault."""
 
