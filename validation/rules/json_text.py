@@ -1,7 +1,7 @@
 """Whether bytes are one JSON text (RFC 8259) in strict UTF-8: read once, from left to right, nothing is made of them.
 
-Stricter than most parsers, as producers' bytes will meet many: no NaN, no comments, no byte order mark, nothing behind the
-value, no malformed UTF-8. Compiled with the types in json_text.pxd where a C compiler was at hand.
+Stricter than most parsers, as producers' bytes will meet many: no NaN, no comments, no byte order mark, nothing behind
+the value, no malformed UTF-8. Compiled with the types in json_text.pxd where a C compiler was at hand.
 """
 
 from enum import IntEnum
