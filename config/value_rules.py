@@ -23,8 +23,8 @@ class Json(Section):
 
 
 class Schema(Section):
-    """A schema from a file or from a registry, where each record names its own. `envelope`: what stands before the data,
-    for a file. `message`: which of a Protobuf file's. `subject`: under which one a registered schema must be.
+    """A schema from a file or from a registry, where each record names its own. `envelope`: what stands before the
+    data, for a file. `message`: which of a Protobuf file's. `subject`: under which one a registered schema must be.
     """
 
     file: FileName | None = None

@@ -227,6 +227,8 @@ class _Further:
         """What the operator's rules say of what a broker would take; where it was fixed, of what it is now."""
         if isinstance(verdict, Refused) or submission.records is None or not policy.has_rules:
             return verdict
+        if verdict.records == 0:  # old requests may bring nothing whole, of which a broker stores nothing
+            return verdict
         records = memoryview(self._fixed[place].records) if place in self._fixed else submission.records
         batch = Batch(submission.topic, submission.partition, records, verdict.records)
         for answers in self._asked(batch, policy):

@@ -1,8 +1,8 @@
 """A schema registry as rules ask it: what is known is told at once, what is not is waited for a moment.
 
 A schema never changes under its id, so it is kept. Whether it is under a subject may change, so it is asked again after
-a while, without anybody waiting. Once a registry was late or has failed nobody waits for it until it has answered again:
-who needs to know something new gets an Outage at once, and who needs what is known notices nothing.
+a while, without anybody waiting. Once a registry was late or has failed nobody waits for it until it has answered
+again: who needs to know something new gets an Outage at once, and who needs what is known notices nothing.
 """
 
 from collections.abc import Callable, Hashable

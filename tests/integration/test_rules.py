@@ -28,6 +28,9 @@ RULES: dict[str, list[dict[str, Any]]] = {
     "few": [{"name": "few-records", "batch": {"max_records": 2}}],
     "order": [{"name": "order", "time": {"monotonic": True}, "mode": "observe"}],
     "mild": [{"name": "mild", "key": {"required": True}, "mode": "observe"}],
+    "json": [{"name": "json", "value": {"json": {"duplicate_keys": "refuse"}}}],
+    "cel": [{"name": "positive", "cel": "value.amount > 0"}],
+    "avro": [{"name": "order", "value": {"schema": {"file": "order.avsc", "format": "avro"}}}],
     "seen": [{"name": "keyed", "key": {"required": True}}, {"name": "text", "value": {"utf8": True}}],
 }
 REQUESTS = [
@@ -56,13 +59,20 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
     """Rules for each prefix of names."""
     topics: list[dict[str, Any]] = [{"match": f"{prefix}-*", "rules": rules} for prefix, rules in RULES.items()]
     topics[-1]["mode"] = "observe"
+    folder = tmp_path_factory.mktemp("proxy")
+    (folder / "order.avsc").write_text(
+        '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}'
+    )
+    next(t for t in topics if t["match"] == "avro-*")["rules"][0]["value"]["schema"]["file"] = str(
+        folder / "order.avsc"
+    )
     settings = {
         "defaults": DEFAULTS,
         "topics": topics,
         "requests": REQUESTS,
         "exempt": [{"client_id": "mirror-*"}],
     }
-    process = ProxyProcess(tmp_path_factory.mktemp("proxy"), kafka_bootstrap, settings)
+    process = ProxyProcess(folder, kafka_bootstrap, settings)
     try:
         yield process.start()
     finally:
@@ -104,6 +114,10 @@ TENANT = (b"tenant", b"acme")
         ("headers", Rec(0, headers=[TENANT]), Rec(0, headers=[(b"tenant", b"42")]), "header tenant does not match"),
         ("headers", Rec(0, headers=[TENANT] * 2), Rec(0, headers=[TENANT] * 3), "rule few: 3 headers, at most 2"),
         ("headers", Rec(0, headers=[TENANT]), Rec(0, headers=[TENANT, (b"n", b"v" * 10)]), "headers of 21 bytes"),
+        ("json", Rec(0, b"k", b'{"a": 1}'), Rec(0, b"k", b'{"a": 1, "a": 2}'), "rule json: the value is JSON with"),
+        ("json", Rec(0, b"k", None), Rec(0, b"k", b"{} {}"), "rule json: the value is"),
+        ("cel", Rec(0, b"k", b'{"amount": 1}'), Rec(0, b"k", b'{"amount": 0}'), "rule positive: "),
+        ("avro", Rec(0, b"k", b"\x02"), Rec(0, b"k", b"\x02\x02"), "rule order: the value "),
     ],
 )
 def test_a_record_that_breaks_a_rule_is_refused_and_one_that_keeps_it_is_stored(

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.protocol.records.codec import Codec
@@ -19,55 +18,17 @@ from sluicegate.protocol.records.record_batch import (
     next_batch_end,
 )
 from sluicegate.validation.policy import JudgementLimits
-from sluicegate.validation.rules.rule import Header, Part
+from sluicegate.validation.rules.rule import Part
 
 _MAGIC_2 = 2
 _NOTHING = memoryview(b"")
 
 
-class Contents(Protocol):
-    """Walks over records, its attributes the current one's, as `RecordContents` has them."""
-
-    @property
-    def index(self) -> int:
-        """From 0."""
-
-    @property
-    def timestamp(self) -> int:
-        """In ms."""
-
-    @property
-    def key(self) -> bytes | None:
-        """Where it is wanted."""
-
-    @property
-    def value(self) -> bytes | None:
-        """Where it is wanted."""
-
-    @property
-    def headers(self) -> tuple[Header, ...]:
-        """Where they are wanted."""
-
-    @property
-    def key_size(self) -> int:
-        """In bytes, -1 for null."""
-
-    @property
-    def value_size(self) -> int:
-        """In bytes, -1 for null."""
-
-    @property
-    def header_count(self) -> int:
-        """Of all there are."""
-
-    def read_next(self) -> bool:
-        """Whether there is another."""
-
-
 class Batch:
     """One partition's records, which were judged before and are good: one batch of magic 2, or a set of old messages.
 
-    `record_count` as it was found. `codec` is that of its payload; `producer_id` -1 where there is none.
+    `record_count` as it was found, at least 1; `end`: of the batch, or of the first message. `codec` is that of its
+    payload; `producer_id` -1 where there is none.
     """
 
     def __init__(self, topic: str, partition: int, records: memoryview, record_count: int) -> None:
@@ -75,16 +36,13 @@ class Batch:
         self.partition = partition
         self.records = records
         self.record_count = record_count
-        self.is_old = len(records) < HEADER_BYTES or magic_at(records, 0) < _MAGIC_2
+        self.is_old = magic_at(records, 0) < _MAGIC_2
+        self.end = next_batch_end(records, 0) or 0
         self.producer_id = NO_PRODUCER_ID
-        self.codec = Codec.NONE
-        end = next_batch_end(records, 0)
-        if end is None:
-            return
         if self.is_old:
-            self.codec = Codec(read_message(records, 0, end).codec_id)
+            self.codec = Codec(read_message(records, 0, self.end).codec_id)
         else:
-            head = RecordBatch(records, 0, end)
+            head = RecordBatch(records, 0, self.end)
             self.producer_id = head.producer_id
             self.codec = Codec(head.codec_id)
 
@@ -96,7 +54,9 @@ class ContentReader:
         self._decompressor = decompressor
 
     @contextmanager
-    def contents(self, batch: Batch, needs: Part, limits: JudgementLimits, allowance: Allowance) -> Iterator[Contents]:
+    def contents(
+        self, batch: Batch, needs: Part, limits: JudgementLimits, allowance: Allowance
+    ) -> Iterator[RecordContents | MessageContents]:
         """The records, of which only what is needed is taken out."""
         wanted = Wanted(
             Part.KEY in needs, Part.VALUE in needs, Part.HEADERS in needs, limits.max_decompression_window_bytes
@@ -114,7 +74,7 @@ class ContentReader:
         self, batch: Batch, wanted: Wanted, limits: JudgementLimits, allowance: Allowance
     ) -> RecordContents:
         records = batch.records
-        head = RecordBatch(records, 0, next_batch_end(records, 0) or len(records))
+        head = RecordBatch(records, 0, batch.end)
         count, base = head.record_count, head.base_timestamp
         if batch.codec is Codec.NONE:
             return RecordContents(records, HEADER_BYTES, head.end, None, count, base, wanted, allowance)
@@ -126,7 +86,7 @@ class ContentReader:
         records = batch.records
         pieces = None
         if batch.codec is not Codec.NONE:
-            wrapper = read_message(records, 0, next_batch_end(records, 0) or len(records))
+            wrapper = read_message(records, 0, batch.end)
             value = records[wrapper.value_at : wrapper.value_at + wrapper.value_size]
             pieces = self._open(batch.codec, value, limits, allowance, wrapper.magic)
         return MessageContents(records, pieces, wanted, allowance)

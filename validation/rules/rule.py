@@ -3,6 +3,8 @@
 A rule knows no file, socket or clock. What it has to look up elsewhere (a schema) it is handed as a callable, which may
 raise Outage. Its words reach the producer's developer: they say what is wrong and what to do, and quote nothing of what
 the record holds.
+
+Compiled with the types in rule.pxd where a C compiler was at hand.
 """
 
 from dataclasses import dataclass
@@ -66,20 +68,6 @@ class RuledRecord:
     `timestamp`: int64 ms; `key_size` and `value_size`: bytes, -1 for null, there whatever is needed; `producer_id`: -1
     where the producer is not idempotent.
     """
-
-    __slots__ = (
-        "client",
-        "headers",
-        "index",
-        "key",
-        "key_size",
-        "partition",
-        "producer_id",
-        "timestamp",
-        "topic",
-        "value",
-        "value_size",
-    )
 
     def __init__(
         self,

@@ -188,6 +188,12 @@ def test_old_message_sets_keep_the_same_rules(version: int, codec: str) -> None:
     assert [record.index for record in found.refused[0, 0].bad_records] == [1, 3]
 
 
+@pytest.mark.parametrize("data", [b"", batch([Rec(NOW, None)])[:-1], message(1, b"v", key=None)[:-1]])
+def test_where_nothing_whole_has_come_nothing_is_asked(data: bytes) -> None:
+    """Of old requests a broker takes that, and stores nothing."""
+    assert set(judged(of(KEYED), data, version=2).accepted) == {(0, 0)}
+
+
 def test_a_slow_rule_is_never_asked_on_the_event_loop() -> None:
     rule = Seen(Part.NONE, is_slow=True)
     with pytest.raises(OutOfTime):
