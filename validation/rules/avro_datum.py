@@ -52,7 +52,7 @@ _INT_LEAST, _INT_MOST = -(2**31), 2**31 - 1
 
 
 class Datum:
-    """One read of one datum. `why`: a Fault where it is none; `type_at`: the type that could not be read, as planned."""
+    """A read of one datum. `why`: a Fault where it is none; `type_at`: the type that could not be read, planned."""
 
     why: int
     type_at: int
