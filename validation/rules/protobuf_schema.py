@@ -128,8 +128,8 @@ def _messages_of(file: Any, pool: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
     prefix = f"{file.package}." if file.package else ""
     described = import_module("google.protobuf.descriptor_pb2").FileDescriptorProto()
     file.CopyToProto(described)
-    waiting: list[tuple[tuple[int, ...], str, Any]]
-    waiting = [((i,), prefix + message.name, message) for i, message in enumerate(described.message_type)]
+    waiting: list[tuple[tuple[int, ...], str, Any]] = []
+    waiting += [((i,), prefix + message.name, message) for i, message in enumerate(described.message_type)]
     while waiting:
         path, name, message = waiting.pop()
         yield path, pool.FindMessageTypeByName(name)
