@@ -22,7 +22,7 @@ from sluicegate.validation.policy import Mode
 from sluicegate.validation.produce import JudgedRequest, Place
 from sluicegate.validation.rehearsals import TriedBound, bounds_of
 from sluicegate.validation.units import diagnose
-from sluicegate.validation.verdict import Refused
+from sluicegate.validation.verdict import Reason, Refused
 
 if TYPE_CHECKING:
     from sluicegate.validation.ordinary import OrdinaryRequests
@@ -219,9 +219,9 @@ class Observer:
         )
 
 
-def _what(refused: Refused) -> tuple[str, str | None]:
+def _what(refused: Refused) -> Reason | tuple[Reason, str]:
     """What tells one refusal from another: the reason, and the rule where it is one."""
-    return refused.reason.value, refused.rules[0][0] if refused.rules else None
+    return (refused.reason, refused.rules[0][0]) if refused.rules else refused.reason
 
 
 def _refusal(client: Who, topic: str | None, partition: int, refused: Refused, now_ms: int) -> dict[str, Any]:

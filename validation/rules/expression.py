@@ -82,7 +82,7 @@ class IsTrue:
         return None if result else f"not true of the record: {self._shown}"
 
     def _is_long(self, record: RuledRecord, seen: dict[str, Any]) -> bool:
-        steps = (_longest(seen) + self._literals) ** self._loops
+        steps: int = (_longest(seen) + self._literals) ** self._loops
         size = max(0, record.key_size) + max(0, record.value_size)
         return steps * self._weight > _MOST_STEPS or steps * size > self._most_bytes
 
