@@ -8,12 +8,12 @@ SOURCES := sluicegate protocol validation config proxy pipeline bench tests setu
 KAFKA_VERSIONS := 4.3.1 3.9.1
 UV_VERSION := 0.13.8
 
-.PHONY: setup spark run test check unit interpreted lanes conformance clients bounds fuzz bench bench-scan bench-check executors kafka format clean
+.PHONY: setup spark run test check unit interpreted lanes conformance clients bounds fuzz bench bench-scan bench-check bench-rules executors kafka registry format clean
 
 setup: $(STAMP)
 
 NATIVE := $(wildcard protocol/records/*.pyx proxy/*/*.pyx validation/*.pyx)
-COMPILED := $(filter-out $(NATIVE:.pyx=.pxd),$(wildcard protocol/*.pxd protocol/records/*.pxd proxy/*/*.pxd validation/*.pxd))
+COMPILED := $(filter-out $(NATIVE:.pyx=.pxd),$(wildcard protocol/*.pxd protocol/records/*.pxd proxy/*/*.pxd validation/*.pxd validation/rules/*.pxd))
 
 $(STAMP): pyproject.toml uv.lock setup.py $(COMPILED) $(wildcard $(COMPILED:.pxd=.py)) $(NATIVE) $(wildcard $(NATIVE:.pyx=.pxd))
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "sluicegate needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Say which to use: make PYTHON=python3.12 ...")'
@@ -22,7 +22,7 @@ $(STAMP): pyproject.toml uv.lock setup.py $(COMPILED) $(wildcard $(COMPILED:.pxd
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	@echo 'Installing and compiling (this is the long part) ...'
-	$(BIN)/uv sync --quiet --frozen --inexact --extra demo --reinstall-package sluicegate --python $(BIN)/python
+	$(BIN)/uv sync --quiet --frozen --inexact --extra demo --extra rules --reinstall-package sluicegate --python $(BIN)/python
 	@touch $@
 	@$(BIN)/sluicegate version
 
@@ -56,8 +56,8 @@ ALONE := tests/bounds tests/fuzz tests/bench
 UNITS := tests/proxy tests/protocol tests/validation tests/config tests/lanes
 BESIDE := -n $(or $(TEST_PROCESSES),2) --dist loadfile --no-loadscope-reorder
 
-test: check kafka .spark/.complete .streams/.complete interpreted
-	$(BIN)/python -m pytest $(BESIDE) tests/pipeline tests/integration tests/conformance tests/clients tests/packaging tests/docs $(UNITS) $(PYTEST_ARGS)
+test: check kafka registry .spark/.complete .streams/.complete interpreted
+	$(BIN)/python -m pytest $(BESIDE) tests/pipeline tests/integration tests/registry tests/conformance tests/clients tests/packaging tests/docs $(UNITS) $(PYTEST_ARGS)
 	$(BIN)/python -m pytest $(ALONE) $(PYTEST_ARGS)
 
 check: setup $(VENV)/.spark
@@ -136,10 +136,17 @@ kafka: $(KAFKA_VERSIONS:%=.kafka/%/.complete)
 	mvn -q -B -f tests/broker/pom.xml -Dkafka.version=$* dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.kafka/$*
 	@touch $@
 
+# A schema registry with Confluent's API, from Maven.
+registry: .registry/.complete
+
+.registry/.complete: tests/registry/pom.xml
+	mvn -q -B -f tests/registry/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.registry
+	@touch $@
+
 format: setup
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
 clean:
-	rm -rf $(VENV) .kafka .spark .streams .clients .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .kafka .registry .spark .streams .clients .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find protocol validation proxy \( -name '*.so' -o -name '*.c' \) -delete

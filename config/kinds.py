@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, SecretStr
 from sluicegate.config import schema_kinds as schema
 from sluicegate.config.address import AdvertisedHost, BrokerAddress, ListenAddress, at_least_one, parse_addresses
 from sluicegate.config.quantity import MILLISECONDS, SECONDS, Quantity, count, shown, size
+from sluicegate.config.topic_pattern import regular_expression_of
 
 MAX_WORKERS = 64
 _NODE_ID = count(0, 2**31 - 1, "a broker's id")
@@ -16,6 +17,7 @@ _PORT = count(1, 65535, "a port")
 _NONE_OR_MORE, _ONE_OR_MORE = count(0), count(1)
 _WORKERS = count(1, MAX_WORKERS)
 _BYTES = size(1)
+_SOME_BYTES = size(0)
 _FRAME_BYTES = size(1024)  # less would not let any client begin
 
 
@@ -56,6 +58,16 @@ def _network(value: str) -> str:
         return str(ip_network(value.strip()))
     except ValueError:
         raise ValueError(f'expected a network, as "10.0.0.0/8", or an address; found {shown(value)}') from None
+
+
+def _pattern(value: str) -> str:
+    """A glob, or a regular expression between slashes."""
+    regular_expression_of(value)
+    return value
+
+
+def _unlike(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
 
 
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
@@ -116,6 +128,11 @@ TopicFiles = Annotated[
     schema.told(schema.one_or_more(schema.TEXT, fewest=0)),
     schema.Takes("the name of a file, a glob, or a list of them"),
 ]
+Pattern = Annotated[str, AfterValidator(_text), AfterValidator(_pattern), schema.told(schema.TEXT)]
+Names = Annotated[
+    tuple[Text, ...], AfterValidator(_unlike), schema.told({"type": "array", "items": schema.TEXT})
+]
+SomeBytes = Annotated[int, BeforeValidator(_SOME_BYTES.read), _SOME_BYTES]
 
 __all__ = [
     "MAX_WORKERS",
@@ -129,14 +146,17 @@ __all__ = [
     "FrameBytes",
     "ListenAddress",
     "Milliseconds",
+    "Names",
     "Networks",
     "NodeId",
     "NoneOrMore",
     "OneOrMore",
+    "Pattern",
     "Port",
     "Quantity",
     "Seconds",
     "Secret",
+    "SomeBytes",
     "Text",
     "TopicFiles",
     "Workers",

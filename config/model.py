@@ -30,12 +30,14 @@ from sluicegate.config.kinds import (
     Workers,
 )
 from sluicegate.config.password import Password, check_one
+from sluicegate.config.registries import Registry
+from sluicegate.config.requests import Exempt, RequestRule, check_request_names
 from sluicegate.config.section import Section
 from sluicegate.config.topics import Topic, TopicKeys
 
 NODE_ID = "{node_id}"
 # What counts at once where the file is read again while a proxy runs; everything else with the next start.
-POLICIES = frozenset({"defaults", "topics", "topics_from"})
+POLICIES = frozenset({"defaults", "topics", "topics_from", "requests", "exempt", "registries"})
 
 
 class UpstreamTls(Section):
@@ -242,12 +244,30 @@ class Config(Section):
     admin: Admin = Admin()
     defaults: TopicKeys = TopicKeys()
     topics: tuple[Topic, ...] = ()
+    requests: tuple[RequestRule, ...] = ()
+    exempt: tuple[Exempt, ...] = ()
+    registries: dict[Text, Registry] = Field(default_factory=dict)
     violations: Violations = Violations()
     limits: Limits = Limits()
     log: Log = Log()
     drain_seconds: Seconds = 30
     workers: Workers = 1
     topics_from: TopicFiles = ()
+
+    @field_validator("requests")
+    @classmethod
+    def _named_once(cls, value: tuple[RequestRule, ...]) -> tuple[RequestRule, ...]:
+        return check_request_names(value)
+
+    @model_validator(mode="after")
+    def _registries_are_there(self) -> "Config":
+        for rule in (rule for keys in (self.defaults, *self.topics) for rule in keys.rules or ()):
+            for content in (rule.key, rule.value):
+                named = None if content is None or content.schema_ is None else content.schema_.registry
+                if named is not None and named not in self.registries:
+                    known = ", ".join(self.registries) or "none"
+                    raise ValueError(f"rule {rule.name} names registry {named}, and registries has {known}")
+        return self
 
     @model_validator(mode="after")
     def _can_share_ports(self) -> "Config":

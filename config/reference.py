@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 from sluicegate.config.address import HostPort
 from sluicegate.config.descriptions import KEYS, SECTIONS
 from sluicegate.config.keys import is_list, item_of, section_of, unwrapped
+from sluicegate.config.kinds import Text
 from sluicegate.config.model import Config
 from sluicegate.config.quantity import MILLISECONDS, SECONDS, Quantity
 from sluicegate.config.schema_kinds import Takes
@@ -85,7 +86,13 @@ def sections() -> Iterator[tuple[str, type[BaseModel]]]:
         for key, field in _fields(section):
             inner = section_of(field.annotation) or section_of(item_of(field.annotation))
             if inner is not None:
-                waiting.append((_dotted(name, key) + ("[]" if is_list(field.annotation) else ""), inner))
+                waiting.append((_dotted(name, key) + _suffix(field.annotation), inner))
+
+
+def _suffix(annotation: Any) -> str:
+    if is_list(annotation):
+        return "[]"
+    return ".*" if get_origin(unwrapped(annotation)) is dict else ""
 
 
 def _fields(section: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
@@ -115,9 +122,9 @@ def _takes(field: FieldInfo) -> str:
     if told is not None:
         return told.words
     if get_origin(kind) is dict:
-        return "`{node id: host:port}`"
+        return _MAPPINGS.get(unwrapped(item_of(kind)), "`{name: pattern}`")
     if get_origin(kind) is tuple:
-        return _LISTS.get(unwrapped(item_of(kind)), "a list of networks")
+        return _list(item_of(kind))
     if quantity is not None:
         return _range(quantity)
     if kind is bool:
@@ -125,6 +132,16 @@ def _takes(field: FieldInfo) -> str:
     if get_args(kind):
         return ", ".join(f"`{choice}`" for choice in get_args(kind))
     return "`host:port`" if kind is HostPort else "text"
+
+
+_MAPPINGS: dict[Any, str] = {HostPort: "`{node id: host:port}`", Any: "`{name: value}`"}
+
+
+def _list(item: Any) -> str:
+    choices = get_args(unwrapped(item))
+    if choices:
+        return f"a list of {', '.join(f'`{choice}`' for choice in choices)}"
+    return "a list of texts" if item == Text else _LISTS.get(unwrapped(item), "a list of networks")
 
 
 def _range(quantity: Quantity) -> str:

@@ -26,6 +26,8 @@ def warnings_of(config: Config, source: Source) -> Iterator[str]:
                 "is deprecated (KIP-937); it stands for each of message.timestamp.before.max.ms and "
                 "message.timestamp.after.max.ms that is not set. Set those.",
             )
+        if keys.rules and (keys.checks or config.defaults.checks) == "none":
+            yield _said(source, (*path, "rules"), "are never asked: checks: none leaves all batches to the broker")
     yield from _shadowed(config, source)
     yield from _taken_ports(config, source)
 

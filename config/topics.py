@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from sluicegate.config import schema_kinds as schema
 from sluicegate.config.kinds import Bytes, Candidates, Milliseconds, Text
+from sluicegate.config.rules import Rule, check_names
 from sluicegate.config.section import Section
 from sluicegate.config.topic_pattern import regular_expression_of
 
@@ -46,7 +47,8 @@ class Fix(Section):
 class TopicKeys(Section):
     """What a judgement depends on, Kafka's topic settings first; what is not given is inherited from `defaults`.
 
-    `checks: none` leaves a topic's batches unjudged; `mode: observe` forwards what would be refused, and says so.
+    `checks: none` leaves a topic's batches unjudged; `mode: observe` forwards what would be refused, and says so. An
+    entry's `rules` stand in the place of those in `defaults`, as every key does.
     """
 
     timestamp_type: Literal["CreateTime", "LogAppendTime"] | None = Field(None, alias="message.timestamp.type")
@@ -59,6 +61,12 @@ class TopicKeys(Section):
     mode: Literal["reject", "observe"] | None = None
     rehearse: Rehearse | None = None
     fix: Fix | None = None
+    rules: tuple[Rule, ...] | None = None
+
+    @field_validator("rules")
+    @classmethod
+    def _named_once(cls, value: tuple[Rule, ...] | None) -> tuple[Rule, ...] | None:
+        return check_names(value)
 
 
 class Topic(TopicKeys):

@@ -44,7 +44,7 @@ def _expected(kind: str, detail: Any, path: Path) -> str:
         item = section_of(item_of(annotation_at(Config, path)))
         return "expected a list" + (f", each item beginning with `- {_first_key(item)}:`" if item else "")
     if kind == "dict_type":
-        return 'expected {node id: "host:port"}'
+        return _expected_names(path)
     if kind in ("string_type", "string_sub_type"):
         return "expected a text"
     if kind == "string_unicode":
@@ -57,6 +57,12 @@ def _expected(kind: str, detail: Any, path: Path) -> str:
         return "expected true or false"
     message = str(detail["msg"])
     return f"{message[0].lower()}{message[1:]}"
+
+
+def _expected_names(path: Path) -> str:
+    if section_of(item_of(annotation_at(Config, path))) is not None:
+        return "expected names, each with keys below it"
+    return 'expected {node id: "host:port"}' if path[-1] == "brokers" else "expected {name: value}"
 
 
 def _unknown(path: Path) -> str:

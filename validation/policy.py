@@ -2,6 +2,11 @@
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sluicegate.validation.requests.request_rule import RequestRule
+    from sluicegate.validation.rules.rule_set import RuleSet
 
 LONG_MAX = 9223372036854775807
 
@@ -45,7 +50,8 @@ class TopicPolicy:
     `checked`: whether anything is judged at all.
     `before_max_ms`, `after_max_ms`: how far a record's time may lie behind or ahead of the broker's, inclusive, in
     ms (KIP-937). `compacted`: records need a key. `max_message_bytes`: largest batch, None where only the broker
-    knows. They mean what Kafka's message.timestamp.*, cleanup.policy and max.message.bytes mean.
+    knows. They mean what Kafka's message.timestamp.*, cleanup.policy and max.message.bytes mean. `rules` are asked
+    about records that keep all of that, `requests` about who sends them and how.
     """
 
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -57,16 +63,23 @@ class TopicPolicy:
     mode: Mode = Mode.REJECT
     rehearsed: Rehearsed | None = None
     fix: Fix | None = None
+    rules: "RuleSet | None" = None
+    requests: "tuple[RequestRule, ...]" = ()
     is_plain: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        is_plain = self.mode is Mode.REJECT and self.rehearsed is None and self.fix is None
+        is_plain = self.mode is Mode.REJECT and self.rehearsed is None and self.fix is None and not self.has_rules
         object.__setattr__(self, "is_plain", is_plain)
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether more is asked than a broker would."""
+        return self.rules is not None or bool(self.requests)
 
     @property
     def ordinary(self) -> "TopicPolicy | None":
         """What the fast lane may hold batches to, so that whatever keeps it needs no closer look; None: all do."""
-        return None if self.fix is Fix.PREVIOUS else self.narrowest
+        return None if self.fix is Fix.PREVIOUS or self.has_rules else self.narrowest
 
     @property
     def narrowest(self) -> "TopicPolicy":
@@ -79,6 +92,10 @@ class TopicPolicy:
             before_max_ms=min(self.before_max_ms, min(rehearsed.before_max_ms, default=LONG_MAX)),
             after_max_ms=min(self.after_max_ms, min(rehearsed.after_max_ms, default=LONG_MAX)),
         )
+
+
+EXEMPT = TopicPolicy(checked=False)
+"""What holds for clients that are asked nothing, whatever the topic."""
 
 
 def bound_or_difference(bound: int | None, difference: int | None) -> int:

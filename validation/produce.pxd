@@ -18,10 +18,11 @@ cdef class JudgedRequest:
     cdef public object fixed
     cdef public object rehearsed
     cdef public Py_ssize_t unchecked
+    cdef public Py_ssize_t exempt
 
 
 @cython.locals(judged=JudgedRequest, topic=TopicData, partition=PartitionData)
-cpdef judge_request(ProduceRequest request, names, policy_of, limits, now_ms, Decompressor decompressor, Allowance allowance, previous=*)
+cpdef judge_request(ProduceRequest request, names, policy_of, limits, now_ms, Decompressor decompressor, Allowance allowance, previous=*, client=*)
 
 @cython.locals(topic=TopicData, t=Py_ssize_t, p=Py_ssize_t)
 cdef _whole_request(ProduceRequest request)

@@ -4,7 +4,8 @@ What a broker refuses because of several partitions together (transactional batc
 more than one producer) is left to it: it is sent every batch, or a stand-in that carries the same header.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -13,12 +14,17 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
 from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.protocol.records.compression import Decompressor
-from sluicegate.protocol.records.record_batch import CorruptBatch, opens_transactional
+from sluicegate.protocol.records.record_batch import NO_PRODUCER_ID, CorruptBatch, opens_transactional
 from sluicegate.validation.fixes import Fixed, fix_times
 from sluicegate.validation.judge import Submission, judge_partition
-from sluicegate.validation.policy import JudgementLimits, Mode, TopicPolicy
+from sluicegate.validation.policy import EXEMPT, JudgementLimits, Mode, TopicPolicy
 from sluicegate.validation.previous_times import PreviousTimes
 from sluicegate.validation.rehearsals import rehearsal_of
+from sluicegate.validation.requests.asking import ask_request_rules
+from sluicegate.validation.requests.request_rule import SentBatch
+from sluicegate.validation.rules.asking import Answers, ask_rules, check_may_be_asked_here
+from sluicegate.validation.rules.reading import Batch, ContentReader
+from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.verdict import Accepted, Reason, Refused, Stage, Verdict
 
 Place = tuple[int, int]
@@ -40,16 +46,18 @@ class HeldTo(NamedTuple):
 
 
 _NONE: Any = MappingProxyType({})
+_NOBODY = Client("")
 
 
 class JudgedRequest:
     """The verdicts on one request. `accepted`, `refused` and `observed` together hold every partition that was judged.
 
-    `observed`: what is wrong with those that are forwarded all the same, because their topic is only observed.
+    `observed`: what is wrong with those that are forwarded all the same, because their topic, or the rule that they
+    break, is only observed; one that is refused for something else may be there too.
     `fixed`: what goes in the place of batches that were refused for their times, and are accepted now.
     `rehearsed`: how many records each bound that is only tried would refuse, where one does, in the policy's order.
     `held_to` says of all these what they were judged by. `unchecked`: how many partitions were left unjudged because
-    their topic's policy says so.
+    their topic's policy says so; `exempt`: how many because of who sent them.
     """
 
     def __init__(
@@ -62,16 +70,36 @@ class JudgedRequest:
         self.rehearsed: Mapping[Place, tuple[int, ...]] = _NONE
         self.held_to: dict[Place, HeldTo] = {}
         self.unchecked = 0
+        self.exempt = 0
+
+    def say(self, place: Place, verdict: Verdict | None, policy: TopicPolicy, now_ms: int) -> None:
+        """The verdict on a partition; None: what there is to say of it was said."""
+        if isinstance(verdict, Refused):
+            self.refuse(place, verdict, HeldTo(policy, now_ms))
+        elif verdict is not None:
+            self.accepted[place] = verdict
 
     def refuse(self, place: Place, refused: Refused, held_to: HeldTo) -> None:
         """Something is wrong with a partition; where its topic is only observed, it is forwarded all the same."""
-        self.held_to[place] = held_to
         if held_to.policy.mode is Mode.OBSERVE:
-            if not self.observed:
-                self.observed = {}
-            self.observed[place] = refused
+            self.observe(place, refused, held_to)
         else:
+            self.held_to[place] = held_to
             self.refused[place] = refused
+
+    def observe(self, place: Place, refused: Refused, held_to: HeldTo) -> None:
+        """Something is to be told of a partition, and nothing refused for it."""
+        self.held_to[place] = held_to
+        if not self.observed:
+            self.observed = {}
+        self.observed[place] = refused
+
+    def leave(self, policy: TopicPolicy) -> None:
+        """A partition is left to the broker, for its topic's sake or for its sender's."""
+        if policy is EXEMPT:
+            self.exempt += 1
+        else:
+            self.unchecked += 1
 
     def records_of(self, place: Place) -> int:
         """How many records a judged batch has, by its own count."""
@@ -87,12 +115,13 @@ def judge_request(
     decompressor: Decompressor,
     allowance: Allowance,
     previous: PreviousTimes | None = None,
+    client: Client | None = None,
 ) -> JudgedRequest:
     """Judge every partition. `names` resolves topic ids; `now_ms` is read once a partition.
 
     `allowance` is what all of it may cost together: what goes beyond it is refused. Raises Abandoned where it does.
-    `previous` is what partitions' times may be fixed to. A request whose acks no broker takes is left to the broker:
-    nothing of it is judged or stored.
+    `previous` is what partitions' times may be fixed to, `client` who sent it, for rules that ask. A request whose acks
+    no broker takes is left to the broker: nothing of it is judged or stored.
     """
     whole = _whole_request(request)
     judged = JudgedRequest()
@@ -103,7 +132,7 @@ def judge_request(
         name = topic.name if topic.name is not None else names.get(topic.topic_id or b"")
         policy = policy_of(name if name is not None else "")
         for p, partition in enumerate(topic.partitions):
-            verdict: Verdict
+            verdict: Verdict | None
             now = now_ms()
             allowance.worked(_PARTITION_WORK)
             if whole is not None:
@@ -111,19 +140,17 @@ def judge_request(
             elif name is None:
                 verdict = Refused(ErrorCode.UNKNOWN_TOPIC_ID, Reason.UNKNOWN_TOPIC_ID, stage=Stage.PARTITION)
             elif not policy.checked:
-                judged.unchecked += 1
+                judged.leave(policy)
                 continue
             else:
                 submission = Submission(name, partition.index, request.records(t, p), request.version)
                 if policy.is_plain:
                     verdict = judge_partition(submission, policy, limits, now, decompressor, allowance)
                 else:
-                    further = further or _Further(judged, limits, previous, decompressor, allowance)
+                    if further is None:
+                        further = _Further(judged, limits, previous, decompressor, allowance, client, request.acks)
                     verdict = further.judge((t, p), submission, policy, now)
-            if isinstance(verdict, Refused):
-                judged.refuse((t, p), verdict, HeldTo(policy, now))
-            else:
-                judged.accepted[t, p] = verdict
+            judged.say((t, p), verdict, policy, now)
     return judged
 
 
@@ -142,42 +169,86 @@ class _Further:
         previous: PreviousTimes | None,
         decompressor: Decompressor,
         allowance: Allowance,
+        client: Client | None,
+        acks: int,
     ) -> None:
         self._judged = judged
         self._limits = limits
         self._previous = previous if previous is not None else PreviousTimes()
         self._decompressor = decompressor
         self._allowance = allowance
+        self._client = client if client is not None else _NOBODY
+        self._acks = acks
         self._observed_errors = allowance.record_errors
         self._fixed: dict[Place, Fixed] = {}
         self._rehearsed: dict[Place, tuple[int, ...]] = {}
         judged.fixed = self._fixed
         judged.rehearsed = self._rehearsed
 
-    def judge(self, place: Place, submission: Submission, policy: TopicPolicy, now_ms: int) -> Verdict:
-        """The verdict on one partition, on what it is fixed to where it can be."""
+    def judge(self, place: Place, submission: Submission, policy: TopicPolicy, now_ms: int) -> Verdict | None:
+        """The verdict on one partition, on what it is fixed to where it can be; None where it is only observed."""
         allowance = self._allowance
+        if policy.rules is not None:
+            check_may_be_asked_here(policy.rules, allowance)
         kept = allowance.record_errors
         is_observed = policy.mode is Mode.OBSERVE
         if is_observed:  # they are in no answer, and take nobody's place in it
             allowance.record_errors = self._observed_errors
-        rehearsal = rehearsal_of(policy)
-        verdict = judge_partition(submission, policy, self._limits, now_ms, self._decompressor, allowance, rehearsal)
+        verdict = self._by_rules(
+            place, submission, self._as_a_broker(place, submission, policy, now_ms), policy, now_ms
+        )
         if is_observed:
             self._observed_errors = allowance.record_errors
             allowance.record_errors = kept
+        if policy.fix is not None and isinstance(verdict, Accepted) and verdict.ahead_ms > -policy.before_max_ms:
+            self._previous.saw(submission.topic, submission.partition, now_ms + verdict.ahead_ms)
+        if isinstance(verdict, Accepted) and place in self._judged.observed:
+            return None
+        return verdict
+
+    def _as_a_broker(self, place: Place, submission: Submission, policy: TopicPolicy, now_ms: int) -> Verdict:
+        """What a broker would say, and what is put right or rehearsed of that."""
+        allowance = self._allowance
+        kept = allowance.record_errors
+        rehearsal = rehearsal_of(policy)
+        verdict = judge_partition(submission, policy, self._limits, now_ms, self._decompressor, allowance, rehearsal)
         if rehearsal is not None and any(rehearsal.counts) and (isinstance(verdict, Accepted) or verdict.bad_count):
             self._rehearsed[place] = rehearsal.counts
             self._judged.held_to[place] = HeldTo(policy, now_ms)
-        if policy.fix is None or is_observed:
-            return verdict
-        if isinstance(verdict, Refused):
+        if policy.fix is not None and policy.mode is not Mode.OBSERVE and isinstance(verdict, Refused):
             verdict = self._fix(place, submission, verdict, policy, now_ms)
             if isinstance(verdict, Accepted):
                 allowance.record_errors = kept
-        if isinstance(verdict, Accepted) and verdict.ahead_ms > -policy.before_max_ms:
-            self._previous.saw(submission.topic, submission.partition, now_ms + verdict.ahead_ms)
         return verdict
+
+    def _by_rules(
+        self, place: Place, submission: Submission, verdict: Verdict, policy: TopicPolicy, now_ms: int
+    ) -> Verdict:
+        """What the operator's rules say of what a broker would take; where it was fixed, of what it is now."""
+        if isinstance(verdict, Refused) or submission.records is None or not policy.has_rules:
+            return verdict
+        if verdict.records == 0:  # old requests may bring nothing whole, of which a broker stores nothing
+            return verdict
+        records = memoryview(self._fixed[place].records) if place in self._fixed else submission.records
+        batch = Batch(submission.topic, submission.partition, records, verdict.records)
+        for answers in self._asked(batch, policy):
+            if answers.observed is not None:
+                before = self._judged.observed.get(place)
+                both = answers.observed.rules if before is None else (*before.rules, *answers.observed.rules)
+                self._judged.observe(place, replace(answers.observed, rules=both), HeldTo(policy, now_ms))
+            if answers.refused is not None:
+                self._fixed.pop(place, None)
+                return answers.refused
+        return verdict
+
+    def _asked(self, batch: Batch, policy: TopicPolicy) -> Iterator[Answers]:
+        """Rules about the request first; what they refuse, nobody reads."""
+        if policy.requests:
+            sent = SentBatch(self._acks, batch.codec, batch.producer_id != NO_PRODUCER_ID, len(batch.records))
+            yield ask_request_rules(policy.requests, sent, self._client, batch.record_count)
+        if policy.rules is not None:
+            reader = ContentReader(self._decompressor)
+            yield ask_rules(policy.rules, batch, self._client, self._limits, reader, self._allowance)
 
     def _fix(self, place: Place, submission: Submission, refused: Refused, policy: TopicPolicy, now_ms: int) -> Verdict:
         """The verdict on what a refused batch is fixed to; the refusal where it cannot be."""

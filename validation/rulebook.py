@@ -1,9 +1,12 @@
 """All policies of all topics as one value: compiled from the configuration, never changed, replaced whole."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sluicegate.config.model import Config
+from sluicegate.config.requests import Exempt
+from sluicegate.config.requests import RequestRule as RequestKeys
 from sluicegate.config.topics import Fix as FixKeys
 from sluicegate.config.topics import Rehearse, TopicKeys
 from sluicegate.protocol.topic_name import is_legal_topic_name
@@ -18,6 +21,12 @@ from sluicegate.validation.policy import (
     TopicPolicy,
     bound_or_difference,
 )
+from sluicegate.validation.requests.exemptions import Exemption
+from sluicegate.validation.requests.from_keys import exemptions_of, request_rule_of
+from sluicegate.validation.requests.name_pattern import NamePattern
+from sluicegate.validation.requests.request_rule import RequestRule
+from sluicegate.validation.rules.from_keys import SchemaRules, no_schemas, rule_set_of
+from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.topic_patterns import TopicPatterns
 from sluicegate.validation.units import PLAUSIBLE_MS
 
@@ -25,17 +34,34 @@ _NOTHING_TOLD: Mapping[str, ClusterSettings] = {}
 
 
 class FilePolicies:
-    """What the file says: the first pattern that matches a topic's whole name decides, `default` holds for the rest."""
+    """What the file says: the first pattern that matches a topic's whole name decides, `default` holds for the rest.
 
-    def __init__(self, default: TopicPolicy, topics: Sequence[tuple[str, TopicPolicy]]) -> None:
+    `requests`: rules about requests, each with the topics that it is about (None: all). `exempt`: who is asked nothing.
+    """
+
+    def __init__(
+        self,
+        default: TopicPolicy,
+        topics: Sequence[tuple[str, TopicPolicy]],
+        requests: Sequence[tuple[str | None, RequestRule]] = (),
+        exempt: tuple[Exemption, ...] = (),
+    ) -> None:
         self.default = default
+        self.exempt = exempt
         self._patterns = TopicPatterns([match for match, _ in topics])
         self._by_pattern = [policy for _, policy in topics]
+        self._requests = [(None if match is None else NamePattern(match), rule) for match, rule in requests]
+        asks = any(policy.rules is not None for policy in (default, *self._by_pattern))
+        self.asks_who = bool(exempt or requests) or asks
 
     def of(self, topic: str) -> TopicPolicy:
         """The policy of `topic`, by the file alone."""
         place = self._patterns.first_match(topic)
-        return self.default if place is None else self._by_pattern[place]
+        policy = self.default if place is None else self._by_pattern[place]
+        if not self._requests:
+            return policy
+        asked = tuple(rule for pattern, rule in self._requests if pattern is None or pattern.matches(topic))
+        return replace(policy, requests=asked) if asked else policy
 
 
 class Rulebook:
@@ -61,6 +87,15 @@ class Rulebook:
         settings = self._from_cluster.get(topic)
         return policy if settings is None else stricter_of(policy, settings)
 
+    @property
+    def asks_who(self) -> bool:
+        """Whether anything depends on who sends a request."""
+        return self._file.asks_who
+
+    def exempts(self, client: Client) -> bool:
+        """Whether a client is asked nothing; what it sends is the broker's alone to judge."""
+        return any(exemption.covers(client) for exemption in self._file.exempt)
+
     def with_settings(self, told: Mapping[str, ClusterSettings | None]) -> "Rulebook":
         """The next generation, by what the cluster has told of some topics (None: it tells nothing of one, or no
         longer); the same rulebook where that is nothing new.
@@ -77,19 +112,31 @@ class Rulebook:
         return Rulebook(file, self._from_cluster, self.generation + 1)
 
 
-def compile_policies(defaults: TopicKeys, topics: Iterable[tuple[str, TopicKeys]] = ()) -> FilePolicies:
-    """From keys to policies: what an entry of `topics` leaves open comes from `defaults`."""
-    return FilePolicies(_policy(defaults, defaults), [(match, _policy(keys, defaults)) for match, keys in topics])
+def compile_policies(
+    defaults: TopicKeys,
+    topics: Iterable[tuple[str, TopicKeys]] = (),
+    requests: Iterable[RequestKeys] = (),
+    exempt: Iterable[Exempt] = (),
+    schema_rules: SchemaRules = no_schemas,
+) -> FilePolicies:
+    """From keys to policies: what an entry of `topics` leaves open comes from `defaults`. Raises RuleUnusable."""
+    return FilePolicies(
+        _policy(defaults, defaults, schema_rules),
+        [(match, _policy(keys, defaults, schema_rules)) for match, keys in topics],
+        [(rule.match.topics, request_rule_of(rule)) for rule in requests],
+        exemptions_of(exempt),
+    )
 
 
-def file_policies_of(config: Config) -> FilePolicies:
-    """The policies that a configuration describes."""
-    return compile_policies(config.defaults, [(topic.match, topic) for topic in config.topics])
+def file_policies_of(config: Config, schema_rules: SchemaRules = no_schemas) -> FilePolicies:
+    """The policies that a configuration describes. Raises RuleUnusable."""
+    topics = [(topic.match, topic) for topic in config.topics]
+    return compile_policies(config.defaults, topics, config.requests, config.exempt, schema_rules)
 
 
-def rulebook_of(config: Config) -> Rulebook:
-    """The first rulebook of a configuration: the cluster has told nothing yet."""
-    return Rulebook(file_policies_of(config))
+def rulebook_of(config: Config, schema_rules: SchemaRules = no_schemas) -> Rulebook:
+    """The first rulebook of a configuration: the cluster has told nothing yet. Raises RuleUnusable."""
+    return Rulebook(file_policies_of(config, schema_rules))
 
 
 def limits_of(config: Config) -> JudgementLimits:
@@ -103,7 +150,7 @@ def limits_of(config: Config) -> JudgementLimits:
     )
 
 
-def _policy(keys: TopicKeys, defaults: TopicKeys) -> TopicPolicy:
+def _policy(keys: TopicKeys, defaults: TopicKeys, schema_rules: SchemaRules) -> TopicPolicy:
     def given(name: str) -> Any:
         own = getattr(keys, name)
         return own if own is not None else getattr(defaults, name)
@@ -122,6 +169,7 @@ def _policy(keys: TopicKeys, defaults: TopicKeys) -> TopicPolicy:
         Mode(given("mode") or "reject"),
         _rehearsed(given("rehearse")),
         fix,
+        rule_set_of(given("rules"), schema_rules),
     )
 
 

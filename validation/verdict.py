@@ -29,6 +29,9 @@ class Reason(StrEnum):
     SEQUENCE = "producer id without a sequence"
     STRUCTURE = "records do not follow the format"
     UNKNOWN_TOPIC_ID = "topic id that no broker could name"
+    RULE = "breaks a rule"
+    REQUEST_RULE = "breaks a rule for requests"
+    OUTAGE = "what a rule depends on does not answer"
 
 
 class Stage(Enum):
@@ -43,7 +46,8 @@ class Stage(Enum):
 class BadRecord:
     """One refused record: its position in the batch, its time (int64 ms), why, and the text the client gets.
 
-    `fixed`: the time (ms) that it was given instead, so that it is refused no more.
+    `fixed`: the time (ms) that it was given instead, so that it is refused no more. `rules`: those that it breaks,
+    where that is why, in the file's order.
     """
 
     index: int
@@ -51,6 +55,7 @@ class BadRecord:
     reason: Reason
     message: str
     fixed: int | None = None
+    rules: tuple[str, ...] = ()
 
 
 class Accepted:
@@ -67,6 +72,7 @@ class Refused:
 
     `bad_records` is ascending, and only the first where a request has too many of them: `bad_count` is how many there
     are. `records` is the batch's own count, 0 where it cannot be known; `stage` is where a broker would have found it.
+    `rules`: where rules are the reason, their names and how many records break each (0: it is the whole batch).
     """
 
     code: ErrorCode
@@ -76,6 +82,7 @@ class Refused:
     bad_count: int = 0
     records: int = 0
     stage: Stage = Stage.LOG
+    rules: tuple[tuple[str, int], ...] = ()
 
 
 Verdict = Accepted | Refused

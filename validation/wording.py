@@ -60,6 +60,17 @@ def inner_magic(batch: str, outer_magic: int, topic: str, partition: int) -> str
     return f"Record {batch}'s magic does not match outer magic {outer_magic} in topic partition {topic}-{partition}"
 
 
+def broken_rule(rule: str, words: str) -> str:
+    """Ours, not a broker's: a rule of the operator's, and what is wrong by it."""
+    return f"rule {rule}: {words}"
+
+
+def outage(rule: str, words: str, is_final: bool) -> str:
+    """Ours: what a rule depends on does not answer, so nobody can say whether the records are good."""
+    advice = "send again when it does" if is_final else "try again"
+    return f"rule {rule} cannot be asked by the proxy in front of the cluster: {words}; {advice}"
+
+
 _ADVICE = {
     Bound.REQUEST: (
         "The batches of this request up to that for {place} decompress to more than {size} bytes together, which the "

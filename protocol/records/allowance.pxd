@@ -23,4 +23,6 @@ cdef class Allowance:
 
     cpdef int check_at_once(self, Py_ssize_t size) except -1
 
+    cpdef Allowance to_read_again(self)
+
     cpdef int worked(self, Py_ssize_t size) except -1

@@ -79,6 +79,12 @@ class Allowance:
         if size > self.most_at_once:
             raise OutOfTime
 
+    def to_read_again(self) -> "Allowance":
+        """One for payloads that were read before: what comes out of them again is not counted, and others have their
+        turn as ever.
+        """
+        return Allowance(self.plain_bytes, 0, self._give_way, self.most_at_once)
+
     def worked(self, size: int) -> None:
         """As much has been done as looking at `size` plain bytes takes. Raises what `give_way` raises."""
         self._since += size

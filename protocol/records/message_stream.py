@@ -36,6 +36,11 @@ class MessageStream:
             self._allowance.spend(_LEAST_BYTES - size)
         return True
 
+    @property
+    def view(self) -> memoryview:
+        """What the current message's places are in."""
+        return self._view
+
     def has_crc(self) -> bool:
         """Whether the CRC32 of the current message is right."""
         return has_crc(self._view, self._data, self.message.start, self.message.end)

@@ -34,6 +34,7 @@ cdef class Findings:
 @cython.final
 cdef class Cursor:
     cdef const uint8_t[::1] data
+    cdef object source
     cdef Py_ssize_t position
     cdef Py_ssize_t end
     cdef bint failed

@@ -66,10 +66,12 @@ class Cursor:
     """A position in the data, and in what `pieces` has behind it; `failed` is set instead of raising.
 
     `bad_varint` is set too where no more data would help. Where the pieces stop, so does it: what they raise is raised.
+    `source` is what `data` looks at, for who copies out of it.
     """
 
     def __init__(self, data, position, end, pieces=None, allowance=None):
         self.data = data
+        self.source = data
         self.position = position
         self.end = end
         self.failed = False
@@ -87,6 +89,7 @@ class Cursor:
             self.pieces = None
             return False
         self.data = piece
+        self.source = piece
         self.position = 0
         self.end = len(piece)
         self.pause()

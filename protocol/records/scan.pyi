@@ -15,9 +15,19 @@ Finding = tuple[int, int, int, int, int, int]
 
 class Cursor:
     position: int
+    end: int
     failed: bool
+    source: bytes | memoryview
 
-    def __init__(self, data: memoryview, position: int, end: int) -> None: ...
+    def __init__(
+        self,
+        data: bytes | memoryview,
+        position: int,
+        end: int,
+        pieces: Pieces | None = None,
+        allowance: Allowance | None = None,
+    ) -> None: ...
+    def refill(self) -> bool: ...
     def varint(self) -> int: ...
     def varlong(self) -> int: ...
     def skip(self, size: int) -> None: ...

@@ -28,7 +28,7 @@ cdef class Judges:
     cdef bint _closed
 
     @cython.locals(size=Py_ssize_t, most=Py_ssize_t, allowance=Allowance)
-    cpdef judge(self, ProduceRequest request)
+    cpdef judge(self, ProduceRequest request, client=*)
 
     cdef _dispatch(self, ProduceRequest request, judged, give_way)
 

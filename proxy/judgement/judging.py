@@ -20,10 +20,11 @@ from sluicegate.proxy.answers.dispatch import Dispatch
 from sluicegate.proxy.judgement.short_turns import ShortTurns
 from sluicegate.proxy.judgement.turns import Account, Turns
 from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.policy import EXEMPT, JudgementLimits, TopicPolicy
 from sluicegate.validation.policy_memo import PolicyMemo
 from sluicegate.validation.previous_times import PreviousTimes
 from sluicegate.validation.produce import JudgedRequest, judge_request, records_of
+from sluicegate.validation.rules.rule import Client
 
 _HEAVY_PARTITIONS = 200
 # Making what clients are told about more takes its time too.
@@ -51,10 +52,14 @@ _NO_PARTS: list[bytes | memoryview] = []
 
 
 class Job:
-    """A request that a thread judges for the connection of `account`; `future` gets what is to be sent for it."""
+    """A request that a thread judges for the connection of `account`; `future` gets what is to be sent for it.
 
-    def __init__(self, request: ProduceRequest, account: Account) -> None:
+    `client`: who sent it, where that is asked.
+    """
+
+    def __init__(self, request: ProduceRequest, account: Account, client: Client | None) -> None:
         self.request = request
+        self.client = client
         self.account = account
         self.future: Future[Dispatch] = Future()
         self.is_abandoned = False
@@ -92,8 +97,11 @@ class Judges:
         self._thread: threading.Thread | None = None
         self._closed = False
 
-    def judge(self, request: ProduceRequest) -> Dispatch | None:
-        """What is to be sent for a request; None when it is for a thread. Only for the event loop's thread."""
+    def judge(self, request: ProduceRequest, client: Client | None = None) -> Dispatch | None:
+        """What is to be sent for a request; None when it is for a thread. Only for the event loop's thread.
+
+        `client`: who sent it, where the rulebook asks for that.
+        """
         size = len(request.frame)
         if self._loop_left < size or is_heavy(request):
             return None
@@ -106,12 +114,13 @@ class Judges:
             judged = judge_request(
                 request,
                 self._names,
-                self._memo.by(self._rules.rulebook),
+                self._policy_of(self._memo, client),
                 self._limits,
                 self._now_ms,
                 self._decompressor,
                 allowance,
                 self._previous,
+                client,
             )
         self._loop_left -= size + most - allowance.plain_left
         if self._loop_left < _LOOP_TURN_BYTES // 2 and not self._loop_turn_ends:
@@ -121,9 +130,9 @@ class Judges:
             return None
         return self._dispatch(request, judged, _go_on)
 
-    def submit(self, request: ProduceRequest, account: Account) -> Job:
-        """Have it judged in a thread."""
-        job = Job(request, account)
+    def submit(self, request: ProduceRequest, account: Account, client: Client | None = None) -> Job:
+        """Have it judged in a thread; `client` as for `judge`."""
+        job = Job(request, account, client)
         with self._changed:
             if self._closed:
                 job.future.cancel()
@@ -178,12 +187,19 @@ class Judges:
         limits = self._limits
         allowance = Allowance(limits.max_decompressed_bytes, limits.max_record_errors, give_way)
         request = job.request
-        policy_of = memo.by(self._rules.rulebook)
+        policy_of = self._policy_of(memo, job.client)
         judged = judge_request(
-            request, self._names, policy_of, limits, self._now_ms, decompressor, allowance, self._previous
+            request, self._names, policy_of, limits, self._now_ms, decompressor, allowance, self._previous, job.client
         )
         give_way()
         return self._dispatch(request, judged, give_way)
+
+    def _policy_of(self, memo: PolicyMemo, client: Client | None) -> Callable[[str], TopicPolicy]:
+        """What gives topics' policies as they hold for a client, by the rulebook that is in force now."""
+        rulebook = self._rules.rulebook
+        if client is not None and rulebook.exempts(client):
+            return _exempt
+        return memo.by(rulebook)
 
     def _dispatch(self, request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
         if judged.refused:
@@ -303,6 +319,10 @@ class _Until:
     def __call__(self) -> None:
         if monotonic() > self._end:
             raise OutOfTime
+
+
+def _exempt(_topic: str) -> TopicPolicy:
+    return EXEMPT
 
 
 def _go_on() -> None:

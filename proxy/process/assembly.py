@@ -37,7 +37,7 @@ from sluicegate.proxy.session.session import SessionNeeds
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy_memo import PolicyMemo
 from sluicegate.validation.produce import JudgedRequest
-from sluicegate.validation.rulebook import limits_of, rulebook_of
+from sluicegate.validation.rulebook import Rulebook, limits_of
 
 if TYPE_CHECKING:
     from sluicegate.validation.ordinary import OrdinaryRequests
@@ -87,6 +87,7 @@ class Assembled:
 def assembled(
     config: Config,
     world: World,
+    rulebook: Rulebook,
     tally: Tally,
     book: AddressBook,
     leading_back: LeadingBack,
@@ -95,7 +96,7 @@ def assembled(
     """The parts of one proxy. Opens nothing and starts nothing."""
     limits = config.limits
     names = TopicNames()
-    rules = RulesInForce(rulebook_of(config))
+    rules = RulesInForce(rulebook)
     turn = LoopTurn(world.call_soon, world.seconds)
     pacer = Pacer(world.call_soon, turn)
     diallers = Pacer(world.call_soon, turn, _DIALLED_AT_ONCE)

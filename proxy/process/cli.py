@@ -166,7 +166,7 @@ def _options_of(upstream: list[str] | None, listen: str | None) -> list[Option]:
 
 
 def _place(loaded: Loaded, key: str) -> str:
-    return loaded.source.place_of(tuple(key.split(".")))
+    return loaded.source.place_of(tuple(int(part) if part.isdigit() else part for part in key.split(".")))
 
 
 def main() -> None:

@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 from sluicegate.config.model import Config
 from sluicegate.config.password import PasswordUnreadable
 from sluicegate.proxy.network.certificates import Finding, findings_of, tls_files
+from sluicegate.proxy.process.rule_check import findings_in_rules
 
 
 def findings_in(config: Config) -> Iterator[Finding]:
-    """About certificates, keys, and files with passwords."""
+    """About certificates, keys, files with passwords, and what rules name: schemas, expressions, entry points."""
     now = datetime.now(UTC)
     for files in tls_files(config):
         yield from findings_of(files, now)
@@ -18,3 +19,4 @@ def findings_in(config: Config) -> Iterator[Finding]:
             config.upstream.sasl.current_password.get()
         except PasswordUnreadable as error:
             yield Finding(error.key, error.message)
+    yield from findings_in_rules(config)

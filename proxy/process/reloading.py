@@ -13,6 +13,7 @@ from sluicegate.config.loading import ConfigError
 from sluicegate.config.model import Config
 from sluicegate.proxy.process.config_file import ConfigFile, waits_for_a_restart
 from sluicegate.proxy.process.health import Health
+from sluicegate.proxy.process.rule_check import findings_in_rules
 from sluicegate.proxy.reporting.tally import Tally
 
 _LOOK_SECONDS = 1.0
@@ -60,6 +61,10 @@ class Reloading:
         except ConfigError as error:
             self._failed([str(problem) for problem in error.problems])
             return
+        unusable = await asyncio.to_thread(_unusable_in, loaded.config)
+        if unusable:
+            self._failed(unusable)
+            return
         await self._adopt(loaded.config)
         self._health.bad_config = None
         self._tally.config_reloads += 1
@@ -78,3 +83,8 @@ class Reloading:
             problems=problems[:_MOST_PROBLEMS],
             exc_info=error,
         )
+
+
+def _unusable_in(config: Config) -> list[str]:
+    """What of its rules cannot be made, so that no worker is told of it."""
+    return [str(finding) for finding in findings_in_rules(config) if finding.is_error]

@@ -29,6 +29,8 @@ from sluicegate.proxy.process.allocator import Allocator
 from sluicegate.proxy.process.assembly import Assembled, World, assembled
 from sluicegate.proxy.process.health import Health
 from sluicegate.proxy.process.upkeep import Upkeep, keep_on
+from sluicegate.proxy.registry.registries import Registries
+from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.log_setup import log_lines_dropped
 from sluicegate.proxy.reporting.tally import Snapshot, Tally
@@ -37,7 +39,7 @@ from sluicegate.proxy.session.leading_back import LeadingBack, new_mark
 from sluicegate.proxy.session.route import Route
 from sluicegate.proxy.session.session import Session
 from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.rulebook import file_policies_of
+from sluicegate.validation.rulebook import FilePolicies, Rulebook, file_policies_of
 
 if TYPE_CHECKING:
     from sluicegate.proxy.process.admin import AdminServer
@@ -80,6 +82,7 @@ class Server:
         self._client_tls: TlsContext | None = None
         self._handshakes = Handshakes()
         self._broker_tls: TlsContext | None = None
+        self._registries = Registries()
 
     @property
     def bootstrap_address(self) -> HostPort:
@@ -99,7 +102,11 @@ class Server:
     async def adopt(self, config: Config) -> None:
         """Let another configuration's policies of topics hold; what else it says counts only with the next start."""
         assert self._parts is not None
-        self._parts.rules.adopt(await asyncio.to_thread(file_policies_of, config))
+        self._parts.rules.adopt(await asyncio.to_thread(self._policies_of, config))
+
+    def _policies_of(self, config: Config) -> FilePolicies:
+        """Reads the files that rules name. Raises RuleUnusable."""
+        return file_policies_of(config, SchemaRules(self._registries.by_name(config.registries)))
 
     def snapshot(self) -> Snapshot:
         """What the metrics show now; may be asked from another thread."""
@@ -150,6 +157,11 @@ class Server:
             bootstrap=str(self.bootstrap_address),
             upstream=[str(address) for address in config.upstream.bootstrap],
         )
+        if config.exempt:
+            self._log.warning(
+                "some clients are exempt: their batches are the broker's alone to judge",
+                exempt=[exempt.model_dump(exclude_none=True) for exempt in config.exempt],
+            )
 
     async def drain(self) -> None:
         """Stop accepting, let what is in flight finish for at most `drain_seconds`, then close everything."""
@@ -200,7 +212,8 @@ class Server:
             why_lost=why_lost,
             make_settings=self._make_settings if config.upstream.topic_settings else None,
         )
-        return assembled(config, world, self.tally, self._book, self._leading_back, self._open_violations())
+        rulebook = Rulebook(self._policies_of(config))
+        return assembled(config, world, rulebook, self.tally, self._book, self._leading_back, self._open_violations())
 
     def _make_settings(self, rules: RulesInForce) -> TopicSettings:
         return TopicSettings(self._config.upstream, self._broker_tls, rules)

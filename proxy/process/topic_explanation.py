@@ -10,6 +10,8 @@ from sluicegate.config.loading import Loaded
 from sluicegate.config.topics import TopicKeys
 from sluicegate.config.yaml_source import Path
 from sluicegate.protocol.topic_name import is_legal_topic_name
+from sluicegate.proxy.registry.registries import Registries
+from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.validation.policy import LONG_MAX, Fix, Mode, TopicPolicy
 from sluicegate.validation.rulebook import rulebook_of
 from sluicegate.validation.topic_patterns import TopicPatterns
@@ -31,7 +33,8 @@ class TopicExplanation:
         self._topic = topic
         self._loaded = loaded
         self._place = TopicPatterns([entry.match for entry in loaded.config.topics]).first_match(topic)
-        self.policy = rulebook_of(loaded.config).of(topic)
+        schema_rules = SchemaRules(Registries().by_name(loaded.config.registries))
+        self.policy = rulebook_of(loaded.config, schema_rules).of(topic)
 
     def decides(self) -> str:
         """Which entry it is that decides."""

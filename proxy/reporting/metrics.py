@@ -45,6 +45,7 @@ class TallyCollector(Collector):
             ("accepted_batches", "Partitions' batches found good.", tally.accepted_partitions),
             ("accepted_records", "Records in batches found good.", tally.accepted_records),
             ("unchecked_batches", "Partitions' batches of topics with checks: none.", tally.unchecked_partitions),
+            ("exempt_batches", "Partitions' batches of exempt clients.", tally.exempt_partitions),
             ("violations_dropped", "Violation events lost because their queue was full.", tally.violations_dropped),
             ("violations_failed", "Violation events lost because they could not be written.", tally.violations_failed),
             ("log_lines_dropped", "Log lines lost: standard error took none.", tally.log_lines_dropped),
@@ -67,6 +68,8 @@ class TallyCollector(Collector):
             ("observed_batches", "Batches forwarded that mode reject refuses.", ["topic", "error"], tally.observed),
             ("rehearsed_batches", "Batches a bound on trial would refuse.", ["topic", "bound"], tally.rehearsed),
             ("rehearsed_records", "Records a bound on trial finds bad.", ["topic", "bound"], tally.rehearsed_records),
+            ("rule_batches", "Batches that broke a rule.", ["rule", "mode"], tally.rule_batches),
+            ("rule_records", "Records that broke a rule.", ["rule", "mode"], tally.rule_records),
             (
                 "rehearsed_client_batches",
                 "Batches a bound on trial would refuse, by client id.",

@@ -25,6 +25,7 @@ cdef class Observer:
     cdef object _far_ahead
     cdef object _aggregators
     cdef object _clients
+    cdef object _rules
 
     @cython.locals(accepted=Accepted)
     cpdef judged(self, identity, ProduceRequest request, JudgedRequest judged)

@@ -12,6 +12,7 @@ from sluicegate.protocol.produce_request import ProduceRequest, TopicData
 from sluicegate.proxy.reporting.aggregation import Aggregator, Wider
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.client_labels import ClientLabels
+from sluicegate.proxy.reporting.rule_labels import RuleLabels
 from sluicegate.proxy.reporting.tally import Tally
 from sluicegate.proxy.reporting.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.violation_event import TIMED, Rehearsal, Who, violation, who
@@ -21,7 +22,7 @@ from sluicegate.validation.policy import Mode
 from sluicegate.validation.produce import JudgedRequest, Place
 from sluicegate.validation.rehearsals import TriedBound, bounds_of
 from sluicegate.validation.units import diagnose
-from sluicegate.validation.verdict import Refused
+from sluicegate.validation.verdict import Reason, Refused
 
 if TYPE_CHECKING:
     from sluicegate.validation.ordinary import OrdinaryRequests
@@ -67,12 +68,14 @@ class Observer:
         self._far_ahead = Aggregator(_INTERVAL_SECONDS, self._log_far_ahead, self._wider_far_ahead)
         self._aggregators = (*self._by_mode.values(), self._rehearsals, self._far_ahead)
         self._clients = ClientLabels(tally)
+        self._rules = RuleLabels(tally)
 
     def judged(self, identity: ClientIdentity, request: ProduceRequest, judged: JudgedRequest) -> None:
         """One Produce request was judged."""
         tally = self._tally
         tally.produce_requests += 1
         tally.unchecked_partitions += judged.unchecked
+        tally.exempt_partitions += judged.exempt
         tally.accepted_partitions += len(judged.accepted)
         for place, accepted in judged.accepted.items():
             tally.accepted_records += accepted.records
@@ -141,13 +144,15 @@ class Observer:
                 self._labels.observed(name, _NAME_OF[refused.code], refused.bad_count)
             case Mode.FIX:
                 self._labels.fixed(name, refused.bad_count)
+        if refused.rules:
+            self._rules.broken(mode, refused)
         if self._violations is not None:
             self._violations.write(
                 violation(mode, client, name, topic.topic_id, partition, refused, held_to, self._max_records)
             )
         shown = name if name is None else cut(name)
         self._by_mode[mode].note(
-            (client.client_id, shown, refused.reason),
+            (client.client_id, shown, _what(refused)),
             max(1, refused.bad_count),
             time.monotonic(),
             _refusal,
@@ -214,6 +219,11 @@ class Observer:
         )
 
 
+def _what(refused: Refused) -> Reason | tuple[Reason, str]:
+    """What tells one refusal from another: the reason, and the rule where it is one."""
+    return (refused.reason, refused.rules[0][0]) if refused.rules else refused.reason
+
+
 def _refusal(client: Who, topic: str | None, partition: int, refused: Refused, now_ms: int) -> dict[str, Any]:
     details: dict[str, Any] = {
         "client_id": client.client_id,
@@ -225,13 +235,19 @@ def _refusal(client: Who, topic: str | None, partition: int, refused: Refused, n
         "error": refused.code.name,
         "reason": refused.reason.value,
     }
+    if refused.rules:
+        details["rule"] = cut(refused.rules[0][0])
     if refused.bad_records:
         first = refused.bad_records[0]
         details |= {"record": first.index, "record_timestamp": first.timestamp}
         if first.reason in TIMED:
             details["diagnosis"] = diagnose(first.timestamp, now_ms)
+        elif first.rules:
+            details["diagnosis"] = cut(first.message)
         if first.fixed is not None:
             details["fixed_timestamp"] = first.fixed
+    elif refused.rules:
+        details["diagnosis"] = None if refused.message is None else cut(refused.message)
     return details
 
 

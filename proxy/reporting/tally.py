@@ -24,6 +24,7 @@ class Tally:
     accepted_partitions: int = 0
     accepted_records: int = 0
     unchecked_partitions: int = 0
+    exempt_partitions: int = 0
     violations_dropped: int = 0
     violations_failed: int = 0
     log_lines_dropped: int = 0
@@ -42,6 +43,8 @@ class Tally:
     rehearsed: Counter[tuple[str, str]] = field(default_factory=Counter)
     rehearsed_records: Counter[tuple[str, str]] = field(default_factory=Counter)
     rehearsed_clients: Counter[tuple[str, str]] = field(default_factory=Counter)
+    rule_batches: Counter[tuple[str, str]] = field(default_factory=Counter)
+    rule_records: Counter[tuple[str, str]] = field(default_factory=Counter)
     connections_refused: Counter[str] = field(default_factory=Counter)
     cut_off: Counter[str] = field(default_factory=Counter)
     unsupported_versions: Counter[str] = field(default_factory=Counter)

@@ -83,7 +83,7 @@ class TopicLabels:
         tally = self._tally
         with self._folding:
             copied = replace(tally)
-            for name in (*_BY_TOPIC, *_BY_TOPIC_AND_MORE, "rehearsed_clients"):
+            for name in (*_BY_TOPIC, *_BY_TOPIC_AND_MORE, "rehearsed_clients", "rule_batches", "rule_records"):
                 setattr(copied, name, Counter(getattr(tally, name)))
             return copied
 

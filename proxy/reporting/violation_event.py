@@ -19,6 +19,8 @@ from sluicegate.validation.verdict import BadRecord, Reason, Refused
 EVENT_VERSION = 1
 TIMED = frozenset({Reason.TIMESTAMP_BEFORE, Reason.TIMESTAMP_AFTER})
 _MESSAGE_CHARACTERS = 4000  # a broker's longest names three records of a topic of 249 characters
+_DIAGNOSIS_CHARACTERS = 1000
+_MOST_RULES = 50
 _OF_AN_EVENT = 1000  # bytes that an event holds besides its message and records, about
 _OF_A_RECORD = 450
 _OF_A_BOUND = 200
@@ -49,7 +51,7 @@ def who(identity: ClientIdentity) -> Who:
 class Violation(NamedTuple):
     """What was wrong with one partition's records, and what became of them (`mode`).
 
-    `bad_records` holds those that are to be listed; `bad_count` counts them all.
+    `bad_records` holds those that are to be listed; `bad_count` counts them all. `rules` as in `Refused`.
     """
 
     mode: Mode
@@ -64,11 +66,13 @@ class Violation(NamedTuple):
     bad_count: int
     bad_records: tuple[BadRecord, ...]
     held_to: HeldTo
+    rules: tuple[tuple[str, int], ...] = ()
 
     @property
     def size(self) -> int:
         """The memory it holds, in bytes, about."""
-        return _OF_AN_EVENT + _OF_A_RECORD * len(self.bad_records) + 4 * len(self.message or "")
+        texts = len(self.message or "") + sum(len(record.message) for record in self.bad_records if record.rules)
+        return _OF_AN_EVENT + _OF_A_RECORD * len(self.bad_records) + 4 * texts
 
 
 class Rehearsal(NamedTuple):
@@ -115,6 +119,7 @@ def violation(
         refused.bad_count,
         refused.bad_records[:max_records],
         held_to,
+        refused.rules,
     )
 
 
@@ -126,7 +131,7 @@ def event_of(event: Event) -> dict[str, Any]:
 def _of_violation(violation: Violation) -> dict[str, Any]:
     policy, now_ms = violation.held_to
     window = window_of(policy, now_ms)
-    return _where(violation, now_ms) | {
+    event = _where(violation, now_ms) | {
         "mode": violation.mode.value,
         "code": int(violation.code),
         "error": violation.code.name,
@@ -136,6 +141,10 @@ def _of_violation(violation: Violation) -> dict[str, Any]:
         "bad_records": violation.bad_count,
         "samples": [_sample(record, window, now_ms) for record in violation.bad_records],
     }
+    if violation.rules:
+        event["rule"] = cut(violation.rules[0][0])
+        event["rules"] = [{"rule": cut(rule), "bad_records": count} for rule, count in violation.rules[:_MOST_RULES]]
+    return event
 
 
 def _of_rehearsal(rehearsal: Rehearsal) -> dict[str, Any]:
@@ -180,6 +189,9 @@ def _sample(record: BadRecord, window: TimeWindow | None, now_ms: int) -> dict[s
     if record.reason in TIMED and window is not None:
         sample["earliest"], sample["latest"] = window.earliest, window.latest
         sample["diagnosis"] = diagnose(record.timestamp, now_ms)
+    if record.rules:
+        sample["rule"] = cut(record.rules[0])
+        sample["diagnosis"] = cut(record.message, _DIAGNOSIS_CHARACTERS)
     if record.fixed is not None:
         sample["fixed"] = record.fixed
     return sample

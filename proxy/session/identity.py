@@ -9,6 +9,7 @@ from enum import Enum
 from sluicegate.protocol.before_login import login_answer_in, mechanism_in, token_in
 from sluicegate.proxy.session.claims import principal_in
 from sluicegate.proxy.session.client_text import client_text
+from sluicegate.validation.rules.rule import Client
 
 
 @dataclass(slots=True)
@@ -20,6 +21,10 @@ class ClientIdentity:
     software_name: str | None = None
     software_version: str | None = None
     principal: str | None = None
+
+    def as_rules_see_it(self) -> Client:
+        """Who it is at this moment: it may say more or something else later."""
+        return Client(self.peer, self.client_id, self.software_name, self.software_version, self.principal)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from sluicegate.proxy.session.waiting import Tell, Waiting
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy_memo import PolicyMemo
 from sluicegate.validation.produce import VALID_ACKS
+from sluicegate.validation.rules.rule import Client
 
 if TYPE_CHECKING:
     from sluicegate.proxy.session.session import Session
@@ -153,19 +154,30 @@ class ProduceGate:
         # The cluster is being asked what topics are set to, on a connection of the proxy's own.
         self._waiting.until(Hold.SETTINGS, told.add_done_callback, lambda _: self._judge(request, correlation_id))
 
+    @property
+    def is_exempt(self) -> bool:
+        """Whether this client is asked nothing, so that nobody has to look at what it sends."""
+        client = self._who_asks()
+        return client is not None and self._needs.rules.rulebook.exempts(client)
+
+    def _who_asks(self) -> Client | None:
+        """Who the client is, where the rulebook asks for that."""
+        return self._session.identity.as_rules_see_it() if self._needs.rules.rulebook.asks_who else None
+
     def _judge(self, request: ProduceRequest, correlation_id: int) -> None:
-        dispatch = self._needs.judges.judge(request)
+        client = self._who_asks()
+        dispatch = self._needs.judges.judge(request, client)
         if dispatch is not None:
             self._judged(request, correlation_id, dispatch)
         else:
             self._waiting.until(
                 Hold.JUDGING,
-                partial(self._judge_in_thread, request),
+                partial(self._judge_in_thread, request, client),
                 partial(self._judged_in_thread, request, correlation_id),
             )
 
-    def _judge_in_thread(self, request: ProduceRequest, tell: Tell[Job]) -> None:
-        job = self._job = self._needs.judges.submit(request, self._session.account)
+    def _judge_in_thread(self, request: ProduceRequest, client: Client | None, tell: Tell[Job]) -> None:
+        job = self._job = self._needs.judges.submit(request, self._session.account, client)
         job.future.add_done_callback(lambda _: self._needs.from_thread(tell, job))
 
     def _judged_in_thread(self, request: ProduceRequest, correlation_id: int, job: Job) -> None:

@@ -267,7 +267,7 @@ class ClientSide:
                 self._header_version = header_version
                 self._header_rest = bytes(frame[HEAD_BYTES:body_at])
                 self._header_client_id = self._session.identity.client_id
-                if fast is not None:
+                if fast is not None and not self._gate.is_exempt:
                     fast.remember(header_version, self._header_rest)
         self._gate.take(frame, version, self._correlation_id, body_at)
 

@@ -78,3 +78,12 @@ def test_a_port_that_would_be_wanted_twice(admin: str, said: str) -> None:
 
     (warning,) = loaded(text).warnings
     assert said in warning
+
+
+def test_rules_that_are_never_asked_are_told() -> None:
+    rules = "rules: [{name: keyed, key: {required: true}}]"
+    found = loaded(f"{SMALLEST}topics:\n  - {{match: a, checks: none, {rules}}}\n  - {{match: b, {rules}}}\n")
+
+    assert [words.partition(": ")[2] for words in found.warnings] == [
+        "topics[0].rules are never asked: checks: none leaves all batches to the broker"
+    ]

@@ -63,9 +63,15 @@ class BothLanes:
 
     def _teach(self) -> None:
         for name, policy in self._topics.items():
-            self._fast.teach(name.encode(), False, policy)
+            self._teach_one(name.encode(), False, policy)
         for topic_id, name in self._ids.items():
-            self._fast.teach(topic_id, True, self._topics[name])
+            self._teach_one(topic_id, True, self._topics[name])
+
+    def _teach_one(self, key: bytes, is_id: bool, policy: TopicPolicy) -> None:
+        """As who has looked closer does it."""
+        ordinary = policy.ordinary
+        if ordinary is not None:
+            self._fast.teach(key, is_id, ordinary)
 
     def _counted(self) -> tuple[int, int, int, int]:
         fast = self._fast
@@ -87,7 +93,12 @@ class BothLanes:
             Allowance(self._limits.max_decompressed_bytes, 1000, lambda: None),
         )
         accepted = judged.accepted.values()
-        if judged.refused or request.acks not in (-1, 0, 1) or any(a.ahead_ms > _FAR_AHEAD_MS for a in accepted):
+        if (
+            judged.refused
+            or judged.observed
+            or request.acks not in (-1, 0, 1)
+            or any(a.ahead_ms > _FAR_AHEAD_MS for a in accepted)
+        ):
             return None
         if any(topic.name is not None and topic.name not in self._topics for topic in request.topics):
             return None  # nobody has taught it

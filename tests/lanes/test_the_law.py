@@ -10,7 +10,13 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from sluicegate.proxy.session.lanes import HAS_FAST_LANE
-from sluicegate.validation.policy import JudgementLimits, TimestampType, TopicPolicy
+from sluicegate.validation.policy import JudgementLimits, Mode, TimestampType, TopicPolicy
+from sluicegate.validation.requests.request_rule import RequestRule
+from sluicegate.validation.rules.presence import Required
+from sluicegate.validation.rules.rule import NamedRule
+from sluicegate.validation.rules.rule_set import RuleSet
+from sluicegate.validation.rules.side import Side
+from sluicegate.validation.rules.size import Size
 from tests.bounds.frames import good_batch, header, produce
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seeds import batches
@@ -35,6 +41,9 @@ _POLICIES = {
     "compacted": TopicPolicy(compacted=True, max_message_bytes=5000),
     "appended": TopicPolicy(timestamp_type=TimestampType.LOG_APPEND_TIME),
     "unchecked": TopicPolicy(checked=False),
+    "ruled": TopicPolicy(rules=RuleSet([NamedRule("keyed", Required(Side.KEY))])),
+    "seen": TopicPolicy(rules=RuleSet([NamedRule("empty", Size(Side.VALUE, 0, 0), Mode.OBSERVE)])),
+    "asked": TopicPolicy(requests=(RequestRule("acks", acks=frozenset({-1})),)),
 }
 _IDS = {name.encode().ljust(16, b"\0"): name for name in _POLICIES}
 _VERSIONS = range(14)
@@ -154,6 +163,14 @@ def test_times_at_the_edges_of_every_bound(lanes: BothLanes) -> None:
                 lanes.judge(*_at(13, {name: [batch([Rec(NOW), Rec(time)], codec)]}))
     _told("edges", lanes)
     assert lanes.counts[GOOD] > 0 and lanes.counts[RIGHTLY] > 0
+
+
+@pytest.mark.parametrize("name", ["ruled", "seen", "asked"])
+def test_topics_with_rules_are_always_looked_at_closer(name: str, lanes: BothLanes) -> None:
+    good = good_batch(NOW)
+    for version in range(3, 14):
+        assert not lanes.judge(*_at(version, {"open": [good], name: [good]}))
+        assert lanes.judge(*_at(version, {"open": [good, good]}))
 
 
 def test_a_transactional_id_that_is_no_text_is_looked_at_closer(lanes: BothLanes) -> None:

@@ -1,0 +1,47 @@
+# The types that Cython compiles contents.py with; the file itself stays plain Python.
+cimport cython
+from libc.stdint cimport int64_t, uint64_t
+
+from sluicegate.protocol.records.allowance cimport Allowance
+from sluicegate.protocol.records.scan cimport Cursor
+
+cdef Py_ssize_t _MOST_HEADERS
+cdef uint64_t _SIGN_64
+cdef uint64_t _U64
+cdef Py_ssize_t _RECORD_WORK
+cdef Py_ssize_t _HEADER_WORK
+
+
+@cython.final
+cdef class RecordContents:
+    cdef Cursor _cursor
+    cdef Py_ssize_t _left
+    cdef uint64_t _base
+    cdef bint _wants_key
+    cdef bint _wants_value
+    cdef bint _wants_headers
+    cdef Py_ssize_t _window_bytes
+    cdef Allowance _allowance
+    cdef readonly Py_ssize_t index
+    cdef readonly int64_t timestamp
+    cdef readonly object key
+    cdef readonly object value
+    cdef readonly tuple headers
+    cdef readonly int64_t key_size
+    cdef readonly int64_t value_size
+    cdef readonly int64_t header_count
+
+    @cython.locals(cursor=Cursor, size=int64_t, work=Py_ssize_t)
+    cpdef bint read_next(self) except -1
+
+    @cython.locals(cursor=Cursor, left=int64_t, found=list)
+    cdef int _read_headers(self) except -1
+
+    @cython.locals(cursor=Cursor, at=Py_ssize_t)
+    cdef _taken(self, int64_t size)
+
+    @cython.locals(cursor=Cursor, here=Py_ssize_t, found=bytearray)
+    cdef _gathered(self, Py_ssize_t size)
+
+
+cdef int64_t _signed(uint64_t pattern) noexcept

@@ -1,0 +1,67 @@
+"""What the messages of a set of magic 0 and 1 hold, one after the other, as `RecordContents` tells it of magic 2.
+
+Of sets that were judged before and are good: several plain messages, or one wrapper. They have no headers, and magic 0
+no time (-1).
+"""
+
+from sluicegate.protocol.records.allowance import Allowance
+from sluicegate.protocol.records.contents import Wanted
+from sluicegate.protocol.records.message_set import Message
+from sluicegate.protocol.records.message_stream import MessageStream
+from sluicegate.protocol.records.pieces import Pieces
+from sluicegate.protocol.records.record_batch import next_batch_end
+
+_MESSAGE_WORK = 128
+_SIZE_BYTES = 4
+
+
+class MessageContents:
+    """Walks over the messages of a plain set, or, behind `pieces`, of a wrapper; attributes are the current one's."""
+
+    def __init__(self, records: memoryview, pieces: Pieces | None, wanted: Wanted, allowance: Allowance) -> None:
+        self._records = records
+        self._stream = MessageStream(pieces, wanted.window_bytes, allowance) if pieces is not None else None
+        self._message = self._stream.message if self._stream is not None else Message()
+        self._next = 0
+        self._wanted = wanted
+        self._allowance = allowance
+        self.index = -1
+        self.timestamp = -1
+        self.key: bytes | None = None
+        self.value: bytes | None = None
+        self.headers: tuple[tuple[bytes, bytes | None], ...] = ()
+        self.key_size = -1
+        self.value_size = -1
+        self.header_count = 0
+
+    def read_next(self) -> bool:
+        """Whether there is another. Raises OverLimit, and what `allowance` raises to give way or for lack of time."""
+        message = self._message
+        if self._stream is not None:
+            if not self._stream.read_next():
+                return False
+            data = self._stream.view
+        else:
+            data = self._records
+            end = next_batch_end(data, self._next)
+            if end is None:
+                return False
+            message.read(data, self._next, end)
+            self._next = end
+        self.index += 1
+        self.timestamp = message.timestamp
+        self.key_size, self.value_size = message.key_size, message.value_size
+        value_at = message.value_at
+        key_end = value_at - _SIZE_BYTES
+        if self._wanted.key:
+            self.key = self._taken(data, key_end - max(self.key_size, 0), self.key_size)
+        if self._wanted.value:
+            self.value = self._taken(data, value_at, self.value_size)
+        self._allowance.worked(_MESSAGE_WORK + message.end - message.start)
+        return True
+
+    def _taken(self, data: memoryview, at: int, size: int) -> bytes | None:
+        if size < 0:
+            return None
+        self._allowance.check_at_once(size)
+        return bytes(data[at : at + size])

@@ -1,0 +1,1 @@
+"""What the proxy asks schema registries, in threads of its own."""

@@ -1,0 +1,154 @@
+"""A schema registry as rules ask it: what is known is told at once, what is not is waited for a moment.
+
+A schema never changes under its id, so it is kept. Whether it is under a subject may change, so it is asked again after
+a while, without anybody waiting. Once a registry was late or has failed nobody waits for it until it has answered
+again: who needs to know something new gets an Outage at once, and who needs what is known notices nothing.
+"""
+
+from collections.abc import Callable, Hashable
+from concurrent.futures import TimeoutError as NotInTime
+from contextlib import suppress
+from time import monotonic
+from typing import TypeVar
+
+from sluicegate.proxy.registry.confluent_api import Asks, is_under, schema_of
+from sluicegate.proxy.registry.errands import Errands, TooMany
+from sluicegate.proxy.registry.http import RegistryFailed
+from sluicegate.proxy.registry.recent import Recent
+from sluicegate.validation.rules.registered_schema import RegisteredSchema, UnknownSchema
+from sluicegate.validation.rules.rule import Outage
+from sluicegate.validation.rules.wire_format import SchemaId
+
+_MOST_SCHEMAS = 1000
+_MOST_SUBJECTS = 10_000
+# A no may have been true a moment ago only: whoever has just registered a schema writes with it at once.
+_NO_SECONDS = 1.0
+_REST_SECONDS = 1.0
+# Ids are the clients' to invent: so many that nobody has are asked for in a second.
+_MOST_UNKNOWN = 20
+WAIT_SECONDS = 2.0
+
+T = TypeVar("T")
+
+
+class SchemaRegistry:
+    """One registry. Any thread may ask but the event loop's. `refresh_seconds`: how long a subject is taken to stay."""
+
+    def __init__(
+        self,
+        name: str,
+        http: Asks,
+        refresh_seconds: float = 60.0,
+        wait_seconds: float = WAIT_SECONDS,
+        now: Callable[[], float] = monotonic,
+    ) -> None:
+        self.name = name
+        self._http = http
+        self._refresh_seconds = refresh_seconds
+        self._wait_seconds = wait_seconds
+        self._now = now
+        self._errands = Errands(f"registry {name}")
+        # A schema, why it cannot be used, or None: there is none.
+        self._schemas: Recent[SchemaId, RegisteredSchema | str | None] = Recent(_MOST_SCHEMAS)
+        self._subjects: Recent[tuple[SchemaId, str], bool] = Recent(_MOST_SUBJECTS)
+        self._failed_at: float | None = None
+        self._failure = ""
+        self._unknown_since = 0.0
+        self._unknown_asked = 0
+
+    def schema(self, schema_id: SchemaId) -> RegisteredSchema:
+        """Raises UnknownSchema and Outage."""
+        known = self._schemas.get(schema_id)
+        if known is not None and (known[1] is not None or self._now() - known[0] < _NO_SECONDS):
+            return self._told(schema_id, known[1])
+        if self._asked_in_vain():
+            raise Outage(f"registry {self.name} is asked for too many schemas that it does not have; wait a second")
+        found = self._wait_for(("schema", schema_id), lambda: self._learn_schema(schema_id))
+        if found is None:
+            self._unknown_asked += 1
+        return self._told(schema_id, found)
+
+    def is_under(self, schema_id: SchemaId, subject: str) -> bool:
+        """Raises Outage."""
+        key = schema_id, subject
+        known = self._subjects.get(key)
+        if known is not None:
+            learnt, was_under = known
+            age = self._now() - learnt
+            if age < (self._refresh_seconds if was_under else _NO_SECONDS):
+                return was_under
+            if was_under:
+                self._look_again(key)
+                return True
+        return self._wait_for(("subject", key), lambda: self._learn_subject(key))
+
+    def _told(self, schema_id: SchemaId, found: RegisteredSchema | str | None) -> RegisteredSchema:
+        if found is None:
+            raise UnknownSchema
+        if isinstance(found, str):
+            raise Outage(f"schema {schema_id} of registry {self.name} cannot be used: {found}")
+        return found
+
+    def _learn_schema(self, schema_id: SchemaId) -> RegisteredSchema | str | None:
+        found = schema_of(self._http, schema_id)
+        self._schemas.learn(schema_id, self._now(), found)
+        return found
+
+    def _learn_subject(self, key: tuple[SchemaId, str]) -> bool:
+        answer = is_under(self._http, *key)
+        self._subjects.learn(key, self._now(), answer)
+        return answer
+
+    def _look_again(self, key: tuple[SchemaId, str]) -> None:
+        """Nobody waits for it, and where it fails what was known stays."""
+        if not self._is_resting():
+            with suppress(TooMany):
+                self._errands.run(("subject", key), lambda: self._noted(lambda: self._learn_subject(key)))
+
+    def _wait_for(self, key: Hashable, question: Callable[[], T]) -> T:
+        if self._failed_at is not None:
+            self._try_again(key, question)
+            raise Outage(f"registry {self.name} cannot be asked: {self._failure}")
+        try:
+            answer: T = self._errands.run(key, lambda: self._noted(question)).result(self._wait_seconds)
+        except TooMany:
+            raise Outage(f"registry {self.name} is asked more than it answers") from None
+        except NotInTime:
+            self._fail(f"no answer within {self._wait_seconds:g} s")
+            raise Outage(f"registry {self.name} cannot be asked: {self._failure}") from None
+        except RegistryFailed as error:
+            raise Outage(f"registry {self.name} cannot be asked: {error}") from error
+        return answer
+
+    def _try_again(self, key: Hashable, question: Callable[[], T]) -> None:
+        """Whether it answers again is found out with what is wanted, once a second and one question at a time."""
+        if not self._is_resting() and self._errands.is_idle:
+            with suppress(TooMany):
+                self._errands.run(key, lambda: self._noted(question))
+
+    def _noted(self, question: Callable[[], T]) -> T:
+        """For the asking thread: the answer, and whether there was one."""
+        if self._is_resting():
+            raise RegistryFailed(self._failure)
+        try:
+            answer = question()
+        except RegistryFailed as error:
+            self._fail(str(error))
+            raise
+        self._failed_at = None
+        return answer
+
+    def _fail(self, failure: str) -> None:
+        self._failure = failure
+        self._failed_at = self._now()
+
+    def _is_resting(self) -> bool:
+        failed_at = self._failed_at
+        return failed_at is not None and self._now() - failed_at < _REST_SECONDS
+
+    def _asked_in_vain(self) -> bool:
+        """Whether so many ids were unknown within this second that no more are asked for."""
+        now = self._now()
+        if now - self._unknown_since >= 1:
+            self._unknown_since, self._unknown_asked = now, 0
+        return self._unknown_asked >= _MOST_UNKNOWN

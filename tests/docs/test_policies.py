@@ -1,0 +1,137 @@
+"""Every example of docs/policies.md is a configuration, and each rule in it refuses what the page says it does."""
+
+import re
+from typing import NamedTuple
+
+import pytest
+
+from sluicegate.config.loading import load
+from sluicegate.config.yaml_source import read_yaml
+from sluicegate.protocol.produce_request import walk_produce_request
+from sluicegate.protocol.records.allowance import Allowance
+from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.produce import JudgedRequest, judge_request
+from sluicegate.validation.rulebook import Rulebook, rulebook_of
+from sluicegate.validation.rules.rule import Client
+from tests.oracle.kafka_java import ROOT
+from tests.wire.batches import LZ4, NONE, Rec, batch
+from tests.wire.raw_client import produce_body, topic_data
+
+EXAMPLES = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "docs" / "policies.md").read_text(), re.MULTILINE | re.DOTALL)
+ELSEWHERE = "registry:"
+"""What an example asks of others than us is tried where they are: tests/integration and tests/proxy."""
+NOW = 1_800_000_000_000
+TENANT = (b"tenant", b"acme")
+Change = dict[str, object]
+
+
+class Sent(NamedTuple):
+    """What is sent, and by whom; good by every example."""
+
+    topic: str = "orders.eu"
+    records: tuple[Rec, ...] = (Rec(NOW, b"k", b"{}", (TENANT,)),)
+    codec: int = LZ4
+    acks: int = -1
+    producer_id: int = 5
+    client: Client = Client("10.0.0.1:5", "team-a-1", "librdkafka", "2.3.0", "User:batch-7")
+
+
+def one(key: bytes | None = b"k", value: bytes | None = b"v", *headers: tuple[bytes, bytes | None]) -> Change:
+    return {"records": (Rec(NOW, key, value, headers),)}
+
+
+PAYMENTS = {"topic": "payments.eu"}
+REFUSED: dict[str, list[Change]] = {
+    "keyed": [one(None, b"v", TENANT), one(b"", b"v", TENANT), one(b"k" * 65, b"v", TENANT)],
+    "text": [one(b"k", b"\xff", TENANT), one(b"k", b"v" * 100_001, TENANT)],
+    "tenant": [
+        one(b"k", b"v"),
+        one(b"k", b"v", TENANT, (b"password", b"x")),
+        one(b"k", b"v", (b"tenant", b"1")),
+        one(b"k", b"v", *[TENANT] * 21),
+        one(b"k", b"v", TENANT, (b"n", b"v" * 4096)),
+    ],
+    "json": [one(b"k", text, TENANT) for text in (b"{} {}", b'{"a": 1, "a": 2}', b"", b"[" * 21 + b"]" * 21)],
+    "small-batches": [{"records": (Rec(NOW, b"k", b"v", (TENANT,)),) * 1001}],
+    "some-value": [one(b"k", None)],
+    "all-acks": [PAYMENTS | {"acks": 1}],
+    "no-duplicates": [PAYMENTS | {"producer_id": -1}],
+    "compressed": [{"codec": NONE}],
+    "known-teams": [{"client": Client("10.0.0.1:5", "app", None, None, "User:batch-7")}],
+    "small": [{"records": (Rec(NOW, b"k", bytes(1050000)),), "codec": NONE, "client": Client("a:1", "team-a-1")}],
+    "no-old-libraries": [
+        {"client": Client("10.0.0.1:5", "team-a-1", software, version)}
+        for software, version in (("librdkafka", "1.9.2"), ("apache-kafka-java", "2.8.1"))
+    ],
+}  # fmt: skip
+"""By rule: what it refuses, each as a change of what is good."""
+TOLD: dict[str, list[Change]] = {
+    "in-order": [{"records": tuple(Rec(NOW - i, b"k", b"v", (TENANT,)) for i in range(2))}],
+    "idempotent-everywhere": [{"producer_id": -1}],
+}
+
+
+def judged(rulebook: Rulebook, sent: Sent) -> JudgedRequest:
+    state = {"producer_epoch": 0, "base_sequence": 0} if sent.producer_id >= 0 else {}
+    data = batch(sent.records, sent.codec, producer_id=sent.producer_id, **state)  # type: ignore[arg-type]
+    body = produce_body(9, [topic_data(sent.topic, (0, data))], sent.acks)
+    allowance = Allowance(1 << 26, 100, lambda: None)
+    return judge_request(
+        walk_produce_request(bytearray(body), 9, 0, 100),
+        {},
+        rulebook.of,
+        JudgementLimits(),
+        lambda: NOW,
+        Decompressor(),
+        allowance,
+        client=sent.client,
+    )
+
+
+def of_example(example: str) -> Rulebook:
+    return rulebook_of(load(read_yaml(example, "policies.md"), {}).config)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_example_is_a_configuration(example: str) -> None:
+    assert not load(read_yaml(example, "policies.md"), {}).warnings
+
+
+@pytest.mark.parametrize("example", [each for each in EXAMPLES if ELSEWHERE not in each])
+def test_every_example_takes_what_is_good(example: str) -> None:
+    found = judged(of_example(example), Sent())
+    assert set(found.accepted) == {(0, 0)} and not found.observed
+
+
+def names_in(example: str) -> list[str]:
+    config = load(read_yaml(example, "policies.md"), {}).config
+    of_records = [rule.name for keys in (config.defaults, *config.topics) for rule in keys.rules or ()]
+    return of_records + [rule.name for rule in config.requests]
+
+
+CASES = [(rule, example) for example in EXAMPLES if ELSEWHERE not in example for rule in names_in(example)]
+
+
+@pytest.mark.parametrize(("rule", "example"), CASES, ids=[rule for rule, _ in CASES])
+def test_every_rule_refuses_what_the_page_says(rule: str, example: str) -> None:
+    """A new example needs its cases here."""
+    for change in REFUSED.get(rule, []):
+        found = judged(of_example(example), Sent()._replace(**change))
+        assert [name for name, _ in found.refused[0, 0].rules] == [rule], found.refused
+    for change in TOLD.get(rule, []):
+        found = judged(of_example(example), Sent()._replace(**change))
+        assert [name for name, _ in found.observed[0, 0].rules] == [rule]
+        assert not found.refused
+    assert rule in REFUSED.keys() | TOLD.keys()
+
+
+def test_there_are_as_many_rules_as_are_tried() -> None:
+    assert {rule for rule, _ in CASES} >= {*REFUSED, *TOLD}
+
+
+def test_who_is_exempt() -> None:
+    rulebook = next(of_example(example) for example in EXAMPLES if "exempt:" in example)
+    assert rulebook.exempts(Client("a:1", "x", principal="User:mirror-maker"))
+    assert rulebook.exempts(Client("a:1", "backfill-3", principal="User:ops"))
+    assert not rulebook.exempts(Client("a:1", "backfill-3", principal="User:else"))

@@ -1,0 +1,315 @@
+"""Rules in front of a real broker, with real clients: each refuses what it should and takes what it should."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import confluent_kafka
+import pytest
+
+from sluicegate.protocol.messages import produce
+from tests.broker.eventually import eventually
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.topics import DEFAULTS, UNJUDGED, create_topic
+from tests.wire.batches import CODECS, LZ4, NONE, ZSTD, Rec, batch
+from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
+
+INVALID_RECORD, POLICY_VIOLATION, INVALID_TIMESTAMP = 87, 44, 32
+RULES: dict[str, list[dict[str, Any]]] = {
+    "keyed": [{"name": "keyed", "key": {"required": True, "min_size": 1, "max_size": 4}}],
+    "text": [{"name": "text", "value": {"utf8": True, "max_size": "1kB"}}],
+    "headers": [
+        {
+            "name": "tenant",
+            "headers": {"required": ["tenant"], "forbidden": ["debug"], "matched": {"tenant": "/[a-z]+/"}},
+        },
+        {"name": "few", "headers": {"max_count": 2, "max_size": 20}},
+    ],
+    "few": [{"name": "few-records", "batch": {"max_records": 2}}],
+    "order": [{"name": "order", "time": {"monotonic": True}, "mode": "observe"}],
+    "mild": [{"name": "mild", "key": {"required": True}, "mode": "observe"}],
+    "json": [{"name": "json", "value": {"json": {"duplicate_keys": "refuse"}}}],
+    "cel": [{"name": "positive", "cel": "value.amount > 0"}],
+    "avro": [{"name": "order", "value": {"schema": {"file": "order.avsc", "format": "avro"}}}],
+    "seen": [{"name": "keyed", "key": {"required": True}}, {"name": "text", "value": {"utf8": True}}],
+}
+REQUESTS = [
+    {"name": "all-acks", "match": {"topics": "acks-*"}, "acks": ["all"]},
+    {"name": "zstd", "match": {"topics": "codec-*"}, "codecs": ["zstd", "lz4"]},
+    {"name": "idempotent", "match": {"topics": "idem-*"}, "idempotent": True},
+    {"name": "team", "match": {"topics": "team-*"}, "client_id": "team-*"},
+    {"name": "small", "match": {"topics": "small-*"}, "max_batch_bytes": 200},
+    {
+        "name": "recent",
+        "match": {"topics": "recent-*"},
+        "software": [
+            {"name": "librdkafka", "min_version": "999"},
+            {"name": "confluent-kafka-python*", "min_version": 999},
+        ],
+    },
+]
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@pytest.fixture(scope="module")
+def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+    """Rules for each prefix of names."""
+    topics: list[dict[str, Any]] = [{"match": f"{prefix}-*", "rules": rules} for prefix, rules in RULES.items()]
+    topics[-1]["mode"] = "observe"
+    folder = tmp_path_factory.mktemp("proxy")
+    (folder / "order.avsc").write_text(
+        '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}'
+    )
+    next(t for t in topics if t["match"] == "avro-*")["rules"][0]["value"]["schema"]["file"] = str(
+        folder / "order.avsc"
+    )
+    settings = {
+        "defaults": DEFAULTS,
+        "topics": topics,
+        "requests": REQUESTS,
+        "exempt": [{"client_id": "mirror-*"}],
+    }
+    process = ProxyProcess(folder, kafka_bootstrap, settings)
+    try:
+        yield process.start()
+    finally:
+        process.stop()
+
+
+def answered(
+    proxy: ProxyProcess, topic: str, data: bytes, acks: int = -1, client_id: str = "raw", software: bool = False
+) -> Any:
+    """The partition's entry in the answer. `software`: the client has said that it is `raw 1`."""
+    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+        if software:
+            client.api_versions(3)
+        asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))], acks), client_id)
+        answer = client.answer_to(asked, PRODUCE, 9, produce.RESPONSE)
+    assert isinstance(answer, dict), answer
+    return answer["responses"][0]["partition_responses"][0]
+
+
+def log_of(bootstrap: str, topic: str) -> bytes:
+    with RawClient(bootstrap) as client:
+        return client.log_of(topic, 0)
+
+
+TENANT = (b"tenant", b"acme")
+
+
+@pytest.mark.parametrize("codec", [NONE, LZ4, ZSTD])
+@pytest.mark.parametrize(
+    ("prefix", "good", "bad", "words"),
+    [
+        ("keyed", Rec(0, b"k"), Rec(0, None), "rule keyed: the key is null; send one"),
+        ("keyed", Rec(0, b"1234"), Rec(0, b""), "rule keyed: the key has 0 bytes, at least 1 are wanted"),
+        ("keyed", Rec(0, b"k", None), Rec(0, b"12345"), "rule keyed: the key has 5 bytes, at most 4 are allowed"),
+        ("text", Rec(0, None, "é".encode()), Rec(0, b"k", b"ab\xff"), "is not UTF-8 from byte 2 on"),
+        ("text", Rec(0, b"\xff", b"v" * 1000), Rec(0, b"k", b"v" * 1001), "at most 1000 are allowed"),
+        ("headers", Rec(0, headers=[TENANT]), Rec(0), "rule tenant: header tenant is missing"),
+        ("headers", Rec(0, headers=[TENANT]), Rec(0, headers=[TENANT, (b"debug", b"")]), "header debug is not allowed"),
+        ("headers", Rec(0, headers=[TENANT]), Rec(0, headers=[(b"tenant", b"42")]), "header tenant does not match"),
+        ("headers", Rec(0, headers=[TENANT] * 2), Rec(0, headers=[TENANT] * 3), "rule few: 3 headers, at most 2"),
+        ("headers", Rec(0, headers=[TENANT]), Rec(0, headers=[TENANT, (b"n", b"v" * 10)]), "headers of 21 bytes"),
+        ("json", Rec(0, b"k", b'{"a": 1}'), Rec(0, b"k", b'{"a": 1, "a": 2}'), "rule json: the value is JSON with"),
+        ("json", Rec(0, b"k", None), Rec(0, b"k", b"{} {}"), "rule json: the value is"),
+        ("cel", Rec(0, b"k", b'{"amount": 1}'), Rec(0, b"k", b'{"amount": 0}'), "rule positive: "),
+        ("avro", Rec(0, b"k", b"\x02"), Rec(0, b"k", b"\x02\x02"), "rule order: the value "),
+    ],
+)
+def test_a_record_that_breaks_a_rule_is_refused_and_one_that_keeps_it_is_stored(
+    kafka_bootstrap: str, proxy: ProxyProcess, codec: int, prefix: str, good: Rec, bad: Rec, words: str
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix=prefix)
+    good, bad = (Rec(now_ms(), each.key, each.value, each.headers) for each in (good, bad))
+
+    refused = answered(proxy, topic, batch([good, bad], codec))
+    taken = answered(proxy, topic, batch([good], codec))
+
+    assert (refused["error_code"], taken["error_code"]) == (INVALID_RECORD, 0)
+    (error,) = refused["record_errors"]
+    assert error["batch_index"] == 1
+    assert words in error["batch_index_error_message"]
+    assert words in refused["error_message"]
+    stored = log_of(kafka_bootstrap, topic)
+    assert stored[61:] == batch([good], codec)[61:], "the good one alone"
+    (event,) = proxy.wait_for_violations(topic, 1)
+    (sample,) = event["samples"]
+    assert event["rule"] == sample["rule"] == event["rules"][0]["rule"]
+    assert (event["mode"], event["reason"], event["bad_records"]) == ("reject", "breaks a rule", 1)
+    assert words in sample["diagnosis"]
+
+
+def test_a_batch_of_too_many_records(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix="few")
+
+    found = [answered(proxy, topic, batch([Rec(now_ms())] * count)) for count in (2, 3, 500)]
+
+    assert [entry["error_code"] for entry in found] == [0, INVALID_RECORD, INVALID_RECORD]
+    assert "more than 2 records" in found[2]["error_message"]
+    assert [error["batch_index"] for error in found[2]["record_errors"]] == [2]
+
+
+def test_times_that_go_back_are_told_and_stored(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix="order")
+    now = now_ms()
+    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+        for times in ((now - 5, now), (now,), (now - 7, now + 1)):
+            answer = client.produce(9, [topic_data(topic, (0, batch([Rec(time) for time in times])))])
+            assert isinstance(answer, dict)
+            assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0
+
+    (event,) = proxy.wait_for_violations(topic, 1)
+    assert (event["mode"], event["rule"], event["samples"][0]["index"]) == ("observe", "order", 0)
+    assert "7 ms before" in event["samples"][0]["diagnosis"]
+
+
+def test_an_observed_rule_forwards_what_breaks_it(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix="mild")
+
+    assert answered(proxy, topic, batch([Rec(now_ms(), None)]))["error_code"] == 0
+
+    (event,) = proxy.wait_for_violations(topic, 1)
+    assert (event["mode"], event["rule"]) == ("observe", "mild")
+    assert 'sluicegate_rule_batches_total{mode="observe",rule="mild"} 1' in proxy.get("/metrics")[1]
+    assert "rule=mild" in proxy.wait_for_line("mild") or '"rule"' in proxy.wait_for_line("mild")
+
+
+def test_the_brokers_word_goes_first(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix="keyed")
+
+    assert answered(proxy, topic, batch([Rec(now_ms() * 1000, None)]))["error_code"] == INVALID_TIMESTAMP
+    assert answered(proxy, topic, batch([Rec(now_ms(), None)], crc=1))["error_code"] == 2
+
+
+def test_rules_on_an_observed_topic_leave_the_log_as_without_a_proxy(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    """The same mixed stream, some of it such that the broker itself refuses it."""
+    seen, direct = (create_topic(kafka_bootstrap, UNJUDGED, prefix=prefix) for prefix in ("seen", "direct"))
+    now = now_ms()
+    kinds = [[Rec(now)], [Rec(now, None), Rec(now)], [Rec(now, b"k", b"\xff")], [Rec(now, None, b"\xff"), Rec(1)]]
+    stream = [batch(records, codec) for codec in CODECS.values() for records in kinds]
+    stream += [batch([Rec(now)], crc=7), batch([Rec(now, None)], count=2, last_offset_delta=1), b""]
+
+    def codes(address: str, topic: str) -> list[int]:
+        found = []
+        with RawClient(address) as client:
+            for each in stream:
+                answer = client.produce(9, [topic_data(topic, (0, each))])
+                assert isinstance(answer, dict)
+                found.append(answer["responses"][0]["partition_responses"][0]["error_code"])
+        return found
+
+    through = codes(f"127.0.0.1:{proxy.broker_port(1)}", seen)
+
+    assert through == codes(kafka_bootstrap, direct)
+    assert log_of(kafka_bootstrap, seen) == log_of(kafka_bootstrap, direct)
+    events = proxy.wait_for_violations(seen, 3 * len(CODECS) + 3)
+    assert {event["mode"] for event in events} == {"observe"}
+    assert {event.get("rule") for event in events} == {"keyed", "text", None}
+
+
+@pytest.mark.parametrize(
+    ("prefix", "good", "bad", "advice"),
+    [
+        ("acks", {}, {"acks": 1}, "rule all-acks: acks=1 is not allowed here; set acks=all"),
+        ("codec", {"codec": ZSTD}, {}, "rule zstd: compression none is not allowed here; set compression.type=lz4"),
+        ("idem", {"producer_id": 7}, {}, "rule idempotent: only idempotent producers may write here"),
+        ("team", {"client_id": "team-x"}, {}, "rule team: the client id is not as it must be here; set client.id"),
+        ("small", {}, {"value": b"v" * 200}, "at most 200 are allowed here; set batch.size lower"),
+    ],
+)
+def test_how_a_batch_is_sent_and_by_whom(
+    kafka_bootstrap: str,
+    proxy: ProxyProcess,
+    prefix: str,
+    good: dict[str, Any],
+    bad: dict[str, Any],
+    advice: str,
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix=prefix)
+
+    def sent(codec: int = NONE, producer_id: int = -1, value: bytes = b"v", **how: Any) -> Any:
+        state = {} if producer_id < 0 else {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": 0}
+        return answered(proxy, topic, batch([Rec(now_ms(), b"k", value)], codec, **state), **how)
+
+    taken, refused = sent(**good), sent(**bad)
+
+    assert (taken["error_code"], refused["error_code"]) == (0, POLICY_VIOLATION)
+    assert advice in refused["error_message"]
+    (event,) = proxy.wait_for_violations(topic, 1)
+    assert (event["error"], event["reason"]) == ("POLICY_VIOLATION", "breaks a rule for requests")
+
+
+def test_an_old_library_is_told_which_one_to_use(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    """librdkafka fails each record of the batch for good, with the words that say what to do."""
+    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix="recent")
+    errors: list[Any] = []
+    producer = confluent_kafka.Producer({"bootstrap.servers": proxy.bootstrap})
+    producer.produce(topic, b"v", on_delivery=lambda error, _: errors.append(error))
+    assert producer.flush(30) == 0
+
+    assert [error.code() for error in errors] == [POLICY_VIOLATION]
+    assert answered(proxy, topic, batch([Rec(now_ms())]), software=True)["error_code"] == 0
+    (event,) = proxy.wait_for_violations(topic, 1)
+    assert "is too old here; use 999 or later" in event["message"]
+
+
+def test_a_client_that_is_exempt_is_the_brokers_alone_to_judge(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix="keyed")
+    before = proxy.metric("sluicegate_exempt_batches_total")
+
+    mirrored = answered(proxy, topic, batch([Rec(1, None)]), client_id="mirror-1")
+    other = answered(proxy, topic, batch([Rec(1, None)]), client_id="mirror")
+
+    assert (mirrored["error_code"], other["error_code"]) == (0, INVALID_TIMESTAMP)
+    assert proxy.metric("sluicegate_exempt_batches_total") == before + 1
+    proxy.wait_for_line("clients are exempt")
+
+
+def test_an_exempt_client_is_counted_for_topics_that_others_have_shown_to_be_good(
+    kafka_bootstrap: str, proxy: ProxyProcess
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix="plain")
+    good = batch([Rec(now_ms())])
+    before = proxy.metric("sluicegate_exempt_batches_total"), proxy.metric("sluicegate_accepted_batches_total")
+    for client_id in ("app", "mirror-2"):
+        with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+            for _ in range(5):
+                client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, good))]), client_id)
+                assert isinstance(client.receive(), bytes)
+
+    after = proxy.metric("sluicegate_exempt_batches_total"), proxy.metric("sluicegate_accepted_batches_total")
+    assert (after[0] - before[0], after[1] - before[1]) == (5, 5)
+
+
+@pytest.mark.parametrize("transactional", [False, True])
+def test_producers_with_a_state_go_on_behind_a_refusal(
+    kafka_bootstrap: str, proxy: ProxyProcess, transactional: bool
+) -> None:
+    """Each record is a batch of its own; those without a key fail, and the others are stored."""
+    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix="keyed")
+    settings: dict[str, Any] = {"bootstrap.servers": proxy.bootstrap, "linger.ms": 0, "enable.idempotence": True}
+    if transactional:
+        settings["transactional.id"] = topic
+    producer = confluent_kafka.Producer(settings)
+    failed: list[tuple[bytes, int]] = []
+    if transactional:
+        producer.init_transactions(30)
+        producer.begin_transaction()
+    for number in range(9):
+        producer.produce(topic, b"%d" % number, key=b"k", partition=0)
+        assert producer.flush(30) == 0
+    if transactional:
+        producer.commit_transaction(30)
+    else:
+        producer.produce(
+            topic, b"x", partition=0, on_delivery=lambda error, m: failed.append((m.value(), error.code()))
+        )
+        assert producer.flush(30) == 0
+        assert failed == [(b"x", INVALID_RECORD)]
+
+    assert b"8" in log_of(kafka_bootstrap, topic)
+    eventually(lambda: len(proxy.violations_of(topic)) == len(failed))

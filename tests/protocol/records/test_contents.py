@@ -1,0 +1,136 @@
+"""What is taken out of records is what was put in, whatever codec and wherever a piece ends; no more than is wanted."""
+
+import random
+
+import pytest
+
+from sluicegate.protocol.records.allowance import Allowance, OutOfTime, OverLimit
+from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.contents import MOST_HEADERS, RecordContents, Wanted
+from sluicegate.protocol.records.message_contents import MessageContents
+from sluicegate.protocol.records.message_set import read_message
+from sluicegate.protocol.records.pieces import Bounds
+from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
+from tests.wire.batches import CODECS, NONE, Rec, batch, message, wrapper
+
+NOW = 1_800_000_000_000
+ALL = Wanted(True, True, True, 1 << 20)
+Found = tuple[int, int, bytes | None, bytes | None, tuple[tuple[bytes, bytes | None], ...]]
+
+
+def allowance(most_at_once: int = 1 << 62) -> Allowance:
+    return Allowance(1 << 30, 0, lambda: None, most_at_once)
+
+
+def read(
+    data: bytes, wanted: Wanted = ALL, given: Allowance | None = None, most_piece_bytes: int = 64 * 1024
+) -> list[Found]:
+    given = given or allowance()
+    view = memoryview(data)
+    head = RecordBatch(view, 0, len(view))
+    decompressor = Decompressor(most_piece_bytes)
+    pieces = None
+    first: bytes | memoryview = view
+    start = HEADER_BYTES
+    if head.codec_id:
+        pieces = decompressor.open(Codec(head.codec_id), view[HEADER_BYTES:], Bounds(1 << 30, 1 << 24, given))
+        first = pieces.more() or b""
+        start = 0
+    contents = RecordContents(
+        first, start, len(first), pieces, head.record_count, head.base_timestamp, wanted, given
+    )  # fmt: skip
+    found: list[Found] = []
+    while contents.read_next():
+        assert contents.index == len(found)
+        found.append((contents.timestamp, contents.key_size, contents.key, contents.value, contents.headers))
+    return found
+
+
+def made(seed: int, count: int = 300) -> list[Rec]:
+    chance = random.Random(seed)
+
+    def some(most: int) -> bytes | None:
+        return None if chance.random() < 0.2 else chance.randbytes(chance.randrange(most))
+
+    return [
+        Rec(
+            NOW + chance.randrange(-(10**6), 10**6),
+            some(40),
+            some(chance.choice((10, 2000))),
+            [(chance.randbytes(4), some(30)) for _ in range(chance.choice((0, 0, 3)))],
+        )
+        for _ in range(count)
+    ]
+
+
+def size_of(data: bytes | None) -> int:
+    return -1 if data is None else len(data)
+
+
+@pytest.mark.parametrize("codec", list(CODECS))
+@pytest.mark.parametrize("most_piece_bytes", [7, 1000, 1 << 20])
+def test_what_comes_out_is_what_was_put_in(codec: str, most_piece_bytes: int) -> None:
+    records = made(most_piece_bytes)
+
+    found = read(batch(records, CODECS[codec]), most_piece_bytes=most_piece_bytes)
+
+    assert found == [(r.timestamp, size_of(r.key), r.key, r.value, tuple(r.headers)) for r in records]
+
+
+def test_only_what_is_wanted_is_taken_out_and_sizes_are_known() -> None:
+    records = made(1)
+    data = batch(records, CODECS["lz4"])
+
+    sizes = read(data, Wanted(False, False, False, 0), most_piece_bytes=100)
+    assert sizes == [(r.timestamp, size_of(r.key), None, None, ()) for r in records]
+    keys = read(data, Wanted(True, False, False, 1 << 20), most_piece_bytes=100)
+    assert [key for _, _, key, _, _ in keys] == [r.key for r in records]
+
+
+def test_times_wrap_as_javas_do() -> None:
+    far = [Rec(2**63 - 1), Rec(-(2**63)), Rec(-1)]
+    assert [time for time, *_ in read(batch(far))] == [2**63 - 1, -(2**63), -1]
+
+
+def test_what_runs_over_a_pieces_end_is_bounded() -> None:
+    data = batch([Rec(NOW, b"k", bytes(50_000))], CODECS["lz4"])
+    with pytest.raises(OverLimit):
+        read(data, Wanted(True, True, True, 49_999), most_piece_bytes=10_000)
+
+
+def test_a_large_value_is_not_taken_out_on_the_event_loop() -> None:
+    with pytest.raises(OutOfTime):
+        read(batch([Rec(NOW, b"k", bytes(70_000))]), given=allowance(64 * 1024))
+
+
+def test_headers_beyond_a_bound_are_counted_and_not_taken_out() -> None:
+    (found,) = read(batch([Rec(NOW, headers=[(b"", None)] * (MOST_HEADERS + 5)), *()]))
+    assert len(found[4]) == MOST_HEADERS
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4"])
+def test_messages_of_old_sets(magic: int, codec: str) -> None:
+    wanted = [(b"k", b"v" * 500), (None, b"x"), (b"", None)]
+    times = [NOW, NOW + 1, NOW + 2]
+    plain = [
+        message(magic, value, key=key, timestamp=time, offset=i)
+        for i, ((key, value), time) in enumerate(zip(wanted, times, strict=True))
+    ]
+    data = memoryview(b"".join(plain) if codec == "none" else wrapper(magic, plain, CODECS[codec]))
+    pieces = None
+    if CODECS[codec] != NONE:
+        outer = read_message(data, 0, len(data))
+        value = data[outer.value_at : outer.value_at + outer.value_size]
+        bounds = Bounds(1 << 20, 1 << 20, allowance())
+        pieces = Decompressor(100).open(Codec(outer.codec_id), value, bounds, magic)
+
+    contents = MessageContents(data, pieces, ALL, allowance())
+    found = []
+    while contents.read_next():
+        found.append((contents.timestamp, contents.key, contents.value, contents.headers))
+
+    assert found == [
+        (time if magic else -1, key, value, ()) for (key, value), time in zip(wanted, times, strict=True)
+    ]  # fmt: skip

@@ -1,0 +1,152 @@
+"""Records that were written with a real registry, as it comes and goes."""
+
+import json
+from time import monotonic
+
+import pytest
+
+from sluicegate.proxy.registry.http import RegistryHttp
+from sluicegate.proxy.registry.schema_registry import SchemaRegistry
+from sluicegate.validation.rules.registered_schema import HasRegisteredSchema, SubjectName
+from sluicegate.validation.rules.rule import Outage
+from sluicegate.validation.rules.schema_language import SchemaLanguage
+from sluicegate.validation.rules.side import Side
+from tests.broker.eventually import eventually
+from tests.registry.apicurio import Apicurio
+from tests.validation.rules.records import record
+
+STREET = {"type": "record", "name": "com.example.Street", "fields": [{"name": "name", "type": "string"}]}
+HOME = {"type": "record", "name": "com.example.Home", "fields": [{"name": "street", "type": "com.example.Street"}]}
+PROTO = """syntax = "proto3"; package shop; import "google/protobuf/timestamp.proto"; import "money.proto";
+message Order { string id = 1; message Line { int32 qty = 1; } google.protobuf.Timestamp at = 2; Money sum = 3; }
+message Refund { int64 of = 1; }"""
+MONEY = 'syntax = "proto3"; package shop; message Money { int64 cents = 1; }'
+
+
+def written_with(schema_id: int, data: bytes) -> bytes:
+    return b"\0" + schema_id.to_bytes(4) + data
+
+
+def rule_for(
+    registry: Apicurio, subject: SubjectName = SubjectName.TOPIC, side: Side = Side.VALUE
+) -> HasRegisteredSchema:
+    return HasRegisteredSchema(side, SchemaRegistry("main", RegistryHttp(registry.url)), None, subject)
+
+
+def test_avro_with_a_reference_passes_and_what_is_not_it_does_not(apicurio: Apicurio) -> None:
+    apicurio.register("street", json.dumps(STREET))
+    named = [{"name": "com.example.Street", "subject": "street", "version": 1}]
+    schema_id = apicurio.register("homes-value", json.dumps(HOME), references=named)
+    rule = rule_for(apicurio)
+
+    assert rule.complaint(record(written_with(schema_id, b"\x06abc"), topic="homes")) is None
+    words = rule.complaint(record(written_with(schema_id, b"\x06ab"), topic="homes"))
+    assert words == (
+        "the value is not Avro of its schema: Street.name cannot be read at byte 1: the data ends within it; was it "
+        f"written with this schema? (schema {schema_id} of registry main)"
+    )
+
+
+def test_each_mistake_is_told_apart(apicurio: Apicurio) -> None:
+    schema_id = apicurio.register("orders-value", json.dumps({**STREET, "name": "com.example.Order"}))
+    rule = rule_for(apicurio)
+
+    assert rule.complaint(record(written_with(schema_id, b"\0"))) is None
+    assert rule.complaint(record(None)) is None
+    assert "names no schema" in str(rule.complaint(record(b'{"plain": "json"}')))
+    assert "schema 4711, which registry main does not have" in str(rule.complaint(record(written_with(4711, b"\0"))))
+    wrong = str(rule.complaint(record(written_with(schema_id, b"\0"), topic="payments")))
+    assert "not registered under subject payments-value" in wrong
+    assert "value.subject.name.strategy" in wrong
+    protobuf_only = HasRegisteredSchema(
+        Side.VALUE, SchemaRegistry("main", RegistryHttp(apicurio.url)), SchemaLanguage.PROTOBUF
+    )
+    assert "is AVRO, and this topic takes PROTOBUF" in str(
+        protobuf_only.complaint(record(written_with(schema_id, b"\0")))
+    )
+
+
+@pytest.mark.parametrize(
+    ("strategy", "subject"),
+    [
+        (SubjectName.RECORD, "com.example.Thing"),
+        (SubjectName.TOPIC_RECORD, "things-com.example.Thing"),
+        (SubjectName.ANY, "whatever"),
+    ],
+)
+def test_subjects_are_named_as_serializers_name_them(apicurio: Apicurio, strategy: SubjectName, subject: str) -> None:
+    schema_id = apicurio.register(subject, json.dumps({**STREET, "name": "com.example.Thing", "doc": subject}))
+
+    assert rule_for(apicurio, strategy).complaint(record(written_with(schema_id, b"\0"), topic="things")) is None
+
+
+def test_an_id_may_stand_in_a_header(apicurio: Apicurio) -> None:
+    schema_id = apicurio.register("heads-key", '"string"')
+    rule = rule_for(apicurio, side=Side.KEY)
+    named = ((b"__key_schema_id", written_with(schema_id, b"")),)
+
+    assert rule.complaint(record(key=b"\x02a", headers=named, topic="heads")) is None
+    assert "is not Avro" in str(rule.complaint(record(key=b"\x04a", headers=named, topic="heads")))
+    broken = ((b"__key_schema_id", b"\x07"),)
+    assert "neither a schema's id nor a GUID" in str(rule.complaint(record(key=b"", headers=broken, topic="heads")))
+
+
+def test_json_schema(apicurio: Apicurio) -> None:
+    schema = {"type": "object", "properties": {"amount": {"type": "number", "minimum": 0}}, "required": ["amount"]}
+    schema_id = apicurio.register("json-value", json.dumps(schema), "JSON")
+    rule = rule_for(apicurio)
+
+    assert rule.complaint(record(written_with(schema_id, b'{"amount": 1}'), topic="json")) is None
+    words = rule.complaint(record(written_with(schema_id, b'{"amount": -1}'), topic="json"))
+    assert "does not follow its JSON Schema: /amount: minimum (0)" in str(words)
+
+
+def test_protobuf_with_imports_and_message_indexes(apicurio: Apicurio) -> None:
+    apicurio.register("money", MONEY, "PROTOBUF")
+    named = [{"name": "money.proto", "subject": "money", "version": 1}]
+    schema_id = apicurio.register("proto-value", PROTO, "PROTOBUF", named)
+    rule = rule_for(apicurio)
+
+    def said(data: bytes) -> str | None:
+        return rule.complaint(record(written_with(schema_id, data), topic="proto"))
+
+    assert said(b"\0" + b"\x0a\x01a\x1a\x02\x08\x07") is None  # the first message: Order
+    assert said(b"\x02\x02" + b"\x08\x05") is None  # [1]: Refund
+    assert said(b"\x04\0\0" + b"\x08\x05") is None  # [0, 0]: Order.Line
+    assert "cannot be read as shop.Order" in str(said(b"\0" + b"\x0a\x05a"))
+    assert "lead to no message" in str(said(b"\x02\x08" + b"\x08\x05"))
+    assert "lead to no message" in str(said(b""))
+
+
+def test_it_stops_and_comes_back(apicurio: Apicurio) -> None:
+    schema_id = apicurio.register("gone-value", '"long"')
+    rule = rule_for(apicurio)
+    assert rule.complaint(record(written_with(schema_id, b"\x02"), topic="gone")) is None
+
+    apicurio.stop()
+
+    assert rule.complaint(record(written_with(schema_id, b"\x02"), topic="gone")) is None
+    with pytest.raises(Outage, match="registry main cannot be asked"):
+        rule.complaint(record(written_with(4711, b"\x02"), topic="gone"))
+
+    apicurio.start()  # in memory: it knows nothing any more
+    again = apicurio.register("back-value", '"int"')
+
+    def knows() -> bool:
+        try:
+            return rule.complaint(record(written_with(again + 1000, b"\x02"), topic="back")) is not None
+        except Outage:
+            return False
+
+    eventually(knows)
+
+
+def test_a_silent_one_is_waited_for_once(silent_url: str) -> None:
+    rule = HasRegisteredSchema(Side.VALUE, SchemaRegistry("main", RegistryHttp(silent_url), wait_seconds=0.2))
+    begin = monotonic()
+
+    for _ in range(50):
+        with pytest.raises(Outage, match=r"no answer within 0\.2 s"):
+            rule.complaint(record(written_with(7, b"")))
+
+    assert monotonic() - begin < 5

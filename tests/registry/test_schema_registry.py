@@ -1,0 +1,226 @@
+"""What a registry tells is kept, and what it does when it is gone: beside one that says what the test wants."""
+
+import threading
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from sluicegate.proxy.registry.http import Answer, RegistryFailed
+from sluicegate.proxy.registry.schema_registry import SchemaRegistry
+from sluicegate.validation.rules.registered_schema import UnknownSchema
+from sluicegate.validation.rules.rule import Outage
+from tests.broker.eventually import eventually
+
+LONG = Answer(200, {"schema": '"long"'})
+NOT_FOUND = Answer(404, {"error_code": 40403})
+GUID = UUID("12345678-1234-5678-1234-567812345678")
+
+
+class Told:
+    """Answers by path; an exception is raised, and an event waited for before the next is looked at."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Any] = {}
+        self.asked: list[str] = []
+        self.gate: threading.Event | None = None
+
+    def get(self, path: str) -> Answer:
+        self.asked.append(path)
+        if self.gate is not None:
+            self.gate.wait(30)
+        answer = self.answers.get(path, NOT_FOUND)
+        if isinstance(answer, Exception):
+            raise answer
+        assert isinstance(answer, Answer)
+        return answer
+
+    def post(self, path: str, body: Any) -> Answer:
+        return self.get(f"POST {path}")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def http() -> Told:
+    return Told()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def registry(http: Told, clock: Clock) -> SchemaRegistry:
+    return SchemaRegistry("main", http, 60, 30, clock)
+
+
+def test_a_schema_is_asked_for_once(registry: SchemaRegistry, http: Told, clock: Clock) -> None:
+    http.answers["/schemas/ids/7"] = LONG
+
+    assert registry.schema(7).content.fault(b"\x02") is None
+    clock.now += 1_000_000
+    assert registry.schema(7).content.fault(b"") is not None
+
+    assert http.asked == ["/schemas/ids/7"]
+
+
+def test_an_unknown_one_is_asked_for_again_a_second_later(registry: SchemaRegistry, http: Told, clock: Clock) -> None:
+    for _ in range(3):
+        with pytest.raises(UnknownSchema):
+            registry.schema(7)
+    http.answers["/schemas/ids/7"] = LONG
+    clock.now += 1.1
+
+    assert registry.schema(7).content.fault(b"\x02") is None
+    assert len(http.asked) == 2
+
+
+def test_ids_that_clients_invent_are_asked_for_so_often_and_no_more(
+    registry: SchemaRegistry, http: Told, clock: Clock
+) -> None:
+    for schema_id in range(20):
+        with pytest.raises(UnknownSchema):
+            registry.schema(schema_id)
+    with pytest.raises(Outage, match="too many schemas that it does not have"):
+        registry.schema(1000)
+    assert len(http.asked) == 20
+
+    clock.now += 1.1
+    with pytest.raises(UnknownSchema):
+        registry.schema(1000)
+
+
+def test_once_it_has_failed_nobody_waits_until_it_answers_again(
+    registry: SchemaRegistry, http: Told, clock: Clock
+) -> None:
+    http.answers["/schemas/ids/1"] = LONG
+    registry.schema(1)
+    http.answers["/schemas/ids/2"] = RegistryFailed("connection refused")
+    with pytest.raises(Outage, match="registry main cannot be asked: connection refused"):
+        registry.schema(2)
+
+    # Within a second nothing is asked, and what is known is known.
+    for schema_id in range(2, 50):
+        with pytest.raises(Outage):
+            registry.schema(schema_id)
+    assert registry.schema(1).content.fault(b"\x02") is None
+    assert http.asked == ["/schemas/ids/1", "/schemas/ids/2"]
+
+    # Later one question finds out, and whoever comes next has the answer.
+    http.answers["/schemas/ids/2"] = LONG
+    clock.now += 1.1
+    with pytest.raises(Outage):
+        registry.schema(2)
+    eventually(lambda: _told(registry, 2))
+
+
+def test_one_that_is_late_is_not_waited_for_twice(http: Told) -> None:
+    http.gate = threading.Event()
+    http.answers["/schemas/ids/1"] = http.answers["/schemas/ids/2"] = LONG
+    registry = SchemaRegistry("main", http, wait_seconds=0.05)
+    with pytest.raises(Outage, match=r"no answer within 0\.05 s"):
+        registry.schema(1)
+    with pytest.raises(Outage):
+        registry.schema(2)
+    assert http.asked == ["/schemas/ids/1"]
+
+    http.gate.set()
+
+    eventually(lambda: _told(registry, 1))
+    eventually(lambda: _told(registry, 2))
+
+
+def test_a_schema_that_cannot_be_used_is_no_outage_of_others(registry: SchemaRegistry, http: Told) -> None:
+    http.answers["/schemas/ids/1"] = Answer(200, {"schema": '"strang"'})
+    http.answers["/schemas/ids/2"] = LONG
+
+    with pytest.raises(Outage, match="schema 1 of registry main cannot be used: it is no Avro schema"):
+        registry.schema(1)
+    assert registry.schema(2).content.fault(b"\x02") is None
+
+
+def test_subjects_are_looked_at_again_without_anybody_waiting(
+    registry: SchemaRegistry, http: Told, clock: Clock
+) -> None:
+    path = "/schemas/ids/7/versions"
+    http.answers[path] = Answer(200, [{"subject": "orders-value", "version": 1}])
+    assert registry.is_under(7, "orders-value")
+    assert not registry.is_under(7, "others-value")
+    asked = len(http.asked)
+    assert registry.is_under(7, "orders-value")
+    assert not registry.is_under(7, "others-value")
+    assert len(http.asked) == asked
+
+    clock.now += 61
+    http.answers[path] = Answer(200, [])
+    assert registry.is_under(7, "orders-value")
+    eventually(lambda: not registry.is_under(7, "orders-value"))
+
+    http.answers[path] = Answer(200, [{"subject": "orders-value", "version": 2}])
+    clock.now += 1.1
+    assert registry.is_under(7, "orders-value")
+
+
+def test_a_subject_that_is_known_stays_while_the_registry_is_gone(
+    registry: SchemaRegistry, http: Told, clock: Clock
+) -> None:
+    path = "/schemas/ids/7/versions"
+    http.answers[path] = Answer(200, [{"subject": "orders-value", "version": 1}])
+    assert registry.is_under(7, "orders-value")
+    http.answers[path] = RegistryFailed("gone")
+    for _ in range(10):
+        clock.now += 100
+        assert registry.is_under(7, "orders-value")
+    eventually(lambda: len(http.asked) > 1)
+
+
+def test_a_schema_is_found_by_its_guid_and_its_subject_by_its_text(registry: SchemaRegistry, http: Told) -> None:
+    http.answers[f"/schemas/guids/{GUID}"] = LONG
+    http.answers["POST /subjects/a%2Fb-value"] = Answer(200, {"id": 7, "version": 1})
+
+    assert registry.schema(GUID).content.fault(b"\x02") is None
+    assert registry.is_under(GUID, "a/b-value")
+    assert not registry.is_under(GUID, "c-value")
+
+
+def test_a_registry_without_guids_is_not_taken_for_gone(registry: SchemaRegistry, http: Told) -> None:
+    http.answers[f"/schemas/guids/{GUID}"] = Answer(404, {"error_code": 0})
+    http.answers["/schemas/ids/7"] = LONG
+
+    with pytest.raises(Outage, match="no schemas by GUID"):
+        registry.schema(GUID)
+    assert registry.schema(7).content.fault(b"\x02") is None
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [Answer(404, None), Answer(404, {"error_code": 0}), Answer(200, []), Answer(200, {"schema": 7}), Answer(429, None)],
+)
+def test_what_is_no_answer_is_no_verdict(registry: SchemaRegistry, http: Told, answer: Answer) -> None:
+    http.answers["/schemas/ids/7"] = answer
+
+    with pytest.raises(Outage):
+        registry.schema(7)
+
+
+def test_references_that_name_each_other_end(registry: SchemaRegistry, http: Told) -> None:
+    around = [{"name": "b", "subject": "b", "version": 1}]
+    http.answers["/schemas/ids/7"] = Answer(200, {"schema": '"long"', "references": around})
+    http.answers["/subjects/b/versions/1"] = Answer(200, {"schema": '"int"', "references": around})
+
+    assert registry.schema(7).content.fault(b"\x02") is None
+
+
+def _told(registry: SchemaRegistry, schema_id: int) -> bool:
+    try:
+        return registry.schema(schema_id).content.fault(b"\x02") is None
+    except Outage:
+        return False

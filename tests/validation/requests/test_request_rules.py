@@ -1,0 +1,101 @@
+"""Rules about how a batch is sent and by whom, both ways; and who is exempt."""
+
+import pytest
+
+from sluicegate.protocol.records.codec import Codec
+from sluicegate.validation.policy import Mode
+from sluicegate.validation.requests.asking import ask_request_rules
+from sluicegate.validation.requests.exemptions import Exemption
+from sluicegate.validation.requests.name_pattern import NamePattern
+from sluicegate.validation.requests.request_rule import RequestRule, SentBatch
+from sluicegate.validation.requests.software_version import LeastVersion, numbers_in
+from sluicegate.validation.rules.rule import Client
+
+SENT = SentBatch(acks=-1, codec=Codec.ZSTD, is_idempotent=True, size=100)
+CLIENT = Client("10.0.0.1:5", "team-a", "librdkafka", "2.3.0", "User:a")
+
+
+@pytest.mark.parametrize(
+    ("asked", "good", "bad", "advice"),
+    [
+        ({"acks": frozenset({-1})}, {}, {"acks": 1}, "set acks=all"),
+        ({"acks": frozenset({-1, 1})}, {"acks": 1}, {"acks": 0}, "set acks=all or 1"),
+        ({"codecs": frozenset({Codec.ZSTD})}, {}, {"codec": Codec.NONE}, "set compression.type=zstd"),
+        ({"idempotent": True}, {}, {"is_idempotent": False}, "set enable.idempotence=true"),
+        ({"most_bytes": 100}, {}, {"size": 101}, "set batch.size lower"),
+    ],
+)
+def test_how_a_batch_is_sent(
+    asked: dict[str, object], good: dict[str, object], bad: dict[str, object], advice: str
+) -> None:
+    rule = RequestRule("r", **asked)  # type: ignore[arg-type]
+
+    assert rule.complaint(SENT._replace(**good), CLIENT) is None
+    assert advice in (rule.complaint(SENT._replace(**bad), CLIENT) or "")
+
+
+def test_the_client_id_and_the_software() -> None:
+    rule = RequestRule(
+        "r",
+        client_id=NamePattern("team-*"),
+        software=(LeastVersion(NamePattern("librdkafka"), "2.0"), LeastVersion(NamePattern("*java*"), "3.7")),
+    )
+
+    assert rule.complaint(SENT, CLIENT) is None
+    assert rule.complaint(SENT, Client("a:1", "team-b")) is None, "who has not said which software it is, is not asked"
+    assert "set client.id to match team-*" in (rule.complaint(SENT, Client("a:1", "app")) or "")
+    assert "set client.id" in (rule.complaint(SENT, Client("a:1")) or "")
+    old = rule.complaint(SENT, Client("a:1", "team-b", "librdkafka", "1.9.2"))
+    assert old == "librdkafka 1.9.2 is too old here; use 2.0 or later"
+    assert "use 3.7" in (rule.complaint(SENT, Client("a:1", "team-b", "apache-kafka-java", None)) or "")
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"), [("1.9.2", "2"), ("2.0", "2.0.1"), ("v1.9", "1.10"), ("2.9-RC7", "2.10"), ("x", "0.1")]
+)
+def test_versions_are_compared_number_by_number(earlier: str, later: str) -> None:
+    assert numbers_in(earlier) < numbers_in(later)
+
+
+def test_versions_that_are_the_same() -> None:
+    assert numbers_in("2.3.0") == numbers_in("2.3") == numbers_in("v2.3.0-RC1") == numbers_in("2.3.0+git5")
+    assert numbers_in("9" * 5000) < (10**9,)
+
+
+def test_whom_a_rule_concerns_and_what_becomes_of_it() -> None:
+    rules = [
+        RequestRule("acks", of_client=NamePattern("team-*"), acks=frozenset({-1})),
+        RequestRule("others", of_principal=NamePattern("User:b"), acks=frozenset({-1})),
+        RequestRule("idem", Mode.OBSERVE, idempotent=True),
+        RequestRule("size", most_bytes=50),
+    ]
+
+    found = ask_request_rules(rules, SENT._replace(acks=1, is_idempotent=False), CLIENT, 7)
+
+    assert found.refused is not None and found.observed is not None
+    assert (found.refused.code, found.refused.records) == (44, 7)
+    assert found.refused.rules == (("acks", 0), ("size", 0))
+    assert found.refused.message == (
+        "rule acks: acks=1 is not allowed here; set acks=all; "
+        "rule size: a batch of 100 bytes, at most 50 are allowed here; set batch.size lower"
+    )
+    assert found.observed.rules == (("idem", 0),)
+    nothing = ask_request_rules(rules[:1], SENT, CLIENT, 1)
+    assert (nothing.refused, nothing.observed) == (None, None)
+
+
+def test_who_is_exempt() -> None:
+    by_both = Exemption(NamePattern("User:mm*"), NamePattern("mirror"))
+    by_one = Exemption(None, NamePattern("/backfill-[0-9]+/"))
+
+    assert by_both.covers(Client("a:1", "mirror", principal="User:mm2"))
+    assert not by_both.covers(Client("a:1", "mirror"))
+    assert not by_both.covers(Client("a:1", "other", principal="User:mm2"))
+    assert by_one.covers(Client("a:1", "backfill-7"))
+    assert not by_one.covers(Client("a:1"))
+
+
+@pytest.mark.parametrize("name", ["a\ud800b", "é", "x" * 100_000, ""])
+def test_no_name_breaks_a_pattern(name: str) -> None:
+    assert NamePattern("*").matches(name)
+    assert not NamePattern("nobody").matches(name)

@@ -1,0 +1,258 @@
+"""Rules within a whole request's judgement: whom they are asked about, what they refuse, and what is told."""
+
+from collections.abc import Callable
+
+import pytest
+
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.produce_request import walk_produce_request
+from sluicegate.protocol.records.allowance import Allowance, OutOfTime
+from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.validation.policy import EXEMPT, Fix, JudgementLimits, Mode, TopicPolicy
+from sluicegate.validation.produce import JudgedRequest, judge_request
+from sluicegate.validation.rules.presence import Required
+from sluicegate.validation.rules.rule import Client, NamedRule, OnOutage, Outage, Part, Rule, RuledRecord
+from sluicegate.validation.rules.rule_set import RuleSet
+from sluicegate.validation.rules.side import Side
+from sluicegate.validation.rules.size import Size
+from sluicegate.validation.rules.utf8 import Utf8
+from sluicegate.validation.verdict import BadRecord, Reason
+from tests.wire.batches import CODECS, NONE, Rec, batch, message, wrapper
+from tests.wire.raw_client import produce_body, topic_data
+
+NOW = 1_800_000_000_000
+KEYED = NamedRule("keyed", Required(Side.KEY))
+SMALL = NamedRule("small", Size(Side.VALUE, 1, 10))
+TEXT = NamedRule("text", Utf8(Side.VALUE), Mode.OBSERVE)
+
+
+class Seen:
+    """A rule that only notes what it was shown."""
+
+    def __init__(self, needs: Part, is_slow: bool = False, raises: Exception | None = None) -> None:
+        self.needs = needs
+        self.is_slow = is_slow
+        self.raises = raises
+        self.records: list[tuple[object, ...]] = []
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        self.records.append((record.index, record.timestamp, record.key, record.value, record.headers, record.client))
+        if self.raises is not None:
+            raise self.raises
+        return None
+
+
+def of(*rules: NamedRule, mode: Mode = Mode.REJECT, **more: object) -> TopicPolicy:
+    return TopicPolicy(before_max_ms=1000, mode=mode, rules=RuleSet(rules), **more)  # type: ignore[arg-type]
+
+
+def judged(
+    policy: TopicPolicy,
+    *partitions: bytes,
+    version: int = 8,
+    client: Client | None = None,
+    errors: int = 1000,
+    most_at_once: int = 1 << 62,
+    give_way: Callable[[], None] = lambda: None,
+) -> JudgedRequest:
+    body = produce_body(version, [topic_data("t", *enumerate(partitions))])
+    allowance = Allowance(1 << 24, errors, give_way, most_at_once)
+    request = walk_produce_request(bytearray(body), version, 0, 100)
+    known = ({}, lambda _: policy, JudgementLimits(), lambda: NOW, Decompressor(), allowance, None)
+    return judge_request(request, *known, client=client)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("codec", list(CODECS.values()))
+def test_all_that_is_wrong_with_a_record_is_told_in_the_files_order(codec: int) -> None:
+    records = [Rec(NOW), Rec(NOW, None, b""), Rec(NOW, None), Rec(NOW, b"k", b"v" * 11)]
+
+    found = judged(of(KEYED, SMALL), batch(records, codec), batch(records[:1], codec))
+
+    assert set(found.accepted) == {(0, 1)}
+    refused = found.refused[0, 0]
+    null, least = "rule keyed: the key is null; send one", "rule small: the value has 0 bytes, at least 1 are wanted"
+    most = "rule small: the value has 11 bytes, at most 10 are allowed"
+    assert (refused.code, refused.reason, refused.bad_count, refused.records) == (87, Reason.RULE, 3, 4)
+    assert refused.bad_records == (
+        BadRecord(1, NOW, Reason.RULE, f"{null}; {least}", rules=("keyed", "small")),
+        BadRecord(2, NOW, Reason.RULE, null, rules=("keyed",)),
+        BadRecord(3, NOW, Reason.RULE, most, rules=("small",)),
+    )
+    assert refused.rules == (("keyed", 2), ("small", 2))
+    assert refused.message is not None and refused.message.startswith(
+        "One or more records have been rejected due to 3 record errors in total, and only showing the first three"
+    )
+
+
+def test_a_brokers_word_goes_first_and_rules_are_not_asked_then() -> None:
+    seen = Seen(Part.VALUE)
+
+    found = judged(of(KEYED, NamedRule("seen", seen)), batch([Rec(1, None)]), batch([Rec(NOW, None)], crc=5))
+
+    assert [refused.code for refused in found.refused.values()] == [ErrorCode.INVALID_TIMESTAMP, 2]
+    assert seen.records == []
+
+
+def test_a_rule_sees_what_it_needs_and_no_more() -> None:
+    client = Client("a:1", "app")
+    key, headers = Seen(Part.KEY), Seen(Part.HEADERS)
+    records = [Rec(NOW - 5, b"k", b"secret", [(b"h", b"1"), (b"h", None)])]
+
+    judged(of(NamedRule("k", key)), batch(records, CODECS["zstd"]), client=client)
+    judged(of(NamedRule("h", headers)), batch(records), client=client)
+
+    assert key.records == [(0, NOW - 5, b"k", None, (), client)]
+    assert headers.records == [(0, NOW - 5, None, None, ((b"h", b"1"), (b"h", None)), client)]
+
+
+def test_an_observed_rule_refuses_nothing_and_is_told() -> None:
+    bad = batch([Rec(NOW, b"k", b"\xff"), Rec(NOW)])
+
+    found = judged(of(KEYED, TEXT), bad, batch([Rec(NOW, None, b"\xff")]), batch([Rec(NOW)]))
+
+    assert set(found.accepted) == {(0, 2)}
+    assert set(found.refused) == {(0, 1)}
+    assert {place: told.rules for place, told in found.observed.items()} == {
+        (0, 0): (("text", 1),),
+        (0, 1): (("text", 1),),
+    }
+
+
+def test_an_observed_topic_observes_its_rules_too_and_takes_no_place_in_answers() -> None:
+    found = judged(of(KEYED, mode=Mode.OBSERVE), batch([Rec(NOW, None)] * 700), batch([Rec(NOW, None)] * 300), errors=5)
+
+    assert (found.refused, found.accepted) == ({}, {})
+    assert [told.bad_count for told in found.observed.values()] == [700, 300]
+
+
+def test_no_more_record_errors_are_listed_than_an_answer_may_have() -> None:
+    found = judged(of(KEYED), batch([Rec(NOW, None)] * 50), batch([Rec(NOW, None)] * 50), errors=60)
+
+    assert [len(refused.bad_records) for refused in found.refused.values()] == [50, 10]
+    assert [refused.bad_count for refused in found.refused.values()] == [50, 50]
+
+
+def test_what_was_fixed_is_judged_as_it_goes_on() -> None:
+    seen = Seen(Part.NONE)
+    policy = of(KEYED, NamedRule("seen", seen), fix=Fix.NOW)
+
+    found = judged(policy, batch([Rec(1)]), batch([Rec(1, None)]))
+
+    assert set(found.fixed) == {(0, 0)}
+    assert {place: refused.reason for place, refused in found.refused.items()} == {(0, 1): Reason.RULE}
+    assert [time for _, time, *_ in seen.records] == [NOW, NOW]
+
+
+@pytest.mark.parametrize(
+    ("on_outage", "code", "words"),
+    [
+        (OnOutage.RETRIABLE, ErrorCode.REQUEST_TIMED_OUT, "the registry is down; try again"),
+        (OnOutage.REJECT, ErrorCode.POLICY_VIOLATION, "the registry is down; send again when it does"),
+    ],
+)
+def test_an_outage_is_never_a_verdict_on_the_records(on_outage: OnOutage, code: ErrorCode, words: str) -> None:
+    rule = Seen(Part.NONE, raises=Outage("the registry is down"))
+
+    found = judged(of(NamedRule("body", rule, on_outage=on_outage), KEYED), batch([Rec(NOW)] * 9))
+
+    refused = found.refused[0, 0]
+    assert (refused.code, refused.reason, refused.bad_records) == (code, Reason.OUTAGE, ())
+    assert refused.message == f"rule body cannot be asked by the proxy in front of the cluster: {words}"
+    assert len(rule.records) == 1, "it is asked once a batch"
+
+
+def test_a_record_that_is_bad_anyway_is_refused_for_good_in_an_outage() -> None:
+    rule = NamedRule("body", Seen(Part.NONE, raises=Outage("down")))
+    assert judged(of(rule, KEYED), batch([Rec(NOW), Rec(NOW, None)])).refused[0, 0].code == 87
+
+
+def test_an_outage_that_is_to_be_passed_over_is_told() -> None:
+    rule = NamedRule("body", Seen(Part.NONE, raises=Outage("down")), on_outage=OnOutage.FORWARD)
+
+    found = judged(of(rule, KEYED), batch([Rec(NOW)]))
+
+    assert found.refused == {}
+    assert (found.observed[0, 0].reason, found.observed[0, 0].rules) == (Reason.OUTAGE, (("body", 0),))
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+@pytest.mark.parametrize("codec", ["none", "gzip", "lz4"])
+def test_old_message_sets_keep_the_same_rules(version: int, codec: str) -> None:
+    magic = 1 if version == 2 else 0
+    inner = [message(magic, b"v", key=key, timestamp=NOW, offset=i) for i, key in enumerate((b"k", None, b"x", None))]
+    data = b"".join(inner) if codec == "none" else wrapper(magic, inner, CODECS[codec])
+
+    found = judged(of(KEYED), data, inner[0], version=version)
+
+    assert set(found.accepted) == {(0, 1)}
+    assert [record.index for record in found.refused[0, 0].bad_records] == [1, 3]
+
+
+@pytest.mark.parametrize("data", [b"", batch([Rec(NOW, None)])[:-1], message(1, b"v", key=None)[:-1]])
+def test_where_nothing_whole_has_come_nothing_is_asked(data: bytes) -> None:
+    """Of old requests a broker takes that, and stores nothing."""
+    assert set(judged(of(KEYED), data, version=2).accepted) == {(0, 0)}
+
+
+def test_a_slow_rule_is_never_asked_on_the_event_loop() -> None:
+    rule = Seen(Part.NONE, is_slow=True)
+    with pytest.raises(OutOfTime):
+        judged(of(NamedRule("slow", rule)), batch([Rec(NOW)]), most_at_once=64 * 1024)
+    assert rule.records == []
+
+
+def test_rules_give_way_while_they_are_asked() -> None:
+    turns = 0
+
+    def give_way() -> None:
+        nonlocal turns
+        turns += 1
+
+    judged(of(KEYED), batch([Rec(NOW, b"k", b"")] * 5000), give_way=give_way)
+    assert turns > 10
+
+
+def test_a_payload_may_be_read_twice_within_what_a_request_may_cost() -> None:
+    large = batch([Rec(NOW, b"k", bytes(60_000))] * 200, CODECS["lz4"])
+    body = produce_body(8, [topic_data("t", (0, large))])
+    allowance = Allowance(13_000_000, 10, lambda: None)
+    request = walk_produce_request(bytearray(body), 8, 0, 100)
+
+    found = judge_request(
+        request,
+        {},
+        lambda _: of(NamedRule("s", Size(Side.VALUE, 0, 60_000)), NamedRule("u", Utf8(Side.VALUE))),
+        JudgementLimits(),
+        lambda: NOW,
+        Decompressor(),
+        allowance,
+    )
+
+    assert set(found.accepted) == {(0, 0)}
+
+
+def test_an_exempt_client_is_asked_nothing_and_counted() -> None:
+    found = judged(EXEMPT, batch([Rec(1, None)]), batch([Rec(1)], crc=1))
+
+    assert (found.exempt, found.unchecked, found.refused, found.accepted) == (2, 0, {}, {})
+
+
+def test_topics_with_rules_are_not_for_the_fast_lane() -> None:
+    assert of(KEYED).ordinary is None
+    assert TopicPolicy(before_max_ms=5).ordinary == TopicPolicy(before_max_ms=5)
+
+
+def test_more_headers_than_anybody_looks_at_are_refused_where_rules_look_at_headers() -> None:
+    rule: Rule = Seen(Part.HEADERS)
+    found = judged(of(NamedRule("h", rule)), batch([Rec(NOW, headers=[(b"", None)] * 10_001)]))
+    assert found.refused[0, 0].bad_records[0].message == "rule h: 10001 headers, more than rules look at (10000)"
+
+
+def test_words_are_cut() -> None:
+    class Long(Seen):
+        def complaint(self, record: RuledRecord) -> str | None:
+            return "x" * 100_000
+
+    found = judged(of(*(NamedRule(f"r{n}", Long(Part.NONE)) for n in range(100))), batch([Rec(NOW)] * 3, NONE))
+    assert all(len(record.message) < 3000 for record in found.refused[0, 0].bad_records)
+    assert len(found.refused[0, 0].rules) == 100

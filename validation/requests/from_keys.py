@@ -1,0 +1,38 @@
+"""From what the file says of requests to rules and exemptions."""
+
+from collections.abc import Iterable
+
+from sluicegate.config import requests as keys
+from sluicegate.protocol.records.codec import Codec
+from sluicegate.validation.policy import Mode
+from sluicegate.validation.requests.exemptions import Exemption
+from sluicegate.validation.requests.name_pattern import NamePattern
+from sluicegate.validation.requests.request_rule import RequestRule
+from sluicegate.validation.requests.software_version import LeastVersion
+
+_ACKS = {"all": -1, "1": 1, "0": 0}
+
+
+def request_rule_of(rule: keys.RequestRule) -> RequestRule:
+    """One rule, without the topics that it is about."""
+    return RequestRule(
+        rule.name,
+        Mode(rule.mode),
+        _pattern(rule.match.client_id),
+        _pattern(rule.match.principal),
+        None if rule.acks is None else frozenset(_ACKS[word] for word in rule.acks),
+        None if rule.codecs is None else frozenset(Codec[word.upper()] for word in rule.codecs),
+        rule.idempotent,
+        _pattern(rule.client_id),
+        rule.max_batch_bytes,
+        tuple(LeastVersion(NamePattern(one.name), one.min_version) for one in rule.software),
+    )
+
+
+def exemptions_of(exempt: Iterable[keys.Exempt]) -> tuple[Exemption, ...]:
+    """All of them, in the file's order."""
+    return tuple(Exemption(_pattern(one.principal), _pattern(one.client_id)) for one in exempt)
+
+
+def _pattern(text: str | None) -> NamePattern | None:
+    return None if text is None else NamePattern(text)

@@ -1,0 +1,32 @@
+# The types that Cython compiles asking.py with; the file itself stays plain Python.
+cimport cython
+
+from sluicegate.protocol.records.allowance cimport Allowance
+from sluicegate.protocol.records.contents cimport RecordContents
+from sluicegate.validation.rules.rule cimport RuledRecord
+
+cdef Py_ssize_t _QUESTION_WORK
+cdef Py_ssize_t _MOST_HEADERS
+
+
+@cython.final
+cdef class _Asking:
+    cdef readonly object refusing
+    cdef readonly object observing
+    cdef Allowance _allowance
+    cdef list _asked
+    cdef Py_ssize_t _work
+    cdef object _of_headers
+    cdef RuledRecord _record
+
+    @cython.locals(record=RuledRecord)
+    cpdef ask(self, contents)
+
+    @cython.locals(record=RuledRecord)
+    cdef int _ask_about_records(self, RecordContents contents) except -1
+
+    cdef int _ask_about(self, RuledRecord record) except -1
+
+    cdef _note(self, named, RuledRecord record, words)
+
+    cdef _rule_is_out(self, named, outage)

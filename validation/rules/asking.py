@@ -1,0 +1,125 @@
+"""Asks the rules of a topic about the records of one partition, which a broker would take.
+
+Compiled with the types in asking.pxd where a C compiler was at hand.
+"""
+
+from sluicegate.protocol.records.allowance import Allowance, OverLimit
+from sluicegate.protocol.records.contents import MOST_HEADERS, RecordContents
+from sluicegate.protocol.records.message_contents import MessageContents
+from sluicegate.validation.policy import JudgementLimits, Mode
+from sluicegate.validation.refusals import over_limit
+from sluicegate.validation.rules.findings import Findings
+from sluicegate.validation.rules.reading import Batch, ContentReader
+from sluicegate.validation.rules.rule import Client, NamedRule, OnOutage, Outage, Part, RuledRecord
+from sluicegate.validation.rules.rule_set import RuleSet
+from sluicegate.validation.verdict import Refused
+
+# What asking a rule costs at least, in bytes of work.
+_QUESTION_WORK = 512
+# What is slow is more than the event loop ever does at once.
+_SLOW_WORK = 1 << 40
+_MOST_HEADERS = MOST_HEADERS
+# Of records that are only told, in events.
+_MOST_TOLD = 100
+
+
+def check_may_be_asked_here(rules: RuleSet, allowance: Allowance) -> None:
+    """Raises OutOfTime on the event loop where a rule may be slow."""
+    if rules.is_slow:
+        allowance.check_at_once(_SLOW_WORK)
+
+
+class Answers:
+    """What rules said of one partition: what it is `refused` for, and what is only told of it."""
+
+    def __init__(self, refused: Refused | None, observed: Refused | None) -> None:
+        self.refused = refused
+        self.observed = observed
+
+
+def ask_rules(
+    rules: RuleSet,
+    batch: Batch,
+    client: Client,
+    limits: JudgementLimits,
+    reader: ContentReader,
+    allowance: Allowance,
+) -> Answers:
+    """Every rule about every record, in the file's order. Raises what `allowance` raises to give way."""
+    asking = _Asking(rules, batch, client, allowance)
+    try:
+        with reader.contents(batch, rules.needs, limits, allowance.to_read_again()) as contents:
+            asking.ask(contents)
+    except OverLimit as over:
+        return Answers(over_limit(batch.topic, batch.partition, over, batch.record_count), None)
+    told = Allowance(0, _MOST_TOLD, _go_on)
+    return Answers(
+        asking.refusing.refusal(batch.record_count, allowance), asking.observing.refusal(batch.record_count, told)
+    )
+
+
+class _Asking:
+    def __init__(self, rules: RuleSet, batch: Batch, client: Client, allowance: Allowance) -> None:
+        self.refusing = Findings(allowance.record_errors)
+        self.observing = Findings(_MOST_TOLD)
+        self._allowance = allowance
+        self._asked = [(named.rule.complaint, named) for named in rules.rules]
+        self._work = _QUESTION_WORK * len(self._asked)
+        self._of_headers = next((named for named in rules.rules if named.rule.needs & Part.HEADERS), None)
+        self._record = RuledRecord(batch.topic, batch.partition, 0, 0, None, None, (), client, batch.producer_id)
+
+    def ask(self, contents: RecordContents | MessageContents) -> None:
+        """About all records."""
+        if isinstance(contents, RecordContents):
+            self._ask_about_records(contents)
+            return
+        record = self._record
+        while contents.read_next():
+            record.index = contents.index
+            record.timestamp = contents.timestamp
+            record.key = contents.key
+            record.value = contents.value
+            record.key_size = contents.key_size
+            record.value_size = contents.value_size
+            self._ask_about(record)
+
+    def _ask_about_records(self, contents: RecordContents) -> None:
+        record = self._record
+        while contents.read_next():
+            record.index = contents.index
+            record.timestamp = contents.timestamp
+            record.key = contents.key
+            record.value = contents.value
+            record.headers = contents.headers
+            record.key_size = contents.key_size
+            record.value_size = contents.value_size
+            if contents.header_count > _MOST_HEADERS and self._of_headers is not None:
+                words = f"{contents.header_count} headers, more than rules look at ({MOST_HEADERS})"
+                self._note(self._of_headers, record, words)
+            self._ask_about(record)
+            self._allowance.worked(contents.value_size if contents.value_size > 0 else 0)
+
+    def _ask_about(self, record: RuledRecord) -> None:
+        for complaint, named in self._asked:
+            try:
+                words = complaint(record)
+            except Outage as outage:
+                self._rule_is_out(named, outage)
+            else:
+                if words is not None:
+                    self._note(named, record, words)
+        self._allowance.worked(self._work)
+
+    def _note(self, named: NamedRule, record: RuledRecord, words: str) -> None:
+        found = self.refusing if named.mode is Mode.REJECT else self.observing
+        found.note(record.index, record.timestamp, named.name, words)
+
+    def _rule_is_out(self, named: NamedRule, outage: Outage) -> None:
+        """It is not asked about the records behind this one."""
+        refuses = named.mode is Mode.REJECT and named.on_outage is not OnOutage.FORWARD
+        (self.refusing if refuses else self.observing).note_outage(named, outage)
+        self._asked = [asked for asked in self._asked if asked[1] is not named]
+
+
+def _go_on() -> None:
+    """Nothing is left to be done."""

@@ -1,0 +1,209 @@
+"""The walk over an Avro datum: whether bytes are one value of a schema, whole and with nothing behind it.
+
+Nothing is made of what is read, so no datum, however it was made, costs more than a step for each of its bytes. A
+schema is a plan, which avro_plan.py writes: numbers, a few for each type, which name each other by their places.
+Compiled with the types in avro_datum.pxd where a C compiler was at hand.
+"""
+
+from array import array
+from enum import IntEnum
+
+from sluicegate.validation.rules.strict_utf8 import is_text
+
+
+class Fault(IntEnum):
+    """Why bytes are no datum of a schema."""
+
+    ENDS_EARLY = 1
+    LEFT_OVER = 2
+    TOO_DEEP = 3
+    BAD_VARINT = 4
+    NO_BOOLEAN = 5
+    NO_INT = 6
+    BAD_LENGTH = 7
+    NOT_UTF8 = 8
+    NO_SYMBOL = 9
+    NO_BRANCH = 10
+    BAD_COUNT = 11
+    BLOCK_SIZE = 12
+
+
+# The types, and what follows each in a plan.
+NULL, BOOLEAN, INT, LONG = 0, 1, 2, 3
+BYTES, STRING = 4, 5
+SIZED = 6  # its size in bytes: fixed, float and double
+ENUM = 7  # how many symbols
+ARRAY = 8  # its items, and whether they take any bytes
+MAP = 9  # its values
+UNION = 10  # how many branches, and each
+RECORD = 11  # how many fields, and each
+
+MAX_DEPTH = 100
+MOST_EMPTY_ITEMS = 10_000  # of an array whose items take no bytes, which a reader would all make
+
+# The same, for C.
+_NULL, _BOOLEAN, _INT, _LONG, _BYTES, _STRING, _SIZED, _ENUM, _ARRAY, _MAP, _UNION, _RECORD = range(12)
+_ENDS_EARLY, _LEFT_OVER, _TOO_DEEP, _BAD_VARINT, _NO_BOOLEAN, _NO_INT = range(1, 7)
+_BAD_LENGTH, _NOT_UTF8, _NO_SYMBOL, _NO_BRANCH, _BAD_COUNT, _BLOCK_SIZE = range(7, 13)
+_DEEPEST = MAX_DEPTH
+_MOST_EMPTY = MOST_EMPTY_ITEMS
+_LAST_SHIFT = 63
+_INT_LEAST, _INT_MOST = -(2**31), 2**31 - 1
+
+
+class Datum:
+    """A read of one datum. `why`: a Fault where it is none; `type_at`: the type that could not be read, planned."""
+
+    why: int
+    type_at: int
+    position: int
+
+    def __init__(self, plan: "array[int]", data: bytes, start: int) -> None:
+        self.held_plan = plan
+        self.held_data = data
+        self.plan = plan
+        self.data = data
+        self.position = start
+        self.end = len(data)
+        self.why = 0
+        self.type_at = 0
+
+    def is_whole(self, root: int) -> bool:
+        """Whether the data is one value of the type at `root`."""
+        if not self.value(root, 0):
+            return False
+        if self.position != self.end:
+            return self.fail(root, _LEFT_OVER)
+        return True
+
+    def value(self, at: int, depth: int) -> bool:
+        """Whether a value of the type at `at` stands here; then goes behind it."""
+        kind = self.plan[at]
+        if kind == _NULL:
+            return True
+        if kind in (_STRING, _BYTES):
+            return self.text(at, kind == _STRING)
+        if kind == _LONG:
+            self.varint(at)
+            return self.why == 0
+        if kind == _INT:
+            number = self.varint(at)
+            if self.why == 0 and (number < _INT_LEAST or number > _INT_MOST):
+                return self.fail(at, _NO_INT)
+            return self.why == 0
+        if kind == _SIZED:
+            return self.skip(at, self.plan[at + 1])
+        if kind == _BOOLEAN:
+            if self.position == self.end:
+                return self.fail(at, _ENDS_EARLY)
+            if self.data[self.position] > 1:
+                return self.fail(at, _NO_BOOLEAN)
+            self.position += 1
+            return True
+        if kind == _ENUM:
+            number = self.varint(at)
+            if self.why == 0 and (number < 0 or number >= self.plan[at + 1]):
+                return self.fail(at, _NO_SYMBOL)
+            return self.why == 0
+        if depth == _DEEPEST:
+            return self.fail(at, _TOO_DEEP)
+        if kind == _UNION:
+            number = self.varint(at)
+            if self.why != 0:
+                return False
+            if number < 0 or number >= self.plan[at + 1]:
+                return self.fail(at, _NO_BRANCH)
+            return self.value(self.plan[at + 2 + number], depth + 1)
+        if kind == _RECORD:
+            place = at + 2
+            last = place + self.plan[at + 1]
+            while place < last:
+                if not self.value(self.plan[place], depth + 1):
+                    return False
+                place += 1
+            return True
+        return self.blocks(at, kind == _MAP, depth)
+
+    def blocks(self, at: int, is_map: bool, depth: int) -> bool:
+        """An array or a map: blocks of items, each with their count before them, and a count of 0 behind the last."""
+        items = self.plan[at + 1]
+        is_empty = not is_map and self.plan[at + 2] == 0
+        empties = 0
+        while True:
+            count = self.varint(at)
+            if self.why != 0:
+                return False
+            if count == 0:
+                return True
+            block_end = -1
+            if count < 0:  # and the size of the block behind it
+                count = -count
+                size = self.varint(at)
+                if self.why != 0:
+                    return False
+                if count < 0 or size < 0 or size > self.end - self.position:
+                    return self.fail(at, _BAD_COUNT)
+                block_end = self.position + size
+            if is_empty:
+                if count > _MOST_EMPTY - empties:
+                    return self.fail(at, _BAD_COUNT)
+                empties += count
+            else:
+                if count > self.end - self.position:  # each takes a byte at least
+                    return self.fail(at, _BAD_COUNT)
+                while count > 0:
+                    if is_map and not self.text(at, True):
+                        return False
+                    if not self.value(items, depth + 1):
+                        return False
+                    count -= 1
+            if block_end >= 0 and self.position != block_end:
+                return self.fail(at, _BLOCK_SIZE)
+
+    def text(self, at: int, is_string: bool) -> bool:
+        size = self.varint(at)
+        if self.why != 0:
+            return False
+        if size < 0:
+            return self.fail(at, _BAD_LENGTH)
+        if size > self.end - self.position:
+            return self.fail(at, _ENDS_EARLY)
+        if is_string and not is_text(self.data, self.position, self.position + size):
+            return self.fail(at, _NOT_UTF8)
+        self.position += size
+        return True
+
+    def skip(self, at: int, size: int) -> bool:
+        if size > self.end - self.position:
+            return self.fail(at, _ENDS_EARLY)
+        self.position += size
+        return True
+
+    def varint(self, at: int) -> int:
+        """A zig-zag number of at most 64 bits; where it is none, `why` says so."""
+        value = 0
+        shift = 0
+        while self.position < self.end:
+            byte = self.data[self.position]
+            self.position += 1
+            if shift == _LAST_SHIFT and byte > 1:
+                self.fail(at, _BAD_VARINT)
+                return 0
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                half = value >> 1
+                return ~half if value & 1 else half
+            shift += 7
+        self.fail(at, _ENDS_EARLY)
+        return 0
+
+    def fail(self, at: int, why: int) -> bool:
+        self.why = why
+        self.type_at = at
+        return False
+
+
+def read_whole(plan: "array[int]", root: int, data: bytes) -> Datum | None:
+    """None where the data is one value of the type at `root`; else the read that says what is wrong."""
+    datum = Datum(plan, data, 0)
+    return None if datum.is_whole(root) else datum

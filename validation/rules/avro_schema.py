@@ -1,0 +1,58 @@
+"""An Avro schema as a rule asks it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from sluicegate.validation.rules.avro_datum import read_whole
+from sluicegate.validation.rules.avro_plan import plan_of
+from sluicegate.validation.rules.avro_words import words_for
+from sluicegate.validation.rules.content import SchemaUnusable
+
+
+class AvroContent:
+    """Bytes are one datum of a schema, in binary encoding, with nothing behind it. Logical types are not looked at."""
+
+    is_slow = False
+
+    def __init__(self, schema: Any, elsewhere: Mapping[str, Any]) -> None:
+        plan = plan_of(schema, elsewhere)
+        self._numbers = plan.numbers
+        self._root = plan.root
+        self._names = plan.names
+        self._record_name: str | None = schema.get("name") if isinstance(schema, dict) else None
+
+    def record_name(self, _data: bytes) -> str | None:
+        return self._record_name
+
+    def fault(self, data: bytes) -> str | None:
+        read = read_whole(self._numbers, self._root, data)
+        if read is None:
+            return None
+        return words_for(read.why, self._names[read.type_at], read.position, len(data))
+
+
+def avro_content(text: str, references: Sequence[str] = ()) -> AvroContent:
+    """Compile a schema. `references`: those of types that it names, each after what it names itself.
+
+    Raises SchemaUnusable.
+    """
+    parse = _parse_schema()
+    named: dict[str, Any] = {}
+    try:
+        for reference in references:
+            parse(json.loads(reference), named_schemas=named)
+        schema = parse(json.loads(text), named_schemas=named, expand=False)
+    except RecursionError:
+        raise SchemaUnusable("it is nested too deep") from None
+    except Exception as error:  # fastavro's own, and what Python says of schemas that are none: KeyError, TypeError ...
+        raise SchemaUnusable(f"it is no Avro schema: {type(error).__name__}: {str(error)[:300]}") from error
+    return AvroContent(schema, named)
+
+
+def _parse_schema() -> Any:
+    try:
+        return import_module("fastavro.schema").parse_schema
+    except ImportError:
+        raise SchemaUnusable("Avro needs fastavro: pip install 'sluicegate[rules]'") from None

@@ -1,0 +1,28 @@
+"""At most so many records a batch."""
+
+from dataclasses import dataclass
+
+from sluicegate.validation.rules.rule import Part, RuledRecord
+
+
+@dataclass(frozen=True, slots=True)
+class MostRecords:
+    """Told once, of the first record that is too many."""
+
+    most: int
+
+    @property
+    def needs(self) -> Part:
+        """A record's place is always known."""
+        return Part.NONE
+
+    @property
+    def is_slow(self) -> bool:
+        """A comparison."""
+        return False
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """Too many."""
+        if record.index != self.most:
+            return None
+        return f"the batch has more than {self.most} records; have the producer send smaller batches (batch.size)"

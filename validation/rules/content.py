@@ -1,0 +1,23 @@
+"""What a schema is to a rule, whatever its language: it says what is wrong with bytes that should follow it."""
+
+from typing import Protocol
+
+from sluicegate.validation.rules.rule import RuleUnusable
+
+
+class Content(Protocol):
+    """A schema, compiled. Any thread may ask, several at once."""
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether a kilobyte may take it longer than some ten microseconds."""
+
+    def record_name(self, data: bytes) -> str | None:
+        """The full name of what the data is, as registries call it; None where the schema gives none."""
+
+    def fault(self, data: bytes) -> str | None:
+        """What is wrong, behind "the value " or "the key ": "is not JSON: ..."; None: nothing. It quotes no content."""
+
+
+class SchemaUnusable(RuleUnusable):
+    """A schema cannot be compiled, or what it needs is not installed: its owner's fault. The text says why."""

@@ -1,0 +1,70 @@
+"""What rules have found in one batch, gathered record by record, and the refusal that comes of it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.records.allowance import Allowance
+from sluicegate.validation import wording
+from sluicegate.validation.refusals import TEXTS_AT_LEAST, refuse_records
+from sluicegate.validation.rules.rule import NamedRule, OnOutage, Outage
+from sluicegate.validation.verdict import BadRecord, Reason, Refused
+
+_MOST_OF_A_RECORD = 8
+_MOST_CHARACTERS = 300
+
+
+class Findings:
+    """Of rules that have one effect: that refuse, or that are only observed. Keeps the texts of `keep` records.
+
+    A record that breaks several rules is one bad record, whose text names them all, up to eight.
+    """
+
+    def __init__(self, keep: int) -> None:
+        self.count = 0
+        self._keep = max(keep, TEXTS_AT_LEAST)
+        self._kept: list[BadRecord] = []
+        self._by_rule: dict[str, int] = {}
+        self._index = -1
+        self._outage: tuple[NamedRule, Outage] | None = None
+
+    def note(self, index: int, timestamp: int, rule: str, words: str) -> None:
+        """A record breaks a rule; records come in their order."""
+        if index != self._index:
+            self._index = index
+            self.count += 1
+            if self.count <= self._keep:
+                text = wording.broken_rule(rule, words[:_MOST_CHARACTERS])
+                self._kept.append(BadRecord(index, timestamp, Reason.RULE, text, rules=(rule,)))
+        elif self.count <= self._keep and len(self._kept[-1].rules) < _MOST_OF_A_RECORD:
+            last = self._kept[-1]
+            text = f"{last.message}; {wording.broken_rule(rule, words[:_MOST_CHARACTERS])}"
+            rules = last.rules if rule in last.rules else (*last.rules, rule)
+            self._kept[-1] = replace(last, message=text, rules=rules)
+        self._by_rule[rule] = self._by_rule.get(rule, 0) + 1
+
+    def note_outage(self, named: NamedRule, outage: Outage) -> None:
+        """Something that a rule depends on did not answer; the first is told."""
+        if self._outage is None:
+            self._outage = (named, outage)
+
+    def refusal(self, records: int, allowance: Allowance) -> Refused | None:
+        """What a batch of `records` records is refused with; None where nothing was found.
+
+        Bad records go before an outage: the batch would be refused when the outage is over, too.
+        """
+        if self.count:
+            refused = refuse_records(self._kept, self.count, None, records, allowance)
+            return replace(refused, rules=tuple(self._by_rule.items()))
+        if self._outage is None:
+            return None
+        named, outage = self._outage
+        is_final = named.on_outage is OnOutage.REJECT
+        code = ErrorCode.POLICY_VIOLATION if is_final else ErrorCode.REQUEST_TIMED_OUT
+        text = wording.outage(named.name, str(outage)[:_MOST_CHARACTERS], is_final)
+        return Refused(code, Reason.OUTAGE, text, records=records, rules=((named.name, 0),))
+
+    @property
+    def by_rule(self) -> Mapping[str, int]:
+        """How many records break each rule."""
+        return self._by_rule

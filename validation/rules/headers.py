@@ -1,0 +1,126 @@
+"""Which headers a record must have, may not have, what stands in them, and how many and how large they may be."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import re2
+
+from sluicegate.config.topic_pattern import options, regular_expression_of
+from sluicegate.validation.rules.rule import Part, RuledRecord
+
+_PARTS = Part.HEADERS
+
+
+@dataclass(frozen=True, slots=True)
+class RequiredHeaders:
+    """Each of these names is there, with whatever value."""
+
+    names: tuple[str, ...]
+
+    @property
+    def needs(self) -> Part:
+        """Their names."""
+        return _PARTS
+
+    @property
+    def is_slow(self) -> bool:
+        """Headers are few."""
+        return False
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """Names that are missing."""
+        there = {name for name, _ in record.headers}
+        missing = [name for name in self.names if name.encode() not in there]
+        return f"header {', '.join(missing)} is missing; send it with every record" if missing else None
+
+
+@dataclass(frozen=True, slots=True)
+class ForbiddenHeaders:
+    """None of these names is there."""
+
+    names: tuple[str, ...]
+
+    @property
+    def needs(self) -> Part:
+        """Their names."""
+        return _PARTS
+
+    @property
+    def is_slow(self) -> bool:
+        """Headers are few."""
+        return False
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """Names that are there."""
+        there = {name for name, _ in record.headers}
+        found = [name for name in self.names if name.encode() in there]
+        return f"header {', '.join(found)} is not allowed; leave it out" if found else None
+
+
+class MatchedHeader:
+    """Every header of this name has a value that matches as a whole, in UTF-8; where it is missing nothing is wrong.
+
+    `pattern`: a glob, or a regular expression of RE2's between slashes.
+    """
+
+    def __init__(self, name: str, pattern: str) -> None:
+        self.name = name
+        self.pattern = pattern
+        self._name = name.encode()
+        self._compiled = re2.compile(regular_expression_of(pattern), options())
+
+    @property
+    def needs(self) -> Part:
+        """Names and values."""
+        return _PARTS
+
+    @property
+    def is_slow(self) -> bool:
+        """RE2 takes linear time."""
+        return False
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """That a value does not match; never what it is."""
+        for name, value in record.headers:
+            if name == self._name and not self._matches(value):
+                return f"the value of header {self.name} does not match {self.pattern}"
+        return None
+
+    def _matches(self, value: bytes | None) -> bool:
+        if value is None:
+            return False
+        try:
+            return self._compiled.fullmatch(value.decode()) is not None
+        except UnicodeDecodeError:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderBounds:
+    """At most `most_headers`, and `most_bytes` of names and values together."""
+
+    most_headers: int | None = None
+    most_bytes: int | None = None
+
+    @property
+    def needs(self) -> Part:
+        """All of them."""
+        return _PARTS
+
+    @property
+    def is_slow(self) -> bool:
+        """Headers are few."""
+        return False
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """Too many, or too large."""
+        headers = record.headers
+        if self.most_headers is not None and len(headers) > self.most_headers:
+            return f"{len(headers)} headers, at most {self.most_headers} are allowed"
+        if self.most_bytes is not None and (size := _size_of(headers)) > self.most_bytes:
+            return f"headers of {size} bytes, names and values together; at most {self.most_bytes} are allowed"
+        return None
+
+
+def _size_of(headers: Sequence[tuple[bytes, bytes | None]]) -> int:
+    return sum(len(name) + (len(value) if value is not None else 0) for name, value in headers)

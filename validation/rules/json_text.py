@@ -1,0 +1,232 @@
+"""Whether bytes are one JSON text (RFC 8259) in strict UTF-8: read once, from left to right, nothing is made of them.
+
+Stricter than most parsers, as producers' bytes will meet many: no NaN, no comments, no byte order mark, nothing behind
+the value, no malformed UTF-8. Compiled with the types in json_text.pxd where a C compiler was at hand.
+"""
+
+from enum import IntEnum
+
+from sluicegate.validation.rules.strict_utf8 import behind_character
+
+
+class Fault(IntEnum):
+    """Why bytes are no JSON text."""
+
+    EMPTY = 1
+    ENDS_EARLY = 2
+    NO_VALUE = 3
+    NO_KEY = 4
+    NO_COLON = 5
+    NO_COMMA = 6
+    LEFT_OVER = 7
+    TOO_DEEP = 8
+    CONTROL_CHARACTER = 9
+    BAD_ESCAPE = 10
+    NOT_UTF8 = 11
+    BAD_NUMBER = 12
+    BYTE_ORDER_MARK = 13
+
+
+WELL_FORMED = -1
+_WELL_FORMED = WELL_FORMED  # typed in the .pxd, which hides a name from other modules
+_FAULT_BITS = 4
+
+# What may come next.
+_VALUE, _VALUE_OR_END, _KEY_OR_END, _KEY, _COLON, _BEHIND_VALUE = 0, 1, 2, 3, 4, 5
+
+# The same, for C.
+_EMPTY, _ENDS_EARLY, _NO_VALUE, _NO_KEY, _NO_COLON, _NO_COMMA = 1, 2, 3, 4, 5, 6
+_LEFT_OVER, _TOO_DEEP, _CONTROL, _BAD_ESCAPE, _NOT_UTF8, _BAD_NUMBER, _BYTE_ORDER_MARK = 7, 8, 9, 10, 11, 12, 13
+
+_WORD_BITS = 63  # nesting is remembered in words: a bit for each level, set where it is an object
+
+_TRUE, _FALSE, _NULL = b"true", b"false", b"null"
+# Which bytes stand for themselves in a string.
+_PLAIN = bytes(int(0x20 <= byte < 0x80 and byte not in b'"\\') for byte in range(256))
+
+
+def fault_in(text: bytes, max_depth: int) -> int:
+    """WELL_FORMED, or where the first fault is and which: to be told apart by `where` and `which`.
+
+    `max_depth`: how many arrays and objects may lie within each other.
+    """
+    plain = _PLAIN
+    return _first_fault(text, len(text), plain, max_depth)
+
+
+def _first_fault(data: bytes, end: int, plain: bytes, max_depth: int) -> int:
+    at = 0
+    state = _VALUE
+    depth = 0
+    objects = 0  # the levels of the word in use
+    outer: list[int] = []  # the words before it
+    if end >= 3 and data[0] == 0xEF and data[1] == 0xBB and data[2] == 0xBF:
+        return _BYTE_ORDER_MARK
+    while True:
+        while at < end and (data[at] == 0x20 or data[at] == 0x0A or data[at] == 0x0D or data[at] == 0x09):
+            at += 1
+        if at == end:
+            if depth == 0 and state == _BEHIND_VALUE:
+                return _WELL_FORMED
+            return end << _FAULT_BITS | (_ENDS_EARLY if depth > 0 else _EMPTY)
+        byte = data[at]
+        if state == _BEHIND_VALUE:
+            if depth == 0:
+                return at << _FAULT_BITS | _LEFT_OVER
+            if byte == 0x2C:  # ,
+                state = _KEY if objects & 1 else _VALUE
+            elif byte == (0x7D if objects & 1 else 0x5D):
+                depth -= 1
+                objects >>= 1
+                if depth > 0 and depth % _WORD_BITS == 0:
+                    objects = outer.pop()
+            else:
+                return at << _FAULT_BITS | _NO_COMMA
+            at += 1
+        elif byte == 0x22:  # a string, as a key or as a value
+            if state == _COLON:
+                return at << _FAULT_BITS | _NO_COLON
+            at = _behind_string(data, at + 1, end, plain)
+            if at < 0:
+                return -at
+            state = _COLON if state in (_KEY_OR_END, _KEY) else _BEHIND_VALUE
+        elif state == _COLON:
+            if byte != 0x3A:
+                return at << _FAULT_BITS | _NO_COLON
+            at += 1
+            state = _VALUE
+        elif state in (_KEY_OR_END, _KEY):
+            if byte != 0x7D or state == _KEY:
+                return at << _FAULT_BITS | _NO_KEY
+            depth -= 1
+            objects >>= 1
+            if depth > 0 and depth % _WORD_BITS == 0:
+                objects = outer.pop()
+            at += 1
+            state = _BEHIND_VALUE
+        elif byte in (0x7B, 0x5B):  # { [
+            if depth == max_depth:
+                return at << _FAULT_BITS | _TOO_DEEP
+            if depth > 0 and depth % _WORD_BITS == 0:
+                outer.append(objects)
+                objects = 0
+            depth += 1
+            objects = objects << 1 | (byte == 0x7B)
+            at += 1
+            state = _KEY_OR_END if byte == 0x7B else _VALUE_OR_END
+        elif byte == 0x5D and state == _VALUE_OR_END:
+            depth -= 1
+            objects >>= 1
+            if depth > 0 and depth % _WORD_BITS == 0:
+                objects = outer.pop()
+            at += 1
+            state = _BEHIND_VALUE
+        else:
+            at = _behind_number(data, at, end) if byte == 0x2D or 0x30 <= byte <= 0x39 else _behind_word(data, at, end)
+            if at < 0:
+                return -at
+            state = _BEHIND_VALUE
+
+
+def where(fault: int) -> int:
+    """How many bytes are well-formed before it."""
+    return fault >> _FAULT_BITS
+
+
+def which(fault: int) -> Fault:
+    """What it is."""
+    return Fault(fault & 0xF)
+
+
+def _behind_string(data: bytes, at: int, end: int, plain: bytes) -> int:
+    """Where it ends; negative: what is wrong with it."""
+    while at < end:
+        byte = data[at]
+        if plain[byte]:
+            at += 1
+        elif byte == 0x22:
+            return at + 1
+        elif byte == 0x5C:
+            at = _behind_escape(data, at, end)
+        elif byte < 0x20:
+            return -(at << _FAULT_BITS | _CONTROL)
+        else:
+            begin = at
+            at = behind_character(data, at, end)
+            if at < 0:
+                return -(begin << _FAULT_BITS | _NOT_UTF8)
+        if at < 0:
+            return at
+    return -(end << _FAULT_BITS | _ENDS_EARLY)
+
+
+def _behind_escape(data: bytes, at: int, end: int) -> int:
+    if at + 1 >= end:
+        return -(end << _FAULT_BITS | _ENDS_EARLY)
+    byte = data[at + 1]
+    if byte == 0x75:  # u and four digits
+        if at + 6 > end:
+            return -(end << _FAULT_BITS | _ENDS_EARLY)
+        place = at + 2
+        while place < at + 6:
+            digit = data[place]
+            if not (0x30 <= digit <= 0x39 or 0x41 <= digit <= 0x46 or 0x61 <= digit <= 0x66):
+                return -(at << _FAULT_BITS | _BAD_ESCAPE)
+            place += 1
+        return at + 6
+    # " \ / b f n r t
+    if byte in (0x22, 0x5C, 0x2F, 0x62, 0x66, 0x6E, 0x72, 0x74):
+        return at + 2
+    return -(at << _FAULT_BITS | _BAD_ESCAPE)
+
+
+def _behind_number(data: bytes, at: int, end: int) -> int:
+    begin = at
+    if data[at] == 0x2D:
+        at += 1
+    digits = _behind_digits(data, at, end)
+    if digits == at or (data[at] == 0x30 and digits > at + 1):
+        return -(begin << _FAULT_BITS | _BAD_NUMBER)
+    at = digits
+    if at < end and data[at] == 0x2E:
+        digits = _behind_digits(data, at + 1, end)
+        if digits == at + 1:
+            return -(begin << _FAULT_BITS | _BAD_NUMBER)
+        at = digits
+    if at < end and (data[at] == 0x65 or data[at] == 0x45):
+        at += 1
+        if at < end and (data[at] == 0x2B or data[at] == 0x2D):
+            at += 1
+        digits = _behind_digits(data, at, end)
+        if digits == at:
+            return -(begin << _FAULT_BITS | _BAD_NUMBER)
+        at = digits
+    return at
+
+
+def _behind_digits(data: bytes, at: int, end: int) -> int:
+    while at < end and 0x30 <= data[at] <= 0x39:
+        at += 1
+    return at
+
+
+def _behind_word(data: bytes, at: int, end: int) -> int:
+    """Behind true, false or null."""
+    first = data[at]
+    if first == 0x74:
+        word = _TRUE
+    elif first == 0x66:
+        word = _FALSE
+    elif first == 0x6E:
+        word = _NULL
+    else:
+        return -(at << _FAULT_BITS | _NO_VALUE)
+    size = 5 if first == 0x66 else 4
+    place = 0
+    while place < size:
+        if at + place == end:
+            return -(end << _FAULT_BITS | _ENDS_EARLY)
+        if data[at + place] != word[place]:
+            return -(at << _FAULT_BITS | _NO_VALUE)
+        place += 1
+    return at + size

@@ -1,0 +1,71 @@
+"""A rule of the operator's own, from an installed distribution: an entry point of the group `sluicegate.rules`.
+
+The entry point names a callable that takes the options from the file and gives a Rule (rule.py).
+"""
+
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from typing import Any
+
+from sluicegate.validation.rules.rule import Outage, Part, Rule, RuledRecord, RuleUnusable
+
+GROUP = "sluicegate.rules"
+_MOST_WORDS = 500
+
+
+class OwnRuleUnusable(RuleUnusable):
+    """There is no such rule, or it cannot be made: the operator's fault. The text says why."""
+
+
+class OwnRule:
+    """What it raises is no verdict on a record but an Outage, with where it was raised and nothing of the record."""
+
+    def __init__(self, entry_point: str, rule: Rule) -> None:
+        self.needs = rule.needs
+        self.is_slow = rule.is_slow
+        self._entry_point = entry_point
+        self._rule = rule
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        try:
+            words = self._rule.complaint(record)
+        except Outage:
+            raise
+        except Exception as error:
+            raise Outage(
+                f"the rule {self._entry_point} failed: {type(error).__name__} at {_place_of(error)}"
+            ) from error
+        if words is None:
+            return None
+        if not isinstance(words, str):
+            raise Outage(f"the rule {self._entry_point} gave {type(words).__name__} instead of words or None")
+        return words[:_MOST_WORDS]
+
+
+def own_rule(entry_point: str, options: Mapping[str, Any]) -> OwnRule:
+    """The rule of that name, made with `options`. Raises OwnRuleUnusable."""
+    found = entry_points(group=GROUP)
+    names = sorted(found.names)
+    if entry_point not in names:
+        known = ", ".join(names) or "none"
+        raise OwnRuleUnusable(f"no entry point {entry_point} of {GROUP} is installed here; there is {known}")
+    try:
+        rule = found[entry_point].load()(options)
+    except Exception as error:
+        raise OwnRuleUnusable(f"{entry_point} cannot be made: {type(error).__name__}: {str(error)[:300]}") from error
+    if not isinstance(getattr(rule, "needs", None), Part):
+        raise OwnRuleUnusable(f"{entry_point} does not say what it needs: a Part")
+    if not isinstance(getattr(rule, "is_slow", None), bool):
+        raise OwnRuleUnusable(f"{entry_point} does not say whether it is_slow: True or False")
+    if not callable(getattr(rule, "complaint", None)):
+        raise OwnRuleUnusable(f"{entry_point} has no method complaint(record)")
+    return OwnRule(entry_point, rule)
+
+
+def _place_of(error: BaseException) -> str:
+    trace = error.__traceback__
+    if trace is None:
+        return "no known place"
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"{trace.tb_frame.f_code.co_filename.rpartition('/')[2]}:{trace.tb_lineno}"

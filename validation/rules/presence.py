@@ -1,0 +1,27 @@
+"""A key or a value must be there."""
+
+from dataclasses import dataclass
+
+from sluicegate.validation.rules.rule import Part, RuledRecord
+from sluicegate.validation.rules.side import Side
+
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    """Refuses null; what is empty is there."""
+
+    side: Side
+
+    @property
+    def needs(self) -> Part:
+        """Sizes are always known."""
+        return Part.NONE
+
+    @property
+    def is_slow(self) -> bool:
+        """A comparison."""
+        return False
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """Null, or nothing to say."""
+        return f"the {self.side.value} is null; send one" if self.side.size_of(record) < 0 else None

@@ -1,0 +1,98 @@
+"""Opens the records of a partition for rules: of every magic, behind whatever codec."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sluicegate.protocol.records.allowance import Allowance
+from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.contents import RecordContents, Wanted
+from sluicegate.protocol.records.message_contents import MessageContents
+from sluicegate.protocol.records.message_set import read_message
+from sluicegate.protocol.records.pieces import Bounds, Pieces
+from sluicegate.protocol.records.record_batch import (
+    HEADER_BYTES,
+    NO_PRODUCER_ID,
+    RecordBatch,
+    magic_at,
+    next_batch_end,
+)
+from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.rules.rule import Part
+
+_MAGIC_2 = 2
+_NOTHING = memoryview(b"")
+
+
+class Batch:
+    """One partition's records, which were judged before and are good: one batch of magic 2, or a set of old messages.
+
+    `record_count` as it was found, at least 1; `end`: of the batch, or of the first message. `codec` is that of its
+    payload; `producer_id` -1 where there is none.
+    """
+
+    def __init__(self, topic: str, partition: int, records: memoryview, record_count: int) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.records = records
+        self.record_count = record_count
+        self.is_old = magic_at(records, 0) < _MAGIC_2
+        self.end = next_batch_end(records, 0) or 0
+        self.producer_id = NO_PRODUCER_ID
+        if self.is_old:
+            self.codec = Codec(read_message(records, 0, self.end).codec_id)
+        else:
+            head = RecordBatch(records, 0, self.end)
+            self.producer_id = head.producer_id
+            self.codec = Codec(head.codec_id)
+
+
+class ContentReader:
+    """For one thread, with its decompressor."""
+
+    def __init__(self, decompressor: Decompressor) -> None:
+        self._decompressor = decompressor
+
+    @contextmanager
+    def contents(
+        self, batch: Batch, needs: Part, limits: JudgementLimits, allowance: Allowance
+    ) -> Iterator[RecordContents | MessageContents]:
+        """The records, of which only what is needed is taken out."""
+        wanted = Wanted(
+            Part.KEY in needs, Part.VALUE in needs, Part.HEADERS in needs, limits.max_decompression_window_bytes
+        )  # fmt: skip
+        try:
+            yield (
+                self._old(batch, wanted, limits, allowance)
+                if batch.is_old
+                else self._of_magic_2(batch, wanted, limits, allowance)
+            )
+        finally:
+            self._decompressor.close()
+
+    def _of_magic_2(
+        self, batch: Batch, wanted: Wanted, limits: JudgementLimits, allowance: Allowance
+    ) -> RecordContents:
+        records = batch.records
+        head = RecordBatch(records, 0, batch.end)
+        count, base = head.record_count, head.base_timestamp
+        if batch.codec is Codec.NONE:
+            return RecordContents(records, HEADER_BYTES, head.end, None, count, base, wanted, allowance)
+        pieces = self._open(batch.codec, records[HEADER_BYTES : head.end], limits, allowance)
+        first = pieces.more() or _NOTHING
+        return RecordContents(first, 0, len(first), pieces, count, base, wanted, allowance)
+
+    def _old(self, batch: Batch, wanted: Wanted, limits: JudgementLimits, allowance: Allowance) -> MessageContents:
+        records = batch.records
+        pieces = None
+        if batch.codec is not Codec.NONE:
+            wrapper = read_message(records, 0, batch.end)
+            value = records[wrapper.value_at : wrapper.value_at + wrapper.value_size]
+            pieces = self._open(batch.codec, value, limits, allowance, wrapper.magic)
+        return MessageContents(records, pieces, wanted, allowance)
+
+    def _open(
+        self, codec: Codec, payload: memoryview, limits: JudgementLimits, allowance: Allowance, magic: int = _MAGIC_2
+    ) -> Pieces:
+        bounds = Bounds(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, allowance)
+        return self._decompressor.open(codec, payload, bounds, magic)

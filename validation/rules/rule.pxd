@@ -1,0 +1,16 @@
+# The types that Cython compiles rule.py with; the file itself stays plain Python.
+cimport cython
+
+
+cdef class RuledRecord:
+    cdef public object topic
+    cdef public object partition
+    cdef public object index
+    cdef public object timestamp
+    cdef public object key
+    cdef public object value
+    cdef public tuple headers
+    cdef public object client
+    cdef public object key_size
+    cdef public object value_size
+    cdef public object producer_id

@@ -1,0 +1,119 @@
+"""What a rule is: asked about one record, it says what is wrong with it, or nothing.
+
+A rule knows no file, socket or clock. What it has to look up elsewhere (a schema) it is handed as a callable, which may
+raise Outage. Its words reach the producer's developer: they say what is wrong and what to do, and quote nothing of what
+the record holds.
+
+Compiled with the types in rule.pxd where a C compiler was at hand.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, Flag, auto
+from typing import Protocol
+
+from sluicegate.validation.policy import Mode
+
+Header = tuple[bytes, bytes | None]
+
+
+class Part(Flag):
+    """What a rule reads of a record; what none reads is not taken out of its batch."""
+
+    NONE = 0
+    KEY = auto()
+    VALUE = auto()
+    HEADERS = auto()
+
+
+class OnOutage(Enum):
+    """What becomes of a batch while something that a rule depends on does not answer."""
+
+    RETRIABLE = "retriable"  # refused with an error upon which producers try again
+    FORWARD = "forward"
+    REJECT = "reject"
+
+
+class RuleUnusable(Exception):
+    """A rule cannot be made of what the operator wrote, or of what is installed; the text says why."""
+
+
+class Outage(Exception):
+    """Something that a rule depends on does not answer; says what, and what was tried. Never the client's fault."""
+
+
+class Client:
+    """Who sent a record, as far as it is known; None where it has not said."""
+
+    __slots__ = ("address", "client_id", "principal", "software_name", "software_version")
+
+    def __init__(
+        self,
+        address: str,
+        client_id: str | None = None,
+        software_name: str | None = None,
+        software_version: str | None = None,
+        principal: str | None = None,
+    ) -> None:
+        self.address = address
+        self.client_id = client_id
+        self.software_name = software_name
+        self.software_version = software_version
+        self.principal = principal
+
+
+class RuledRecord:
+    """A record as rules see it; of key, value and headers only what a rule of its topic `needs` is there.
+
+    A plain class that is filled again for each record of a batch: no rule keeps it. `index`: its place in the batch;
+    `timestamp`: int64 ms; `key_size` and `value_size`: bytes, -1 for null, there whatever is needed; `producer_id`: -1
+    where the producer is not idempotent.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        index: int,
+        timestamp: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: tuple[Header, ...],
+        client: Client,
+        producer_id: int = -1,
+    ) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.index = index
+        self.timestamp = timestamp
+        self.key = key
+        self.value = value
+        self.headers = headers
+        self.client = client
+        self.key_size = -1 if key is None else len(key)
+        self.value_size = -1 if value is None else len(value)
+        self.producer_id = producer_id
+
+
+class Rule(Protocol):
+    """One kind of rule with its options. Any thread may ask, several at once."""
+
+    @property
+    def needs(self) -> Part:
+        """What it reads."""
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether a record may take it longer than some ten microseconds: then it is never asked on the event loop."""
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """What is wrong with a record, in words for who wrote its producer; None: nothing. Raises Outage."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRule:
+    """A rule as the file has it. `mode`: REJECT or OBSERVE."""
+
+    name: str
+    rule: Rule
+    mode: Mode = Mode.REJECT
+    on_outage: OnOutage = OnOutage.RETRIABLE

@@ -1,0 +1,40 @@
+"""A rule: the key or the value follows a schema that stands in a file."""
+
+from enum import Enum
+
+from sluicegate.validation.rules.content import Content
+from sluicegate.validation.rules.rule import RuledRecord
+from sluicegate.validation.rules.side import Side
+from sluicegate.validation.rules.wire_format import ID_BYTES, has_schema_id
+
+
+class Envelope(Enum):
+    """What stands before the data itself."""
+
+    NONE = "none"
+    CONFLUENT = "confluent"  # a zero byte and a schema's id, which is not looked at
+
+
+class FollowsSchema:
+    """The key or value follows `content`. A null one passes: whether it may be null is another rule's."""
+
+    def __init__(self, side: Side, content: Content, envelope: Envelope = Envelope.NONE) -> None:
+        self.needs = side.part
+        self.is_slow = content.is_slow
+        self._name = side.value
+        self._read = side.bytes_of
+        self._content = content
+        self._begins = 0 if envelope is Envelope.NONE else ID_BYTES
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        data = self._read(record)
+        if data is None:
+            return None
+        if self._begins:
+            if not has_schema_id(data):
+                return (
+                    f"the {self._name} does not begin with a zero byte and a schema's id, as its serializer writes them"
+                )
+            data = data[self._begins :]
+        fault = self._content.fault(data)
+        return None if fault is None else f"the {self._name} {fault}"

@@ -1,0 +1,34 @@
+"""A key or a value has bounds to its size."""
+
+from dataclasses import dataclass
+
+from sluicegate.validation.rules.rule import Part, RuledRecord
+from sluicegate.validation.rules.side import Side
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """`least` and `most` bytes, both included; null has no size, and is `Required`'s to refuse."""
+
+    side: Side
+    least: int = 0
+    most: int | None = None
+
+    @property
+    def needs(self) -> Part:
+        """Sizes are always known."""
+        return Part.NONE
+
+    @property
+    def is_slow(self) -> bool:
+        """A comparison."""
+        return False
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """Too small or too large."""
+        size = self.side.size_of(record)
+        if 0 <= size < self.least:
+            return f"the {self.side.value} has {size} bytes, at least {self.least} are wanted"
+        if self.most is not None and size > self.most:
+            return f"the {self.side.value} has {size} bytes, at most {self.most} are allowed"
+        return None

@@ -1,0 +1,47 @@
+"""Strict UTF-8 (RFC 3629): characters in their shortest form, no surrogates, nothing beyond U+10FFFF.
+
+Compiled with the types in strict_utf8.pxd where a C compiler was at hand.
+"""
+
+
+def behind_character(data: bytes, at: int, end: int) -> int:
+    """Where a character of several bytes that begins at `at` ends; -1 where it is none, or runs over `end`."""
+    first = data[at]
+    least = 0x80
+    most = 0xBF
+    if 0xC2 <= first <= 0xDF:
+        size = 2
+    elif 0xE0 <= first <= 0xEF:
+        size = 3
+        if first == 0xE0:
+            least = 0xA0
+        elif first == 0xED:
+            most = 0x9F
+    elif 0xF0 <= first <= 0xF4:
+        size = 4
+        if first == 0xF0:
+            least = 0x90
+        elif first == 0xF4:
+            most = 0x8F
+    else:
+        return -1
+    if size > end - at or data[at + 1] < least or data[at + 1] > most:
+        return -1
+    place = at + 2
+    while place < at + size:
+        if data[place] & 0xC0 != 0x80:
+            return -1
+        place += 1
+    return at + size
+
+
+def is_text(data: bytes, at: int, end: int) -> bool:
+    """Whether the bytes from `at` to `end` are UTF-8."""
+    while at < end:
+        if data[at] < 0x80:
+            at += 1
+        else:
+            at = behind_character(data, at, end)
+            if at < 0:
+                return False
+    return True
