@@ -84,8 +84,7 @@ class IsTrue:
     def _is_long(self, record: RuledRecord, seen: dict[str, Any]) -> bool:
         steps: int = (_longest(seen) + self._literals) ** self._loops
         size = max(0, record.key_size) + max(0, record.value_size)
-        is_long: bool = steps * self._weight > _MOST_STEPS or steps * size > self._most_bytes
-        return is_long
+        return steps * self._weight > _MOST_STEPS or steps * size > self._most_bytes
 
     def _seen(self, record: RuledRecord) -> dict[str, Any]:
         """Only what the expression names."""
