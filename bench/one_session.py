@@ -79,7 +79,8 @@ class OneSession:
             why_lost=lambda _: None,
         )
         book = AddressBook({}, lambda _node_id: _OURS)  # opens no port
-        parts = assembled(load(Source("bench"), _CONFIG).config, world, Tally(), book, LeadingBack(1), None)
+        config = load(Source("bench"), _CONFIG).config
+        parts = assembled(config, world, rulebook_of(config), Tally(), book, LeadingBack(1), None)
         parts.names.learn([(_TOPIC_ID, "bench")])
         self._session = Session(parts.needs, lambda _name: Route("bench", ()))
         self._to_client, self._to_broker = _Transport(), _Transport()

@@ -53,6 +53,12 @@ REFUSED: dict[str, list[Change]] = {
         one(b"k", b"v", TENANT, (b"n", b"v" * 4096)),
     ],
     "json": [one(b"k", text, TENANT) for text in (b"{} {}", b'{"a": 1, "a": 2}', b"", b"[" * 21 + b"]" * 21)],
+    "from-a-tenant": [
+        one(b"k", b"{}"),
+        one(b"k", b'{"amount": 0}', TENANT),
+        one(b"k", b'{"amount": "1"}', TENANT),
+        one(b"k", b"{", TENANT),
+    ],
     "small-batches": [{"records": (Rec(NOW, b"k", b"v", (TENANT,)),) * 1001}],
     "some-value": [one(b"k", None)],
     "all-acks": [PAYMENTS | {"acks": 1}],

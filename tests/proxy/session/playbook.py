@@ -185,7 +185,7 @@ class Playbook:
             seconds=lambda: 0.0,  # a script takes no time
         )
         book = AddressBook({}, lambda _: HostPort("h", 1))
-        self.parts = assembled(config, world, Tally(), book, LeadingBack(1), None)
+        self.parts = assembled(config, world, rulebook_of(config), Tally(), book, LeadingBack(1), None)
         needs = self.parts.needs
         if not has_fast_lane:
             needs = with_gate(needs, ordinary=None)
