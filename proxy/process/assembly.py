@@ -28,12 +28,10 @@ from sluicegate.proxy.session.admission import Admission, most_connections
 from sluicegate.proxy.session.lanes import judge_of_ordinary
 from sluicegate.proxy.session.leading_back import LeadingBack
 from sluicegate.proxy.session.memory import GatherBudget
+from sluicegate.proxy.session.needs import ClusterLogin, GateNeeds, RequestNeeds, SessionNeeds
 from sluicegate.proxy.session.outlets import Dial, Introduce, LoopCalls, Timer
 from sluicegate.proxy.session.pacing import LoopTurn, Pacer
-from sluicegate.proxy.session.produce_gate import GateNeeds
 from sluicegate.proxy.session.read_buffer import new_shared_buffer
-from sluicegate.proxy.session.request_side import ClusterLogin, RequestNeeds
-from sluicegate.proxy.session.session import SessionNeeds
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy_memo import PolicyMemo
 from sluicegate.validation.produce import JudgedRequest
@@ -43,7 +41,7 @@ if TYPE_CHECKING:
     from sluicegate.validation.ordinary import OrdinaryRequests
 
 # Each takes the loop some half a millisecond, most of it only in its next turns.
-_DIALLED_AT_ONCE = 8
+_CONNECTS_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +97,7 @@ def assembled(
     rules = RulesInForce(rulebook)
     turn = LoopTurn(world.call_soon, world.seconds)
     pacer = Pacer(world.call_soon, turn)
-    diallers = Pacer(world.call_soon, turn, _DIALLED_AT_ONCE)
+    connecting = Pacer(world.call_soon, turn, _CONNECTS_AT_ONCE)
     ordinary = judge_of_ordinary(limits_of(config), limits.max_request_partitions, world.now_ms, rules)
     labels = TopicLabels(tally, names.is_known, exact_names(config), topics_of_one(config.workers))
     observer = Observer(tally, labels, names.by_id, violations, config.violations.max_records, ordinary, pacer.later)
@@ -126,10 +124,11 @@ def assembled(
     budget = GatherBudget(limits.max_gathered_bytes, limits.max_frame_bytes, world.call_soon)
     needs = SessionNeeds(
         limits=limits,
-        loop=LoopCalls(world.call_soon, world.call_later, pacer.later, diallers.later),
+        loop=LoopCalls(world.call_soon, world.call_later, pacer.later),
         turn=turn,
         read_buffer=new_shared_buffer(),
         frames=FramePool(pacer.later),
+        connecting=connecting.later,
         dial=world.dial,
         introduce_client=world.introduce_client,
         introduce_broker=world.introduce_broker,

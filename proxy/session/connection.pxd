@@ -29,6 +29,7 @@ cdef class Connection:
     cdef readonly bint closed
     cdef readonly bint is_full
     cdef public object introduced
+    cdef public object address
 
     cpdef write(self, object data)
 

@@ -12,17 +12,14 @@ from collections.abc import Callable, Sequence
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import FrameReader
 from sluicegate.proxy.session.connection_owner import NO_OWNER, ConnectionOwner
-from sluicegate.proxy.session.hold import Hold
-from sluicegate.proxy.session.outlets import Introduce, Introduced, LoopCalls, Timer, Transport
+from sluicegate.proxy.session.hold import Hold, HoldsTold
+from sluicegate.proxy.session.outlets import Introduce, Introduced, LoopCalls, Timer, Transport, is_gone, nowhere
 
 # How long a peer may take to read what is left for it once its connection is being closed.
 _CLOSE_SECONDS = 5.0
 _NOBODY = Introduced("?", "?")
 
-
 _Write = Callable[[bytes | bytearray | memoryview], None]
-HoldsTold = Callable[[Hold, bool], None]
-"""Told of each hold that begins (True) or ends."""
 
 
 class Connection:
@@ -36,15 +33,17 @@ class Connection:
         introduce: Introduce,
         loop: LoopCalls,
     ) -> None:
-        """`shared_buffer` is what is read into while no frame is being gathered. `last_read`: how much came at once."""
+        """`shared_buffer` is what is read into while no frame is being gathered. `last_read`: how much came at once;
+        `address`: in whose turn it goes on.
+        """
         self._owner = owner
         self._reader = reader
         self._shared = shared_buffer
         self._introduce = introduce
         self._loop = loop
         self._transport: Transport | None = None
-        self._write: _Write = _nowhere
-        self._is_closing: Callable[[], bool] = _is_gone
+        self._write: _Write = nowhere
+        self._is_closing: Callable[[], bool] = is_gone
         self._holds: set[Hold] | None = None
         self._backlog = b""
         self._eof = False
@@ -61,6 +60,7 @@ class Connection:
         self.closed = False
         self.is_full = False
         self.introduced = _NOBODY
+        self.address = ""
 
     @property
     def is_open(self) -> bool:
@@ -166,7 +166,7 @@ class Connection:
             self._go_on()
         elif not self._goes_on_soon:
             self._goes_on_soon = True
-            self._loop.later(self._go_on, self.introduced.peer.rpartition(":")[0])
+            self._loop.later(self._go_on, self.address)
 
     def turn_comes(self, reason: Hold) -> None:
         """`release`, for who is called in a turn of its own: what waits is taken at once."""
@@ -254,7 +254,7 @@ class Connection:
         self._backlog = b""
         self._reader.drop()
         self._transport = None  # a TLS one has buffers of half a megabyte
-        self._write, self._is_closing = _nowhere, _is_gone
+        self._write, self._is_closing = nowhere, is_gone
         if self._close_timer is not None:
             self._close_timer.cancel()
         try:
@@ -298,11 +298,3 @@ class Connection:
             self._owner.on_eof(self)
         except Exception as error:
             self._owner.on_our_fault(self, error)
-
-
-def _nowhere(data: bytes | bytearray | memoryview) -> None:
-    """Of a connection that is not there."""
-
-
-def _is_gone() -> bool:
-    return True

@@ -1,5 +1,6 @@
 """Why a connection is not being read."""
 
+from collections.abc import Callable
 from enum import Enum, auto
 
 
@@ -18,3 +19,7 @@ class Hold(Enum):
     IN_FLIGHT = auto()
     DRAINING = auto()
     TURNED_AWAY = auto()
+
+
+HoldsTold = Callable[[Hold, bool], None]
+"""Told of each hold that begins (True) or ends."""

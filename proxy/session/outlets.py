@@ -48,6 +48,15 @@ class Transport(Protocol):
         """Close at once."""
 
 
+def nowhere(_data: bytes | bytearray | memoryview) -> None:
+    """Writes to a connection that is not there."""
+
+
+def is_gone() -> bool:
+    """Of a connection that is not there."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Introduced:
     """Who is at the other end: both ends as host:port; of a TLS client what its handshake has told."""
@@ -72,14 +81,13 @@ class Timer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LoopCalls:
-    """What an event loop does: `call_soon` behind what is going on now, `call_later` after some seconds, `later` in the
-    turn of an address with all that waits, and `dial_later` so with what begins a connection (`Pacer`).
+    """What an event loop does: `call_soon` behind what is going on now, `call_later` after some seconds, and `later` in
+    the turn of an address among all that wait (`Pacer`).
     """
 
     call_soon: Callable[..., Any]
     call_later: Callable[[float, Callable[[], None]], Timer]
     later: Callable[[Callable[[], None], str], None]
-    dial_later: Callable[[Callable[[], None], str], None]
 
 
 class Dial(Protocol):

@@ -5,11 +5,9 @@ does it. Whatever a request waits for, names, settings or that thread, it waits 
 (`sluicegate.proxy.session.waiting`).
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from sluicegate.protocol.framing import Parts, frame_of, size_prefix
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, response_body_at
@@ -21,22 +19,17 @@ from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE, NODE_ENDPOINTS_
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.answers.dispatch import Dispatch
 from sluicegate.proxy.answers.produce_answers import PartlyRefused, Spot
-from sluicegate.proxy.answers.rewriting import AnswerRewriter
-from sluicegate.proxy.answers.topic_names import TopicNames, names_in, question
-from sluicegate.proxy.judgement.judging import Job, Judges
+from sluicegate.proxy.answers.topic_names import names_in, question
+from sluicegate.proxy.judgement.judging import Job
 from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.in_flight import Exchange, Finish
-from sluicegate.proxy.session.outlets import Reached
-from sluicegate.proxy.session.reports import Counts, Judgements
+from sluicegate.proxy.session.needs import GateNeeds
 from sluicegate.proxy.session.waiting import Tell, Waiting
-from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.policy_memo import PolicyMemo
 from sluicegate.validation.produce import VALID_ACKS
 from sluicegate.validation.rules.rule import Client
 
 if TYPE_CHECKING:
     from sluicegate.proxy.session.session import Session
-    from sluicegate.validation.ordinary import OrdinaryRequests
 
 _SIZE = Struct(">i")
 _OUR_CORRELATION_ID = -1
@@ -46,33 +39,6 @@ _COPIED_BYTES = 8 * 1024
 _MOST_KEPT_BYTES = 64 * 1024
 # Partitions of one connection of which a broker's word is remembered, before all are forgotten.
 _MOST_PROVEN = 100
-
-
-class Settings(Protocol):
-    """Knows what topics are set to on the cluster."""
-
-    def known_soon(self, topics: Iterable[str], /) -> Reached | None:
-        """None when these topics can be judged now; else what to wait for, which ends in time and never fails."""
-
-
-@dataclass(frozen=True, slots=True)
-class GateNeeds:
-    """What the gates of all sessions use. `ordinary` None: there are no fast lanes; `from_thread` runs something on the
-    event loop; `now_ms` is the proxy's clock; `settings` None: nobody asks for topics' settings.
-    """
-
-    max_request_partitions: int
-    rules: RulesInForce
-    policy_memo: PolicyMemo
-    names: TopicNames
-    settings: Settings | None
-    judges: Judges
-    ordinary: "OrdinaryRequests | None"
-    rewriter: AnswerRewriter
-    judgements: Judgements
-    counts: Counts
-    from_thread: Callable[..., Any]
-    now_ms: Callable[[], int]
 
 
 class ProduceGate:

@@ -1,7 +1,6 @@
 """The client's side of a session: what is this request, and what has to happen with it?"""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,15 +15,16 @@ from sluicegate.protocol.headers import (
     read_request_head,
     response_body_at,
 )
-from sluicegate.proxy.answers.rewriting import AnswerRewriter, cut_down_versions, unsupported_api_versions
+from sluicegate.proxy.answers.rewriting import cut_down_versions, unsupported_api_versions
 from sluicegate.proxy.session.client_text import client_text
 from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.identity import SaslStage, SaslWatch
 from sluicegate.proxy.session.in_flight import Exchange, Finish
 from sluicegate.proxy.session.lanes import GOOD, LOOK_CLOSER
-from sluicegate.proxy.session.memory import GatherBudget, Gathering
-from sluicegate.proxy.session.produce_gate import GateNeeds, ProduceGate
-from sluicegate.proxy.session.reports import Lines
+from sluicegate.proxy.session.memory import Gathering
+from sluicegate.proxy.session.needs import RequestNeeds
+from sluicegate.proxy.session.produce_gate import ProduceGate
+from sluicegate.proxy.session.raw_tokens import may_be_request
 
 if TYPE_CHECKING:
     from sluicegate.proxy.session.session import Session
@@ -34,31 +34,10 @@ _PRODUCE = APIS[ApiKey.PRODUCE]
 _STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
 _OPAQUE, _REWRITE, _JUDGE, _NEGOTIATE = Treatment.OPAQUE, Treatment.REWRITE, Treatment.JUDGE, Treatment.NEGOTIATE
 _RAW_TOKENS = SaslStage.RAW_TOKENS
-# Far above every API key and version there is, and below what SASL tokens begin with.
-_API_KEYS_END = 512
-_VERSIONS_END = 32
 # A client id and no tags: longer headers are read each time, so that no connection keeps more.
 _REMEMBERED_HEADER_BYTES = 1024
 # Requests of one connection that are taken before others get their turn.
 _REQUESTS_A_TURN = 64
-
-
-class ClusterLogin:
-    """`is_wanted`: the cluster takes nothing from clients before they have logged in, as far as it is known."""
-
-    def __init__(self) -> None:
-        self.is_wanted = False
-
-
-@dataclass(frozen=True, slots=True)
-class RequestNeeds:
-    """What the client's side of every session uses."""
-
-    budget: GatherBudget
-    login: ClusterLogin
-    rewriter: AnswerRewriter
-    log: Lines
-    gate: GateNeeds
 
 
 class ClientSide:
@@ -131,7 +110,7 @@ class ClientSide:
         if self._turn_left <= 0 or (self._turn_left < _REQUESTS_A_TURN - 1 and self._session.is_late()):
             self._session.turn_is_over(self._session.client)
         if self._sasl.stage is _RAW_TOKENS:
-            if not _may_be_request(size, head):
+            if not may_be_request(size, head):
                 self._on_gathered = self._raw_token
                 return self._gather_before_login(size)
             self._sasl.requests_begin()
@@ -309,14 +288,3 @@ class ClientSide:
             return (answer,)
 
         self._forward(frame, Exchange(finish=answered))
-
-
-def _may_be_request(size: int, head: bytes) -> bool:
-    """Whether a frame among raw SASL tokens opens like a Kafka request, of whatever API and version.
-
-    No token does: PLAIN, SCRAM and OAUTHBEARER tokens begin with text (or a NUL and text), GSSAPI's with 0x60 or 0x05.
-    """
-    if size < HEAD_BYTES or len(head) < HEAD_BYTES:
-        return False
-    api_key, version, _ = read_request_head(head)
-    return 0 <= api_key < _API_KEYS_END and 0 <= version < _VERSIONS_END

@@ -7,7 +7,6 @@ from sluicegate.proxy.session.in_flight cimport InFlightQueue
 
 cdef class Session:
     cdef object _needs
-    cdef readonly object route
     cdef readonly InFlightQueue queue
     cdef readonly object identity
     cdef readonly object account
@@ -25,9 +24,6 @@ cdef class Session:
     cdef object _requests
     cdef object _answers
     cdef object _leaving
-    cdef bint _has_begun
-    cdef object _dialling
-    cdef object _address
-    cdef object _ends_upstream
+    cdef object _arrival
 
     cpdef bint is_late(self) except -1

@@ -9,19 +9,14 @@ idempotence hold by themselves, because a client's bytes never share a connectio
 No session opens a socket, reads a clock or starts a thread: what it has done for it outside is handed in.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
-from sluicegate.config.model import Limits
 from sluicegate.protocol.errors import SenderError, UnknownApi
-from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.protocol.framing import FrameHandler, FrameReader
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, HEAD_BYTES
 from sluicegate.proxy.judgement.turns import Account
-from sluicegate.proxy.session.admission import Admission
 from sluicegate.proxy.session.answer_side import BrokerSide
-from sluicegate.proxy.session.client_text import client_text
+from sluicegate.proxy.session.arrival import Arrival
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.deadlines import Deadlines
 from sluicegate.proxy.session.delivery import Delivery
@@ -29,15 +24,13 @@ from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import InFlightQueue
 from sluicegate.proxy.session.lanes import NO_LANES, Lanes, lanes_of
-from sluicegate.proxy.session.leading_back import LeadingBack
 from sluicegate.proxy.session.leaving import Leaving
 from sluicegate.proxy.session.life import Happening, Life, Stage
-from sluicegate.proxy.session.outlets import Dial, Introduce, LoopCalls, Timer, UpstreamUnreachable
-from sluicegate.proxy.session.pacing import LoopTurn
+from sluicegate.proxy.session.needs import SessionNeeds
+from sluicegate.proxy.session.outlets import UpstreamUnreachable
 from sluicegate.proxy.session.read_buffer import where_frames_start
-from sluicegate.proxy.session.reports import BeginTrace, Counts, Lines, Register
-from sluicegate.proxy.session.request_side import ClientSide, RequestNeeds
-from sluicegate.proxy.session.route import NOWHERE, RouteFor
+from sluicegate.proxy.session.request_side import ClientSide
+from sluicegate.proxy.session.route import RouteFor
 from sluicegate.proxy.session.sent_frames import SentFrames
 from sluicegate.proxy.session.traced_sides import TracedAnswers, TracedRequests, trace_hold
 from sluicegate.proxy.session.watch import seen_of
@@ -49,28 +42,6 @@ _MUCH_BYTES = 16 * 1024
 _TURNED_AWAY_SECONDS = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class SessionNeeds:
-    """What all sessions of one proxy use. `why_lost` says of a broker's connection what has to be told of its end."""
-
-    limits: Limits
-    loop: LoopCalls
-    turn: LoopTurn
-    read_buffer: memoryview
-    frames: FramePool
-    dial: Dial
-    introduce_client: Introduce
-    introduce_broker: Introduce
-    why_lost: Callable[[Exception | None], str | None]
-    admission: Admission
-    leading_back: LeadingBack
-    register: Register
-    log: Lines
-    counts: Counts
-    begin_trace: BeginTrace
-    requests: RequestNeeds
-
-
 class Session:
     """See the module. Created for each accepted connection; ends when both sides are closed."""
 
@@ -79,7 +50,6 @@ class Session:
         the client's address where a load balancer has told it.
         """
         self._needs = needs
-        self.route = NOWHERE
         self._route_for = route_for
         self._told_peer = told_peer
         self.queue = InFlightQueue()
@@ -93,15 +63,12 @@ class Session:
         self._requests = ClientSide(self, needs.requests)
         self._answers = BrokerSide(self, needs.requests.budget)
         self._connect_sides()
+        self._arrival = Arrival(needs, self.identity, self.client, self.broker)
         self.sent_frames = SentFrames(self.broker, needs.frames, needs.loop.call_soon)
         self._leaving = Leaving(
             self._life, self.client, self.broker, self._requests, self.queue, needs.loop, self.close_now
         )
         self.delivery = Delivery(self.client, self.broker, self.queue, self._leaving.finish, self._trace)
-        self._has_begun = False
-        self._dialling: Timer | None = None
-        self._address: str | None = None
-        self._ends_upstream: tuple[str, str] | None = None
 
     def _connect_sides(self) -> None:
         """Both connections, each read by its side: by the fast lane first, unless somebody wants to see each frame."""
@@ -138,54 +105,30 @@ class Session:
     # -- it begins -----------------------------------------------------------------------------------------------
 
     def on_open(self, connection: Connection) -> None:
-        if connection is self.client:
-            self._client_came()
-        else:
-            introduced = connection.introduced
+        if connection is self.broker:
             self._life.comes_to(Happening.BROKER_CAME)
-            self._ends_upstream = (introduced.own_end, introduced.peer)
-            self._needs.leading_back.made(self._ends_upstream)
-            self.client.release(Hold.CONNECTING)
-
-    def _client_came(self) -> None:
-        introduced = self.client.introduced
-        peer = self.identity.peer = introduced.peer if self._told_peer is None else self._told_peer
-        address = peer.rpartition(":")[0]
-        beyond = self._needs.admission.enter(address)
-        if beyond is not None:
-            limit, most = beyond
-            self._needs.log.refused_connection(peer, limit, most)
-            self._needs.counts.connections_refused[limit] += 1
+            self._arrival.broker_came()
+        elif self._arrival.let_in(self._told_peer, self._route_for):
+            self._needs.register.opened(self)
+            if self._trace is not None:
+                self._trace.opened(self.identity.peer, self._arrival.route.label)
+        else:
             self.client.abort()
-            return
-        self._address = address
-        if introduced.principal is not None:
-            self.identity.principal = client_text(introduced.principal)
-        self.route = self._route_for(introduced.asked_name)
-        self._needs.register.opened(self)
-        if self._trace is not None:
-            self._trace.opened(peer, self.route.label)
 
     def begin(self, head: bytes) -> None:
         """The client has begun a request: now a broker is needed. Who only connects costs the cluster nothing.
 
         Raises UpstreamLeadsBack.
         """
-        ends = (self.identity.peer, self.client.introduced.own_end)
-        self._needs.leading_back.look_at(ends, head, self.route.label)
-        self.client.hold(Hold.CONNECTING)
-        self._has_begun = True
-        self._needs.loop.dial_later(self._dial, self._address or "")
-
-    def _dial(self) -> None:
-        if not self._has_ended:
-            self._dialling = self._needs.dial(self.route.addresses, self.broker, self._has_no_broker)
+        self._arrival.call_broker(head, self._has_no_broker)
 
     def _has_no_broker(self, error: Exception) -> None:
+        if self._has_ended:
+            return
         if not isinstance(error, UpstreamUnreachable):  # ours, whatever it is: the client shall not wait for ever
             self.on_our_fault(self.client, error)
             return
-        self._needs.log.upstream_unreachable(self.route.label, str(error))
+        self._needs.log.upstream_unreachable(self._arrival.route.label, str(error))
         self._needs.counts.upstream_failures += 1
         self._ends(f"proxy: upstream unreachable: {error}")
         self.client.abort()
@@ -214,7 +157,7 @@ class Session:
     def turn_is_over(self, connection: Connection) -> None:
         """Much has come on it at once, or the loop is late: others first."""
         connection.hold(Hold.TURN_OVER)
-        self._needs.loop.later(partial(connection.turn_comes, Hold.TURN_OVER), self._address or "")
+        self._needs.loop.later(partial(connection.turn_comes, Hold.TURN_OVER), self.client.address)
 
     def on_full(self, connection: Connection, full: bool) -> None:
         if connection is self.broker:
@@ -247,11 +190,11 @@ class Session:
         self._ends(f"proxy: {error}")
         self._requests.abandon()
         if connection is self.broker:
-            self._needs.log.bad_broker(self.route.label, error)
+            self._needs.log.bad_broker(self._arrival.route.label, error)
             self.client.close()
             self.broker.abort()
             return
-        self._needs.log.bad_client(self.identity, self.route.label, error)
+        self._needs.log.bad_client(self.identity, self._arrival.route.label, error)
         self._needs.counts.bad_clients += 1
         if isinstance(error, UnknownApi):
             self._turn_away(error)
@@ -271,7 +214,7 @@ class Session:
 
     def on_eof(self, connection: Connection) -> None:
         if self.is_late():  # thousands may leave at once
-            self._needs.loop.later(partial(self._no_more_comes, connection), self._address or "")
+            self._needs.loop.later(partial(self._no_more_comes, connection), self.client.address)
         else:
             self._no_more_comes(connection)
 
@@ -281,7 +224,7 @@ class Session:
         self._ends("client" if connection is self.client else "broker")
         if connection is self.client:
             self.account.has_left = True
-            if not self._has_begun:
+            if not self._arrival.has_begun:
                 self.client.close()
             self._leaving.say_goodbye()
         else:
@@ -297,26 +240,21 @@ class Session:
             self._leaving.say_goodbye()
         else:
             self._answers.give_up()
-            if self._ends_upstream is not None:
-                self._needs.leading_back.ended(self._ends_upstream)
+            self._arrival.broker_went()
             why = self._needs.why_lost(error)
             if why is not None:
-                self._needs.log.upstream_unreachable(self.route.label, why)
+                self._needs.log.upstream_unreachable(self._arrival.route.label, why)
             self.client.close()
         if self.client.closed and not self.broker.is_open:
             self._end()
 
     def _end(self) -> None:
         self.is_late()  # what it costs that many end is seen by who lets them go on
-        if self._dialling is not None:
-            self._dialling.cancel()
+        self._arrival.end()
         self._leaving.end()
         self._requests.end()
         self._answers.end()
         self.queue.clear()
-        if self._address is not None:
-            self._needs.admission.leave(self._address)
-            self._address = None
         if self._trace is not None:
             self._trace.closed()
         self._needs.register.ended(self)
@@ -329,7 +267,7 @@ class Session:
         self.client.forget()
         self.broker.forget()
         self._requests = self._answers = self.fast_requests = None  # type: ignore[assignment]  # its stage is asked first
-        self._leaving = self.delivery = self._dialling = None  # type: ignore[assignment]
+        self._leaving = self.delivery = None  # type: ignore[assignment]
 
     def drain(self) -> None:
         """Take no more requests, let what is in flight be answered, then close."""
@@ -350,7 +288,7 @@ class Session:
             return
         overdue = self._deadlines.look(seen_of(self.client, self.broker, self._requests, self._answers), now)
         if overdue is not None:
-            self._needs.log.cut_off(self.identity, self.route.label, overdue.limit, overdue.text)
+            self._needs.log.cut_off(self.identity, self._arrival.route.label, overdue.limit, overdue.text)
             self._needs.counts.cut_off[overdue.limit] += 1
             self._ends(f"proxy: {overdue.limit}")
             self.close_now()

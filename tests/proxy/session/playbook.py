@@ -21,10 +21,10 @@ from sluicegate.proxy.reporting.tally import Tally
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.lanes import HAS_FAST_LANE
 from sluicegate.proxy.session.leading_back import LeadingBack
+from sluicegate.proxy.session.needs import GateNeeds, SessionNeeds
 from sluicegate.proxy.session.outlets import Introduced
-from sluicegate.proxy.session.produce_gate import GateNeeds
 from sluicegate.proxy.session.route import Route
-from sluicegate.proxy.session.session import Session, SessionNeeds
+from sluicegate.proxy.session.session import Session
 
 NOW = 1_800_000_000_000
 _LEAST = {
@@ -59,9 +59,6 @@ class Steps:
 
     def call_soon(self, step: Callable[..., Any], *arguments: Any) -> None:
         self._steps.append(partial(step, *arguments))
-
-    def later(self, step: Callable[[], None], _address: str) -> None:
-        self.call_soon(step)
 
     def from_thread(self, step: Callable[..., Any], *arguments: Any) -> None:
         self._steps.append(partial(step, *arguments))
@@ -193,6 +190,7 @@ class Playbook:
         self.session, self.client = self.another()
         self.broker = Outlet(self.session.broker)
         self._not_read = b""
+        self._has_begun = False
 
     def another(self) -> tuple[Session, Outlet]:
         """Another session of the same proxy, and its client."""
@@ -208,6 +206,9 @@ class Playbook:
     def from_client(self, data: bytes) -> None:
         """The client sends; what a paused connection does not read stays with the client."""
         data = _arrive(self.session.client, self.client, self._not_read + data)
+        if not self._has_begun:
+            self._has_begun = True
+            self.loop.turns(1)  # in which a broker is called
         if self.failed is not None and self.broker_comes and not self.client.is_closing():
             self.broker_comes = False
             self.session.broker.connection_made(self.broker)

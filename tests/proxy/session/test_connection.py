@@ -75,7 +75,7 @@ class Owner:
 
 def connected() -> tuple[Owner, Connection, DeliveringOutlet, Steps]:
     owner, steps = Owner(), Steps()
-    loop = LoopCalls(steps.call_soon, steps.call_later, steps.later, steps.later)
+    loop = LoopCalls(steps.call_soon, steps.call_later, lambda step, _address: steps.call_soon(step))
     reader = FrameReader(owner, 8, 10_000, FramePool())
     connection = Connection(owner, reader, new_shared_buffer(), lambda _: Introduced("p:1", "o:2"), loop)
     owner.connection, transport = connection, DeliveringOutlet(connection)

@@ -9,7 +9,8 @@ import pytest
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.proxy.session.client_text import MAX_CHARACTERS
 from sluicegate.proxy.session.identity import ClientIdentity
-from sluicegate.proxy.session.request_side import ClientSide, _may_be_request
+from sluicegate.proxy.session.raw_tokens import may_be_request
+from sluicegate.proxy.session.request_side import ClientSide
 from tests.proxy.session.playbook import Playbook
 
 TOKENS = {
@@ -27,12 +28,12 @@ TOKENS = {
 
 @pytest.mark.parametrize("name", TOKENS)
 def test_tokens_are_no_requests(name: str) -> None:
-    assert not _may_be_request(len(TOKENS[name]), TOKENS[name][:8])
+    assert not may_be_request(len(TOKENS[name]), TOKENS[name][:8])
 
 
 @pytest.mark.parametrize(("key", "version"), [(0, 9), (3, 12), (18, 4), (0, 14), (200, 0)])
 def test_requests_are_requests_known_or_not(key: int, version: int) -> None:
-    assert _may_be_request(50, struct.pack(">hhi", key, version, 1))
+    assert may_be_request(50, struct.pack(">hhi", key, version, 1))
 
 
 def a_side() -> tuple[ClientSide, ClientIdentity]:

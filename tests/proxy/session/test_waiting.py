@@ -12,7 +12,7 @@ from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.messages import metadata
 from sluicegate.proxy.judgement.judging import Judges
 from sluicegate.proxy.session.hold import Hold
-from sluicegate.proxy.session.session import SessionNeeds
+from sluicegate.proxy.session.needs import SessionNeeds
 from sluicegate.proxy.session.waiting import Tell, Waiting
 from sluicegate.validation.policy import JudgementLimits
 from tests.bounds.frames import good_batch, produce

@@ -1,0 +1,94 @@
+"""What sessions, their sides and their gates use of the proxy that they stand in; put together in one place
+(`sluicegate.proxy.process.assembly`).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sluicegate.config.model import Limits
+from sluicegate.protocol.frame_pool import FramePool
+from sluicegate.proxy.answers.rewriting import AnswerRewriter
+from sluicegate.proxy.answers.topic_names import TopicNames
+from sluicegate.proxy.judgement.judging import Judges
+from sluicegate.proxy.session.admission import Admission
+from sluicegate.proxy.session.leading_back import LeadingBack
+from sluicegate.proxy.session.memory import GatherBudget
+from sluicegate.proxy.session.outlets import Dial, Introduce, LoopCalls, Reached
+from sluicegate.proxy.session.pacing import LoopTurn
+from sluicegate.proxy.session.reports import BeginTrace, Counts, Judgements, Lines, Register
+from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.policy_memo import PolicyMemo
+
+if TYPE_CHECKING:
+    from sluicegate.validation.ordinary import OrdinaryRequests
+
+
+class Settings(Protocol):
+    """Knows what topics are set to on the cluster."""
+
+    def known_soon(self, topics: Iterable[str], /) -> Reached | None:
+        """None when these topics can be judged now; else what to wait for, which ends in time and never fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateNeeds:
+    """What the gates of all sessions use. `ordinary` None: there are no fast lanes; `from_thread` runs something on the
+    event loop; `now_ms` is the proxy's clock; `settings` None: nobody asks for topics' settings.
+    """
+
+    max_request_partitions: int
+    rules: RulesInForce
+    policy_memo: PolicyMemo
+    names: TopicNames
+    settings: Settings | None
+    judges: Judges
+    ordinary: "OrdinaryRequests | None"
+    rewriter: AnswerRewriter
+    judgements: Judgements
+    counts: Counts
+    from_thread: Callable[..., Any]
+    now_ms: Callable[[], int]
+
+
+class ClusterLogin:
+    """`is_wanted`: the cluster takes nothing from clients before they have logged in, as far as it is known."""
+
+    def __init__(self) -> None:
+        self.is_wanted = False
+
+
+@dataclass(frozen=True, slots=True)
+class RequestNeeds:
+    """What the client's side of every session uses."""
+
+    budget: GatherBudget
+    login: ClusterLogin
+    rewriter: AnswerRewriter
+    log: Lines
+    gate: GateNeeds
+
+
+@dataclass(frozen=True, slots=True)
+class SessionNeeds:
+    """What all sessions of one proxy use. `connecting` begins connections to brokers, in the turn of an address;
+    `why_lost` says of a broker's connection what has to be told of its end.
+    """
+
+    limits: Limits
+    loop: LoopCalls
+    turn: LoopTurn
+    read_buffer: memoryview
+    frames: FramePool
+    connecting: Callable[[Callable[[], None], str], None]
+    dial: Dial
+    introduce_client: Introduce
+    introduce_broker: Introduce
+    why_lost: Callable[[Exception | None], str | None]
+    admission: Admission
+    leading_back: LeadingBack
+    register: Register
+    log: Lines
+    counts: Counts
+    begin_trace: BeginTrace
+    requests: RequestNeeds
