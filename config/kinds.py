@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, SecretStr
 
 from sluicegate.config.address import AdvertisedHost, BrokerAddress, ListenAddress, at_least_one, parse_addresses
 from sluicegate.config.quantity import MILLISECONDS, SECONDS, Quantity, count, shown, size
+from sluicegate.protocol.topic_name import is_legal_topic_name
 
 MAX_WORKERS = 64
 _NODE_ID = count(0, 2**31 - 1, "a broker's id")
@@ -39,6 +40,12 @@ def _file_name(value: str) -> str:
     return value
 
 
+def _topic_name(value: str) -> str:
+    if not is_legal_topic_name(value):
+        raise ValueError(f"no topic can have this name (letters, digits, . _ - and at most 249): {shown(value)}")
+    return value
+
+
 def _secret(value: SecretStr) -> SecretStr:
     _text(value.get_secret_value())
     return value
@@ -60,6 +67,7 @@ def _network(value: str) -> str:
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 Text = Annotated[str, AfterValidator(_text)]
+TopicName = Annotated[str, AfterValidator(_topic_name)]
 FileName = Annotated[str, AfterValidator(_file_name)]
 Secret = Annotated[SecretStr, AfterValidator(_secret)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
@@ -112,5 +120,6 @@ __all__ = [
     "Seconds",
     "Secret",
     "Text",
+    "TopicName",
     "Workers",
 ]

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from sluicegate.config.kinds import Bytes, Candidates, Milliseconds, Text
+from sluicegate.config.kinds import Bytes, Candidates, Milliseconds, Text, TopicName
 from sluicegate.config.section import Section
 from sluicegate.config.topic_pattern import regular_expression_of
 
@@ -59,12 +59,24 @@ class TopicKeys(Section):
 
 
 class Topic(TopicKeys):
-    """Settings for the topics whose whole name matches: a glob, or a regular expression between slashes."""
+    """Settings for the topics whose whole name matches: a glob, or a regular expression between slashes.
+
+    `quarantine`: where the bad records of refused batches are kept.
+    """
 
     match: Text
+    quarantine: TopicName | None = None
 
     @field_validator("match")
     @classmethod
     def _compiles(cls, value: str) -> str:
         regular_expression_of(value)
         return value
+
+    @model_validator(mode="after")
+    def _does_one_thing(self) -> "Topic":
+        if self.quarantine is not None:
+            others = {"mode: observe": self.mode == "observe", "fix": self.fix, "checks: none": self.checks == "none"}
+            for other in (key for key, is_given in others.items() if is_given):
+                raise ValueError(f"quarantine and {other} exclude each other: only what is refused is quarantined")
+        return self

@@ -4,7 +4,7 @@ What a broker refuses because of several partitions together (transactional batc
 more than one producer) is left to it: it is sent every batch, or a stand-in that carries the same header.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -49,7 +49,9 @@ class JudgedRequest:
     `fixed`: what goes in the place of batches that were refused for their times, and are accepted now.
     `rehearsed`: how many records each bound that is only tried would refuse, where one does, in the policy's order.
     `held_to` says of all these what they were judged by. `unchecked`: how many partitions were left unjudged because
-    their topic's policy says so.
+    their topic's policy says so. `to_quarantine`: refused for records that are bad, of topics that have those kept;
+    of these, what became of it is added: `quarantined` where they are, `left_open` where they could not be kept, so
+    that the client is to send the batch again.
     """
 
     def __init__(
@@ -61,6 +63,9 @@ class JudgedRequest:
         self.fixed: Mapping[Place, Fixed] = _NONE
         self.rehearsed: Mapping[Place, tuple[int, ...]] = _NONE
         self.held_to: dict[Place, HeldTo] = {}
+        self.to_quarantine: Sequence[Place] = ()
+        self.quarantined: Set[Place] = frozenset()
+        self.left_open: Set[Place] = frozenset()
         self.unchecked = 0
 
     def refuse(self, place: Place, refused: Refused, held_to: HeldTo) -> None:
@@ -72,6 +77,8 @@ class JudgedRequest:
             self.observed[place] = refused
         else:
             self.refused[place] = refused
+            if held_to.policy.mode is Mode.QUARANTINE and refused.bad_count:
+                self.to_quarantine = (*self.to_quarantine, place)
 
     def records_of(self, place: Place) -> int:
         """How many records a judged batch has, by its own count."""

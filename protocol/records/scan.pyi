@@ -1,5 +1,5 @@
 from sluicegate.protocol.records.allowance import Allowance
-from sluicegate.protocol.records.pieces import Pieces
+from sluicegate.protocol.records.pieces import Piece, Pieces
 from sluicegate.protocol.records.rehearsal import Rehearsal
 
 WHOLE: int
@@ -14,10 +14,15 @@ EVERY_RECORD: int
 Finding = tuple[int, int, int, int, int, int]
 
 class Cursor:
+    data: Piece
     position: int
+    end: int
     failed: bool
 
-    def __init__(self, data: memoryview, position: int, end: int) -> None: ...
+    def __init__(
+        self, data: Piece, position: int, end: int, pieces: Pieces | None = None, allowance: Allowance | None = None
+    ) -> None: ...
+    def refill(self) -> bool: ...
     def varint(self) -> int: ...
     def varlong(self) -> int: ...
     def skip(self, size: int) -> None: ...

@@ -5,7 +5,7 @@ does it. Whatever a request waits for, names, settings or that thread, it waits 
 (`sluicegate.proxy.session.waiting`).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from struct import Struct
@@ -27,6 +27,7 @@ from sluicegate.proxy.judgement.judging import Job, Judges
 from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.in_flight import Exchange, Finish
 from sluicegate.proxy.session.outlets import Reached
+from sluicegate.proxy.session.quarantining import DeadLetterSink, Quarantining
 from sluicegate.proxy.session.reports import Counts, Judgements
 from sluicegate.proxy.session.waiting import Tell, Waiting
 from sluicegate.validation.in_force import RulesInForce
@@ -57,7 +58,8 @@ class Settings(Protocol):
 @dataclass(frozen=True, slots=True)
 class GateNeeds:
     """What the gates of all sessions use. `ordinary` None: there are no fast lanes; `from_thread` runs something on the
-    event loop; `now_ms` is the proxy's clock; `settings` None: nobody asks for topics' settings.
+    event loop; `now_ms` is the proxy's clock; `settings` None: nobody asks for topics' settings; `dead_letters` None:
+    nothing can be kept.
     """
 
     max_request_partitions: int
@@ -69,6 +71,7 @@ class GateNeeds:
     ordinary: "OrdinaryRequests | None"
     rewriter: AnswerRewriter
     judgements: Judgements
+    dead_letters: DeadLetterSink | None
     counts: Counts
     from_thread: Callable[..., Any]
     now_ms: Callable[[], int]
@@ -175,6 +178,14 @@ class ProduceGate:
             self._judged(request, correlation_id, job.future.result())
 
     def _judged(self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch) -> None:
+        if dispatch.dead_letters:
+            then = partial(self._send, request, correlation_id, dispatch)
+            kept = Quarantining(self._session, self._waiting, self._needs, self._proven, self._note_proven)
+            kept.keep(request, correlation_id, dispatch, then)
+        else:
+            self._send(request, correlation_id, dispatch)
+
+    def _send(self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch) -> None:
         """Forward it as it came, or with stand-ins for what was refused."""
         session = self._session
         self._needs.judgements.judged(session.identity, request, dispatch.judged)
@@ -293,13 +304,17 @@ class ProduceGate:
     def _finish_partly(self, partly: PartlyRefused, version: int, acks: int, frame: bytearray) -> Parts:
         body_at = response_body_at(frame, 1 if version >= FLEXIBLE_SINCE else 0)
         answer = partly.finish(frame, body_at, self._needs.rewriter)
-        proven = partly.proven_spots[:_MOST_PROVEN]
+        self._note_proven(partly.proven_spots, acks)
+        for topic in partly.proven_topics:
+            self._needs.judgements.learn(topic)
+        self._refusal_ends(partly)
+        return answer
+
+    def _note_proven(self, spots: Sequence[Spot], acks: int) -> None:
+        """A broker has just complained of nothing but a stand-in about these."""
+        proven = spots[:_MOST_PROVEN]
         if len(self._proven) + len(proven) > _MOST_PROVEN:
             self._proven.clear()
         now_ms = self._needs.now_ms()
         for spot in proven:
             self._proven[spot, acks] = now_ms
-        for topic in partly.proven_topics:
-            self._needs.judgements.learn(topic)
-        self._refusal_ends(partly)
-        return answer
