@@ -49,6 +49,9 @@ _END_SECONDS = 2.0
 Prepare = Callable[[ProduceRequest, JudgedRequest, Callable[[], None]], Dispatch]
 """What it is given last lets others go on."""
 
+Judgement = Future[Dispatch]
+"""What a thread has found; cancelled where nobody wanted it any more."""
+
 _NO_PARTS: list[bytes | memoryview] = []
 
 

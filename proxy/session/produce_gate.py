@@ -23,7 +23,7 @@ from sluicegate.proxy.answers.dispatch import Dispatch
 from sluicegate.proxy.answers.produce_answers import PartlyRefused, Spot
 from sluicegate.proxy.answers.rewriting import AnswerRewriter
 from sluicegate.proxy.answers.topic_names import TopicNames, names_in, question
-from sluicegate.proxy.judgement.judging import Job, Judges
+from sluicegate.proxy.judgement.judging import Job, Judgement, Judges
 from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.in_flight import Exchange, Finish
 from sluicegate.proxy.session.outlets import Reached
@@ -167,15 +167,16 @@ class ProduceGate:
                 partial(self._judged_in_thread, request, correlation_id),
             )
 
-    def _judge_in_thread(self, request: ProduceRequest, tell: Tell[Job]) -> None:
-        job = self._job = self._needs.judges.submit(request, self._session.account)
-        job.future.add_done_callback(lambda _: self._needs.from_thread(tell, job))
+    def _judge_in_thread(self, request: ProduceRequest, tell: Tell[Judgement]) -> None:
+        self._job = self._needs.judges.submit(request, self._session.account)
+        # Not the job, which would hold itself by this, and what it has found.
+        self._job.future.add_done_callback(partial(self._needs.from_thread, tell))
 
-    def _judged_in_thread(self, request: ProduceRequest, correlation_id: int, job: Job) -> None:
+    def _judged_in_thread(self, request: ProduceRequest, correlation_id: int, judgement: Judgement) -> None:
         """What the thread failed over is raised here."""
         self._job = None
-        if not job.future.cancelled():
-            self._judged(request, correlation_id, job.future.result())
+        if not judgement.cancelled():
+            self._judged(request, correlation_id, judgement.result())
 
     def _judged(self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch) -> None:
         if dispatch.dead_letters:

@@ -12,6 +12,7 @@ from typing import Any
 import confluent_kafka
 import pytest
 
+from sluicegate.protocol.messages import produce
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
@@ -61,6 +62,12 @@ def entries(answer: Any) -> dict[int, Any]:
 
 def client_of(proxy: ProxyProcess) -> RawClient:
     return RawClient(f"127.0.0.1:{proxy.broker_port(1)}", timeout=60)
+
+
+def patient(client: RawClient, topic: str, data: bytes) -> Any:
+    """The entry of one batch, however long its records take to be kept or given up."""
+    asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]))
+    return entries(client.answer_to(asked, PRODUCE, 9, produce.RESPONSE, 60))[0]
 
 
 def ours(headers: list[tuple[str, bytes | None]]) -> dict[str, str]:
@@ -139,7 +146,7 @@ def test_all_bad_records_of_a_large_batch_are_kept(strict_kafka: Kafka, proxy: P
     data = batch([Rec(i, f"{i}".encode(), b"v") for i in range(count)], LZ4)
 
     with client_of(proxy) as client:
-        (entry,) = entries(client.produce(9, [topic_data(topic, (0, data))])).values()
+        entry = patient(client, topic, data)
 
     assert (entry["error_code"], len(entry["record_errors"])) == (32, 2)
     found = kept_of(strict_kafka, topic, count)
@@ -200,7 +207,7 @@ def test_a_topic_that_takes_no_such_record_is_told_and_nothing_is_acknowledged(
 ) -> None:
     name(proxy, topic)
     with client_of(proxy) as client:
-        (entry,) = entries(client.produce(9, [topic_data(topic, (0, batch([Rec(0, b"k", bytes(500))])))])).values()
+        entry = patient(client, topic, batch([Rec(0, b"k", bytes(500))]))
         assert client.log_of(topic, 0) == b""
 
     assert entry["error_code"] == RETRIABLE
@@ -229,14 +236,14 @@ def test_who_is_quarantined_waits_and_nobody_else_does(strict_kafka: Kafka, prox
             took = time.monotonic() - began
             assert isinstance(client.receive(60), bytes), "given up in the end"
             assert time.monotonic() - began > took
-            later = entries(client.produce(9, [topic_data(topic, (0, bad))]))[0]
+            later = patient(client, topic, bad)
             assert later["error_code"] == RETRIABLE
             assert "Message timed out" in later["error_message"]
         finally:
             broker.send_signal(signal.SIGCONT)
 
         def stored() -> bool:
-            return bool(entries(client.produce(9, [topic_data(topic, (0, bad))]))[0]["error_code"] == 32)
+            return bool(patient(client, topic, bad)["error_code"] == 32)
 
         eventually(stored, what="a verdict, once the broker goes on")
     assert len(kept_of(strict_kafka, topic, 2, "dead-slow")) >= 2
