@@ -93,6 +93,8 @@ def kept_of(kafka: Kafka, topic: str, count: int, dead: str = "dead") -> list[An
 def test_bad_records_are_kept_as_they_came_before_the_client_is_answered(
     codec: str, version: int, strict_kafka: Kafka, proxy: ProxyProcess, topic: str
 ) -> None:
+    if codec == "zstd" and version == 3:
+        pytest.skip("zstd is taken from v7 on")
     now = now_ms()
     records = [
         Rec(now * 1_000_000, b"k0", b"v" * 300, HEADERS),

@@ -106,7 +106,6 @@ def test_a_broker_that_stands_still_fills_no_more_than_the_queue(
         eventually(lambda: proxy.metric("sluicegate_violations_topic_dropped_total") > 0)
     finally:
         broker.send_signal(signal.SIGCONT)
-    assert len(proxy.wait_for_violations(topic, 2201)) == 2201
 
     def all_told() -> bool:
         lost = sum(proxy.metric(f"sluicegate_violations_topic_{why}_total") for why in ("dropped", "failed"))
