@@ -12,7 +12,7 @@ COPY config ./config
 COPY proxy ./proxy
 COPY pipeline ./pipeline
 RUN python -m venv --without-pip /opt/sluicegate \
-    && SLUICEGATE_COMPILED=required pip --python /opt/sluicegate/bin/python install --no-cache-dir . \
+    && SLUICEGATE_COMPILED=required pip --python /opt/sluicegate/bin/python install --no-cache-dir ".[topic]" \
     && /opt/sluicegate/bin/sluicegate version \
     && /opt/sluicegate/bin/sluicegate version | grep -q ', record scan compiled$'
 

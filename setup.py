@@ -44,6 +44,7 @@ COMPILED = [
     "protocol/records/scan.py",
     "protocol/records/snappy_chunks.py",
     "protocol/records/stand_in.py",
+    "protocol/records/taking.py",
     "protocol/records/totals.py",
     "protocol/records/zstd_frames.py",
     "protocol/records/zstd_pieces.py",

@@ -38,7 +38,7 @@ SECTIONS = {
     "has given none is not asked.",
     "exempt[]": "Clients that are asked nothing: no rule, no bound, no check of ours; the broker's own hold "
     "([policies](policies.md)).",
-    "violations": "[Violation events](violations.md), one JSON object a line for each refused partition.",
+    "violations": "[Violation events](violations.md), one JSON object for each refused partition.",
     "limits": "What any client can make the proxy hold or do. What goes beyond is refused, with the key's name.",
     "log": "Log lines.",
 }
@@ -98,6 +98,8 @@ KEYS = {
     "topics[].fix.timestamp": "what a time that breaks a bound becomes: `now`, the nearest that keeps it (`clamp`), "
     "the latest good one of its partition (`previous`), or itself in milliseconds where it is plausible in seconds, "
     "micro- or nanoseconds (`unit`: bounds are ten years at most then)",
+    "topics[].quarantine": "a topic that the bad records of refused batches are written to before the batch is "
+    "answered ([policies](policies.md)); excludes `mode: observe` and `fix`. Needs `pip install 'sluicegate[topic]'`",
     "topics[].match": "a glob, in which only `*`, `?` and `[…]` are special (a dot is a dot), or a regular expression "
     "between slashes, in RE2's syntax",
     "topics[].rules[].name": "what answers, events, log lines and metrics call it",
@@ -170,6 +172,8 @@ KEYS = {
     "exempt[].client_id": "a pattern of client ids",
     "violations.file": "where events go; none: log lines only. A relative path begins where the proxy was started, "
     "which must be writable: with a read-only root, a volume",
+    "violations.topic": "a topic of the cluster that events go to, as well as or instead of the file; `upstream` says "
+    "how it is reached. Needs `pip install 'sluicegate[topic]'`; none: no topic",
     "violations.max_file_bytes": "a file that has reached this is renamed to its name and `.1`, in the place of the "
     "one before",
     "violations.max_records": "bad records that are listed in each event",
@@ -183,6 +187,7 @@ KEYS = {
     "snappy block",
     "limits.max_request_partitions": "partitions in one Produce request",
     "limits.max_record_errors": "record errors that are listed in one answer, all partitions together",
+    "limits.max_quarantined_bytes": "what bad records that are being quarantined may take, of all connections together",
     "limits.max_in_flight": "requests of one connection without an answer",
     "limits.max_connections": "connections of all clients; none: as many as the process may have descriptors for",
     "limits.max_connections_per_address": "connections from one address; none: no bound of its own",

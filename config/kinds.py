@@ -10,6 +10,7 @@ from sluicegate.config import schema_kinds as schema
 from sluicegate.config.address import AdvertisedHost, BrokerAddress, ListenAddress, at_least_one, parse_addresses
 from sluicegate.config.quantity import MILLISECONDS, SECONDS, Quantity, count, shown, size
 from sluicegate.config.topic_pattern import regular_expression_of
+from sluicegate.protocol.topic_name import is_legal_topic_name
 
 MAX_WORKERS = 64
 _NODE_ID = count(0, 2**31 - 1, "a broker's id")
@@ -39,6 +40,12 @@ def _file_name(value: str) -> str:
         _text(os.fsencode(value).decode(errors="replace"))
     except UnicodeEncodeError:
         raise ValueError("no file can have this name") from None
+    return value
+
+
+def _topic_name(value: str) -> str:
+    if not is_legal_topic_name(value):
+        raise ValueError(f"no topic can have this name (letters, digits, . _ - and at most 249): {shown(value)}")
     return value
 
 
@@ -73,6 +80,7 @@ def _unlike(names: tuple[str, ...]) -> tuple[str, ...]:
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 Text = Annotated[str, AfterValidator(_text), schema.told(schema.TEXT)]
+TopicName = Annotated[str, AfterValidator(_topic_name), schema.told(schema.TEXT)]
 FileName = Annotated[str, AfterValidator(_file_name), schema.told(schema.TEXT)]
 Secret = Annotated[SecretStr, AfterValidator(_secret), schema.told({**schema.TEXT, "writeOnly": True})]
 Flag = Annotated[bool, BeforeValidator(_flag), schema.told(schema.FLAG)]
@@ -159,5 +167,6 @@ __all__ = [
     "SomeBytes",
     "Text",
     "TopicFiles",
+    "TopicName",
     "Workers",
 ]

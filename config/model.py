@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from sluicegate.config.address import HostPort, check_host
+from sluicegate.config.dead_letter_topics import check_dead_letters
 from sluicegate.config.kinds import (
     Addresses,
     AdvertisedHost,
@@ -27,6 +28,7 @@ from sluicegate.config.kinds import (
     Secret,
     Text,
     TopicFiles,
+    TopicName,
     Workers,
 )
 from sluicegate.config.password import Password, check_one
@@ -180,12 +182,14 @@ class Admin(Section):
 
 
 class Violations(Section):
-    """Where refusals are written, one JSON object a line; no file, log lines only.
+    """Where refusals are written, one JSON object each: to a file, a topic of the cluster, or both; neither: log lines
+    only.
 
     A file that has reached `max_file_bytes` is renamed to its name and `.1`, in the place of the one before.
     """
 
     file: FileName | None = None
+    topic: TopicName | None = None
     max_file_bytes: Bytes = 1 << 30
     max_records: NoneOrMore = 10
     queue_size: OneOrMore = 10_000
@@ -206,6 +210,7 @@ class Limits(Section):
     max_decompression_window_bytes: Bytes = 16_777_216
     max_request_partitions: OneOrMore = 5000
     max_record_errors: OneOrMore = 1000
+    max_quarantined_bytes: Bytes = 134_217_728
     max_in_flight: OneOrMore = 1000
     max_connections: OneOrMore | None = None
     max_connections_per_address: OneOrMore | None = None
@@ -275,6 +280,12 @@ class Config(Section):
             raise ValueError("workers: more than one needs SO_REUSEPORT, which this system does not have")
         return self
 
+    @model_validator(mode="after")
+    def _keeps_dead_letters_apart(self) -> "Config":
+        """What is quarantined is written to a topic that is not."""
+        check_dead_letters(self.topics, self.violations.topic)
+        return self
+
     def with_policies_of(self, other: "Config") -> "Config":
         """The same with another configuration's policies."""
         return self.model_copy(update={key: getattr(other, key) for key in POLICIES})
@@ -287,6 +298,7 @@ class Config(Section):
         limits = self.limits.model_copy(
             update={
                 "max_gathered_bytes": share,
+                "max_quarantined_bytes": max(1, self.limits.max_quarantined_bytes // self.workers),
                 "max_connections": None if connections is None else -(-connections // self.workers),
                 "max_connections_per_address": None if of_address is None else -(-of_address // self.workers),
             }

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from sluicegate.config import schema_kinds as schema
-from sluicegate.config.kinds import Bytes, Candidates, Milliseconds, Text
+from sluicegate.config.kinds import Bytes, Candidates, Milliseconds, Text, TopicName
 from sluicegate.config.rules import Rule, check_names
 from sluicegate.config.section import Section
 from sluicegate.config.topic_pattern import regular_expression_of
@@ -70,12 +70,24 @@ class TopicKeys(Section):
 
 
 class Topic(TopicKeys):
-    """Settings for the topics whose whole name matches: a glob, or a regular expression between slashes."""
+    """Settings for the topics whose whole name matches: a glob, or a regular expression between slashes.
+
+    `quarantine`: where the bad records of refused batches are kept.
+    """
 
     match: Text
+    quarantine: TopicName | None = None
 
     @field_validator("match")
     @classmethod
     def _compiles(cls, value: str) -> str:
         regular_expression_of(value)
         return value
+
+    @model_validator(mode="after")
+    def _does_one_thing(self) -> "Topic":
+        if self.quarantine is not None:
+            others = {"mode: observe": self.mode == "observe", "fix": self.fix, "checks: none": self.checks == "none"}
+            for other in (key for key, is_given in others.items() if is_given):
+                raise ValueError(f"quarantine and {other} exclude each other: only what is refused is quarantined")
+        return self

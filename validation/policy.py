@@ -24,6 +24,7 @@ class Mode(Enum):
     REJECT = "reject"  # it is answered as a broker would
     OBSERVE = "observe"  # it goes to the broker as it came, and what would have been refused is told
     FIX = "fix"  # it goes to the broker with other times, and both are told
+    QUARANTINE = "quarantine"  # as reject, and its bad records are kept in another topic
 
 
 class Fix(Enum):
@@ -50,8 +51,9 @@ class TopicPolicy:
     `checked`: whether anything is judged at all.
     `before_max_ms`, `after_max_ms`: how far a record's time may lie behind or ahead of the broker's, inclusive, in
     ms (KIP-937). `compacted`: records need a key. `max_message_bytes`: largest batch, None where only the broker
-    knows. They mean what Kafka's message.timestamp.*, cleanup.policy and max.message.bytes mean. `rules` are asked
-    about records that keep all of that, `requests` about who sends them and how.
+    knows. They mean what Kafka's message.timestamp.*, cleanup.policy and max.message.bytes mean. `dead_letters`: the
+    topic that bad records are written to where `mode` is QUARANTINE. `rules` are asked about records that keep all of
+    that, `requests` about who sends them and how.
     """
 
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -63,12 +65,15 @@ class TopicPolicy:
     mode: Mode = Mode.REJECT
     rehearsed: Rehearsed | None = None
     fix: Fix | None = None
+    dead_letters: str | None = None
     rules: "RuleSet | None" = None
     requests: "tuple[RequestRule, ...]" = ()
     is_plain: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        is_plain = self.mode is Mode.REJECT and self.rehearsed is None and self.fix is None and not self.has_rules
+        is_plain = (
+            self.mode is not Mode.OBSERVE and self.rehearsed is None and self.fix is None and not self.has_rules
+        )
         object.__setattr__(self, "is_plain", is_plain)
 
     @property

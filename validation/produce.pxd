@@ -17,6 +17,9 @@ cdef class JudgedRequest:
     cdef public object observed
     cdef public object fixed
     cdef public object rehearsed
+    cdef public object to_quarantine
+    cdef public object quarantined
+    cdef public object left_open
     cdef public Py_ssize_t unchecked
     cdef public Py_ssize_t exempt
 

@@ -4,7 +4,7 @@ What a broker refuses because of several partitions together (transactional batc
 more than one producer) is left to it: it is sent every batch, or a stand-in that carries the same header.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -57,7 +57,9 @@ class JudgedRequest:
     `fixed`: what goes in the place of batches that were refused for their times, and are accepted now.
     `rehearsed`: how many records each bound that is only tried would refuse, where one does, in the policy's order.
     `held_to` says of all these what they were judged by. `unchecked`: how many partitions were left unjudged because
-    their topic's policy says so; `exempt`: how many because of who sent them.
+    their topic's policy says so; `exempt`: how many because of who sent them. `to_quarantine`: refused for records that
+    are bad, of topics that have those kept; of these, what became of it is added: `quarantined` where they are,
+    `left_open` where they could not be kept, so that the client is to send the batch again.
     """
 
     def __init__(
@@ -69,6 +71,9 @@ class JudgedRequest:
         self.fixed: Mapping[Place, Fixed] = _NONE
         self.rehearsed: Mapping[Place, tuple[int, ...]] = _NONE
         self.held_to: dict[Place, HeldTo] = {}
+        self.to_quarantine: Sequence[Place] = ()
+        self.quarantined: Set[Place] = frozenset()
+        self.left_open: Set[Place] = frozenset()
         self.unchecked = 0
         self.exempt = 0
 
@@ -86,6 +91,8 @@ class JudgedRequest:
         else:
             self.held_to[place] = held_to
             self.refused[place] = refused
+            if held_to.policy.mode is Mode.QUARANTINE and refused.bad_count:
+                self.to_quarantine = (*self.to_quarantine, place)
 
     def observe(self, place: Place, refused: Refused, held_to: HeldTo) -> None:
         """Something is to be told of a partition, and nothing refused for it."""

@@ -8,7 +8,7 @@ from sluicegate.config.model import Config
 from sluicegate.config.requests import Exempt
 from sluicegate.config.requests import RequestRule as RequestKeys
 from sluicegate.config.topics import Fix as FixKeys
-from sluicegate.config.topics import Rehearse, TopicKeys
+from sluicegate.config.topics import Rehearse, Topic, TopicKeys
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.validation.cluster_settings import ClusterSettings, stricter_of
 from sluicegate.validation.policy import (
@@ -157,7 +157,8 @@ def _policy(keys: TopicKeys, defaults: TopicKeys, schema_rules: SchemaRules) -> 
 
     difference = given("difference_max_ms")
     cleanup = given("cleanup_policy") or "delete"
-    fix = _fix(given("fix"))
+    dead_letters = keys.quarantine if isinstance(keys, Topic) else None
+    fix = _fix(given("fix")) if dead_letters is None else None
     widest = PLAUSIBLE_MS if fix is Fix.UNIT else LONG_MAX
     return TopicPolicy(
         TimestampType(given("timestamp_type") or "CreateTime"),
@@ -166,9 +167,10 @@ def _policy(keys: TopicKeys, defaults: TopicKeys, schema_rules: SchemaRules) -> 
         "compact" in str(cleanup).replace(" ", "").split(","),
         given("max_message_bytes"),
         (given("checks") or "all") == "all",
-        Mode(given("mode") or "reject"),
+        Mode(given("mode") or "reject") if dead_letters is None else Mode.QUARANTINE,
         _rehearsed(given("rehearse")),
         fix,
+        dead_letters,
         rule_set_of(given("rules"), schema_rules),
     )
 

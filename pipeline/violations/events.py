@@ -39,7 +39,7 @@ def _events(lines: DataFrame) -> DataFrame:
     moment = f.try_to_timestamp("event.time")
     known = (f.col("event.version") == 1) & moment.isNotNull() & f.col("event.partition").isNotNull()
     is_event = f.coalesce(known, f.lit(False))
-    was_refused = f.coalesce(f.col("event.mode"), f.lit("reject")) == "reject"
+    was_refused = f.coalesce(f.col("event.mode"), f.lit("reject")).isin("reject", "quarantine")
     events = parsed.where(was_refused).select(
         "event.*", moment.alias("at"), f.when(~is_event, f.col("line")).alias("line")
     )

@@ -1,5 +1,5 @@
 from sluicegate.protocol.records.allowance import Allowance
-from sluicegate.protocol.records.pieces import Pieces
+from sluicegate.protocol.records.pieces import Piece, Pieces
 from sluicegate.protocol.records.rehearsal import Rehearsal
 
 WHOLE: int
@@ -14,6 +14,7 @@ EVERY_RECORD: int
 Finding = tuple[int, int, int, int, int, int]
 
 class Cursor:
+    data: Piece
     position: int
     end: int
     failed: bool

@@ -7,3 +7,4 @@ cdef class Dispatch:
     cdef readonly object judged
     cdef readonly object partly
     cdef readonly list parts
+    cdef public object dead_letters

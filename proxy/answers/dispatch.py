@@ -1,7 +1,9 @@
 """What is sent to a broker for a request that has been judged."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sluicegate.proxy.answers.dead_letters import DeadLetters
 from sluicegate.validation.produce import JudgedRequest
 
 if TYPE_CHECKING:
@@ -12,10 +14,11 @@ class Dispatch:
     """What is sent for a judged request: `parts` in the place of its frame where something of it was refused or fixed.
 
     `partly` is what becomes of the broker's answer then; None: nothing was refused. `parts` is empty where the request
-    goes as it came.
+    goes as it came. `dead_letters` are to be kept before any of that.
     """
 
     def __init__(self, judged: JudgedRequest, partly: "PartlyRefused | None", parts: list[bytes | memoryview]) -> None:
         self.judged = judged
         self.partly = partly
         self.parts = parts
+        self.dead_letters: Sequence[DeadLetters] = ()

@@ -163,7 +163,7 @@ class PartlyRefused:
                 del self._entries[spot]
             return
         records = request.records(*place) or memoryview(b"")
-        if refused.stage is not Stage.LOG or _is_transactional(records):
+        if refused.stage is not Stage.LOG or is_transactional(records):
             self._may_answer_alone = False
         if refused.stage is not Stage.LOG:
             self.stand_ins[place] = _breaking_the_rule(records, refused.stage)
@@ -192,6 +192,37 @@ class PartlyRefused:
         answered = encode_refusal(index, refusal, self._version)
         self.kept_bytes += len(answered)
         return _Entry(refused.stage, refused.code, answered, log_start_offset is None)
+
+    def cannot_keep(self, spot: Spot, message: str) -> None:
+        """The bad records of a refused batch could not be kept elsewhere: its client is told to send it again."""
+        entry = self._entries.get(spot)
+        if entry is not None and entry.stage is Stage.LOG:
+            refusal = PartitionRefusal(ErrorCode.REQUEST_TIMED_OUT, message)
+            answered = encode_refusal(spot.partition, refusal, self._version)
+            self.kept_bytes += len(answered) - len(entry.answered)
+            self._entries[spot] = _Entry(Stage.LOG, ErrorCode.REQUEST_TIMED_OUT, answered, False)
+            self.asked_log_starts.pop(spot, None)
+
+    def left_to_records(self, frame: bytearray, body_at: int) -> set[Spot]:
+        """Of which refused partitions a broker has nothing to say but of their records, by its answer to a stand-in for
+        each batch; none where it failed the request as a whole. Raises MalformedMessage.
+        """
+        answer = walk_produce_answer(frame, self._version, body_at, self._max_answered)
+        found = set()
+        for said in answer.entries:
+            spot = Spot(said.topic, said.index)
+            if said.code in _OF_WHOLE_REQUESTS and spot in self._breaking:
+                return set()
+            if spot in self._entries and said.code in _SAID_TO_STAND_INS:
+                found.add(spot)
+                self._note_proven(spot, said.code)
+        return found
+
+    def _note_proven(self, spot: Spot, code: int) -> None:
+        if code in _OF_A_LOG:
+            self.proven_spots.append(spot)
+            if isinstance(spot.topic, str):
+                self.proven_topics.add(spot.topic)
 
     def log_start_told(self, spot: Spot, log_start_offset: int, now_ms: int) -> None:
         """The broker was asked for it."""
@@ -225,17 +256,14 @@ class PartlyRefused:
             if entry is None or said.code not in _REPLACED[Stage.REQUEST if fails else entry.stage]:
                 continue
             replaced[position] = entry.answered
-            if said.code in _OF_A_LOG:
-                self.proven_spots.append(spot)
-                if isinstance(said.topic, str):
-                    self.proven_topics.add(said.topic)
+            self._note_proven(spot, said.code)
             if entry.asks_log_start and spot in self._told_log_starts:
                 replaced[position] = with_log_start(entry.answered, self._told_log_starts[spot])
         tail = answer.tail
         return answer.with_entries(replaced, rewriter.produce_tail(tail) if answer.has_node_endpoints else tail)
 
 
-def _is_transactional(records: memoryview) -> bool:
+def is_transactional(records: memoryview) -> bool:
     """Whether the state of a transaction, which may change at any time, comes before a batch's content."""
     is_whole = len(records) >= HEADER_BYTES and magic_at(records, 0) == _MAGIC_2
     return is_whole and bool(attributes_low_byte(records, 0) & TRANSACTIONAL)

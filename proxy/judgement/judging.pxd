@@ -17,6 +17,7 @@ cdef class Judges:
     cdef object _now_ms
     cdef object _prepare
     cdef object _call_soon
+    cdef object _room
     cdef object _decompressor
     cdef object _memo
     cdef object _previous

@@ -17,7 +17,9 @@ from sluicegate.protocol.records.allowance import Abandoned, Allowance, OutOfTim
 from sluicegate.protocol.records.compression import Decompressor
 from sluicegate.protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, attributes_low_byte
 from sluicegate.proxy.answers.dispatch import Dispatch
+from sluicegate.proxy.judgement.quarantine_room import QuarantineRoom
 from sluicegate.proxy.judgement.short_turns import ShortTurns
+from sluicegate.proxy.judgement.taking_out import take_out
 from sluicegate.proxy.judgement.turns import Account, Turns
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import EXEMPT, JudgementLimits, TopicPolicy
@@ -48,6 +50,9 @@ _END_SECONDS = 2.0
 Prepare = Callable[[ProduceRequest, JudgedRequest, Callable[[], None]], Dispatch]
 """What it is given last lets others go on."""
 
+Judgement = Future[Dispatch]
+"""What a thread has found; cancelled where nobody wanted it any more."""
+
 _NO_PARTS: list[bytes | memoryview] = []
 
 
@@ -69,7 +74,7 @@ class Judges:
     """Judges requests, each by the rules that are in force when its judgement begins.
 
     `prepare` turns a verdict that refuses something into what is sent. `call_soon` runs something when the loop has
-    looked at its sockets again.
+    looked at its sockets again. `room` is the memory for bad records that are kept.
     """
 
     def __init__(
@@ -80,6 +85,7 @@ class Judges:
         now_ms: Callable[[], int],
         prepare: Prepare,
         call_soon: Callable[[Callable[[], None]], Any],
+        room: QuarantineRoom | None = None,
     ) -> None:
         self._names = names
         self._rules = rules
@@ -87,6 +93,7 @@ class Judges:
         self._now_ms = now_ms
         self._prepare = prepare
         self._call_soon = call_soon
+        self._room = room if room is not None else QuarantineRoom(0)
         self._decompressor = Decompressor()
         self._memo = PolicyMemo()
         self._previous = PreviousTimes()
@@ -127,6 +134,8 @@ class Judges:
             self._loop_turn_ends = True
             self._call_soon(self._next_loop_turn)
         if judged is None or allowance.exhausted or len(judged.refused) > _MOST_REFUSED_ON_THE_LOOP:
+            return None
+        if judged.to_quarantine:
             return None
         return self._dispatch(request, judged, _go_on)
 
@@ -192,7 +201,10 @@ class Judges:
             request, self._names, policy_of, limits, self._now_ms, decompressor, allowance, self._previous, job.client
         )
         give_way()
-        return self._dispatch(request, judged, give_way)
+        dispatch = self._dispatch(request, judged, give_way)
+        if judged.to_quarantine:
+            dispatch.dead_letters = take_out(request, judged, self._names, limits, decompressor, give_way, self._room)
+        return dispatch
 
     def _policy_of(self, memo: PolicyMemo, client: Client | None) -> Callable[[str], TopicPolicy]:
         """What gives topics' policies as they hold for a client, by the rulebook that is in force now."""

@@ -16,6 +16,7 @@ from sluicegate.proxy.answers.rewriting import AnswerRewriter
 from sluicegate.proxy.answers.topic_names import TopicNames
 from sluicegate.proxy.cluster.topic_settings import TopicSettings
 from sluicegate.proxy.judgement.judging import Judges
+from sluicegate.proxy.judgement.quarantine_room import QuarantineRoom
 from sluicegate.proxy.process.clock import now_ms
 from sluicegate.proxy.process.open_sessions import OpenSessions
 from sluicegate.proxy.reporting.connection_trace import Tracing
@@ -31,6 +32,7 @@ from sluicegate.proxy.session.memory import GatherBudget
 from sluicegate.proxy.session.needs import ClusterLogin, GateNeeds, RequestNeeds, SessionNeeds
 from sluicegate.proxy.session.outlets import Dial, Introduce, LoopCalls, Timer
 from sluicegate.proxy.session.pacing import LoopTurn, Pacer
+from sluicegate.proxy.session.quarantining import DeadLetterSink
 from sluicegate.proxy.session.read_buffer import new_shared_buffer
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy_memo import PolicyMemo
@@ -50,7 +52,7 @@ class World:
 
     `call_soon`, `call_later` and `from_thread` are an event loop's; `now_ms` is the time that records are judged
     against, `seconds` a monotonic clock; `why_lost` says of a broker's connection what has to be told of its end.
-    `make_settings` None: nobody asks what topics are set to.
+    `make_settings` None: nobody asks what topics are set to. `dead_letters`: where bad records go.
     """
 
     call_soon: Callable[..., Any]
@@ -61,6 +63,7 @@ class World:
     introduce_broker: Introduce
     why_lost: Callable[[Exception | None], str | None]
     make_settings: Callable[[RulesInForce], TopicSettings] | None = None
+    dead_letters: DeadLetterSink | None = None
     now_ms: Callable[[], int] = now_ms
     seconds: Callable[[], float] = monotonic
 
@@ -101,7 +104,9 @@ def assembled(
     ordinary = judge_of_ordinary(limits_of(config), limits.max_request_partitions, world.now_ms, rules)
     labels = TopicLabels(tally, names.is_known, exact_names(config), topics_of_one(config.workers))
     observer = Observer(tally, labels, names.by_id, violations, config.violations.max_records, ordinary, pacer.later)
-    judges = Judges(names.by_id, rules, limits_of(config), world.now_ms, _prepare(world.now_ms), world.call_soon)
+    prepare = _prepare(world.now_ms)
+    room = QuarantineRoom(limits.max_quarantined_bytes)
+    judges = Judges(names.by_id, rules, limits_of(config), world.now_ms, prepare, world.call_soon, room)
     settings = world.make_settings(rules) if world.make_settings is not None else None
     rewriter = AnswerRewriter(book, names)
     log = SessionLog()
@@ -117,6 +122,7 @@ def assembled(
         ordinary=ordinary,
         rewriter=rewriter,
         judgements=observer,
+        dead_letters=world.dead_letters,
         counts=tally,
         from_thread=world.from_thread,
         now_ms=world.now_ms,

@@ -33,11 +33,15 @@ from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.log_setup import log_lines_dropped
+from sluicegate.proxy.reporting.several_sinks import SeveralSinks
 from sluicegate.proxy.reporting.tally import Snapshot, Tally
 from sluicegate.proxy.reporting.violations import ViolationFile, ViolationSink
 from sluicegate.proxy.session.leading_back import LeadingBack, new_mark
 from sluicegate.proxy.session.route import Route
 from sluicegate.proxy.session.session import Session
+from sluicegate.proxy.writing.dead_letter_writer import DeadLetterWriter
+from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
+from sluicegate.proxy.writing.violation_topic import ViolationTopic
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.rulebook import FilePolicies, Rulebook, file_policies_of
 
@@ -49,6 +53,8 @@ _RETRY_SECONDS = 2.0
 # New objects, in thousands of which little is ever garbage: a session that ends is taken apart. A look through all that
 # thousands of sessions have keeps others waiting for 50 ms, so it is seldom taken while they come.
 _COLLECTED_AFTER = (5_000, 5, 100)
+# How long bad records may take to be stored elsewhere before their client is told to send them again.
+_KEEP_SECONDS = 10.0
 _LEADS_BACK = "upstream.bootstrap leads back to this proxy itself: name brokers there"
 
 
@@ -75,6 +81,7 @@ class Server:
         self._listeners = Listeners(config.listen, self._accept, bind)
         self._book = AddressBook(config.upstream.brokers, self._listeners.offer)
         self._parts: Assembled | None = None
+        self._dead_letters: DeadLetterWriter | None = None
         self._asked_names = AskedNames()
         self._allocator = Allocator()
         self._mark = new_mark() if mark is None else mark
@@ -188,6 +195,8 @@ class Server:
         if self._parts.settings is not None:
             self._parts.settings.close()
         self._parts.judges.close()
+        if self._dead_letters is not None:
+            await asyncio.to_thread(self._dead_letters.close)
         self._parts.log.flush()
         await asyncio.to_thread(self._parts.observer.close)
         if self._admin is not None:
@@ -202,6 +211,11 @@ class Server:
     def _assemble(self) -> Assembled:
         config = self._config
         loop = asyncio.get_running_loop()
+        if any(topic.quarantine is not None for topic in config.topics):
+            _check_client("quarantine")
+        self._dead_letters = DeadLetterWriter(
+            config.upstream, min(_KEEP_SECONDS, config.limits.frame_seconds), loop.call_soon_threadsafe
+        )
         world = World(
             call_soon=loop.call_soon,
             call_later=loop.call_later,
@@ -211,6 +225,7 @@ class Server:
             introduce_broker=introduce_broker,
             why_lost=why_lost,
             make_settings=self._make_settings if config.upstream.topic_settings else None,
+            dead_letters=self._dead_letters,
         )
         rulebook = Rulebook(self._policies_of(config))
         return assembled(config, world, rulebook, self.tally, self._book, self._leading_back, self._open_violations())
@@ -219,11 +234,21 @@ class Server:
         return TopicSettings(self._config.upstream, self._broker_tls, rules)
 
     def _open_violations(self) -> ViolationSink | None:
-        if self._violations is not None or self._config.violations.file is None:
+        if self._violations is not None:
             return self._violations
-        path = Path(self._config.violations.file)
+        keys = self._config.violations
+        sinks: list[ViolationSink] = []
+        if keys.topic is not None:
+            _check_client("violations.topic")
+        if keys.file is not None:
+            sinks.append(self._open_violation_file(Path(keys.file)))
+        if keys.topic is not None:
+            sinks.append(ViolationTopic(keys.topic, self._config.upstream, keys.queue_size, self.tally))
+        return SeveralSinks(sinks) if len(sinks) > 1 else next(iter(sinks), None)
+
+    def _open_violation_file(self, path: Path) -> ViolationFile:
+        keys = self._config.violations
         try:
-            keys = self._config.violations
             return ViolationFile(path, keys.queue_size, keys.max_file_bytes, self.tally)
         except OSError as error:
             advice = "; give its folder a volume, or leave violations.file out" if error.errno == EROFS else ""
@@ -298,3 +323,10 @@ class Server:
         assert self._parts is not None
         if self._parts.settings is not None:
             await self._parts.settings.refresh()
+
+
+def _check_client(key: str) -> None:
+    try:
+        check_client(key)
+    except ClientMissing as error:
+        raise CannotStart(str(error)) from None

@@ -48,6 +48,16 @@ class TallyCollector(Collector):
             ("exempt_batches", "Partitions' batches of exempt clients.", tally.exempt_partitions),
             ("violations_dropped", "Violation events lost because their queue was full.", tally.violations_dropped),
             ("violations_failed", "Violation events lost because they could not be written.", tally.violations_failed),
+            (
+                "violations_topic_dropped",
+                "Violation events that violations.topic lacks because their queue was full.",
+                tally.violations_topic_dropped,
+            ),
+            (
+                "violations_topic_failed",
+                "Violation events that the cluster did not take into violations.topic.",
+                tally.violations_topic_failed,
+            ),
             ("log_lines_dropped", "Log lines lost: standard error took none.", tally.log_lines_dropped),
             ("judgements_abandoned", "Judgements given up: their client had left.", tally.judgements_abandoned),
             ("config_reloads", "Times that the configuration was read again and taken.", tally.config_reloads),
@@ -66,6 +76,12 @@ class TallyCollector(Collector):
         for name, text, labels, pairs in (
             ("refused_batches", "Batches refused.", ["topic", "error"], tally.refused),
             ("observed_batches", "Batches forwarded that mode reject refuses.", ["topic", "error"], tally.observed),
+            (
+                "quarantined_batches",
+                "Batches refused whose bad records were kept in another topic.",
+                ["topic", "error"],
+                tally.quarantined,
+            ),
             ("rehearsed_batches", "Batches a bound on trial would refuse.", ["topic", "bound"], tally.rehearsed),
             ("rehearsed_records", "Records a bound on trial finds bad.", ["topic", "bound"], tally.rehearsed_records),
             ("rule_batches", "Batches that broke a rule.", ["rule", "mode"], tally.rule_batches),
@@ -82,6 +98,13 @@ class TallyCollector(Collector):
             ("fixed_batches", "Batches forwarded with other times.", "topic", tally.fixed),
             ("fixed_records", "Records given other times.", "topic", tally.fixed_records),
             ("observed_records", "Records found bad in batches that were forwarded.", "topic", tally.observed_records),
+            ("quarantined_records", "Bad records kept in another topic.", "topic", tally.quarantined_records),
+            (
+                "quarantine_failures",
+                "Batches whose bad records could not be kept: their clients were told to send them again.",
+                "topic",
+                tally.quarantine_failures,
+            ),
             ("refused_records", "Records found bad.", "topic", tally.refused_records),
             ("far_ahead_batches", "Good batches more than an hour ahead.", "topic", tally.far_ahead),
             ("connections_refused", "Connections not taken because of a limit.", "limit", tally.connections_refused),

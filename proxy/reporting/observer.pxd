@@ -20,6 +20,8 @@ cdef class Observer:
     cdef object _refusals
     cdef object _observed
     cdef object _fixed
+    cdef object _quarantined
+    cdef object _not_quarantined
     cdef object _by_mode
     cdef object _rehearsals
     cdef object _far_ahead

@@ -9,6 +9,7 @@ import structlog
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest, TopicData
+from sluicegate.proxy.answers.dead_letters import DeadLetters
 from sluicegate.proxy.reporting.aggregation import Aggregator, Wider
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.client_labels import ClientLabels
@@ -63,10 +64,22 @@ class Observer:
         self._refusals = Aggregator(_INTERVAL_SECONDS, self._log_refusal, self._wider_refusal)
         self._observed = Aggregator(_INTERVAL_SECONDS, self._log_observed, self._wider_refusal)
         self._fixed = Aggregator(_INTERVAL_SECONDS, self._log_fixed, self._wider_refusal)
-        self._by_mode = {Mode.REJECT: self._refusals, Mode.OBSERVE: self._observed, Mode.FIX: self._fixed}
+        self._quarantined = Aggregator(_INTERVAL_SECONDS, self._log_quarantined, self._wider_refusal)
+        self._not_quarantined = Aggregator(_INTERVAL_SECONDS, self._log_not_quarantined, self._wider_refusal)
+        self._by_mode = {
+            Mode.REJECT: self._refusals,
+            Mode.OBSERVE: self._observed,
+            Mode.FIX: self._fixed,
+            Mode.QUARANTINE: self._quarantined,
+        }
         self._rehearsals = Aggregator(_INTERVAL_SECONDS, self._log_rehearsal, self._wider_refusal)
         self._far_ahead = Aggregator(_INTERVAL_SECONDS, self._log_far_ahead, self._wider_far_ahead)
-        self._aggregators = (*self._by_mode.values(), self._rehearsals, self._far_ahead)
+        self._aggregators = (
+            *self._by_mode.values(),
+            self._not_quarantined,
+            self._rehearsals,
+            self._far_ahead,
+        )
         self._clients = ClientLabels(tally)
         self._rules = RuleLabels(tally)
 
@@ -87,8 +100,11 @@ class Observer:
     def _tell(self, client: Who, request: ProduceRequest, judged: JudgedRequest) -> None:
         """A few at once, so that others have their turn in between."""
         told: list[Step] = []
-        for mode, found in ((Mode.REJECT, judged.refused), (Mode.OBSERVE, judged.observed)):
-            told += [partial(self._refused, mode, client, request, judged, *one) for one in found.items()]
+        for place, refused in judged.refused.items():
+            if place not in judged.left_open:  # it comes again
+                mode = Mode.QUARANTINE if place in judged.quarantined else Mode.REJECT
+                told.append(partial(self._refused, mode, client, request, judged, place, refused))
+        told += [partial(self._refused, Mode.OBSERVE, client, request, judged, *one) for one in judged.observed.items()]
         fixed = [(place, one.refused) for place, one in judged.fixed.items()]
         told += [partial(self._refused, Mode.FIX, client, request, judged, *one) for one in fixed]
         told += [partial(self._rehearsed, client, request, judged, *one) for one in judged.rehearsed.items()]
@@ -98,6 +114,15 @@ class Observer:
                 step()
             else:
                 self._later(step)
+
+    def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str) -> None:
+        """The bad records of a batch could not be kept; its client was told to send it again."""
+        client = who(identity)
+        self._labels.not_quarantined(letters.source)
+        shown = cut(letters.source)
+        key = (client.client_id, shown, reason)
+        records = len(letters.records)
+        self._not_quarantined.note(key, records, time.monotonic(), _not_kept, client, shown, letters, reason)
 
     def learn(self, topic: str) -> None:
         """A broker's answer has shown that `topic` exists; its counts have a label of their own from now on."""
@@ -144,6 +169,8 @@ class Observer:
                 self._labels.observed(name, _NAME_OF[refused.code], refused.bad_count)
             case Mode.FIX:
                 self._labels.fixed(name, refused.bad_count)
+            case Mode.QUARANTINE:
+                self._labels.quarantined(name, _NAME_OF[refused.code], refused.bad_count)
         if refused.rules:
             self._rules.broken(mode, refused)
         if self._violations is not None:
@@ -208,6 +235,23 @@ class Observer:
     def _log_fixed(self, details: dict[str, Any], times: int, records: int) -> None:
         self._log.warning("fixed: forwarded with other times", **_said(details), batches=times, bad_records=records)
 
+    def _log_quarantined(self, details: dict[str, Any], times: int, records: int) -> None:
+        self._log.warning(
+            "refused, and bad records kept in the dead-letter topic",
+            **_said(details),
+            batches=times,
+            bad_records=records,
+        )
+
+    def _log_not_quarantined(self, details: dict[str, Any], times: int, records: int) -> None:
+        self._log.error(
+            "bad records cannot be kept, so their batches are to be sent again: see that the dead-letter topic exists "
+            "and may be written",
+            **_said(details),
+            batches=times,
+            bad_records=records,
+        )
+
     def _log_rehearsal(self, details: dict[str, Any], times: int, records: int) -> None:
         self._log.info("a bound on trial would refuse this", **_said(details), batches=times, bad_records=records)
 
@@ -249,6 +293,19 @@ def _refusal(client: Who, topic: str | None, partition: int, refused: Refused, n
     elif refused.rules:
         details["diagnosis"] = None if refused.message is None else cut(refused.message)
     return details
+
+
+def _not_kept(client: Who, topic: str, letters: DeadLetters, reason: str) -> dict[str, Any]:
+    return {
+        "client_id": client.client_id,
+        "software": _software(client),
+        "principal": client.principal,
+        "peer": client.peer,
+        "topic": topic,
+        "partition": letters.partition,
+        "dead_letter_topic": letters.topic,
+        "reason": reason,
+    }
 
 
 def _rehearsal(client: Who, topic: str | None, partition: int, bound: TriedBound) -> dict[str, Any]:

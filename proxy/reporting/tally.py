@@ -27,6 +27,8 @@ class Tally:
     exempt_partitions: int = 0
     violations_dropped: int = 0
     violations_failed: int = 0
+    violations_topic_dropped: int = 0
+    violations_topic_failed: int = 0
     log_lines_dropped: int = 0
     judgements_abandoned: int = 0
     closed_acks_0: int = 0
@@ -40,6 +42,9 @@ class Tally:
     fixed_records: Counter[str] = field(default_factory=Counter)
     observed: Counter[tuple[str, str]] = field(default_factory=Counter)
     observed_records: Counter[str] = field(default_factory=Counter)
+    quarantined: Counter[tuple[str, str]] = field(default_factory=Counter)
+    quarantined_records: Counter[str] = field(default_factory=Counter)
+    quarantine_failures: Counter[str] = field(default_factory=Counter)
     rehearsed: Counter[tuple[str, str]] = field(default_factory=Counter)
     rehearsed_records: Counter[tuple[str, str]] = field(default_factory=Counter)
     rehearsed_clients: Counter[tuple[str, str]] = field(default_factory=Counter)

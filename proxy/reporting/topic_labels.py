@@ -18,8 +18,11 @@ _MAX_LEARNT = 10_000
 _FEWEST_TOPICS = 25
 _PATTERN = frozenset("*?[/")
 # A Tally's counters by topic alone, and by topic and one thing more.
-_BY_TOPIC = ("refused_records", "far_ahead", "observed_records", "fixed", "fixed_records")
-_BY_TOPIC_AND_MORE = ("refused", "observed", "rehearsed", "rehearsed_records")
+_BY_TOPIC = (
+    *("refused_records", "far_ahead", "observed_records", "fixed", "fixed_records"),
+    *("quarantined_records", "quarantine_failures"),
+)
+_BY_TOPIC_AND_MORE = ("refused", "observed", "quarantined", "rehearsed", "rehearsed_records")
 
 
 class TopicLabels:
@@ -66,6 +69,17 @@ class TopicLabels:
         label = self._label(topic)
         self._tally.fixed[label] += 1
         self._tally.fixed_records[label] += records
+
+    def quarantined(self, topic: str | None, error: str, records: int) -> None:
+        """A batch was refused, and so many bad records of it were kept in another topic."""
+        label = self._label(topic)
+        self._tally.quarantined[label, error] += 1
+        self._tally.quarantined_records[label] += records
+        self._note(label, error)
+
+    def not_quarantined(self, topic: str | None) -> None:
+        """The bad records of a batch could not be kept."""
+        self._tally.quarantine_failures[self._label(topic)] += 1
 
     def rehearsed(self, topic: str | None, bound: str, records: int) -> None:
         """A bound that is only tried would have refused so many records of a batch."""

@@ -13,6 +13,7 @@ class Hold(Enum):
     TURN_OVER = auto()
     REFUSALS = auto()
     JUDGING = auto()
+    QUARANTINING = auto()
     ASKING = auto()
     SETTINGS = auto()
     MEMORY = auto()

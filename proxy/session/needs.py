@@ -16,6 +16,7 @@ from sluicegate.proxy.session.leading_back import LeadingBack
 from sluicegate.proxy.session.memory import GatherBudget
 from sluicegate.proxy.session.outlets import Dial, Introduce, LoopCalls, Reached
 from sluicegate.proxy.session.pacing import LoopTurn
+from sluicegate.proxy.session.quarantining import DeadLetterSink
 from sluicegate.proxy.session.reports import BeginTrace, Counts, Judgements, Lines, Register
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy_memo import PolicyMemo
@@ -34,7 +35,8 @@ class Settings(Protocol):
 @dataclass(frozen=True, slots=True)
 class GateNeeds:
     """What the gates of all sessions use. `ordinary` None: there are no fast lanes; `from_thread` runs something on the
-    event loop; `now_ms` is the proxy's clock; `settings` None: nobody asks for topics' settings.
+    event loop; `now_ms` is the proxy's clock; `settings` None: nobody asks for topics' settings;
+    `dead_letters` None: nothing can be kept.
     """
 
     max_request_partitions: int
@@ -46,6 +48,7 @@ class GateNeeds:
     ordinary: "OrdinaryRequests | None"
     rewriter: AnswerRewriter
     judgements: Judgements
+    dead_letters: DeadLetterSink | None
     counts: Counts
     from_thread: Callable[..., Any]
     now_ms: Callable[[], int]

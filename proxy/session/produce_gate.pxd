@@ -20,6 +20,8 @@ cdef class ProduceGate:
 
     cdef _judged(self, ProduceRequest request, correlation_id, dispatch)
 
+    cpdef _send(self, ProduceRequest request, correlation_id, dispatch)
+
     cpdef plain_finish(self, int version)
 
     cpdef forward(self, bytearray frame, exchange)

@@ -20,10 +20,11 @@ from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.answers.dispatch import Dispatch
 from sluicegate.proxy.answers.produce_answers import PartlyRefused, Spot
 from sluicegate.proxy.answers.topic_names import names_in, question
-from sluicegate.proxy.judgement.judging import Job
+from sluicegate.proxy.judgement.judging import Job, Judgement
 from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.in_flight import Exchange, Finish
 from sluicegate.proxy.session.needs import GateNeeds
+from sluicegate.proxy.session.quarantining import Quarantining
 from sluicegate.proxy.session.waiting import Tell, Waiting
 from sluicegate.validation.produce import VALID_ACKS
 from sluicegate.validation.rules.rule import Client
@@ -142,17 +143,26 @@ class ProduceGate:
                 partial(self._judged_in_thread, request, correlation_id),
             )
 
-    def _judge_in_thread(self, request: ProduceRequest, client: Client | None, tell: Tell[Job]) -> None:
-        job = self._job = self._needs.judges.submit(request, self._session.account, client)
-        job.future.add_done_callback(lambda _: self._needs.from_thread(tell, job))
+    def _judge_in_thread(self, request: ProduceRequest, client: Client | None, tell: Tell[Judgement]) -> None:
+        self._job = self._needs.judges.submit(request, self._session.account, client)
+        # Not the job, which would hold itself by this, and what it has found.
+        self._job.future.add_done_callback(partial(self._needs.from_thread, tell))
 
-    def _judged_in_thread(self, request: ProduceRequest, correlation_id: int, job: Job) -> None:
+    def _judged_in_thread(self, request: ProduceRequest, correlation_id: int, judgement: Judgement) -> None:
         """What the thread failed over is raised here."""
         self._job = None
-        if not job.future.cancelled():
-            self._judged(request, correlation_id, job.future.result())
+        if not judgement.cancelled():
+            self._judged(request, correlation_id, judgement.result())
 
     def _judged(self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch) -> None:
+        if dispatch.dead_letters:
+            then = partial(self._send, request, correlation_id, dispatch)
+            kept = Quarantining(self._session, self._waiting, self._needs, self._proven, self._note_proven)
+            kept.keep(request, correlation_id, dispatch, then)
+        else:
+            self._send(request, correlation_id, dispatch)
+
+    def _send(self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch) -> None:
         """Forward it as it came, or with stand-ins for what was refused."""
         session = self._session
         self._needs.judgements.judged(session.identity, request, dispatch.judged)
@@ -271,13 +281,17 @@ class ProduceGate:
     def _finish_partly(self, partly: PartlyRefused, version: int, acks: int, frame: bytearray) -> Parts:
         body_at = response_body_at(frame, 1 if version >= FLEXIBLE_SINCE else 0)
         answer = partly.finish(frame, body_at, self._needs.rewriter)
-        proven = partly.proven_spots[:_MOST_PROVEN]
+        self._note_proven(partly.proven_spots, acks)
+        for topic in partly.proven_topics:
+            self._needs.judgements.learn(topic)
+        self._refusal_ends(partly)
+        return answer
+
+    def _note_proven(self, spots: Sequence[Spot], acks: int) -> None:
+        """A broker has just complained of nothing but a stand-in about these."""
+        proven = spots[:_MOST_PROVEN]
         if len(self._proven) + len(proven) > _MOST_PROVEN:
             self._proven.clear()
         now_ms = self._needs.now_ms()
         for spot in proven:
             self._proven[spot, acks] = now_ms
-        for topic in partly.proven_topics:
-            self._needs.judgements.learn(topic)
-        self._refusal_ends(partly)
-        return answer

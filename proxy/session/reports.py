@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.proxy.answers.dead_letters import DeadLetters
 from sluicegate.proxy.session.identity import ClientIdentity, LoginFailure
 from sluicegate.validation.produce import JudgedRequest
 
@@ -57,6 +58,9 @@ class Judgements(Protocol):
 
     def judged(self, identity: ClientIdentity, request: ProduceRequest, judged: JudgedRequest, /) -> None:
         """One Produce request was judged."""
+
+    def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str, /) -> None:
+        """The bad records of a batch could not be kept; its client was told to send it again."""
 
     def learn(self, topic: str, /) -> None:
         """A broker's answer has shown that `topic` exists."""

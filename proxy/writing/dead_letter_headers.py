@@ -1,0 +1,61 @@
+"""The headers of a record that is kept: its own, as they came, and behind them what was wrong with it, and who sent it.
+
+Of headers with one name Kafka's clients show the last first, so ours are found also where a record had such names
+itself, because it was kept before.
+"""
+
+from collections.abc import Sequence
+
+from sluicegate.protocol.records.taking import Header as OwnHeader
+from sluicegate.protocol.records.taking import TakenRecord
+from sluicegate.protocol.varint import unsigned_varint
+from sluicegate.proxy.answers.dead_letters import DeadLetters
+from sluicegate.proxy.reporting.build_info import VERSION
+from sluicegate.proxy.reporting.violation_event import Who
+from sluicegate.proxy.writing.topic_writer import Header
+
+PREFIX = "sluicegate."
+RAW = PREFIX + "headers"
+"""The record's own headers as they stood in it, where a name of theirs is none that librdkafka can write."""
+
+
+def headers_of(record: TakenRecord, letters: DeadLetters, client: Who) -> list[Header]:
+    """All headers of what is written for `record`; what is not known of the client has none."""
+    own = [(_name_of(name), value) for name, value in record.headers]
+    if any(shown.encode() != name for (shown, _), (name, _) in zip(own, record.headers, strict=True)):
+        own.append((RAW, _as_they_stood(record.headers)))
+    return [*own, *((PREFIX + name, text.encode(errors="replace")) for name, text in _ours(record, letters, client))]
+
+
+def _ours(record: TakenRecord, letters: DeadLetters, client: Who) -> list[tuple[str, str]]:
+    software = None
+    if client.software_name is not None:
+        software = f"{client.software_name} {client.software_version or ''}".rstrip()
+    told = (("client.id", client.client_id), ("software", software), ("principal", client.principal))
+    return [
+        ("reason", str(record.why.value)),
+        ("topic", letters.source),
+        ("partition", str(letters.partition)),
+        ("index", str(record.index)),
+        ("timestamp", str(record.timestamp)),
+        *((name, text) for name, text in told if text is not None),
+        ("address", client.peer),
+        ("version", VERSION),
+    ]
+
+
+def _name_of(name: bytes) -> str:
+    """Librdkafka takes names as C strings of UTF-8: what is none is shown."""
+    return name.decode(errors="backslashreplace").replace("\0", "\\x00")
+
+
+def _as_they_stood(headers: Sequence[OwnHeader]) -> bytes:
+    parts = [_zig_zag(len(headers))]
+    for name, value in headers:
+        parts += (_zig_zag(len(name)), name)
+        parts += (_zig_zag(-1),) if value is None else (_zig_zag(len(value)), value)
+    return b"".join(parts)
+
+
+def _zig_zag(value: int) -> bytes:
+    return unsigned_varint(value << 1 if value >= 0 else -2 * value - 1)

@@ -1,0 +1,120 @@
+"""Violation events as records of a Kafka topic (`violations.topic`), by a thread of its own behind a bounded queue.
+
+The wire never waits for the cluster: what finds no room in the queue is dropped and counted, what the cluster does not
+take is counted too, and one log line a minute says why. The key of a record is the name of the topic that the event is
+about, so that what is told of one topic stays in its order; the value is the event (docs/violations.md).
+"""
+
+import contextvars
+import json
+import threading
+import time
+
+import structlog
+
+from sluicegate.config.model import Upstream
+from sluicegate.proxy.judgement.short_turns import ShortTurns
+from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
+from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
+from sluicegate.proxy.reporting.tally import Tally
+from sluicegate.proxy.reporting.violation_event import Event, event_of
+from sluicegate.proxy.writing.topic_writer import CannotWrite, NoRoom, TopicWriter
+
+_MAX_QUEUED_BYTES = 8 << 20
+_AT_THE_END_SECONDS = 3.0
+_POLL_SECONDS = 0.1
+_SETTINGS: dict[str, str | int | bool] = {
+    "acks": "all",
+    "linger.ms": 100,
+    "compression.type": "lz4",
+    "message.timeout.ms": 30_000,
+    "queue.buffering.max.messages": 2_000,
+    "queue.buffering.max.kbytes": 8 << 10,
+}
+
+
+class ViolationTopic:
+    """Sends events to `topic`; see the module. Made where check_client has found the client."""
+
+    def __init__(self, topic: str, upstream: Upstream, queue_size: int, tally: Tally) -> None:
+        self._topic = topic
+        self._tally = tally
+        self._queue: BoundedQueue[Event] = BoundedQueue(queue_size, _MAX_QUEUED_BYTES)
+        self._writer = TopicWriter(upstream, _SETTINGS)
+        self._under_way = 0
+        self._ends_at: float | None = None
+        self._log = structlog.get_logger("sluicegate.violations")
+        self._complaints = OnceAMinute()
+        context = contextvars.copy_context()  # log lines say which worker this is
+        self._thread = threading.Thread(target=context.run, args=(self._run,), name="violation topic", daemon=True)
+        self._thread.start()
+
+    def write(self, event: Event) -> None:
+        """Queue an event; never waits."""
+        if not self._queue.put(event, event.size):
+            self._tally.violations_topic_dropped += 1
+
+    def close(self) -> None:
+        """Send what is queued, for at most 3 s; what is left is counted."""
+        self._ends_at = time.monotonic() + _AT_THE_END_SECONDS
+        self._queue.close()
+        self._thread.join(_AT_THE_END_SECONDS + _POLL_SECONDS)
+        left = len(self._queue) + self._under_way
+        if left:
+            self._tally.violations_topic_failed += left
+            self._log.error("violation events were not sent before the end", topic=self._topic, events=left)
+
+    def _run(self) -> None:
+        turns = ShortTurns()
+        while not self._queue.ended:
+            # With nothing under way there is nothing to be told of: no need to wake up.
+            event = self._queue.take(_POLL_SECONDS if self._under_way else None)
+            if event is not None:
+                self._send(event)
+                turns.give_way()
+            self._writer.serve(0)
+            if self._is_over():
+                return
+        while self._under_way and not self._is_over():
+            self._writer.serve(_POLL_SECONDS)
+
+    def _send(self, event: Event) -> None:
+        """Waits while the producer has no room: then the queue fills, and what finds no room there is dropped."""
+        try:
+            key = None if event.topic is None else event.topic.encode(errors="replace")
+            value = json.dumps(event_of(event)).encode()
+        except Exception as error:  # whatever a client has said, the events after it are sent
+            self._lost(str(error))
+            return
+        while True:
+            try:
+                self._writer.write(self._topic, key, value, (), self._told)
+            except NoRoom:
+                if self._is_over():
+                    self._lost("the proxy ends")
+                    return
+                self._writer.serve(_POLL_SECONDS)
+            except CannotWrite as error:
+                self._lost(str(error))
+                return
+            else:
+                self._under_way += 1
+                return
+
+    def _told(self, failure: str | None) -> None:
+        self._under_way -= 1
+        if failure is not None:
+            self._lost(failure)
+
+    def _is_over(self) -> bool:
+        return self._ends_at is not None and time.monotonic() > self._ends_at
+
+    def _lost(self, reason: str) -> None:
+        self._tally.violations_topic_failed += 1
+        if self._complaints.due(reason) is not None:
+            self._log.error(
+                "violation events cannot be sent, see that the topic of violations.topic exists and may be written",
+                topic=self._topic,
+                reason=reason,
+                lost_so_far=self._tally.violations_topic_failed,
+            )

@@ -1,0 +1,57 @@
+"""Where bad records may be kept, and what goes together with keeping them."""
+
+import pytest
+
+from sluicegate.validation.policy import Fix, Mode
+from sluicegate.validation.rulebook import rulebook_of
+from tests.config.reading import SMALLEST, loaded, problems
+
+
+def topics(*entries: str, more: str = "") -> str:
+    return SMALLEST + more + "topics:\n" + "".join(f"  - {{{entry}}}\n" for entry in entries)
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        (["match: a, quarantine: a"], "topics[0].quarantine: a is quarantined itself, by topics[0] (a)"),
+        (["match: 'a.*', quarantine: a.dead"], "put an entry for a.dead before that one, without quarantine"),
+        (["match: a, quarantine: b", "match: /b|c/, quarantine: d"], "b is quarantined itself, by topics[1] (/b|c/)"),
+        (["match: a, quarantine: a b"], "no topic can have this name"),
+        (["match: a, quarantine: b, mode: observe"], "quarantine and mode: observe exclude each other"),
+        (["match: a, quarantine: b, fix: {timestamp: now}"], "quarantine and fix exclude each other"),
+        (["match: a, quarantine: b, checks: none"], "quarantine and checks: none exclude each other"),
+    ],
+)
+def test_what_cannot_be(entries: list[str], words: str) -> None:
+    (problem,) = problems(topics(*entries))
+
+    assert words in problem
+
+
+def test_events_and_records_have_topics_of_their_own() -> None:
+    (problem,) = problems(topics("match: a, quarantine: b", more="violations: {topic: b}\n"))
+
+    assert "b is violations.topic" in problem
+
+
+def test_an_entry_before_it_leaves_the_dead_letter_topic_out() -> None:
+    rules = rulebook_of(loaded(topics("match: a.dead", "match: 'a.*', quarantine: a.dead", "match: a")).config)
+
+    assert (rules.of("a.b").mode, rules.of("a.b").dead_letters) == (Mode.QUARANTINE, "a.dead")
+    assert (rules.of("a.dead").mode, rules.of("a").mode) == (Mode.REJECT, Mode.REJECT)
+
+
+def test_an_entrys_own_word_goes_before_the_defaults() -> None:
+    text = topics("match: a, quarantine: b", more="defaults: {mode: observe, fix: {timestamp: now}}\n")
+    rules = rulebook_of(loaded(text).config)
+
+    assert (rules.of("a").mode, rules.of("a").fix) == (Mode.QUARANTINE, None)
+    assert (rules.of("b").mode, rules.of("b").fix) == (Mode.OBSERVE, Fix.NOW)
+
+
+def test_workers_share_the_memory() -> None:
+    config = loaded(topics("match: a, quarantine: b", more="workers: 4\n")).config
+
+    share = config.of_one_worker(config.listen.bootstrap).limits.max_quarantined_bytes
+    assert share == config.limits.max_quarantined_bytes // 4

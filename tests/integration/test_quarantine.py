@@ -1,0 +1,321 @@
+"""Bad records kept in a dead-letter topic before their client is answered: well, gone, full, slow; never lost."""
+
+import json
+import signal
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka
+import pytest
+
+from sluicegate.protocol.messages import produce
+from tests.broker.eventually import eventually
+from tests.broker.kafka import Kafka
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.clients import CLIENTS, IDEMPOTENT, PLAIN, Client, Sent
+from tests.integration.strict_broker import kept_in, strict_kafka, topic_on
+from tests.integration.test_modes import counted, name
+from tests.integration.topics import DEFAULTS
+from tests.wire.batches import CODECS, LZ4, Rec, batch
+from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
+
+__all__ = ["strict_kafka"]  # a fixture
+
+HEADERS = [(b"a", b"1"), (b"a", None), (b"b", b""), (b"\xff\0", b"2")]
+RETRIABLE = 7
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@pytest.fixture(scope="module")
+def proxy(strict_kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+    """Topics whose names begin with `kept` are kept well; of others the dead-letter topic is missing, full or slow."""
+    for target, node, size in (("dead", 1, "1000000"), ("dead-full", 1, "200"), ("dead-slow", 2, "1000000")):
+        topic_on(strict_kafka, node, target, max_message_bytes=size)
+    topics = [
+        {"match": f"{kind}-*", "quarantine": target}
+        for kind, target in (("kept", "dead"), ("gone", "dead-gone"), ("full", "dead-full"), ("slow", "dead-slow"))
+    ]
+    settings = {"defaults": DEFAULTS, "topics": topics, "limits": {"max_record_errors": 2}}
+    process = ProxyProcess(tmp_path_factory.mktemp("proxy"), strict_kafka.nodes[0].address, settings)
+    try:
+        yield process.start()
+    finally:
+        process.stop()
+
+
+@pytest.fixture
+def topic(request: pytest.FixtureRequest, strict_kafka: Kafka) -> str:
+    return topic_on(strict_kafka, 1, f"{getattr(request, 'param', 'kept')}-{uuid.uuid4().hex[:8]}")
+
+
+def entries(answer: Any) -> dict[int, Any]:
+    assert isinstance(answer, dict), answer
+    return {entry["index"]: entry for topic in answer["responses"] for entry in topic["partition_responses"]}
+
+
+def client_of(proxy: ProxyProcess) -> RawClient:
+    return RawClient(f"127.0.0.1:{proxy.broker_port(1)}", timeout=60)
+
+
+def patient(client: RawClient, topic: str, data: bytes) -> Any:
+    """The entry of one batch, however long its records take to be kept or given up."""
+    asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]))
+    return entries(client.answer_to(asked, PRODUCE, 9, produce.RESPONSE, 60))[0]
+
+
+def ours(headers: list[tuple[str, bytes | None]]) -> dict[str, str]:
+    return {
+        name[11:]: (value or b"").decode(errors="replace") for name, value in headers if name.startswith("sluicegate.")
+    }
+
+
+def kept_of(kafka: Kafka, topic: str, count: int, dead: str = "dead") -> list[Any]:
+    """What was kept of a topic, once there is so much."""
+    found: list[Any] = []
+
+    def there() -> bool:
+        found[:] = [each for each in kept_in(kafka, dead, 0) if ours(each[2]).get("topic") == topic]
+        return len(found) >= count
+
+    eventually(there, what=f"{count} records of {topic} in {dead}")
+    return found
+
+
+@pytest.mark.parametrize("codec", list(CODECS))
+@pytest.mark.parametrize("version", [3, 9, 12])
+def test_bad_records_are_kept_as_they_came_before_the_client_is_answered(
+    codec: str, version: int, strict_kafka: Kafka, proxy: ProxyProcess, topic: str
+) -> None:
+    if codec == "zstd" and version == 3:
+        pytest.skip("zstd is taken from v7 on")
+    now = now_ms()
+    records = [
+        Rec(now * 1_000_000, b"k0", b"v" * 300, HEADERS),
+        Rec(now),
+        Rec(0, None, None),
+        Rec(-1),
+        Rec(7, b"", b""),
+    ]
+
+    with client_of(proxy) as client:
+        (entry,) = entries(client.produce(version, [topic_data(topic, (0, batch(records, CODECS[codec])))])).values()
+
+    assert entry["error_code"] == 32
+    if version >= 8:
+        assert [error["batch_index"] for error in entry["record_errors"]] == [0, 2], "as many as may be listed"
+    found = kept_of(strict_kafka, topic, 3)
+    assert [(key, value) for key, value, _ in found] == [(b"k0", b"v" * 300), (None, None), (b"", b"")]
+    headers = found[0][2]
+    assert headers[:3] == [("a", b"1"), ("a", None), ("b", b"")]
+    raw = b"\x08" + b"\x02a\x021" + b"\x02a\x01" + b"\x02b\x00" + b"\x04\xff\0\x022"
+    assert (headers[3], headers[4]) == (("\\xff\\x00", b"2"), ("sluicegate.headers", raw))
+    said = ours(headers[5:])
+    assert {key: said[key] for key in ("reason", "topic", "partition", "index", "timestamp", "client.id")} == {
+        "reason": "timestamp too far ahead",
+        "topic": topic,
+        "partition": "0",
+        "index": "0",
+        "timestamp": str(now * 1_000_000),
+        "client.id": "raw",
+    }
+    assert said["address"].startswith("127.0.0.1:")
+    assert [ours(headers)["index"] for _, _, headers in found] == ["0", "2", "4"]
+    (event,) = proxy.wait_for_violations(topic, 1)
+    assert (event["mode"], event["error"], event["bad_records"]) == ("quarantine", "INVALID_TIMESTAMP", 3)
+
+
+def test_it_is_counted_and_told(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
+    name(proxy, topic)
+    with client_of(proxy) as client:
+        for _ in range(3):
+            client.produce(9, [topic_data(topic, (0, batch([Rec(0), Rec(1), Rec(now_ms())])))])
+
+    assert len(kept_of(strict_kafka, topic, 6)) == 6
+    assert counted(proxy, "sluicegate_quarantined_batches_total", error="INVALID_TIMESTAMP", topic=topic) == 3
+    assert counted(proxy, "sluicegate_quarantined_records_total", topic=topic) == 6
+    proxy.wait_for_line("bad records kept in the dead-letter topic")
+
+
+def test_all_bad_records_of_a_large_batch_are_kept(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
+    count = 20_000
+    data = batch([Rec(i, f"{i}".encode(), b"v") for i in range(count)], LZ4)
+
+    with client_of(proxy) as client:
+        entry = patient(client, topic, data)
+
+    assert (entry["error_code"], len(entry["record_errors"])) == (32, 2)
+    found = kept_of(strict_kafka, topic, count)
+    assert sorted(int(key) for key, _, _ in found) == list(range(count))
+
+
+def test_good_partitions_of_the_request_go_on(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
+    other = topic_on(strict_kafka, 1, f"other-{uuid.uuid4().hex[:8]}")
+    good, bad = batch([Rec(now_ms())]), batch([Rec(3)])
+
+    with client_of(proxy) as client:
+        answer = client.produce(9, [topic_data(topic, (0, bad)), topic_data(other, (0, good))])
+        assert isinstance(answer, dict)
+        codes = {e["name"]: e["partition_responses"][0]["error_code"] for e in answer["responses"]}
+        assert len(client.log_of(other, 0)) == len(good)
+
+    assert codes == {topic: 32, other: 0}
+    assert len(kept_of(strict_kafka, topic, 1)) == 1
+
+
+def test_acks_0_is_kept_too_and_then_the_connection_is_closed(
+    strict_kafka: Kafka, proxy: ProxyProcess, topic: str
+) -> None:
+    for version in (3, 9):
+        with client_of(proxy) as client:
+            client.send(PRODUCE, version, produce_body(version, [topic_data(topic, (0, batch([Rec(3)])))], acks=0))
+            assert client.receive(60) == CLOSED
+
+    assert len(kept_of(strict_kafka, topic, 2)) == 2
+
+
+def test_what_is_not_understood_as_records_is_refused_and_not_kept(
+    strict_kafka: Kafka, proxy: ProxyProcess, topic: str
+) -> None:
+    damaged = [batch([Rec(0)], crc=7), batch([Rec(0)], count=2, last_offset_delta=1), batch([Rec(0)], LZ4, tail=b"x")]
+    with client_of(proxy) as client:
+        codes = [entries(client.produce(9, [topic_data(topic, (0, each))]))[0]["error_code"] for each in damaged]
+        client.produce(9, [topic_data(topic, (0, batch([Rec(1)])))])
+
+    assert codes[0] == 2
+    assert 0 not in codes
+    assert [ours(headers)["timestamp"] for _, _, headers in kept_of(strict_kafka, topic, 1)][-1] == "1"
+
+
+def test_what_the_broker_itself_refuses_is_not_kept(strict_kafka: Kafka, proxy: ProxyProcess) -> None:
+    """Else anybody could write into a dead-letter topic by inventing names, with the proxy's login."""
+    before = len(kept_in(strict_kafka, "dead", 0))
+    with client_of(proxy) as client:
+        (entry,) = entries(client.produce(9, [topic_data("kept-nowhere", (0, batch([Rec(0)])))])).values()
+
+    assert entry["error_code"] == 3
+    assert len(kept_in(strict_kafka, "dead", 0)) == before
+
+
+@pytest.mark.parametrize("topic", ["full"], indirect=True)
+def test_a_topic_that_takes_no_such_record_is_told_and_nothing_is_acknowledged(
+    strict_kafka: Kafka, proxy: ProxyProcess, topic: str
+) -> None:
+    name(proxy, topic)
+    with client_of(proxy) as client:
+        entry = patient(client, topic, batch([Rec(0, b"k", bytes(500))]))
+        assert client.log_of(topic, 0) == b""
+
+    assert entry["error_code"] == RETRIABLE
+    assert "could not be kept in dead-full: Broker: Message size too large" in entry["error_message"]
+    assert proxy.violations_of(topic) == [], "it comes again"
+    assert counted(proxy, "sluicegate_quarantine_failures_total", topic=topic) == 1
+    assert topic in proxy.wait_for_line("bad records cannot be kept")
+
+
+@pytest.mark.parametrize("topic", ["slow"], indirect=True)
+def test_who_is_quarantined_waits_and_nobody_else_does(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
+    other = topic_on(strict_kafka, 1, f"kept-{uuid.uuid4().hex[:8]}")
+    broker = strict_kafka.nodes[1].process
+    assert broker is not None
+    bad = batch([Rec(0)])
+    with client_of(proxy) as client, client_of(proxy) as neighbour:
+        assert entries(client.produce(9, [topic_data(topic, (0, bad))]))[0]["error_code"] == 32
+        broker.send_signal(signal.SIGSTOP)
+        try:
+            client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, bad))]))
+            began = time.monotonic()
+            for _ in range(20):
+                good = topic_data(other, (0, batch([Rec(now_ms())])))
+                assert entries(neighbour.produce(9, [good]))[0]["error_code"] == 0
+                assert entries(neighbour.produce(9, [topic_data(other, (0, bad))]))[0]["error_code"] == 32
+            took = time.monotonic() - began
+            assert isinstance(client.receive(60), bytes), "given up in the end"
+            assert time.monotonic() - began > took
+            later = patient(client, topic, bad)
+            assert later["error_code"] == RETRIABLE
+            assert "Message timed out" in later["error_message"]
+        finally:
+            broker.send_signal(signal.SIGCONT)
+
+        def stored() -> bool:
+            return bool(patient(client, topic, bad)["error_code"] == 32)
+
+        eventually(stored, what="a verdict, once the broker goes on")
+    assert len(kept_of(strict_kafka, topic, 2, "dead-slow")) >= 2
+
+
+@pytest.mark.parametrize("topic", ["gone"], indirect=True)
+@pytest.mark.parametrize("mode", [PLAIN, IDEMPOTENT])
+@pytest.mark.parametrize("kind", CLIENTS, ids=lambda each: each.name)
+def test_clients_try_again_until_the_topic_is_there_and_are_then_refused(
+    kind: Client, mode: str, strict_kafka: Kafka, tmp_path: Path, topic: str
+) -> None:
+    """All that is bad is there in the end, and no client believes that it was stored."""
+    dead = f"dead-{uuid.uuid4().hex[:8]}"
+    settings = {"defaults": DEFAULTS, "topics": [{"match": topic, "quarantine": dead}]}
+    proxy = ProxyProcess(tmp_path, strict_kafka.nodes[0].address, settings).start()
+    now = now_ms()
+    sent = [Sent("good", now), Sent("bad", now * 1_000_000), Sent("early", 5)]
+    outcomes: list[str] = []
+
+    def send() -> None:
+        outcomes.extend(kind.send(proxy.bootstrap, topic, sent, "lz4", mode))
+
+    sender = threading.Thread(target=send)
+    try:
+        sender.start()
+        eventually(lambda: proxy.metric("sluicegate_quarantine_failures_total") > 0, what="a failure")
+        topic_on(strict_kafka, 1, dead)
+        sender.join(120)
+        assert not sender.is_alive()
+        assert len(outcomes) == 3
+        assert "ok" not in outcomes
+        values = [value for _, value, _ in kept_of(strict_kafka, topic, 2, dead)]
+        assert set(values) == {b"bad", b"early"}
+        assert proxy.wait_for_violations(topic, 1)[0]["mode"] == "quarantine"
+    finally:
+        proxy.stop()
+        sender.join(1)
+
+
+def test_a_producer_goes_on_after_what_was_kept(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
+    """Every third record of an idempotent producer, each in a batch of its own, is bad: the others are all stored."""
+    outcomes: dict[int, object] = {}
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": proxy.bootstrap, "enable.idempotence": True, "batch.num.messages": 1, "linger.ms": 0}
+    )
+    for i in range(60):
+        producer.produce(
+            topic,
+            f"{i}".encode(),
+            partition=0,
+            timestamp=now_ms() * (1_000_000 if i % 3 == 2 else 1),
+            on_delivery=lambda error, _, i=i: outcomes.__setitem__(i, error),
+        )
+    assert producer.flush(120) == 0
+
+    bad = {i for i in range(60) if i % 3 == 2}
+    assert {i for i, error in outcomes.items() if error is not None} == bad
+    assert {int(value) for _, value, _ in kept_of(strict_kafka, topic, len(bad))} == bad
+    stored = [int(value or b"") for _, value, _ in kept_in(strict_kafka, topic, 40)]
+    assert stored == [i for i in range(60) if i not in bad]
+
+
+def test_events_say_what_became_of_each(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
+    """A file of events has one mode for what was kept and another for what could not be."""
+    with client_of(proxy) as client:
+        client.produce(9, [topic_data(topic, (0, batch([Rec(0)])))])
+        client.produce(9, [topic_data(topic, (0, batch([Rec(0)], crc=1)))])
+
+    events = proxy.wait_for_violations(topic, 2)
+    assert [json.dumps([e["mode"], e["reason"]]) for e in events] == [
+        '["quarantine", "timestamp too far behind"]',
+        '["reject", "CRC mismatch or batch shorter than its header"]',
+    ]

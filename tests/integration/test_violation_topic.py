@@ -1,0 +1,130 @@
+"""Violation events in a topic of the cluster: they arrive, and whatever becomes of the topic the wire goes on."""
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.broker.eventually import eventually
+from tests.broker.kafka import Kafka
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.strict_broker import kept_in, strict_kafka, topic_on
+from tests.integration.test_modes import code_of
+from tests.integration.topics import DEFAULTS
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+
+__all__ = ["strict_kafka"]  # a fixture
+
+
+@pytest.fixture
+def bad() -> bytes:
+    return batch([Rec(time.time_ns())])
+
+
+def proxy_with(folder: Path, kafka: Kafka, events_to: str, **violations: Any) -> ProxyProcess:
+    given = {"topic": events_to, "file": str(folder / "violations.jsonl"), **violations}
+    return ProxyProcess(folder, kafka.nodes[0].address, {"defaults": DEFAULTS, "violations": given})
+
+
+def refuse(proxy: ProxyProcess, topic: str, bad: bytes, times: int) -> float:
+    """How long the slowest of so many refusals took (seconds)."""
+    slowest = 0.0
+    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+        for _ in range(times):
+            began = time.monotonic()
+            assert code_of(client.produce(9, [topic_data(topic, (0, bad))])) == 32
+            slowest = max(slowest, time.monotonic() - began)
+    return slowest
+
+
+@pytest.fixture
+def proxies() -> Iterator[list[ProxyProcess]]:
+    """What is put in is stopped in the end."""
+    started: list[ProxyProcess] = []
+    yield started
+    for proxy in started:
+        proxy.stop()
+
+
+def test_each_event_arrives_as_it_stands_in_the_file(
+    strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad: bytes
+) -> None:
+    events, topic = topic_on(strict_kafka, 1, "events"), topic_on(strict_kafka, 1, "judged")
+    proxies.append(proxy_with(tmp_path, strict_kafka, events).start())
+    proxy = proxies[0]
+
+    refuse(proxy, topic, bad, 20)
+    proxy.terminate()  # what is queued is sent before the end
+    assert proxy.process is not None
+    assert proxy.process.wait(30) == 0
+
+    found = kept_in(strict_kafka, events, 20)
+    assert [json.loads(value or b"") for _, value, _ in found] == proxy.violations_of(topic)
+    assert {key for key, _, _ in found} == {topic.encode()}
+    assert len(found) == 20
+
+
+def test_a_topic_that_is_not_there_is_counted_and_told_and_the_wire_goes_on(
+    strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad: bytes
+) -> None:
+    topic = topic_on(strict_kafka, 1, "judged-too")
+    proxies.append(proxy_with(tmp_path, strict_kafka, "missing").start())
+    proxy = proxies[0]
+
+    assert refuse(proxy, topic, bad, 50) < 5
+
+    eventually(lambda: proxy.metric("sluicegate_violations_topic_failed_total") == 50)
+    proxy.wait_for_line("violation events cannot be sent")
+    assert len(proxy.wait_for_violations(topic, 50)) == 50, "the file has them all"
+    topic_on(strict_kafka, 1, "missing")
+
+    def arrives() -> bool:
+        refuse(proxy, topic, bad, 1)
+        return len(kept_in(strict_kafka, "missing", 0)) > 0
+
+    eventually(arrives, what="events, once the topic is there")
+
+
+def test_a_broker_that_stands_still_fills_no_more_than_the_queue(
+    strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad: bytes
+) -> None:
+    events, topic = topic_on(strict_kafka, 2, "slow-events"), topic_on(strict_kafka, 1, "judged-still")
+    proxies.append(proxy_with(tmp_path, strict_kafka, events, queue_size=10).start())
+    proxy = proxies[0]
+    refuse(proxy, topic, bad, 1)
+    assert len(kept_in(strict_kafka, events, 1)) == 1
+    broker = strict_kafka.nodes[1].process
+    assert broker is not None
+    broker.send_signal(signal.SIGSTOP)
+    try:
+        assert refuse(proxy, topic, bad, 2200) < 5
+        eventually(lambda: proxy.metric("sluicegate_violations_topic_dropped_total") > 0)
+    finally:
+        broker.send_signal(signal.SIGCONT)
+
+    def all_told() -> bool:
+        lost = sum(proxy.metric(f"sluicegate_violations_topic_{why}_total") for why in ("dropped", "failed"))
+        return len(kept_in(strict_kafka, events, 0)) >= 2201 - lost > 1
+
+    eventually(all_told, what="every event sent or counted")
+
+
+def test_without_a_file_events_go_to_the_topic_alone(
+    strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad: bytes
+) -> None:
+    events, topic = topic_on(strict_kafka, 1, "only-events"), topic_on(strict_kafka, 1, "judged-only")
+    proxy = proxy_with(tmp_path, strict_kafka, events)
+    del proxy.config["violations"]["file"]
+    proxy.config["workers"] = 2
+    proxies.append(proxy.start())
+
+    for _ in range(10):  # each connection may meet another worker
+        refuse(proxy, topic, bad, 1)
+
+    found = kept_in(strict_kafka, events, 10)
+    assert len(found) == 10

@@ -1,0 +1,253 @@
+"""Bad records are kept before anything is answered, and only where the broker itself has nothing against the batch."""
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+import sluicegate.proxy.process.assembly
+from sluicegate.config.loading import load
+from sluicegate.config.yaml_source import read_yaml
+from sluicegate.protocol.framing import frame_of
+from sluicegate.protocol.headers import build_request_header, parse_request_header, response_body_at
+from sluicegate.protocol.messages import produce
+from sluicegate.protocol.records.stand_in import stand_in
+from sluicegate.proxy.answers.dead_letters import DeadLetters
+from sluicegate.proxy.judgement.quarantine_room import QuarantineRoom
+from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.validation.produce import Place
+from sluicegate.validation.rulebook import file_policies_of
+from tests.proxy.session.playbook import NOW, Playbook, with_gate
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import produce_body, topic_data
+
+GONE, UNKNOWN, CORRUPT, REFUSED, RETRIABLE, FORBIDDEN = -1, 3, 2, 32, 7, 29
+# Before v5 no answer tells a log start offset, so none is asked for.
+_OLD = 3
+_FILE = """
+upstream: {bootstrap: ["127.0.0.1:9"], topic_settings: false}
+listen: {bootstrap: "127.0.0.1:9"}
+defaults: {message.timestamp.before.max.ms: 1h}
+topics: [{match: q, quarantine: dead}]
+"""
+BAD = batch([Rec(5, b"k", b"bad", [(b"h", b"1")]), Rec(NOW, b"k", b"good")])
+
+
+class Sink:
+    """What is to be kept, and how it is told what became of it."""
+
+    def __init__(self) -> None:
+        self.letters: list[Sequence[DeadLetters]] = []
+        self.tells: list[Callable[[dict[Place, str]], None]] = []
+
+    def write(
+        self, identity: ClientIdentity, letters: Sequence[DeadLetters], tell: Callable[[dict[Place, str]], None]
+    ) -> None:
+        assert identity.client_id == "test"
+        self.letters.append(letters)
+        self.tells.append(tell)
+
+
+class Quarantined(Playbook):
+    """A session whose topic `q` is quarantined."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, room_bytes: int = 1 << 20) -> None:
+        self.room = QuarantineRoom(room_bytes)
+        monkeypatch.setattr(sluicegate.proxy.process.assembly, "QuarantineRoom", lambda _: self.room)
+        self.sink: Any = Sink()
+        self.now_ms = NOW
+        super().__init__(change=lambda needs: with_gate(needs, dead_letters=self.sink, now_ms=lambda: self.now_ms))
+        self.parts.rules.adopt(file_policies_of(load(read_yaml(_FILE, "f"), {}).config))
+
+    def send(self, *topics: Any, acks: int = -1, version: int = 9) -> None:
+        body = produce_body(version, list(topics), acks)
+        header = build_request_header(0, version, 7, "test", 2 if version >= 9 else 1)
+        self.from_client(frame_of(header, body))
+
+    def asked(self, count: int, version: int = 9) -> Any:
+        """The last of so many requests that the broker has got."""
+        self.loop.until(lambda: len(self._requests()) >= count)
+        (frame,) = self._requests()[count - 1 :]
+        body_at = parse_request_header(frame, 2 if version >= 9 else 1).body_at
+        return produce.REQUEST.parse(bytes(frame[body_at:]), version)
+
+    def says(self, *entries: tuple[str, int, int], version: int = 9) -> None:
+        """The broker's answer: topic, partition and code of each."""
+        topics = [
+            {"name": name, "partition_responses": [{"index": index, "error_code": code, "base_offset": -1}]}
+            for name, index, code in entries
+        ]
+        tags = b"\0" if version >= 9 else b""
+        answer = produce.RESPONSE.build({"responses": topics}, version)
+        self.from_broker(frame_of(struct.pack(">i", 7) + tags, answer))
+
+    def answered(self, version: int = 9) -> dict[str, Any]:
+        self.loop.until(lambda: bool(self.client.sent))
+        frame = bytes(self.client.sent[4:])
+        answer = produce.RESPONSE.parse(frame[response_body_at(frame, 1 if version >= 9 else 0) :], version)
+        return {topic["name"]: topic["partition_responses"][0] for topic in answer["responses"]}
+
+    def _requests(self) -> list[bytearray]:
+        found, rest = [], bytearray(self.broker.sent)
+        while rest:
+            size = int.from_bytes(rest[:4], "big")
+            found.append(rest[4 : 4 + size])
+            rest = rest[4 + size :]
+        return found
+
+
+def records_in(request: Any) -> dict[str, bytes]:
+    return {topic["name"]: bytes(topic["partition_data"][0]["records"]) for topic in request["topic_data"]}
+
+
+def test_the_broker_is_asked_then_records_are_kept_then_the_client_is_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    script = Quarantined(monkeypatch)
+
+    script.send(topic_data("q", (0, BAD)), version=_OLD)
+    assert records_in(script.asked(1, _OLD)) == {"q": stand_in(memoryview(BAD))}
+    assert script.sink.letters == []
+    script.says(("q", 0, CORRUPT), version=_OLD)
+    ((letters,),) = script.sink.letters
+    assert (letters.topic, letters.source, letters.partition) == ("dead", "q", 0)
+    assert [(r.index, r.key, r.value, r.headers) for r in letters.records] == [(0, b"k", b"bad", [(b"h", b"1")])]
+    assert not script.client.sent
+    assert not script.client.is_read
+    script.sink.tells[0]({})
+
+    assert script.answered(_OLD)["q"]["error_code"] == REFUSED
+    assert script.parts.tally.quarantined.total() == 1
+    assert script.parts.tally.refused.total() == 0
+    assert script.client.is_read
+
+
+def test_what_cannot_be_kept_is_to_be_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = Quarantined(monkeypatch)
+
+    script.send(topic_data("q", (0, BAD)))
+    script.asked(1)
+    script.says(("q", 0, CORRUPT))
+    script.sink.tells[0]({(0, 0): "no room at the inn"})
+
+    entry = (script.answered())["q"]
+    assert entry["error_code"] == RETRIABLE
+    assert entry["error_message"] == (
+        "The batch for q-0 has bad records, which could not be kept in dead: no room at the inn. "
+        "Nothing of the batch is stored; it may be sent again."
+    )
+    tally = script.parts.tally
+    assert (tally.quarantined.total(), tally.refused.total(), tally.quarantine_failures.total()) == (0, 0, 1)
+
+
+@pytest.mark.parametrize("code", [FORBIDDEN, UNKNOWN])
+def test_the_brokers_own_reason_goes_first_and_nothing_is_kept(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = Quarantined(monkeypatch)
+
+    script.send(topic_data("q", (0, BAD)))
+    script.asked(1)
+    script.says(("q", 0, code))
+    script.asked(2)
+    script.says(("q", 0, code))
+
+    assert (script.answered())["q"]["error_code"] == code
+    assert script.sink.letters == []
+
+
+def test_where_the_brokers_reason_goes_away_in_between_the_batch_is_to_be_sent_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else it would be refused for good, and nothing of it kept."""
+    script = Quarantined(monkeypatch)
+
+    script.send(topic_data("q", (0, BAD)))
+    script.asked(1)
+    script.says(("q", 0, UNKNOWN))
+    script.asked(2)
+    script.says(("q", 0, CORRUPT))
+
+    assert (script.answered())["q"]["error_code"] == RETRIABLE
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_nothing_of_a_request_is_stored_by_the_question(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = batch([Rec(NOW)])
+    script = Quarantined(monkeypatch)
+
+    script.send(topic_data("g", (0, good)), topic_data("q", (0, BAD)), version=version)
+    question = records_in(script.asked(1, version))
+    script.says(("g", 0, CORRUPT), ("q", 0, CORRUPT), version=version)
+    script.sink.tells[0]({})
+    forwarded = records_in(script.asked(2, version))
+    script.says(("g", 0, 0), ("q", 0, CORRUPT), version=version)
+
+    assert question == {"g": stand_in(memoryview(good)), "q": stand_in(memoryview(BAD))}
+    assert forwarded == {"g": good, "q": stand_in(memoryview(BAD))}
+    answer = script.answered(version)
+    assert {name: entry["error_code"] for name, entry in answer.items()} == {"g": 0, "q": REFUSED}
+
+
+def test_for_a_second_the_broker_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = Quarantined(monkeypatch)
+
+    for count in (1, 2, 3):
+        script.send(topic_data("q", (0, BAD)), version=_OLD)
+        if count == 1:
+            script.asked(1, _OLD)
+            script.says(("q", 0, CORRUPT), version=_OLD)
+        script.loop.until(lambda count=count: len(script.sink.tells) == count)  # type: ignore[misc]
+        script.sink.tells[-1]({})
+        assert script.answered(_OLD)["q"]["error_code"] == REFUSED
+        script.client.sent.clear()
+    script.now_ms += 1000
+    script.send(topic_data("q", (0, BAD)), version=_OLD)
+    assert records_in(script.asked(2, _OLD)) == {"q": stand_in(memoryview(BAD))}
+
+
+@pytest.mark.parametrize("version", [3, 9])
+def test_without_answers_the_question_asks_for_one(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = Quarantined(monkeypatch)
+
+    script.send(topic_data("q", (0, BAD)), acks=0, version=version)
+    question = script.asked(1, version)
+    script.says(("q", 0, CORRUPT), version=version)
+    script.sink.tells[0]({})
+    forwarded = script.asked(2, version)
+
+    assert (question["acks"], forwarded["acks"]) == (1, 0)
+    assert len(script.sink.letters[0][0].records) == 1
+    assert not script.client.sent
+    assert script.parts.tally.closed_acks_0 == 1
+
+
+def test_more_than_there_is_room_for_is_to_be_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = Quarantined(monkeypatch, room_bytes=1000)
+
+    script.send(topic_data("q", (0, BAD)))
+    script.asked(1)
+    script.says(("q", 0, CORRUPT))
+
+    entry = (script.answered())["q"]
+    assert entry["error_code"] == RETRIABLE
+    assert "limits.max_quarantined_bytes (1000)" in entry["error_message"]
+    assert script.sink.letters == []
+
+
+@pytest.mark.parametrize("where", ["asking", "keeping", "kept"])
+def test_whatever_ends_the_memory_is_given_back(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = Quarantined(monkeypatch)
+    script.send(topic_data("q", (0, BAD)))
+    script.asked(1)
+    assert script.room.free_bytes < script.room.total_bytes
+    if where != "asking":
+        script.says(("q", 0, CORRUPT))
+    if where == "kept":
+        script.sink.tells[0]({})
+    script.sink.letters.clear()
+    script.sink.tells.clear()
+
+    script.session.broker.connection_lost(None)
+    script.session.client.connection_lost(None)
+
+    script.loop.until(lambda: script.room.free_bytes == script.room.total_bytes)

@@ -1,0 +1,56 @@
+"""Headers of what is kept: a record's own as they came, and ours behind them."""
+
+from sluicegate.protocol.records.columns import read_headers
+from sluicegate.protocol.records.taking import TakenRecord
+from sluicegate.proxy.answers.dead_letters import DeadLetters
+from sluicegate.proxy.reporting.violation_event import Who
+from sluicegate.proxy.writing.dead_letter_headers import RAW, headers_of
+from sluicegate.validation.verdict import Reason
+
+LETTERS = DeadLetters((0, 0), "dead", "payments", 3)
+NOBODY = Who("192.0.2.1:5", None, None, None, None)
+
+
+def of(headers: list[tuple[bytes, bytes | None]], client: Who = NOBODY) -> list[tuple[str, bytes | None]]:
+    return headers_of(TakenRecord(7, -5, Reason.NULL_KEY, None, None, headers), LETTERS, client)
+
+
+def test_ours_say_what_was_wrong_and_who_sent_it() -> None:
+    found = dict(of([], Who("192.0.2.1:5", "billing", "librdkafka", "2.1", "User:ä\ud800")))
+
+    del found["sluicegate.version"]
+    assert found == {
+        "sluicegate.reason": b"null key on a compacted topic",
+        "sluicegate.topic": b"payments",
+        "sluicegate.partition": b"3",
+        "sluicegate.index": b"7",
+        "sluicegate.timestamp": b"-5",
+        "sluicegate.client.id": b"billing",
+        "sluicegate.software": b"librdkafka 2.1",
+        "sluicegate.principal": "User:ä?".encode(),
+        "sluicegate.address": b"192.0.2.1:5",
+    }
+
+
+def test_what_is_not_known_has_no_header() -> None:
+    names = [name for name, _ in of([])]
+
+    assert not {"sluicegate.client.id", "sluicegate.software", "sluicegate.principal", RAW} & set(names)
+
+
+def test_own_headers_come_first_and_the_last_of_a_name_is_ours() -> None:
+    found = of([(b"sluicegate.reason", b"before"), (b"x", None), (b"x", b"")])
+
+    assert found[:3] == [("sluicegate.reason", b"before"), ("x", None), ("x", b"")]
+    assert [value for name, value in found if name == "sluicegate.reason"][-1] == Reason.NULL_KEY.value.encode()
+
+
+def test_names_that_cannot_be_written_are_kept_as_they_stood() -> None:
+    own = [(b"\xff", b"1" * 300), (b"a\0b", None), ("ä".encode(), b"")]
+
+    found = of(own)
+
+    assert [name for name, _ in found[:3]] == ["\\xff", "a\\x00b", "ä"]
+    raw = dict(found)[RAW]
+    assert raw is not None
+    assert read_headers(memoryview(raw), 0, len(raw)) == own

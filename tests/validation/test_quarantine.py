@@ -1,0 +1,87 @@
+"""All bad records of a refused batch are found again, also those that no answer lists."""
+
+import pytest
+
+from sluicegate.protocol.records.allowance import Allowance
+from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME
+from sluicegate.protocol.records.taking import Taken, TooMuch
+from sluicegate.validation.judge import Submission, judge_partition
+from sluicegate.validation.policy import JudgementLimits, Mode, Rehearsed, TimestampType, TopicPolicy
+from sluicegate.validation.produce import HeldTo
+from sluicegate.validation.quarantine import bad_records_of, can_be_quarantined
+from sluicegate.validation.verdict import Reason, Refused
+from tests.wire.batches import CODECS, Rec, batch
+
+NOW = 1_800_000_000_000
+HOUR = 3_600_000
+POLICY = TopicPolicy(before_max_ms=HOUR, after_max_ms=HOUR, mode=Mode.QUARANTINE, dead_letters="dead")
+LIMITS = JudgementLimits()
+MIN, MAX = -(2**63), 2**63 - 1
+
+
+def found(data: bytes, policy: TopicPolicy = POLICY, most: int = 1 << 40) -> tuple[Refused, Taken]:
+    submission = Submission("t", 0, memoryview(data), 9)
+    allowance = Allowance(1 << 40, 2, lambda: None)
+    refused = judge_partition(submission, policy, LIMITS, NOW, Decompressor(), allowance)
+    assert isinstance(refused, Refused)
+    again = Allowance(1 << 40, 0, lambda: None)
+    return refused, bad_records_of(submission, refused, HeldTo(policy, NOW), LIMITS, Decompressor(), again, most)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_all_are_found_where_the_answer_lists_two(codec: str) -> None:
+    records = [Rec(NOW if i % 3 else NOW + 2 * HOUR, f"{i}".encode(), bytes(i)) for i in range(300)]
+
+    refused, taken = found(batch(records, CODECS[codec]))
+
+    assert (len(refused.bad_records), refused.bad_count) == (2, 100)
+    assert [r.index for r in taken.records] == list(range(0, 300, 3))
+    assert {r.why for r in taken.records} == {Reason.TIMESTAMP_AFTER}
+    assert [(r.key, r.value) for r in taken.records] == [(f"{i}".encode(), bytes(i)) for i in range(0, 300, 3)]
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+@pytest.mark.parametrize("flags", [0, LOG_APPEND_TIME])
+@pytest.mark.parametrize("kind", list(TimestampType))
+def test_each_has_the_reason_of_the_first_pass(compacted: bool, flags: int, kind: TimestampType) -> None:
+    """Times at all edges, with and without keys, whoever sets them."""
+    times = [NOW, -1, 0, MIN, MAX, NOW - HOUR, NOW - HOUR - 1, NOW + HOUR, NOW + HOUR + 1, NOW + MIN, NOW * 1_000_000]
+    records = [Rec(time, key) for time in times for key in (b"k", None)]
+    policy = TopicPolicy(kind, HOUR, HOUR, compacted, mode=Mode.QUARANTINE, dead_letters="dead")
+    wide = JudgementLimits(max_record_errors=1000)
+    for claimed in (-1, NOW, NOW + 2 * HOUR):
+        data = batch(records, flags=flags, max_timestamp=claimed)
+        submission = Submission("t", 0, memoryview(data), 9)
+        verdict = judge_partition(submission, policy, wide, NOW, Decompressor(), Allowance(1 << 40, 1000, lambda: None))
+        if not isinstance(verdict, Refused):
+            continue
+
+        _, taken = found(data, policy)
+
+        expected = [(bad.index, bad.timestamp, bad.reason) for bad in verdict.bad_records]
+        assert [(r.index, r.timestamp, r.why) for r in taken.records] == expected
+
+
+def test_bounds_on_trial_make_nothing_bad() -> None:
+    policy = TopicPolicy(
+        after_max_ms=HOUR, mode=Mode.QUARANTINE, dead_letters="dead", rehearsed=Rehearsed(after_max_ms=(1000,))
+    )
+
+    _, taken = found(batch([Rec(NOW), Rec(NOW + 5000), Rec(NOW + 2 * HOUR)]), policy)
+
+    assert [r.index for r in taken.records] == [2]
+
+
+def test_more_than_there_is_room_for_is_told() -> None:
+    with pytest.raises(TooMuch):
+        found(batch([Rec(0, b"k", bytes(10_000))]), most=10_000)
+
+
+def test_only_batches_of_magic_2_are_understood() -> None:
+    data = memoryview(batch([Rec(0)]))
+
+    assert can_be_quarantined(Submission("t", 0, data, 3))
+    assert not can_be_quarantined(Submission("t", 0, data, 2))
+    assert not can_be_quarantined(Submission("t", 0, memoryview(batch([Rec(0)], magic=1)), 9))
+    assert not can_be_quarantined(Submission("t", 0, None, 9))

@@ -1,0 +1,95 @@
+"""Which records of a refused batch are bad, all of them: what is kept of it where its topic is quarantined.
+
+What an answer lists is bounded (`limits.max_record_errors`), so a verdict does not name them all. They are found again,
+by the same bounds at the same moment, in a second pass that is made only for such batches.
+"""
+
+from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
+from sluicegate.protocol.records import scan
+from sluicegate.protocol.records.allowance import Allowance, OverLimit
+from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.pieces import Bounds
+from sluicegate.protocol.records.record_batch import (
+    HEADER_BYTES,
+    LOG_APPEND_TIME,
+    RecordBatch,
+    magic_at,
+    next_batch_end,
+)
+from sluicegate.protocol.records.taking import Taken, take_records
+from sluicegate.validation.judge import Submission
+from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.produce import HeldTo
+from sluicegate.validation.record_errors import what_to_look_for
+from sluicegate.validation.timestamps import TimeWindow, window_of
+from sluicegate.validation.verdict import Reason, Refused
+
+_MAGIC_2 = 2
+
+
+class NotFoundAgain(Exception):
+    """A second pass over a batch finds other records bad than the first: our fault, whoever sent it."""
+
+
+def can_be_quarantined(submission: Submission) -> bool:
+    """Whether single records can be taken out: of batches of magic 2, as every client of the last years writes them."""
+    records = submission.records
+    is_one_batch = records is not None and submission.version >= ONE_BATCH_SINCE
+    return is_one_batch and records is not None and magic_at(records, 0) == _MAGIC_2
+
+
+def bad_records_of(
+    submission: Submission,
+    refused: Refused,
+    held_to: HeldTo,
+    limits: JudgementLimits,
+    decompressor: Decompressor,
+    allowance: Allowance,
+    most_bytes: int,
+) -> Taken:
+    """The bad records of a batch that was refused for them, each with its Reason.
+
+    Raises TooMuch where they take more than `most_bytes`, NotFoundAgain, and Abandoned.
+    """
+    records = submission.records
+    assert records is not None
+    batch = RecordBatch(records, 0, next_batch_end(records, 0) or len(records))
+    claimed = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME else None
+    wanted = _Bad(batch, window_of(held_to.policy, held_to.now_ms), held_to.policy.compacted)
+    asked = (allowance, wanted, most_bytes, claimed)
+    count, base = batch.record_count, batch.base_timestamp
+    try:
+        if batch.codec_id == Codec.NONE.value:
+            found = take_records(records, HEADER_BYTES, batch.end, count, base, None, *asked)
+        else:
+            payload = records[HEADER_BYTES : batch.end]
+            bounds = Bounds(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, allowance)
+            pieces = decompressor.open(Codec(batch.codec_id), payload, bounds)
+            first = pieces.more() or b""
+            found = take_records(first, 0, len(first), count, base, pieces, *asked)
+    except OverLimit as error:
+        raise NotFoundAgain(str(error)) from error
+    finally:
+        decompressor.close()
+    if found is None or len(found.records) != refused.bad_count:
+        again = "none that could be read" if found is None else len(found.records)
+        raise NotFoundAgain(f"{refused.bad_count} records were found bad in the first pass, {again} in the second")
+    return found
+
+
+class _Bad:
+    """Says of a record what the first pass said of it."""
+
+    def __init__(self, batch: RecordBatch, window: TimeWindow | None, compacted: bool) -> None:
+        look_for = what_to_look_for(batch, window, compacted)
+        self._window = window
+        self._needs_key = bool(look_for & scan.NULL_KEY)
+        self._looks_at_times = bool(look_for & (scan.OUT_OF_WINDOW | scan.EVERY_RECORD))
+        self._every_record = bool(look_for & scan.EVERY_RECORD)
+
+    def __call__(self, _index: int, time: int, key_size: int) -> Reason | None:
+        if self._needs_key and key_size < 0:
+            return Reason.NULL_KEY
+        breach = self._window.breach(time) if self._looks_at_times and self._window is not None else None
+        return breach or (Reason.TIMESTAMP_TYPE if self._every_record else None)
