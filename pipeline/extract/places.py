@@ -8,7 +8,7 @@ from pyarrow import fs
 _AS_ARROW = {"access.key": "access_key", "secret.key": "secret_key", "session.token": "session_token"}
 _REGIONLESS = "us-east-1"
 """What a store with an endpoint of its own is told, where nobody says another."""
-_PATIENCE = {"connect_timeout": 30.0, "request_timeout": 200.0}
+_PATIENCE: dict[str, str | bool | float] = {"connect_timeout": 30.0, "request_timeout": 200.0}
 """Seconds, as Hadoop waits. Arrow gives a store three in which nothing moves; a busy one takes longer over a part."""
 
 
