@@ -147,6 +147,8 @@ def profile(
         for line in report.went_meanwhile(summary):
             typer.echo(f"warning: {line}", err=True)
         _show(report.console_table(summary), out)
+        for line in report.odd_units(summary):
+            typer.echo(line)
 
 
 @app.command()

@@ -8,6 +8,8 @@ from pyarrow import fs
 _AS_ARROW = {"access.key": "access_key", "secret.key": "secret_key", "session.token": "session_token"}
 _REGIONLESS = "us-east-1"
 """What a store with an endpoint of its own is told, where nobody says another."""
+_PATIENCE: dict[str, str | bool | float] = {"connect_timeout": 30.0, "request_timeout": 200.0}
+"""Seconds, as Hadoop waits. Arrow gives a store three in which nothing moves; a busy one takes longer over a part."""
 
 
 class PlaceFails(Exception):
@@ -19,7 +21,7 @@ class Place:
     """A folder; `s3` are Arrow's options where it lies in S3 or what speaks as S3 does."""
 
     uri: str
-    s3: dict[str, str | bool] = field(default_factory=dict, repr=False)
+    s3: dict[str, str | bool | float] = field(default_factory=dict, repr=False)
 
     def within(self, name: str) -> "Place":
         """A folder or file in it."""
@@ -46,7 +48,7 @@ def place_of(uri: str, setting: Callable[[str], str | None]) -> Place:
     def told(name: str) -> str | None:
         return setting(f"fs.s3a.bucket.{bucket}.{name}") or setting(f"fs.s3a.{name}")
 
-    options: dict[str, str | bool] = {}
+    options: dict[str, str | bool | float] = {}
     for name, arrows in _AS_ARROW.items():
         if value := told(name):
             options[arrows] = value
@@ -60,4 +62,4 @@ def place_of(uri: str, setting: Callable[[str], str | None]) -> Place:
         region = region or _REGIONLESS
     if region:
         options["region"] = region
-    return Place(uri, options)
+    return Place(uri, options | _PATIENCE if options else {})

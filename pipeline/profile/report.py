@@ -62,6 +62,15 @@ def went_meanwhile(summary: dict[str, Any]) -> list[str]:
     ]
 
 
+def odd_units(summary: dict[str, Any]) -> list[str]:
+    """A sentence for each unit that implausible and future times were perhaps written in."""
+    return [
+        f"{name}: {count:,} implausible or future times look like {unit}"
+        for name, topic in summary["topics"].items()
+        for unit, count in topic["likely_units"].items()
+    ]
+
+
 def _with_date(milliseconds: int | None) -> str:
     """As `0 (1970-01-01 00:00:00 UTC)`."""
     return "none" if milliseconds is None else f"{milliseconds} ({moment(milliseconds)})"
@@ -80,10 +89,13 @@ def _section(results: Results, name: str, topic: dict[str, Any]) -> Section:
         ("kind", "records", "share"),
         [(kind, n, f"{100 * n / topic['records']:.4f} %") for kind, n in topic["damage"].items()],
     )
+    units = Table(
+        "What implausible and future times look like", ("unit", "records"), list(topic["likely_units"].items())
+    )
     return Section(
         name,
         plots=[_over_time(results, name), _distances(topic), _by_producer(producers)],
-        tables=[damage, _producers_table(producers)],
+        tables=[damage, *([units] if units.rows else []), _producers_table(producers)],
     )
 
 

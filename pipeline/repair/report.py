@@ -52,7 +52,7 @@ def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None
     for source, topic in summary["topics"].items():
         changes = _most_first([row for row in summary["changes"] if row["topic"] == source])
         shown, rest = cut(changes, "summary.json")
-        table = Table(f"{source} to {topic['to']}. {rest}", _HEADS, _rows(shown))
+        table = Table(f"{source} to {topic['to']}. {rest}", _HEADS[1:], [row[1:] for row in _rows(shown)])
         plots = [_by_producer(changes)] if changes else []
         text = "" if changes else "Nothing is damaged: the clean topic is a copy."
         sections.append(Section(source, text, plots, [table]))

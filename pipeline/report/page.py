@@ -17,12 +17,12 @@ _TEMPLATE = """<!doctype html>
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); max-width: 75rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; margin-bottom: .2rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
 .lead { color: var(--soft); margin-top: 0; }
-table { border-collapse: collapse; margin: .8rem 0; font-variant-numeric: tabular-nums; }
+table { border-collapse: collapse; margin: .8rem 0; font-size: .85rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--soft); padding-bottom: .3rem; }
-th, td { padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); text-align: left; }
+th, td { padding: .3rem .7rem .3rem 0; border-bottom: 1px solid var(--line); text-align: left; }
 td, th { vertical-align: top; }
 td { overflow-wrap: break-word; max-width: 20rem; }
-td.short { white-space: nowrap; } td.long { min-width: 14rem; }
+td.short { white-space: nowrap; } td.long { min-width: 12rem; }
 td.number { text-align: right; white-space: nowrap; } th.number { text-align: right; }
 pre { background: #f4f6f8; padding: .8rem 1rem; overflow-x: auto; border-left: 3px solid var(--accent); }
 figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; overflow: visible; } .wide { overflow-x: auto; }

@@ -14,12 +14,14 @@ from sluicegate.pipeline.repair.job import PLAN
 from sluicegate.pipeline.repair.plan import Plan, plan_from
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.verify.records import comparable, content_hash
+from sluicegate.pipeline.verify.carried import without_carried
+from sluicegate.pipeline.verify.records import as_they_are, before_repair, content_hash, records_of
 from sluicegate.pipeline.verify.repairs import is_timeless, not_as_planned, out_of_bounds, tells_a_time, unit_is_wrong
 
 _BLOCK_BITS = 16
 _SAMPLES = 20
 _OTHER_SEED = 1
+_COUNTS = ("records", "wrong", "declared")
 _SMALLEST, _LARGEST = {"earliest": "told", "least": "estimated"}, {"latest": "told", "most": "estimated"}
 
 
@@ -47,9 +49,14 @@ def verify(
     results.forget_summary()
     clean = replace(source, names=(target,))
     planned = None if plan is None else [p.source for p in plan.partitions if p.source.of.topic == source.names[0]]
-    theirs = comparable(spark, source, source.ranges() if planned is None else planned)
-    ours = comparable(spark, clean, clean.ranges(), source.names[0])
-    left, right = _fingerprints(theirs, now_ms), _fingerprints(ours, now_ms)
+    first = records_of(spark, source, source.ranges() if planned is None else planned, source.names[0])
+    second = records_of(spark, clean, clean.ranges(), source.names[0])
+    theirs = as_they_are(first)
+    left = _fingerprints(theirs, now_ms)
+    if any(block["declared"] for block in left):
+        second = without_carried(second, first)
+    ours = before_repair(second)
+    right = _fingerprints(ours, now_ms)
     summary: dict[str, Any] = {
         "job": "verify",
         "source": source.names[0],
@@ -78,8 +85,9 @@ def verify(
 
 
 def _fingerprints(rows: DataFrame, now_ms: int) -> list[dict[str, Any]]:
-    """Of each block of 65,536 records of a partition: what they hash to, in their order, what was repaired, and the
-    smallest and largest of times that tell one (`earliest`, `latest`) and of estimates (`least`, `most`).
+    """Of each block of 65,536 records of a partition: what they hash to, in their order, what was repaired, how many
+    carry a repair's headers (`declared`), and the smallest and largest of times that tell one (`earliest`, `latest`)
+    and of estimates (`least`, `most`).
     """
     hashed = rows.select(
         "partition",
@@ -90,12 +98,14 @@ def _fingerprints(rows: DataFrame, now_ms: int) -> list[dict[str, Any]]:
         unit_is_wrong().alias("wrong"),
         f.when(tells_a_time(now_ms), f.col("timestamp")).alias("told"),
         f.when(is_timeless(), f.col("timestamp")).alias("estimated"),
+        "declared",
     )
     blocks = hashed.groupBy("partition", "block", "repair").agg(
         f.count("*").alias("records"),
         f.bit_xor("one").alias("one"),
         f.bit_xor("other").alias("other"),
         f.count_if("wrong").alias("wrong"),
+        f.count_if("declared").alias("declared"),
         *(f.min(column).alias(name) for name, column in _SMALLEST.items()),
         *(f.max(column).alias(name) for name, column in _LARGEST.items()),
     )
@@ -103,13 +113,14 @@ def _fingerprints(rows: DataFrame, now_ms: int) -> list[dict[str, Any]]:
     for row in blocks.collect():
         block = found.setdefault(
             (row.partition, row.block),
-            {"place": (row.partition, row.block), "records": 0, "one": 0, "other": 0, "wrong": 0, "repairs": {}}
+            {"place": (row.partition, row.block), "one": 0, "other": 0, "repairs": {}}
+            | dict.fromkeys(_COUNTS, 0)
             | dict.fromkeys((*_SMALLEST, *_LARGEST)),
         )
-        block["records"] += row.records
         block["one"] ^= row.one
         block["other"] ^= row.other
-        block["wrong"] += row.wrong
+        for count in _COUNTS:
+            block[count] += row[count]
         for names, choose in ((_SMALLEST, min), (_LARGEST, max)):
             for name in names:
                 block[name] = choose((t for t in (block[name], row[name]) if t is not None), default=None)

@@ -17,18 +17,16 @@ from sluicegate.pipeline.topics import Topics
 
 _COLUMNS = "key,value,partition,offset,timestamp,headers_binary"
 _ORDINAL = "ordinal"
+_ORIGIN = ("origin_partition", "origin_offset")
+_KEPT = ("partition", "offset", "key", "value", "timestamp", "declared", *_ORIGIN, _ORDINAL)
 _ADDED = (RepairHeader.ORIGIN, RepairHeader.TIMESTAMP, RepairHeader.KIND)
 
 
-def comparable(
-    spark: SparkSession, topics: Topics, ranges: Sequence[OffsetRange], repaired_from: str | None = None
-) -> DataFrame:
-    """Columns partition, offset, key, value, headers (its own, names as bytes), original (timestamp, ms), repair (kind,
-    or null), origin_partition and origin_offset, timestamp, and ordinal, the place in its range, of which there is one
-    a partition.
-
-    What a repair of the topic `repaired_from` has added is the last three headers; others of those names are a record's
-    own.
+def records_of(spark: SparkSession, topics: Topics, ranges: Sequence[OffsetRange], source: str) -> DataFrame:
+    """Columns partition, offset, key, value, timestamp, `all` (headers, names as bytes), ordinal, the place in its
+    range, of which there is one a partition, `whole`, a hash of all that a client wrote, and what the last three
+    headers say: whether they are those of a repair of the topic `source` (`declared`), and its `before` (ms), `kind`,
+    `origin_partition` and `origin_offset`.
     """
     rows = _in_their_order(spark, topics, ranges)
     headers = f.coalesce(f.col("headers_binary"), f.array().cast(rows.schema["headers_binary"].dataType))
@@ -36,24 +34,41 @@ def comparable(
     own = f.size("all") - len(_ADDED)
     told = {name: f.get("all", own + i)["value"].cast("string") for i, name in enumerate(_ADDED)}
     origin = f.split(told[RepairHeader.ORIGIN], "/")
-    is_repaired = f.lit(False) if repaired_from is None else _is_repair(own, told, repaired_from)
-    marked = held.withColumn("repaired", f.coalesce(is_repaired, f.lit(False)))
-    without = f.slice("all", 1, f.greatest(own, f.lit(0)))
-    return marked.select(
-        "partition",
-        "offset",
-        "key",
-        "value",
-        f.when(f.col("repaired"), without).otherwise(f.col("all")).alias("headers"),
-        f.when(f.col("repaired"), told[RepairHeader.TIMESTAMP].try_cast("bigint"))
-        .otherwise(f.col("timestamp"))
-        .alias("original"),
-        f.when(f.col("repaired"), told[RepairHeader.KIND]).alias("repair"),
-        f.when(f.col("repaired"), f.get(origin, f.lit(1)).try_cast("int")).alias("origin_partition"),
-        f.when(f.col("repaired"), f.get(origin, f.lit(2)).try_cast("bigint")).alias("origin_offset"),
-        "timestamp",
-        _ORDINAL,
+    return held.select(
+        "*",
+        f.xxhash64("key", f.col("key").isNull(), "value", f.col("value").isNull(), "all", "timestamp").alias("whole"),
+        f.coalesce(_is_repair(own, told, source), f.lit(False)).alias("declared"),
+        told[RepairHeader.TIMESTAMP].try_cast("bigint").alias("before"),
+        told[RepairHeader.KIND].alias("kind"),
+        f.get(origin, f.lit(1)).try_cast("int").alias("origin_partition"),
+        f.get(origin, f.lit(2)).try_cast("bigint").alias("origin_offset"),
     )
+
+
+def as_they_are(records: DataFrame) -> DataFrame:
+    """Comparable, with all their headers: columns partition, offset, key, value, headers, original (timestamp, ms),
+    repair (kind, here null), timestamp, ordinal and declared.
+    """
+    return _comparable(records, f.col("all"), f.col("timestamp"), f.lit(None).cast("string"))
+
+
+def before_repair(records: DataFrame) -> DataFrame:
+    """As `as_they_are`, but those `declared` without what a repair has added and with its kind; with origin_partition
+    and origin_offset. Other headers of those names are a record's own.
+    """
+    own = f.slice("all", 1, f.greatest(f.size("all") - len(_ADDED), f.lit(0)))
+    declared = f.col("declared")
+    return _comparable(
+        records,
+        f.when(declared, own).otherwise(f.col("all")),
+        f.when(declared, f.col("before")).otherwise(f.col("timestamp")),
+        f.when(declared, f.col("kind")),
+    )
+
+
+def _comparable(records: DataFrame, headers: Column, original: Column, repair: Column) -> DataFrame:
+    told = headers.alias("headers"), original.alias("original"), repair.alias("repair")
+    return records.select(*_KEPT, *told)
 
 
 def _in_their_order(spark: SparkSession, topics: Topics, ranges: Sequence[OffsetRange]) -> DataFrame:

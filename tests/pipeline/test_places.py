@@ -32,6 +32,8 @@ def test_a_store_of_ones_own_is_reached_as_spark_reaches_it() -> None:
         "secret_key": "a secret",
         "force_virtual_addressing": False,
         "region": "us-east-1",
+        "connect_timeout": 30.0,
+        "request_timeout": 200.0,
     }
     assert (files.type_name, path) == ("s3", "audit/out/records")
     assert "a secret" not in repr(place)

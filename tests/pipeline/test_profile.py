@@ -57,6 +57,7 @@ def test_it_finds_each_kind_and_who_wrote_it(spark: SparkSession, kafka_bootstra
     assert damage_of[PRODUCERS["good"]][1] == {}
     page = (tmp_path / "report.html").read_text()
     assert page.count("<svg") == 3
+    assert f"0 (1970-01-01 00:00:00 UTC)</td><td class=middling>{found['timestamp_max']} (no date)</td>" in page
     assert "http://" not in page.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
         "http://creativecommons.org", ""
     )
@@ -97,6 +98,33 @@ def test_late_records_are_past_where_that_is_asked_for(
     found = profile_of(spark, kafka_bootstrap, tmp_path / "b", topic, before_max_ms=HOUR)["damage"]
 
     assert found == dict.fromkeys(found, 0) | {"past": 5}
+
+
+def ticks(time_ms: int) -> int:
+    """Of 100 ns since 1601, as Windows counts."""
+    return (time_ms + 11_644_473_600_000) * 10_000
+
+
+ODD = {"100 ns since 1601": ticks, "seconds × 10": lambda time_ms: time_ms // 100, "YYYYMMDD": lambda _: 20_261_121}
+
+
+def test_numbers_that_are_no_time_have_their_likely_unit_named(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    topic, now = create_topic(kafka_bootstrap, UNLIMITED, 1), now_ms()
+    by_producer = {1: [now - HOUR + i for i in range(100)]}
+    by_producer |= {producer: [write(now - HOUR)] * producer for producer, write in enumerate(ODD.values(), 2)}
+    with RawClient(kafka_bootstrap) as client:
+        for producer, times in by_producer.items():
+            data = batch([Rec(t) for t in times], producer_id=producer, producer_epoch=0, base_sequence=0)
+            client.produce(9, [topic_data(topic, (0, data))])
+
+    found = profile_of(spark, kafka_bootstrap, tmp_path, topic)
+
+    assert {damage: count for damage, count in found["damage"].items() if count} == {"future": 2, "implausible": 3 + 4}
+    assert found["likely_units"] == {name: count for count, name in enumerate(ODD, 2)}
+    page = (tmp_path / "report.html").read_text()
+    assert all(f"<td class=short>{name}</td>" in page for name in ODD)
 
 
 def test_an_empty_topic(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:

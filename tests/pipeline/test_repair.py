@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
@@ -205,6 +206,25 @@ def test_what_apply_could_not_finish_is_found_by_the_dry_run(
     done = repaired(spark, kafka_bootstrap, topic, tmp_path / "a", assume_ms=now - HOUR)
 
     assert done["written_by_this_run"] == 80
+
+
+@pytest.mark.parametrize("away", [1, -1])
+def test_a_partition_is_not_done_where_other_than_was_planned_has_come(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, away: int
+) -> None:
+    """Whatever the reason: nothing says that it is done, and so the next run writes it."""
+    polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=5, span_ms=HOUR)
+    topics, results = Topics(kafka_bootstrap, (polluted.topic,)), Results(spark, str(tmp_path))
+    plan = job.planned(spark, topics, results, {polluted.topic: "t-" + tmp_path.name}, Rules(now_ms(), HOUR))
+    listing = job.listed(spark, topics, results, plan)
+    (whole,) = plan.partitions
+    counted = replace(whole.contents, records=whole.contents.records + away)
+    other = replace(plan, partitions=(replace(whole, contents=counted),))
+
+    with pytest.raises(PySparkException, match=f"counted {counted.records} records .*, and {polluted.records} came"):
+        job.apply(spark, topics, results, other, listing)
+
+    assert sum(each.records for each in job.apply(spark, topics, results, plan, listing)) == polluted.records
 
 
 def test_two_plans_do_not_mix_in_one_topic(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:

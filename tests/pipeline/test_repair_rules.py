@@ -51,8 +51,8 @@ def live(count: int, begin: int, every: int = 10_000) -> list[int]:
     return [begin + i * every for i in range(count)]
 
 
-def unchanged(found: Corrections, times: NDArray[np.int64]) -> bool:
-    return bool((found.after == times).all())
+def changed(found: Corrections, times: NDArray[np.int64]) -> int:
+    return int((found.after != times).sum())
 
 
 @pytest.mark.parametrize("per_ms", [1_000_000, 1000, None])
@@ -78,7 +78,9 @@ def test_zeros_behind_a_producer_in_another_unit_are_timed_by_it() -> None:
     assert max(abs(a - b) for a, b in zip(found.after.tolist(), true, strict=True)) < 2 * MINUTE
 
 
-@pytest.mark.parametrize("parts", ["live old live", "old live", "live old", "live old live old"])
+@pytest.mark.parametrize(
+    "parts", ["live old live", "old live", "live old", "live old live old", "live old old", "live live old old old old"]
+)
 def test_a_backfill_changes_nothing_that_is_sound(parts: str) -> None:
     times: list[int] = []
     for number, part in enumerate(parts.split()):
@@ -86,7 +88,7 @@ def test_a_backfill_changes_nothing_that_is_sound(parts: str) -> None:
 
     found = Partition(*times).corrected()
 
-    assert unchanged(found, np.array(times))
+    assert changed(found, np.array(times)) == 0
     assert not found.solved.any()
 
 
@@ -97,7 +99,7 @@ def test_what_is_ahead_of_the_clock_and_not_of_reading_is_rewritten_only_by_name
 
     left, asked = partition.corrected(), partition.corrected(rewrite=frozenset({"future"}))
 
-    assert unchanged(left, np.array(times))
+    assert changed(left, np.array(times)) == 0
     assert (left.may_be_sound.sum(), left.solved.sum()) == (40, 0)
     assert {NAMES[kind] for kind in left.kinds[1000:1040]} == {"future"}
     assert asked.solved.sum() == 40
@@ -139,10 +141,19 @@ def test_what_is_before_the_epoch_is_implausible_and_bends_no_clock(odd: int, pl
 
     found = partition.corrected()
 
+    assert max(abs(int(found.after[i]) - true[i]) for i in range(20, 40)) < 10 * MINUTE
     assert partition.damage() == {"implausible": 1, "zero": 20, "none": 979}
     assert found.after[place] == odd
-    assert max(abs(int(found.after[i]) - true[i]) for i in range(20, 40)) < 10 * MINUTE
     assert partition.corrected(rewrite=frozenset({"implausible"})).solved[place]
+
+
+@pytest.mark.parametrize("odd", IMPLAUSIBLE.values(), ids=IMPLAUSIBLE.keys())
+def test_zeros_behind_an_implausible_head_are_timed_by_what_follows(odd: int) -> None:
+    true = live(2000, NOW - 6 * HOUR)
+
+    found = Partition(odd, *[0] * 399, *true[400:]).corrected()
+
+    assert max(abs(after - time) for after, time in zip(found.after[1:].tolist(), true[1:], strict=True)) < 2 * HOUR
 
 
 def test_an_earlier_epoch_makes_an_archive_sound_and_its_units_known() -> None:
@@ -154,7 +165,7 @@ def test_an_earlier_epoch_makes_an_archive_sound_and_its_units_known() -> None:
     assert archive.damage() == {"none": 100, "microseconds": 100, "nanoseconds": 100}
     assert archive.corrected().after.tolist() == live(300, begin)
     assert by_default.damage() == {"implausible": 300}
-    assert unchanged(by_default.corrected(), np.array(times))
+    assert changed(by_default.corrected(), np.array(times)) == 0
 
 
 def test_nothing_but_zeros_is_left_without_a_clock() -> None:

@@ -146,6 +146,45 @@ def test_headers_of_a_records_own_are_kept_and_compared(
     assert (found["same"], found["repairs"]) == (True, {"nanoseconds": 1})
 
 
+def test_records_that_were_repaired_before_are_copies_where_they_are_not_repaired_again(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    """As where a clean topic has taken the name of the one that it was made of."""
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    before = declared(topic, "zero", -5)
+    times = [1_764_000_000_000, NANOSECONDS, 1_764_000_000_002, NANOSECONDS]
+    producer = Producer({"bootstrap.servers": kafka_bootstrap})
+    for i, time in enumerate(times):
+        producer.produce(topic, str(i), timestamp=time, headers=before if i < 2 else None)
+    assert producer.flush(30) == 0
+
+    repaired(spark, kafka_bootstrap, topic, tmp_path / "repair")
+
+    found = verified(spark, kafka_bootstrap, topic, tmp_path / "verify")
+    assert (found["same"], found["differences"]["repaired wrongly"]) == (True, 0)
+    assert found["repairs"] == {"nanoseconds": 2}
+
+
+def test_what_was_written_back_behind_its_origin_is_no_repair(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    """Two records of the target are the same, with the same headers: one was repaired, the other copied."""
+    bad, sound = ({"value": "v", "timestamp": t, "partition": 0} for t in (NANOSECONDS, NANOSECONDS // 1_000_000 + 1))
+    source = written(kafka_bootstrap, [bad, sound], partitions=1)
+    fixed = {**bad, "timestamp": NANOSECONDS // 1_000_000, "headers": declared(source, "nanoseconds", NANOSECONDS)}
+    producer = Producer({"bootstrap.servers": kafka_bootstrap})
+    producer.produce(source, **fixed)
+    assert producer.flush(30) == 0
+    whole, less = (written(kafka_bootstrap, rows, 1) for rows in ([fixed, sound, fixed], [fixed, fixed]))
+    topics, results = Topics(kafka_bootstrap, (source,)), Results(spark, str(tmp_path))
+
+    same, differs = (verify(spark, topics, target, results, now_ms()) for target in (whole, less))
+
+    assert (same["same"], same["repairs"]) == (True, {"nanoseconds": 1})
+    assert differs["repairs"] == {"nanoseconds": 1}
+    assert {what: count for what, count in differs["differences"].items() if count} == {"missing": 1}
+
+
 def test_a_header_whose_name_is_not_utf_8_is_compared_by_its_bytes(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:

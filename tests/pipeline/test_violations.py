@@ -2,13 +2,20 @@
 
 import json
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.violations import job
+from sluicegate.pipeline.violations.events import from_files
+from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_produce import bad
 from tests.integration.topics import JUDGED, UNJUDGED, create_topic
@@ -55,12 +62,12 @@ def messages(spark: SparkSession, out: Path) -> Counter[str]:
 def test_killed_in_the_middle_it_loses_and_repeats_nothing(spark: SparkSession, tmp_path: Path) -> None:
     count = shipped(tmp_path / "shipped", files=24, a_file=50)
     out = tmp_path / "out"
-    job = ("violations", "--events", str(tmp_path / "shipped"), "--out", str(out), "--batch", "2")
+    command = ("violations", "--events", str(tmp_path / "shipped"), "--out", str(out), "--batch", "2")
 
-    kill_once(lambda: len(list(out.glob("windows/batch=*/_SUCCESS"))) >= 4, tmp_path, *job)
+    kill_once(lambda: len(list(out.glob("windows/batch=*/_SUCCESS"))) >= 4, tmp_path, *command)
 
     assert not (out / "summary.json").exists()
-    run(*job)
+    run(*command)
 
     found = messages(spark, out)
     assert len(found) == count
@@ -74,14 +81,14 @@ def test_killed_in_the_middle_it_loses_and_repeats_nothing(spark: SparkSession, 
 def test_a_second_run_takes_what_has_come_since_and_late_events_count(spark: SparkSession, tmp_path: Path) -> None:
     source, out = tmp_path / "shipped", tmp_path / "out"
     source.mkdir()
-    job = ("violations", "--events", str(source), "--out", str(out), "--window", "10 minutes")
+    command = ("violations", "--events", str(source), "--out", str(out), "--window", "10 minutes")
     (source / "a").write_text(json.dumps(event(1, 40)) + "\n" + json.dumps(event(2, 12)) + "\nno event\n")
-    run(*job)
+    run(*command)
     assert summary(out)["grown_files"] == []
     (source / "b").write_text(json.dumps(event(3, 13)) + "\n" + json.dumps(event(4, 39)) + "\n")
     with (source / "a").open("a") as growing:
         growing.write(json.dumps(event(5, 41)) + "\n")
-    said = run(*job)
+    said = run(*command)
 
     assert messages(spark, out) == Counter(f"number {n}" for n in (1, 2, 3, 4))
     told = summary(out)
@@ -91,6 +98,42 @@ def test_a_second_run_takes_what_has_come_since_and_late_events_count(spark: Spa
     assert f"warning: file:{source}/a has grown since it was read" in said
     lines = [row["line"] for row in spark.read.parquet(str(out / "bad_lines")).collect()]
     assert lines == ["no event"]
+
+
+def test_who_follows_takes_a_batch_at_its_time_reads_none_again_and_writes_few_files(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, every_seconds, seen, read = 4, 2, list[int](), list[str]()
+    count = shipped(tmp_path / "shipped", files, a_file=5)
+    results = Results(spark, str(tmp_path / "out"))
+    read_table = Results.read_table
+
+    def counted(results: Results, name: str) -> DataFrame:
+        read.append(name)
+        return read_table(results, name)
+
+    monkeypatch.setattr(Results, "read_table", counted)
+    pace: dict[str, Any] = {"follow": True, "every_seconds": every_seconds}
+    pace["after_batch"] = lambda totals: seen.append(totals.events)
+    events = from_files(spark, str(tmp_path / "shipped"), 1)
+    following = Thread(target=job.run, args=(events, results, "5 minutes", 600), kwargs=pace)
+    following.start()
+    eventually(lambda: [q for q in spark.streams.active if len(of_batches(q)) == files], 120, "all batches")
+    (query,) = spark.streams.active
+    begun = of_batches(query)
+    query.stop()
+    following.join(60)
+
+    assert seen == [count // files * number for number in range(1, files + 1)]
+    assert read == []
+    written = [file.parent.parent.name for file in (tmp_path / "out").glob("*/batch=*/*.parquet")]
+    assert (Counter(written)["windows"], Counter(written)["bad_lines"]) == (files, files)
+    assert len({int(at.timestamp()) // every_seconds for at in begun}) == files
+
+
+def of_batches(query: StreamingQuery) -> list[datetime]:
+    """When each batch that had something began."""
+    return [datetime.fromisoformat(told.timestamp) for told in query.recentProgress if told.numInputRows]
 
 
 def test_what_was_forwarded_all_the_same_was_not_refused(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,0 +1,34 @@
+"""The extractors of the job `extract`, over whole columns."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from sluicegate.pipeline.extract.built_in import NAMES, BuiltIn
+from sluicegate.pipeline.kafka.cluster import TopicPartition
+
+NOW = 1_795_000_000_000
+RECORDS = 100_000
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_python_is_run_for_each_record(name: str) -> None:
+    """Which would cost more than all the rest."""
+    times = np.arange(NOW, NOW + RECORDS)
+    if name != "fail":
+        times[1::7] = -1
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    sys.setprofile(count)
+    try:
+        found = BuiltIn(name).event_times(TopicPartition("t", 0), np.arange(RECORDS), times, -1, NOW)
+    finally:
+        sys.setprofile(None)
+
+    assert len(found) == RECORDS
+    assert calls < 100

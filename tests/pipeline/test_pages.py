@@ -1,0 +1,86 @@
+"""Reports as a browser shows them."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluicegate.pipeline.repair import report as repair_report
+from sluicegate.pipeline.violations import report as violations_report
+from tests.pipeline.test_many_producers import Pages
+from tests.pipeline.test_names import offender, violations
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+WIDTH = 1100
+NOW = 1_795_000_000_000
+MEASURE = """<script>
+const room = table => [table.getBoundingClientRect().width, table.parentElement.clientWidth];
+document.title = JSON.stringify([...document.querySelectorAll("table")].map(room));
+</script>"""
+
+
+def change(number: int, **more: Any) -> dict[str, Any]:
+    """As of a topic in nanoseconds."""
+    return {
+        "topic": "orders.eu.checkout",
+        "producer_id": 900_000 + number,
+        "damage": "nanoseconds",
+        "solved": True,
+        "may_be_sound": False,
+        "records": 1_234_567,
+        "left": None,
+        "earliest_after": NOW - 3_600_000,
+        "latest_after": NOW,
+        "example_before": NOW * 1_000_000,
+        "example_after": NOW,
+        "example_at": {"partition": 11, "offset": 123_456_789},
+        **more,
+    }
+
+
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+
+
+@needs_chromium
+def test_all_columns_of_a_repair_are_seen_in_a_window_of_1100_pixels(tmp_path: Path) -> None:
+    changes = [change(0), change(1, damage="future", solved=False, left="left as it is: it may be sound")]
+    of_topic = {"to": "orders.eu.checkout-clean", "records": 9, "repaired": {}, "undiagnosed": {}, "sound_looking": 0}
+    summary = {"applied": False, "topics": {"orders.eu.checkout": of_topic}, "changes": changes}
+    pages = Pages()
+    repair_report.write_report(pages, summary | {"obstacles": [], "warnings": []}, NOW)
+
+    rooms = tables_in(pages, tmp_path)
+
+    assert len(rooms) == 1
+    assert all(table <= room for table, room in rooms), rooms
+
+
+@needs_chromium
+def test_all_columns_of_violations_are_seen_in_a_window_of_1100_pixels(tmp_path: Path) -> None:
+    client = "rdkafka-payments-reconciliation-worker-7f9c4d5b6-x2x9q"
+    pages = Pages()
+
+    violations_report.write_report(pages, violations(offender(client, "orders.eu.checkout"), offender(None)), NOW)
+
+    rooms = tables_in(pages, tmp_path)
+    assert len(rooms) == 1
+    assert all(table <= room for table, room in rooms), rooms
+
+
+def tables_in(pages: Pages, folder: Path) -> list[tuple[float, float]]:
+    """The width of each table, and the room that it has."""
+    assert CHROMIUM is not None
+    page = folder / "report.html"
+    page.write_text(pages.text.replace("</body>", MEASURE + "</body>"))
+    own = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync")
+    where = (f"--user-data-dir={page.parent / 'chromium'}", f"--window-size={WIDTH},900")
+    command = [CHROMIUM, *own, *where, "--dump-dom", page.as_uri()]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    title = re.search("<title>(.*?)</title>", shown)
+    assert title is not None
+    found: list[tuple[float, float]] = [tuple(pair) for pair in json.loads(title[1])]
+    return found
