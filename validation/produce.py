@@ -25,7 +25,7 @@ from sluicegate.validation.requests.request_rule import SentBatch
 from sluicegate.validation.rules.asking import Answers, ask_rules, check_may_be_asked_here
 from sluicegate.validation.rules.reading import Batch, ContentReader
 from sluicegate.validation.rules.rule import Client
-from sluicegate.validation.verdict import Accepted, Reason, Refused, Stage, Verdict
+from sluicegate.validation.verdict import Accepted, Broken, Reason, Refused, Stage, Verdict
 
 Place = tuple[int, int]
 """A partition's place in a request: (topic position, partition position)."""
@@ -255,7 +255,8 @@ class _Further:
             yield ask_request_rules(policy.requests, sent, self._client, batch.record_count)
         if policy.rules is not None:
             reader = ContentReader(self._decompressor)
-            yield ask_rules(policy.rules, batch, self._client, self._limits, reader, self._allowance)
+            broken: Broken | None = {} if policy.mode is Mode.QUARANTINE else None
+            yield ask_rules(policy.rules, batch, self._client, self._limits, reader, self._allowance, broken)
 
     def _fix(self, place: Place, submission: Submission, refused: Refused, policy: TopicPolicy, now_ms: int) -> Verdict:
         """The verdict on what a refused batch is fixed to; the refusal where it cannot be."""

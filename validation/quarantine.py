@@ -17,13 +17,13 @@ from sluicegate.protocol.records.record_batch import (
     magic_at,
     next_batch_end,
 )
-from sluicegate.protocol.records.taking import Taken, take_records
+from sluicegate.protocol.records.taking import Taken, TooMuch, take_records
 from sluicegate.validation.judge import Submission
 from sluicegate.validation.policy import JudgementLimits
 from sluicegate.validation.produce import HeldTo
 from sluicegate.validation.record_errors import what_to_look_for
 from sluicegate.validation.timestamps import TimeWindow, window_of
-from sluicegate.validation.verdict import Reason, Refused
+from sluicegate.validation.verdict import Broken, Reason, Refused
 
 _MAGIC_2 = 2
 
@@ -48,7 +48,7 @@ def bad_records_of(
     allowance: Allowance,
     most_bytes: int,
 ) -> Taken:
-    """The bad records of a batch that was refused for them, each with its Reason.
+    """The bad records of a batch that was refused for them, each with its Reason, or the names of the rules it breaks.
 
     Raises TooMuch where they take more than `most_bytes`, NotFoundAgain, and Abandoned.
     """
@@ -56,7 +56,7 @@ def bad_records_of(
     assert records is not None
     batch = RecordBatch(records, 0, next_batch_end(records, 0) or len(records))
     claimed = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME else None
-    wanted = _Bad(batch, window_of(held_to.policy, held_to.now_ms), held_to.policy.compacted)
+    wanted = _wanted(batch, refused, held_to)
     asked = (allowance, wanted, most_bytes, claimed)
     count, base = batch.record_count, batch.base_timestamp
     try:
@@ -76,6 +76,24 @@ def bad_records_of(
         again = "none that could be read" if found is None else len(found.records)
         raise NotFoundAgain(f"{refused.bad_count} records were found bad in the first pass, {again} in the second")
     return found
+
+
+def _wanted(batch: RecordBatch, refused: Refused, held_to: HeldTo) -> "_Bad | _Broken":
+    if refused.broken is None:
+        return _Bad(batch, window_of(held_to.policy, held_to.now_ms), held_to.policy.compacted)
+    if refused.bad_count > len(refused.broken):
+        raise TooMuch
+    return _Broken(refused.broken)
+
+
+class _Broken:
+    """Says of a record which rules it breaks, as the first pass has found."""
+
+    def __init__(self, broken: Broken) -> None:
+        self._broken = broken
+
+    def __call__(self, index: int, _time: int, _key_size: int) -> tuple[str, ...] | None:
+        return self._broken.get(index)
 
 
 class _Bad:

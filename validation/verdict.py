@@ -73,6 +73,7 @@ class Refused:
     `bad_records` is ascending, and only the first where a request has too many of them: `bad_count` is how many there
     are. `records` is the batch's own count, 0 where it cannot be known; `stage` is where a broker would have found it.
     `rules`: where rules are the reason, their names and how many records break each (0: it is the whole batch).
+    `broken`: then, where all bad records are kept (`Mode.QUARANTINE`), which rules each of them breaks, by its position.
     """
 
     code: ErrorCode
@@ -83,6 +84,8 @@ class Refused:
     records: int = 0
     stage: Stage = Stage.LOG
     rules: tuple[tuple[str, int], ...] = ()
+    broken: "Broken | None" = None
 
 
+Broken = dict[int, tuple[str, ...]]
 Verdict = Accepted | Refused

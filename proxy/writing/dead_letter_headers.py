@@ -13,6 +13,7 @@ from sluicegate.proxy.answers.dead_letters import DeadLetters
 from sluicegate.proxy.reporting.build_info import VERSION
 from sluicegate.proxy.reporting.violation_event import Who
 from sluicegate.proxy.writing.topic_writer import Header
+from sluicegate.validation.verdict import Reason
 
 PREFIX = "sluicegate."
 RAW = PREFIX + "headers"
@@ -31,9 +32,10 @@ def _ours(record: TakenRecord, letters: DeadLetters, client: Who) -> list[tuple[
     software = None
     if client.software_name is not None:
         software = f"{client.software_name} {client.software_version or ''}".rstrip()
-    told = (("client.id", client.client_id), ("software", software), ("principal", client.principal))
+    rules = () if isinstance(record.why, Reason) else record.why
+    told = (("rule", ", ".join(rules) or None), ("client.id", client.client_id), ("software", software), ("principal", client.principal))
     return [
-        ("reason", str(record.why.value)),
+        ("reason", (Reason.RULE if rules else record.why).value),
         ("topic", letters.source),
         ("partition", str(letters.partition)),
         ("index", str(record.index)),

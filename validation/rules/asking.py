@@ -12,7 +12,7 @@ from sluicegate.validation.rules.findings import Findings
 from sluicegate.validation.rules.reading import Batch, ContentReader
 from sluicegate.validation.rules.rule import Client, NamedRule, OnOutage, Outage, Part, RuledRecord
 from sluicegate.validation.rules.rule_set import RuleSet
-from sluicegate.validation.verdict import Refused
+from sluicegate.validation.verdict import Broken, Refused
 
 # What asking a rule costs at least, in bytes of work.
 _QUESTION_WORK = 512
@@ -44,9 +44,12 @@ def ask_rules(
     limits: JudgementLimits,
     reader: ContentReader,
     allowance: Allowance,
+    broken: Broken | None = None,
 ) -> Answers:
-    """Every rule about every record, in the file's order. Raises what `allowance` raises to give way."""
-    asking = _Asking(rules, batch, client, allowance)
+    """Every rule about every record, in the file's order. `broken` is filled with all that are refused, where somebody
+    wants them. Raises what `allowance` raises to give way.
+    """
+    asking = _Asking(rules, batch, client, allowance, broken)
     try:
         with reader.contents(batch, rules.needs, limits, allowance.to_read_again()) as contents:
             asking.ask(contents)
@@ -59,8 +62,10 @@ def ask_rules(
 
 
 class _Asking:
-    def __init__(self, rules: RuleSet, batch: Batch, client: Client, allowance: Allowance) -> None:
-        self.refusing = Findings(allowance.record_errors)
+    def __init__(
+        self, rules: RuleSet, batch: Batch, client: Client, allowance: Allowance, broken: Broken | None
+    ) -> None:
+        self.refusing = Findings(allowance.record_errors, broken)
         self.observing = Findings(_MOST_TOLD)
         self._allowance = allowance
         self._asked = [(named.rule.complaint, named) for named in rules.rules]

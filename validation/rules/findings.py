@@ -8,23 +8,27 @@ from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.validation import wording
 from sluicegate.validation.refusals import TEXTS_AT_LEAST, refuse_records
 from sluicegate.validation.rules.rule import NamedRule, OnOutage, Outage
-from sluicegate.validation.verdict import BadRecord, Reason, Refused
+from sluicegate.validation.verdict import BadRecord, Broken, Reason, Refused
 
 _MOST_OF_A_RECORD = 8
 _MOST_CHARACTERS = 300
+# Of one batch; more than the memory for kept records has room for by default.
+MOST_BROKEN = 65_536
 
 
 class Findings:
     """Of rules that have one effect: that refuse, or that are only observed. Keeps the texts of `keep` records.
 
-    A record that breaks several rules is one bad record, whose text names them all, up to eight.
+    A record that breaks several rules is one bad record, whose text names them all, up to eight. `broken` is filled with
+    all bad records, where somebody wants them.
     """
 
-    def __init__(self, keep: int) -> None:
+    def __init__(self, keep: int, broken: Broken | None = None) -> None:
         self.count = 0
         self._keep = max(keep, TEXTS_AT_LEAST)
         self._kept: list[BadRecord] = []
         self._by_rule: dict[str, int] = {}
+        self._broken = broken
         self._index = -1
         self._outage: tuple[NamedRule, Outage] | None = None
 
@@ -42,6 +46,9 @@ class Findings:
             rules = last.rules if rule in last.rules else (*last.rules, rule)
             self._kept[-1] = replace(last, message=text, rules=rules)
         self._by_rule[rule] = self._by_rule.get(rule, 0) + 1
+        if self._broken is not None and self.count <= MOST_BROKEN:
+            known = self._broken.get(index, ())
+            self._broken[index] = known if rule in known else (*known, rule)
 
     def note_outage(self, named: NamedRule, outage: Outage) -> None:
         """Something that a rule depends on did not answer; the first is told."""
@@ -55,7 +62,7 @@ class Findings:
         """
         if self.count:
             refused = refuse_records(self._kept, self.count, None, records, allowance)
-            return replace(refused, rules=tuple(self._by_rule.items()))
+            return replace(refused, rules=tuple(self._by_rule.items()), broken=self._broken)
         if self._outage is None:
             return None
         named, outage = self._outage
