@@ -26,6 +26,7 @@ from sluicegate.proxy.session.leading_back import LeadingBack
 from sluicegate.proxy.session.outlets import Introduced
 from sluicegate.proxy.session.route import Route
 from sluicegate.proxy.session.session import Session
+from sluicegate.validation.rulebook import rulebook_of
 from tests.wire.batches import Rec, batch
 
 _VERSION = 13

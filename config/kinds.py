@@ -137,9 +137,7 @@ TopicFiles = Annotated[
     schema.Takes("the name of a file, a glob, or a list of them"),
 ]
 Pattern = Annotated[str, AfterValidator(_text), AfterValidator(_pattern), schema.told(schema.TEXT)]
-Names = Annotated[
-    tuple[Text, ...], AfterValidator(_unlike), schema.told({"type": "array", "items": schema.TEXT})
-]
+Names = Annotated[tuple[Text, ...], AfterValidator(_unlike), schema.told({"type": "array", "items": schema.TEXT})]
 SomeBytes = Annotated[int, BeforeValidator(_SOME_BYTES.read), _SOME_BYTES]
 
 __all__ = [

@@ -71,9 +71,7 @@ class TopicPolicy:
     is_plain: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        is_plain = (
-            self.mode is not Mode.OBSERVE and self.rehearsed is None and self.fix is None and not self.has_rules
-        )
+        is_plain = self.mode is not Mode.OBSERVE and self.rehearsed is None and self.fix is None and not self.has_rules
         object.__setattr__(self, "is_plain", is_plain)
 
     @property

@@ -73,7 +73,7 @@ class Refused:
     `bad_records` is ascending, and only the first where a request has too many of them: `bad_count` is how many there
     are. `records` is the batch's own count, 0 where it cannot be known; `stage` is where a broker would have found it.
     `rules`: where rules are the reason, their names and how many records break each (0: it is the whole batch).
-    `broken`: then, where all bad records are kept (`Mode.QUARANTINE`), which rules each of them breaks, by its position.
+    `broken`: then, where all bad records are kept (`Mode.QUARANTINE`), which rules each of them breaks.
     """
 
     code: ErrorCode
@@ -88,4 +88,5 @@ class Refused:
 
 
 Broken = dict[int, tuple[str, ...]]
+"""Names of rules, by a record's position in its batch."""
 Verdict = Accepted | Refused

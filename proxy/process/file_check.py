@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from sluicegate.config.model import Config
 from sluicegate.config.password import PasswordUnreadable
+from sluicegate.config.yaml_source import Problem, Source
 from sluicegate.proxy.network.certificates import Finding, findings_of, tls_files
 from sluicegate.proxy.process.rule_check import findings_in_rules
 
@@ -20,3 +21,9 @@ def findings_in(config: Config) -> Iterator[Finding]:
         except PasswordUnreadable as error:
             yield Finding(error.key, error.message)
     yield from findings_in_rules(config)
+
+
+def problem_of(finding: Finding, source: Source) -> Problem:
+    """A finding with the place that it is about."""
+    path = tuple(int(part) if part.isdigit() else part for part in finding.key.split("."))
+    return Problem(source.key_of(path), source.place_of(path), finding.message)

@@ -9,9 +9,10 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from sluicegate.config.loading import ConfigError
+from sluicegate.config.loading import ConfigError, Loaded
 from sluicegate.config.model import Config
 from sluicegate.proxy.process.config_file import ConfigFile, waits_for_a_restart
+from sluicegate.proxy.process.file_check import problem_of
 from sluicegate.proxy.process.health import Health
 from sluicegate.proxy.process.rule_check import findings_in_rules
 from sluicegate.proxy.reporting.tally import Tally
@@ -57,13 +58,9 @@ class Reloading:
 
     async def _read(self) -> None:
         try:
-            loaded = await asyncio.to_thread(self._file.read)
+            loaded = await asyncio.to_thread(self._checked)
         except ConfigError as error:
             self._failed([str(problem) for problem in error.problems])
-            return
-        unusable = await asyncio.to_thread(_unusable_in, loaded.config)
-        if unusable:
-            self._failed(unusable)
             return
         await self._adopt(loaded.config)
         self._health.bad_config = None
@@ -75,6 +72,14 @@ class Reloading:
         if waiting:
             self._log.warning("some keys count only with the next start", keys=waiting)
 
+    def _checked(self) -> Loaded:
+        """What the file says now. Raises ConfigError, also for what its rules name and cannot be used."""
+        loaded = self._file.read()
+        problems = [problem_of(finding, loaded.source) for finding in findings_in_rules(loaded.config)]
+        if problems:
+            raise ConfigError(problems)
+        return loaded
+
     def _failed(self, problems: list[str], error: Exception | None = None) -> None:
         self._health.bad_config = f"the configuration's file was not taken: {problems[0]}"
         self._tally.config_reload_failures += 1
@@ -83,8 +88,3 @@ class Reloading:
             problems=problems[:_MOST_PROBLEMS],
             exc_info=error,
         )
-
-
-def _unusable_in(config: Config) -> list[str]:
-    """What of its rules cannot be made, so that no worker is told of it."""
-    return [str(finding) for finding in findings_in_rules(config) if finding.is_error]

@@ -67,6 +67,7 @@ class TopicExplanation:
             for i, item in enumerate(items):
                 assert given is not None
                 yield f"    {_shown(item)}  ({self._stands((*given[0], i))})"
+        yield from self._requests()
         yield from self._notes()
 
     def _given(self, key: str) -> Given | None:
@@ -88,6 +89,15 @@ class TopicExplanation:
         if self.policy.fix is Fix.UNIT and (given is None or given[1] > bound):
             return self._given("fix")  # which narrows it
         return given
+
+    def _requests(self) -> Iterator[str]:
+        """Rules about requests that concern the topic, and who is asked nothing."""
+        config = self._loaded.config
+        for i, rule in enumerate(config.requests):
+            if rule.match.topics is None or _matches(rule.match.topics, self._topic):
+                yield f"  requests: {_shown(rule)}  ({self._stands(('requests', i))})"
+        for i, exempt in enumerate(config.exempt):
+            yield f"  exempt: {_shown(exempt)}  ({self._stands(('exempt', i))})"
 
     def _stands(self, path: Path) -> str:
         source = self._loaded.source

@@ -26,6 +26,7 @@ _ALL_ACKS = -1
 _IDEMPOTENT = (0, 0, 0)  # as Java's producer is by default
 _PLACE = (0, 0)
 _TIMED = frozenset({Reason.TIMESTAMP_BEFORE, Reason.TIMESTAMP_AFTER})
+_OF_RULES = frozenset({Reason.RULE, Reason.REQUEST_RULE, Reason.OUTAGE})
 # The key of a topic that a reason comes from.
 _KEYS = {
     Reason.TIMESTAMP_BEFORE: BEFORE,
@@ -33,6 +34,7 @@ _KEYS = {
     Reason.TIMESTAMP_TYPE: "message.timestamp.type",
     Reason.NULL_KEY: "cleanup.policy",
     Reason.TOO_LARGE: "max.message.bytes",
+    Reason.RULE: "rules",
 }
 
 
@@ -92,6 +94,7 @@ class _Words:
         else:
             yield "accepted"
         yield from self._rehearsed()
+        yield from self._rules()
 
     def _found(self, refused: Refused) -> Iterator[str]:
         if not refused.bad_records:
@@ -103,6 +106,21 @@ class _Words:
     def _held_to(self, reason: Reason) -> str:
         key = _KEYS.get(reason)
         return f" ({key}: {self._explanation.origin(key)})" if key is not None else ""
+
+    def _rules(self) -> Iterator[str]:
+        """What each rule says, where a broker would have taken the batch."""
+        policy = self._explanation.policy
+        refused = self._judged.refused.get(_PLACE)
+        observed = self._judged.observed.get(_PLACE)
+        found = [each for each in (refused, observed) if each is not None]
+        broken = {name for each in found for name, _ in each.rules}
+        asks_requests = all(each.reason in _OF_RULES for each in found)
+        asks_records = asks_requests and (refused is None or refused.reason is not Reason.REQUEST_RULE)
+        groups = ((policy.requests, asks_requests), (policy.rules.rules if policy.rules else (), asks_records))
+        for rules, is_asked in groups:
+            for name in dict.fromkeys(rule.name for rule in rules):
+                says = "breaks it" if name in broken else "keeps it" if is_asked else "is not asked"
+                yield f"rule {name}: {says}"
 
     def _rehearsed(self) -> Iterator[str]:
         tried = self._explanation.policy.rehearsed

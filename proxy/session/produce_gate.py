@@ -5,6 +5,7 @@ does it. Whatever a request waits for, names, settings or that thread, it waits 
 (`sluicegate.proxy.session.waiting`).
 """
 
+from collections.abc import Sequence
 from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING

@@ -33,7 +33,12 @@ def _ours(record: TakenRecord, letters: DeadLetters, client: Who) -> list[tuple[
     if client.software_name is not None:
         software = f"{client.software_name} {client.software_version or ''}".rstrip()
     rules = () if isinstance(record.why, Reason) else record.why
-    told = (("rule", ", ".join(rules) or None), ("client.id", client.client_id), ("software", software), ("principal", client.principal))
+    told = (
+        ("rule", ", ".join(rules) or None),
+        ("client.id", client.client_id),
+        ("software", software),
+        ("principal", client.principal),
+    )
     return [
         ("reason", (Reason.RULE if rules else record.why).value),
         ("topic", letters.source),

@@ -19,8 +19,8 @@ MOST_BROKEN = 65_536
 class Findings:
     """Of rules that have one effect: that refuse, or that are only observed. Keeps the texts of `keep` records.
 
-    A record that breaks several rules is one bad record, whose text names them all, up to eight. `broken` is filled with
-    all bad records, where somebody wants them.
+    A record that breaks several rules is one bad record, whose text names them all, up to eight. `broken` is filled
+    with all bad records, where somebody wants them.
     """
 
     def __init__(self, keep: int, broken: Broken | None = None) -> None:

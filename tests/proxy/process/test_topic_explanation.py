@@ -56,3 +56,18 @@ def test_an_entry_of_another_file_is_called_as_it_is_there(tmp_path: Path) -> No
 
     assert lines[0] == f"orders: topics[0] decides (match: orders, {team}:2)"
     assert any(line.endswith(f"observe  ({team}:3, topics[0].mode)") for line in lines)
+
+
+def test_rules_about_records_and_requests_are_told_with_their_lines() -> None:
+    text = (
+        "topics:\n  - match: orders\n    rules:\n      - {name: keyed, key: {required: true}}\n"
+        "requests:\n  - {name: all, match: {topics: ord*}, acks: [all]}\n"
+        "  - {name: other, match: {topics: x}, acks: [all]}\n"
+        "exempt: [{client_id: mirror}]\n"
+    )
+    lines = [line.strip() for line in explain("orders", loaded(SMALLEST + text))]
+
+    assert "{name: keyed, key: {required: true}}  (c.yaml:6, topics[0].rules[0])" in lines
+    assert "requests: {name: all, match: {topics: ord*}, acks: [all]}  (c.yaml:8, requests[0])" in lines
+    assert "exempt: {client_id: mirror}  (c.yaml:10, exempt[0])" in lines
+    assert not any("other" in line for line in lines)

@@ -92,3 +92,28 @@ def test_bounds_on_trial_say_what_they_would_do() -> None:
 def test_a_topic_without_checks_and_one_that_cannot_be() -> None:
     assert tried("defaults: {checks: none}", NewRecord(0)).lines[-1] == "forwarded unjudged (checks: none)"
     assert not tried("", NewRecord(NOW), "a b").is_forwarded
+
+
+RULES = """
+topics:
+  - match: orders
+    rules:
+      - {name: keyed, key: {required: true}}
+      - {name: tenant, headers: {required: [tenant]}, mode: observe}
+requests:
+  - {name: small, max_batch_bytes: 200}
+"""
+
+
+def test_every_rule_says_what_it_says() -> None:
+    good = tried(RULES, NewRecord(NOW, b"k", None, ((b"tenant", b"a"),)))
+    bad = tried(RULES, NewRecord(NOW))
+    large = tried(RULES, NewRecord(NOW, b"k", bytes(300)))
+
+    assert (good.is_forwarded, bad.is_forwarded, large.is_forwarded) == (True, False, False)
+    assert good.lines[-3:] == ("rule small: keeps it", "rule keyed: keeps it", "rule tenant: keeps it")
+    assert bad.lines[-3:] == ("rule small: keeps it", "rule keyed: breaks it", "rule tenant: breaks it")
+    assert large.lines[-3:] == ("rule small: breaks it", "rule keyed: is not asked", "rule tenant: is not asked")
+    assert any(
+        line.startswith("  record 0: rule keyed: ") and "c.yaml:6, topics[0].rules" in line for line in bad.lines
+    )

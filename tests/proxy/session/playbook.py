@@ -25,6 +25,7 @@ from sluicegate.proxy.session.needs import GateNeeds, SessionNeeds
 from sluicegate.proxy.session.outlets import Introduced
 from sluicegate.proxy.session.route import Route
 from sluicegate.proxy.session.session import Session
+from sluicegate.validation.rulebook import rulebook_of
 
 NOW = 1_800_000_000_000
 _LEAST = {
