@@ -84,13 +84,13 @@ class _Words:
             records = memoryview(fixed.records)
             given = RecordBatch(records, 0, len(records)).base_timestamp
             yield f"forwarded with the timestamp {given}, which {diagnose(given, self._now_ms)} (fix)"
-        elif _PLACE in judged.observed:
-            yield from self._found(judged.observed[_PLACE])
-            yield "forwarded as it is (mode: observe); mode reject would refuse it"
         elif _PLACE in judged.refused:
             refused = judged.refused[_PLACE]
             yield from self._found(refused)
             yield f"refused: {error_name(refused.code)}: {refused.message or 'without a message'}"
+        elif _PLACE in judged.observed:
+            yield from self._found(judged.observed[_PLACE])
+            yield "forwarded as it is (mode: observe); mode reject would refuse it"
         else:
             yield "accepted"
         yield from self._rehearsed()
