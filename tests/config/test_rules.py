@@ -26,7 +26,7 @@ REQUEST = SMALLEST + "requests:\n  - {name: r, %s}\n"
         (RULE % "options: {a: 1}, key: {utf8: true}", "topics[0].rules[0]: rule r: options belong to entry_point"),
         (RULE % "value: {schema: {format: avro}}", "a schema comes from a file or from a registry"),
         (RULE % "value: {json: {max_depth: 501}}", "topics[0].rules[0].value.json.max_depth: expected a whole number"),
-        (RULE % "value: {json: , utf8: true}", "topics[0].rules[0].value.json: nothing stands behind it; write json: {}"),
+        (RULE % "value: {json: , utf8: true}", "rules[0].value.json: nothing stands behind it; write json: {}"),
         (RULE % "key: {utf8: true}}\n      - {name: r, key: {utf8: true}", "topics[0].rules: two rules are named r"),
         (REQUEST % "match: {topics: t}", "requests[0]: rule r asks for nothing"),
         (REQUEST % "acks: [quorum]", "requests[0].acks[0]: expected 'all', '1' or '0'"),

@@ -319,3 +319,24 @@ def test_events_say_what_became_of_each(strict_kafka: Kafka, proxy: ProxyProcess
         '["quarantine", "timestamp too far behind"]',
         '["reject", "CRC mismatch or batch shorter than its header"]',
     ]
+
+
+def test_what_breaks_a_rule_is_kept_with_the_rules_name(strict_kafka: Kafka, tmp_path: Path) -> None:
+    topic = topic_on(strict_kafka, 1, f"ruled-{uuid.uuid4().hex[:8]}")
+    rules = [{"name": "keyed", "key": {"required": True}}, {"name": "tenant", "headers": {"required": ["tenant"]}}]
+    settings = {"topics": [{"match": topic, "quarantine": "dead-ruled", "rules": rules}]}
+    topic_on(strict_kafka, 1, "dead-ruled")
+    process = ProxyProcess(tmp_path, strict_kafka.nodes[0].address, settings)
+    try:
+        process.start()
+        tenant = [(b"tenant", b"a")]
+        records = [Rec(now_ms(), b"k", b"0", tenant), Rec(now_ms(), None, b"1", tenant), Rec(now_ms(), None, b"2")]
+        with client_of(process) as client:
+            entry = patient(client, topic, batch(records))
+        kept = kept_of(strict_kafka, topic, 2, "dead-ruled")
+    finally:
+        process.stop()
+
+    assert entry["error_code"] == 87
+    assert [error["batch_index"] for error in entry["record_errors"]] == [1, 2]
+    assert [(value, ours(headers)["rule"]) for _, value, headers in kept] == [(b"1", "keyed"), (b"2", "keyed, tenant")]

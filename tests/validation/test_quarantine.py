@@ -2,14 +2,17 @@
 
 import pytest
 
+from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, TopicData
 from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.protocol.records.compression import Decompressor
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME
 from sluicegate.protocol.records.taking import Taken, TooMuch
 from sluicegate.validation.judge import Submission, judge_partition
 from sluicegate.validation.policy import JudgementLimits, Mode, Rehearsed, TimestampType, TopicPolicy
-from sluicegate.validation.produce import HeldTo
+from sluicegate.validation.produce import HeldTo, judge_request
 from sluicegate.validation.quarantine import bad_records_of, can_be_quarantined
+from sluicegate.validation.rules.rule import NamedRule, Part, RuledRecord
+from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.verdict import Reason, Refused
 from tests.wire.batches import CODECS, Rec, batch
 
@@ -85,3 +88,40 @@ def test_only_batches_of_magic_2_are_understood() -> None:
     assert not can_be_quarantined(Submission("t", 0, data, 2))
     assert not can_be_quarantined(Submission("t", 0, memoryview(batch([Rec(0)], magic=1)), 9))
     assert not can_be_quarantined(Submission("t", 0, None, 9))
+
+
+class KeyAndValue:
+    """Two rules: about keys, and about values."""
+
+    def __init__(self, side: str) -> None:
+        self.needs = Part.KEY if side == "key" else Part.VALUE
+        self.is_slow = False
+        self._side = side
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        return None if getattr(record, self._side) else "there is none"
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_of_rules_all_records_that_break_one_are_found_with_their_names(codec: str) -> None:
+    rules = RuleSet((NamedRule("keyed", KeyAndValue("key")), NamedRule("filled", KeyAndValue("value"))))
+    policy = TopicPolicy(mode=Mode.QUARANTINE, dead_letters="dead", rules=rules)
+    records = [Rec(NOW, None if i % 3 == 0 else b"k", None if i % 5 == 0 else b"v") for i in range(300)]
+    data = batch(records, CODECS[codec])
+    request = ProduceRequest(bytearray(data), 9, None, -1, [TopicData("t", None, [PartitionData(0, 0, 0, len(data))])])
+
+    judged = judge_request(
+        request, {}, lambda _: policy, LIMITS, lambda: NOW, Decompressor(), Allowance(1 << 40, 2, lambda: None)
+    )
+    refused = judged.refused[0, 0]
+    again = Allowance(1 << 40, 0, lambda: None)
+    taken = bad_records_of(
+        Submission("t", 0, memoryview(data), 9), refused, judged.held_to[0, 0], LIMITS, Decompressor(), again, 1 << 40
+    )
+
+    assert list(judged.to_quarantine) == [(0, 0)]
+    assert {r.index: r.why for r in taken.records} == {
+        i: (*(["keyed"] if i % 3 == 0 else []), *(["filled"] if i % 5 == 0 else []))
+        for i in range(300)
+        if i % 3 == 0 or i % 5 == 0
+    }

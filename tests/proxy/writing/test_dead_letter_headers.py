@@ -54,3 +54,12 @@ def test_names_that_cannot_be_written_are_kept_as_they_stood() -> None:
     raw = dict(found)[RAW]
     assert raw is not None
     assert read_headers(memoryview(raw), 0, len(raw)) == own
+
+
+def test_what_breaks_rules_is_told_with_their_names() -> None:
+    letter = TakenRecord(7, -5, ("keyed", "filled"), None, None, [])
+
+    found = dict(headers_of(letter, LETTERS, NOBODY))
+
+    assert found["sluicegate.reason"] == Reason.RULE.value.encode()
+    assert found["sluicegate.rule"] == b"keyed, filled"
