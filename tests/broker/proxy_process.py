@@ -17,7 +17,10 @@ from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 
 _START_SECONDS = 30
-FROZEN_CLOCK = "from sluicegate.proxy.process import cli, server\nserver.now_ms = lambda: {at}\ncli.main()"
+FROZEN_CLOCK = """from sluicegate.proxy.process import clock
+clock.now_ms = lambda: {at}
+from sluicegate.proxy.process import cli
+cli.main()"""
 """A program that is sluicegate at one moment (ms) for ever."""
 
 COMMAND = str(Path(sys.executable).with_name("sluicegate"))
