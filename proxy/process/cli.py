@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.config.loading import ConfigError, Loaded, Option, load
+from sluicegate.config.loading import ConfigError, Option, load
 from sluicegate.config.yaml_source import Source
 from sluicegate.proxy.process import policy_commands
 from sluicegate.proxy.process.terminal import HELP, end, read, read_file, say, say_all
@@ -87,15 +87,15 @@ def check(
     if chosen is None or (file is not None and config is not None):
         raise typer.BadParameter("give one file to check: sluicegate check FILE")
     loaded = read_file(chosen)
-    from sluicegate.proxy.process.file_check import findings_in  # noqa: PLC0415
+    from sluicegate.proxy.process.file_check import findings_in, problem_of  # noqa: PLC0415
 
     findings = list(findings_in(loaded.config))
-    errors = [f"{_place(loaded, finding.key)}: {finding}" for finding in findings if finding.is_error]
+    errors = [str(problem_of(finding, loaded.source)) for finding in findings if finding.is_error]
     for warning in loaded.warnings:
         say(f"warning: {warning}")
     for finding in findings:
         if not finding.is_error:
-            say(f"warning: {_place(loaded, finding.key)}: {finding}")
+            say(f"warning: {problem_of(finding, loaded.source)}")
     if errors:
         end(errors)
     for hint in loaded.hints:
@@ -163,10 +163,6 @@ def _options_of(upstream: list[str] | None, listen: str | None) -> list[Option]:
     if listen is not None:
         given.append(Option("--listen", ("listen", "bootstrap"), listen))
     return given
-
-
-def _place(loaded: Loaded, key: str) -> str:
-    return loaded.source.place_of(tuple(int(part) if part.isdigit() else part for part in key.split(".")))
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from pydantic import BaseModel, SecretStr
 
 from sluicegate.config.glob_cover import misses_dashes
 from sluicegate.config.loading import Loaded
-from sluicegate.config.topics import TopicKeys
+from sluicegate.config.topics import Topic, TopicKeys
 from sluicegate.config.yaml_source import Path
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.registry.registries import Registries
@@ -18,7 +18,7 @@ from sluicegate.validation.topic_patterns import TopicPatterns
 
 BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
 _DIFFERENCE = "message.timestamp.difference.max.ms"
-_ATTRIBUTES = {field.alias or name: name for name, field in TopicKeys.model_fields.items()}
+_ATTRIBUTES = {field.alias or name: name for name, field in Topic.model_fields.items() if name != "match"}
 _MOST_LATER = 5
 NO_TOPIC = "no topic can have this name, and a broker refuses it (letters, digits, . _ - and at most 249)"
 
@@ -48,6 +48,8 @@ class TopicExplanation:
     def origin(self, key: str) -> str:
         """The line that a value comes from."""
         given = self._given(key)
+        if key == "mode" and self.policy.mode is Mode.QUARANTINE:
+            given = self._given("quarantine")
         if key in (BEFORE, AFTER):
             given = self._origin_of_bound(key, given)
         return "built in" if given is None else self._stands(given[0])
@@ -77,7 +79,7 @@ class TopicExplanation:
         if self._place is not None:
             sections.insert(0, (("topics", self._place), config.topics[self._place]))
         for path, keys in sections:
-            value = getattr(keys, _ATTRIBUTES[key])
+            value = getattr(keys, _ATTRIBUTES[key], None)  # some are an entry's alone
             if value is not None:
                 return (*path, key), value
         return None

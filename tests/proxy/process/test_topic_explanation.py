@@ -71,3 +71,11 @@ def test_rules_about_records_and_requests_are_told_with_their_lines() -> None:
     assert "requests: {name: all, match: {topics: ord*}, acks: [all]}  (c.yaml:8, requests[0])" in lines
     assert "exempt: {client_id: mirror}  (c.yaml:10, exempt[0])" in lines
     assert not any("other" in line for line in lines)
+
+
+def test_a_quarantine_is_told_with_its_line_and_is_where_the_mode_comes_from() -> None:
+    text = "topics:\n  - match: orders\n    quarantine: dead\n"
+    lines = [" ".join(line.split()) for line in explain("orders", loaded(SMALLEST + text))]
+
+    assert "quarantine dead (c.yaml:5, topics[0].quarantine)" in lines
+    assert "mode quarantine (c.yaml:5, topics[0].quarantine)" in lines
