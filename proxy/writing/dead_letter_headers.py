@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from sluicegate.protocol.records.taking import Header as OwnHeader
 from sluicegate.protocol.records.taking import TakenRecord
-from sluicegate.protocol.varint import unsigned_varint
+from sluicegate.protocol.varint import signed_varint
 from sluicegate.proxy.answers.dead_letters import DeadLetters
 from sluicegate.proxy.reporting.build_info import VERSION
 from sluicegate.proxy.reporting.violation_event import Who
@@ -57,12 +57,8 @@ def _name_of(name: bytes) -> str:
 
 
 def _as_they_stood(headers: Sequence[OwnHeader]) -> bytes:
-    parts = [_zig_zag(len(headers))]
+    parts = [signed_varint(len(headers))]
     for name, value in headers:
-        parts += (_zig_zag(len(name)), name)
-        parts += (_zig_zag(-1),) if value is None else (_zig_zag(len(value)), value)
+        parts += (signed_varint(len(name)), name)
+        parts += (signed_varint(-1),) if value is None else (signed_varint(len(value)), value)
     return b"".join(parts)
-
-
-def _zig_zag(value: int) -> bytes:
-    return unsigned_varint(value << 1 if value >= 0 else -2 * value - 1)
