@@ -1,5 +1,6 @@
-# Built in two steps: compiler and pip stay behind.
+# Built in two steps: the compiler, pip and what only building needs stay behind.
 FROM python:3.13-slim AS build
+# hadolint ignore=DL3008  # the base image's own release says which version
 RUN apt-get update \
     && apt-get install --no-install-recommends --yes gcc libc6-dev \
     && rm -rf /var/lib/apt/lists/*
@@ -11,12 +12,27 @@ COPY validation ./validation
 COPY config ./config
 COPY proxy ./proxy
 COPY pipeline ./pipeline
+# EXTRAS=rules,topic adds what rules about schemas and expressions need.
+ARG EXTRAS=topic
+SHELL ["/bin/bash", "-o", "pipefail", "-c"]
+# hadolint ignore=DL3013  # of ourselves, from the folder that was copied
 RUN python -m venv --without-pip /opt/sluicegate \
-    && SLUICEGATE_COMPILED=required pip --python /opt/sluicegate/bin/python install --no-cache-dir ".[topic]" \
+    && SLUICEGATE_COMPILED=required pip --python /opt/sluicegate/bin/python install --no-cache-dir ".[${EXTRAS}]" \
     && /opt/sluicegate/bin/sluicegate version \
-    && /opt/sluicegate/bin/sluicegate version | grep -q ', record scan compiled$'
+    && /opt/sluicegate/bin/sluicegate version | grep ', record scan compiled$'
+# What is in the image, as CycloneDX, for who looks for vulnerable libraries.
+RUN python -m venv /opt/inventory \
+    && /opt/inventory/bin/pip install --no-cache-dir --quiet 'cyclonedx-bom==7.5.0' \
+    && /opt/inventory/bin/cyclonedx-py environment --output-reproducible --of JSON \
+        -o /opt/sluicegate/sbom.cdx.json /opt/sluicegate/bin/python
 
 FROM python:3.13-slim
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="sluicegate" \
+      org.opencontainers.image.description="A Kafka-protocol proxy that validates what producers write" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.revision="${REVISION}"
+SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 RUN pip uninstall --yes --quiet pip \
     && rm -rf /usr/local/lib/python3.13/ensurepip \
     && groupadd --system --gid 10001 sluicegate \
@@ -25,11 +41,12 @@ RUN pip uninstall --yes --quiet pip \
 COPY --from=build /opt/sluicegate /opt/sluicegate
 # By number, so that Kubernetes can tell that it is not root (runAsNonRoot).
 USER 10001:10001
-# Where a relative violations.file goes: with a read-only root it needs a volume.
+# Where a relative violations.file goes: the only place that is written to, so the root can be read-only.
 WORKDIR /var/lib/sluicegate
 VOLUME /var/lib/sluicegate
-ENV PATH=/opt/sluicegate/bin:$PATH
-RUN sluicegate version | grep -q ', record scan compiled$'
+# Nothing is written beside the modules; what `sluicegate version` says of the commit.
+ENV PATH=/opt/sluicegate/bin:$PATH PYTHONDONTWRITEBYTECODE=1 SLUICEGATE_REVISION=${REVISION}
+RUN sluicegate version | grep ', record scan compiled$'
 EXPOSE 19092 9650
 STOPSIGNAL SIGTERM
 # Asks /livez where admin.listen says, in the file or in SLUICEGATE__ADMIN__LISTEN; well without an admin endpoint.

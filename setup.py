@@ -11,6 +11,7 @@ from pathlib import Path
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_py import build_py
 
 DIRECTIVES = {
     "language_level": 3,
@@ -38,46 +39,27 @@ COMPILED = [
     "protocol/records/message_stream.py",
     "protocol/records/pieces.py",
     "protocol/records/plain_buffer.py",
-    "protocol/records/record_batch.py",
     "protocol/records/rehearsal.py",
     "protocol/records/restamp.py",
     "protocol/records/scan.py",
     "protocol/records/snappy_chunks.py",
-    "protocol/records/stand_in.py",
     "protocol/records/taking.py",
     "protocol/records/totals.py",
     "protocol/records/zstd_frames.py",
     "protocol/records/zstd_pieces.py",
     "protocol/topic_ids.py",
     "protocol/walk.py",
-    "proxy/answers/dispatch.py",
-    "proxy/answers/topic_names.py",
-    "proxy/judgement/judging.py",
-    "proxy/process/clock.py",
-    "proxy/reporting/observer.py",
-    "proxy/session/answer_side.py",
     "proxy/session/connection.py",
     "proxy/session/in_flight.py",
-    "proxy/session/memory.py",
     "proxy/session/pacing.py",
-    "proxy/session/produce_gate.py",
-    "proxy/session/request_side.py",
-    "proxy/session/session.py",
     "validation/in_force.py",
-    "validation/judge.py",
-    "validation/legacy.py",
-    "validation/policy.py",
-    "validation/policy_memo.py",
-    "validation/produce.py",
-    "validation/record_errors.py",
     "validation/rules/asking.py",
     "validation/rules/avro_datum.py",
     "validation/rules/json_text.py",
+    "validation/rules/json_weight.py",
+    "validation/rules/protobuf_weight.py",
     "validation/rules/rule.py",
     "validation/rules/strict_utf8.py",
-    "validation/structure.py",
-    "validation/timestamps.py",
-    "validation/verdict.py",
 ]
 # The fast lane is native only: without a compiler there is none.
 NATIVE = [
@@ -85,7 +67,11 @@ NATIVE = [
     "protocol/records/ordinary_lz4.pyx",
     "proxy/process/object_memory.pyx",
     "proxy/session/fast_lane.pyx",
+    "proxy/session/lane_counts.pyx",
     "validation/ordinary.pyx",
+    "validation/rules/ordinary_contents.pyx",
+    "validation/rules/ordinary_json.pyx",
+    "validation/rules/ordinary_json_schema.pyx",
 ]
 
 
@@ -103,6 +89,16 @@ extensions = cythonize(
 )
 for extension in extensions:
     extension.optional = os.environ.get("SLUICEGATE_COMPILED") != "required"  # cythonize does not carry it over
+
+
+class WithRevision(build_py):
+    """The modules, and the commit that they are of, where SLUICEGATE_REVISION says it (`make wheel` does)."""
+
+    def run(self) -> None:
+        super().run()
+        revision = os.environ.get("SLUICEGATE_REVISION")
+        if revision and not self.editable_mode:
+            Path(self.build_lib, "sluicegate", "revision.txt").write_text(f"{revision}\n")
 
 
 class TaggedByContent(bdist_wheel):
@@ -132,6 +128,6 @@ def c_library_tag(platform: str) -> str:
 
 setup(
     ext_modules=extensions,
-    cmdclass={"bdist_wheel": TaggedByContent},
+    cmdclass={"bdist_wheel": TaggedByContent, "build_py": WithRevision},
     options={"build_ext": {"parallel": os.cpu_count()}},
 )

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 
-from bench import idle_connections, machine, small_requests, streams, summary
+from bench import idle_connections, machine, memory, small_requests, streams, summary
 from bench.figures import RESULTS
 from bench.streams import Run, Stream
 from bench.targets import BOUNDS, Target, broker, kroxylicious, relay, sluicegate
@@ -164,6 +164,7 @@ def main() -> None:
         "seconds": round(time.time() - started),
         "idle_resident_bytes": idle,
         "idle_connections": idle_ones,
+        "memory": asdict(memory.measure()),
         "runs": bench.runs,
     }
     arguments.out.mkdir(parents=True, exist_ok=True)

@@ -17,19 +17,20 @@ _BASELINE = Path(__file__).with_name("baseline.json")
 _ALLOWED = 1.10
 _TOTAL = re.compile(r"Collected : (\d+)")
 # Two counts of repetitions each: the difference is free of imports and warm-up.
-_CASES = {
+_CASES: dict[str, tuple[str, str, int, int]] = {
     **{f"judge {codec}": ("bench.judge_batches", codec, 20, 60) for codec in ("none", "gzip", "snappy", "lz4", "zstd")},
     "judge one record": ("bench.judge_batches", "one", 2000, 6000),
     "judge one record, slow lane": ("bench.judge_batches", "slow", 2000, 6000),
-    "request and answer": ("bench.one_session", None, 2000, 6000),
+    "request and answer": ("bench.one_session", "good", 2000, 6000),
+    "refused request and answer": ("bench.one_session", "refused", 500, 1500),
 }
 
 
-def instructions_of(module: str, argument: str | None, repetitions: int) -> int:
+def instructions_of(module: str, argument: str, repetitions: int) -> int:
     """Instructions of a whole run of a module. Raises RuntimeError when it fails."""
     with tempfile.TemporaryDirectory() as folder:
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", sys.executable, "-m", module]
-        command += [*([argument] if argument else []), str(repetitions)]
+        command += [argument, str(repetitions)]
         environment = os.environ | {"PYTHONHASHSEED": "0", "PYTHONMALLOC": "pymalloc"}
         told = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     found = _TOTAL.search(told.stderr)

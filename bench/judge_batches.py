@@ -6,6 +6,7 @@ Run: python -m bench.judge_batches CODEC|one|slow REPETITIONS. `one`: of one rec
 import sys
 from collections.abc import Callable
 
+from sluicegate.config.reading import read_section
 from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.allowance import Allowance
@@ -39,7 +40,7 @@ def main(what: str, repetitions: int) -> None:
 
 
 def _rules() -> RulesInForce:
-    return RulesInForce(Rulebook(compile_policies(TopicKeys.model_validate(_KEYS))))
+    return RulesInForce(Rulebook(compile_policies(read_section(TopicKeys, _KEYS))))
 
 
 def _on_the_fast_lane(frame: bytearray) -> Callable[[], bool]:

@@ -14,17 +14,16 @@ from dataclasses import dataclass
 from hashlib import shake_128
 from pathlib import Path
 
+from bench.before_stand_in import HOST, SETTINGS, stand_in, started, upstream_of
 from bench.counters import Counter, counter
 from bench.figures import RESULTS, Figure, goals_table, write_json
 from bench.page import PAGE, fill_in
 from bench.small_requests import connect, exchange, request_of
-from bench.targets import BOUNDS, Target, running
-from tests.bounds.side_process import SideProcess
+from bench.targets import Target, running
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND, ProxyProcess
 from tests.wire.batches import CODECS, Rec
 
-_HOST = "127.0.0.1"
 _TOPIC = "bench"
 _START_SECONDS = 600
 _MB = 1 << 20
@@ -69,9 +68,9 @@ LOADS = (
 def measure(with_counter: Counter, folder: Path) -> list[Figure]:
     """Every load through sluicegate, with its goal, and through the bare relay."""
     made = []
-    with _stand_in() as port:
-        for name, started in (("sluicegate", _sluicegate), ("bare relay", _relay)):
-            with started(with_counter, folder, port) as target:
+    with stand_in() as port:
+        for name, begun in (("sluicegate", _sluicegate), ("bare relay", _relay)):
+            with begun(with_counter, folder, port) as target:
                 for load in LOADS:
                     count = _count(with_counter, target, load)
                     goal = load.goal if name == "sluicegate" else None
@@ -92,32 +91,15 @@ def _count(with_counter: Counter, target: Target, load: Load) -> float:
 
 
 @contextmanager
-def _stand_in() -> Iterator[int]:
-    port = free_ports(1)
-    process = SideProcess("tests.bounds.stand_in", node=1, nodes={1: (_HOST, port)}, mode="sound")
-    try:
-        process.wait_ready()
-        yield port
-    finally:
-        process.stop()
-
-
-@contextmanager
 def _sluicegate(with_counter: Counter, folder: Path, port: int) -> Iterator[Target]:
-    address = f"{_HOST}:{port}"
-    settings = {"defaults": BOUNDS, "violations": {}, "log": {"level": "error"}}
-    proxy = ProxyProcess(folder, address, settings)
+    proxy = ProxyProcess(folder, f"{HOST}:{port}", SETTINGS)
     proxy.start_seconds = _START_SECONDS
-    proxy.config["upstream"] = {"bootstrap": [address], "brokers": {1: address}}
+    proxy.config["upstream"] = upstream_of(port)
     program = [sys.executable, "-m", "bench.slowed_proxy"] if with_counter.is_slow else [COMMAND]
     proxy.command = [*with_counter.prefix, *program]
     proxy.environment = with_counter.environment
-    try:
-        proxy.start()
-        assert proxy.process is not None
-        yield Target("sluicegate", proxy.bootstrap, f"{_HOST}:{proxy.broker_port(1)}", proxy.process.pid)
-    finally:
-        proxy.stop()
+    with started(proxy, "sluicegate") as target:
+        yield target
 
 
 @contextmanager
@@ -125,7 +107,7 @@ def _relay(with_counter: Counter, folder: Path, port: int) -> Iterator[Target]:
     listen = free_ports(1)
     command = [*with_counter.prefix, sys.executable, "-m", "bench.relay", str(listen), str(port)]
     with running(command, folder / "relay.log", listen, with_counter.environment) as pid:
-        yield Target("bare relay", f"{_HOST}:{listen}", f"{_HOST}:{listen}", pid)
+        yield Target("bare relay", f"{HOST}:{listen}", f"{HOST}:{listen}", pid)
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """A session without sockets: what one Produce request and its answer cost between two read calls.
 
-Run under callgrind by `bench.instructions`: python -m bench.one_session REQUESTS.
+Run under callgrind by `bench.instructions`: python -m bench.one_session good|refused REQUESTS.
 """
 
 import asyncio
@@ -10,15 +10,15 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cache
 
-import construct
-
 from sluicegate.config.address import HostPort
 from sluicegate.config.loading import load
-from sluicegate.config.yaml_source import Source
+from sluicegate.config.source import Source
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.protocol.messages import list_offsets, produce
+from sluicegate.protocol.messages.schema import MessageSchema
 from sluicegate.proxy.answers.addressing import AddressBook
+from sluicegate.proxy.judgement import judging
 from sluicegate.proxy.process.assembly import World, assembled
 from sluicegate.proxy.reporting.tally import Tally
 from sluicegate.proxy.session.connection import Connection
@@ -112,15 +112,27 @@ class OneSession:
         assert self._to_broker.taken - before[0] == requests * len(self._request)
         assert self._to_client.taken - before[1] == requests * len(self._answer)
 
+    def run_refused(self, requests: int) -> None:
+        """One bad record a request, in transactions, which a broker is always asked about; raises AssertionError
+        unless it was asked each time.
+        """
+        judging._LOOP_REQUEST_SECONDS = 60.0  # however slow the machine is that counts
+        request, answer = produce_request(timestamp_ms=1, flags=_TRANSACTIONAL), produce_answer(code=2)
+        before = self._to_broker.taken
+        log_start_answer()
+        for _ in range(requests):
+            self.pass_refused(request, answer)
+        assert self._to_broker.taken - before > requests * len(request) // 2
 
-async def constructs_used(requests: int) -> int:
-    """How often construct parses or builds anything on the way of Produce requests and their answers.
+
+async def schemas_used(requests: int) -> int:
+    """How often a schema reads or writes anything on the way of Produce requests and their answers.
 
     Of `requests` each: good ones; good ones whose answer says that the leader has moved (KIP-951); refused ones;
     refused ones of a transaction, which a broker is always asked about.
     """
     session = OneSession()
-    log_start_answer()  # made by construct, once
+    log_start_answer()  # made by its schema, once
     now_ms = int(time.time() * 1000)
     cases = (
         (session.pass_one, produce_request(now_ms), produce_answer()),
@@ -129,7 +141,7 @@ async def constructs_used(requests: int) -> int:
         (session.pass_refused, produce_request(timestamp_ms=1, flags=_TRANSACTIONAL), produce_answer(code=2)),
     )
     used = 0
-    kinds = (construct.Construct.parse_stream, construct.Construct.build_stream)
+    kinds = (MessageSchema.parse, MessageSchema.build)
 
     def counted(original):  # type: ignore[no-untyped-def]
         def call(*args, **kwargs):  # type: ignore[no-untyped-def]
@@ -139,13 +151,13 @@ async def constructs_used(requests: int) -> int:
 
         return call
 
-    construct.Construct.parse_stream, construct.Construct.build_stream = map(counted, kinds)
+    MessageSchema.parse, MessageSchema.build = map(counted, kinds)  # type: ignore[method-assign]
     try:
         for do_pass, request, answer in cases:
             for _ in range(requests):
                 do_pass(request, answer)
     finally:
-        construct.Construct.parse_stream, construct.Construct.build_stream = kinds
+        MessageSchema.parse, MessageSchema.build = kinds  # type: ignore[method-assign]
     return used
 
 
@@ -194,9 +206,10 @@ def log_start_answer() -> bytes:
     return frame_of(struct.pack(">i", -1), body)
 
 
-async def _main(requests: int) -> None:
-    OneSession().run(requests)
+async def _main(what: str, requests: int) -> None:
+    session = OneSession()
+    (session.run_refused if what == "refused" else session.run)(requests)
 
 
 if __name__ == "__main__":
-    asyncio.run(_main(int(sys.argv[1])))
+    asyncio.run(_main(sys.argv[1], int(sys.argv[2])))

@@ -1,10 +1,12 @@
 """The least a Python proxy can do: bytes in, bytes out, on uvloop. What checking costs is measured against this.
 
-Run: python -m bench.relay LISTEN_PORT UPSTREAM_PORT (both on 127.0.0.1).
+Run: python -m bench.relay LISTEN_PORT UPSTREAM_PORT [CERTIFICATE KEY AUTHORITY] (both on 127.0.0.1). With the three
+files it speaks TLS on both sides.
 """
 
 import asyncio
 import socket
+import ssl
 import sys
 from typing import cast
 
@@ -48,9 +50,10 @@ class _Side(asyncio.BufferedProtocol):
 
 
 class _Client(_Side):
-    def __init__(self, upstream: int) -> None:
+    def __init__(self, upstream: int, tls: ssl.SSLContext | None) -> None:
         super().__init__()
         self._upstream = upstream
+        self._tls = tls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -58,16 +61,28 @@ class _Client(_Side):
 
     async def _connect(self) -> None:
         broker = _Side()
-        await asyncio.get_running_loop().create_connection(lambda: broker, _HOST, self._upstream)
+        await asyncio.get_running_loop().create_connection(lambda: broker, _HOST, self._upstream, ssl=self._tls)
         self.other, broker.other = broker, self
         if self.early:
             broker.transport.write(self.early)
 
 
-async def _serve(listen: int, upstream: int) -> None:
-    server = await asyncio.get_running_loop().create_server(lambda: _Client(upstream), _HOST, listen, backlog=1024)
+async def _serve(listen: int, upstream: int, server_tls: ssl.SSLContext | None, tls: ssl.SSLContext | None) -> None:
+    server = await asyncio.get_running_loop().create_server(
+        lambda: _Client(upstream, tls), _HOST, listen, backlog=1024, ssl=server_tls
+    )
     await server.serve_forever()
 
 
+def _contexts(files: list[str]) -> tuple[ssl.SSLContext | None, ssl.SSLContext | None]:
+    """To clients and to the broker; none without files."""
+    if not files:
+        return None, None
+    certificate, key, authority = files
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(certificate, key)
+    return server, ssl.create_default_context(cafile=authority)
+
+
 if __name__ == "__main__":
-    uvloop.run(_serve(int(sys.argv[1]), int(sys.argv[2])))
+    uvloop.run(_serve(int(sys.argv[1]), int(sys.argv[2]), *_contexts(sys.argv[3:])))

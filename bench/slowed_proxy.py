@@ -6,7 +6,7 @@ Run: python -m bench.slowed_proxy ARGUMENTS, those of sluicegate.
 from functools import partial
 
 import sluicegate.proxy.process.assembly
-from sluicegate.proxy.process.cli import main
+from sluicegate.proxy.process.command import main
 from sluicegate.proxy.session.pacing import LoopTurn
 
 _HALF_SECONDS = 0.05

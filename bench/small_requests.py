@@ -56,7 +56,7 @@ def at_fixed_rate(target: Target, topic: str, connections: int, per_second: int,
         for key, _ in selector.select(pause):
             each = key.fileobj
             assert isinstance(each, socket.socket)
-            answers, unread[each] = _answers_in(unread[each] + each.recv(65536))
+            answers, unread[each] = _answers_in(unread[each] + each.recv(65536), 0)
             now = time.perf_counter()
             latencies += [(now - waiting[each].popleft()) * 1000 for _ in range(answers)]
     elapsed = time.perf_counter() - started
@@ -76,8 +76,8 @@ def connect(target: Target, count: int) -> list[socket.socket]:
     return sockets
 
 
-def exchange(sockets: list[socket.socket], request: bytes, count: int) -> None:
-    """A closed loop: `count` times one and the same request, and its answer."""
+def exchange(sockets: Sequence[socket.socket], request: bytes, count: int, error_code: int = 0) -> None:
+    """A closed loop: `count` times one and the same request, and its answer, which has to hold that code."""
     selector = selectors.DefaultSelector()
     unread = dict.fromkeys(sockets, b"")
     sent = done = 0
@@ -90,7 +90,7 @@ def exchange(sockets: list[socket.socket], request: bytes, count: int) -> None:
         for key, _ in selector.select(10):
             each = key.fileobj
             assert isinstance(each, socket.socket)
-            answers, unread[each] = _answers_in(unread[each] + each.recv(65536))
+            answers, unread[each] = _answers_in(unread[each] + each.recv(65536), error_code)
             for _ in range(answers):
                 done += 1
                 if sent < count:
@@ -99,14 +99,14 @@ def exchange(sockets: list[socket.socket], request: bytes, count: int) -> None:
     selector.close()
 
 
-def _answers_in(data: bytes) -> tuple[int, bytes]:
-    """How many whole answers there are, none of them an error, and what is left behind them."""
+def _answers_in(data: bytes, error_code: int) -> tuple[int, bytes]:
+    """How many whole answers there are, and what is left behind them. Raises RuntimeError for one with another code."""
     count = 0
     while len(data) >= 4 and len(data) >= 4 + (size := struct.unpack_from(">i", data)[0]):
         answer, data = data[4 : 4 + size], data[4 + size :]
         value = _error_code(answer)
-        if value != 0:
-            raise RuntimeError(f"a good record was answered with {value}")
+        if value != error_code:
+            raise RuntimeError(f"answered with {value}, not with {error_code}")
         count += 1
     return count, data
 

@@ -87,14 +87,15 @@ def _producer(target: Target, stream: Stream) -> Producer:
     )
 
 
-def librdkafka_producer(target: Target, topic: str, stream: Stream) -> Run:
-    """The client librdkafka, as fast as Python can feed it."""
-    producer, value = _producer(target, stream), _letters(stream.size)
+def librdkafka_producer(target: Target, topic: str, stream: Stream, values: Sequence[bytes] = ()) -> Run:
+    """The client librdkafka, as fast as Python can feed it, with some values in turn, or one of letters."""
+    producer = _producer(target, stream)
+    values = values or [_letters(stream.size)]
     started = time.perf_counter()
     for i in range(stream.records):
         while True:
             try:
-                producer.produce(topic, value, partition=i // 64 % _PARTITIONS)
+                producer.produce(topic, values[i % len(values)], partition=i // 64 % _PARTITIONS)
                 break
             except BufferError:
                 producer.poll(0.01)

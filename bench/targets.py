@@ -107,6 +107,19 @@ _KROXYLICIOUS_RULES = {
         ],
         "defaultFilters": ["validate"],
     },
+    "kroxylicious json": {
+        "filterDefinitions": [
+            {
+                "name": "validate",
+                "type": "RecordValidation",
+                "config": {
+                    "rules": [],
+                    "defaultRule": {"valueRule": {"syntacticallyCorrectJson": {"validateObjectKeysUnique": False}}},
+                },
+            }
+        ],
+        "defaultFilters": ["validate"],
+    },
 }
 
 

@@ -5,9 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, PlainSerializer
-
 from sluicegate.config import schema_kinds as schema
+from sluicegate.config.notes import Checks, Reads
 from sluicegate.config.quantity import shown
 
 _MAX_PORT = 65535
@@ -140,19 +139,16 @@ def _reader(tls_key: str) -> Callable[[Any], HostPort]:
     return lambda text: parse_host_port(text, tls_key)
 
 
-_Shown = PlainSerializer(str)
 BrokerAddress = Annotated[
     HostPort,
-    BeforeValidator(_reader("upstream.tls")),
-    AfterValidator(_can_be_connected_to),
-    _Shown,
+    Reads(_reader("upstream.tls")),
+    Checks(_can_be_connected_to),
     schema.told(schema.ADDRESS),
 ]
 ListenAddress = Annotated[
     HostPort,
-    BeforeValidator(_reader("listen.tls")),
-    AfterValidator(_can_be_listened_at),
-    _Shown,
+    Reads(_reader("listen.tls")),
+    Checks(_can_be_listened_at),
     schema.told(schema.ADDRESS),
 ]
-AdvertisedHost = Annotated[str, AfterValidator(advertised)]
+AdvertisedHost = Annotated[str, Checks(advertised)]

@@ -82,7 +82,10 @@ KEYS = {
     "listen.tls.key_password_file": "a file that holds it, instead",
     "listen.tls.client_auth": "whether clients show certificates, as `ssl.client.auth` on a broker",
     "listen.tls.client_ca_file": "who signs clients' certificates, PEM; needed unless `client_auth` is `none`",
-    "admin.listen": "where `/metrics`, `/livez` and `/readyz` are; none: nowhere",
+    "admin.listen": "where `/metrics`, `/livez`, `/readyz` and the [page](page.md) are; none: nowhere",
+    "admin.page": "whether there is a page at `/`; without a token only on a loopback address",
+    "admin.token": "what who looks at the page has to know; `/metrics`, `/livez` and `/readyz` are answered without it",
+    "admin.token_file": "a file that holds it, instead; read again each time",
     "topics[].message.timestamp.type": "who sets a record's time",
     "topics[].message.timestamp.before.max.ms": "how far a record's time may lie behind now (KIP-937)",
     "topics[].message.timestamp.after.max.ms": "how far a record's time may lie ahead of now (KIP-937)",
@@ -100,6 +103,8 @@ KEYS = {
     "micro- or nanoseconds (`unit`: bounds are ten years at most then)",
     "topics[].quarantine": "a topic that the bad records of refused batches are written to before the batch is "
     "answered ([policies](policies.md)); excludes `mode: observe` and `fix`. Needs `pip install 'sluicegate[topic]'`",
+    "topics[].samples": "`true`: violation events show the beginning of bad records' keys and values, at most 256 "
+    "bytes each ([policies](policies.md)); else nothing of them",
     "topics[].match": "a glob, in which only `*`, `?` and `[…]` are special (a dot is a dot), or a regular expression "
     "between slashes, in RE2's syntax",
     "topics[].rules[].name": "what answers, events, log lines and metrics call it",
@@ -154,6 +159,8 @@ KEYS = {
     "registries.*.tls.ca_file": "whom to trust, PEM; none: the system's CAs",
     "registries.*.tls.certificate_file": "the proxy's own certificate and its chain, PEM",
     "registries.*.tls.key_file": "its key, PEM",
+    "registries.*.tls.key_password": "what the key is encrypted with",
+    "registries.*.tls.key_password_file": "a file that holds it, instead",
     "registries.*.refresh_seconds": "how long a schema is taken to be under its subject; then it is asked again, "
     "and nobody waits",
     "requests[].name": "what answers, events, log lines and metrics call it",

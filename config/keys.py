@@ -1,13 +1,31 @@
 """What the model knows at a path: which keys may stand there, of what kind, and whether they are secret."""
 
 from collections.abc import Mapping
-from functools import cache
+from dataclasses import MISSING, dataclass, fields
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, SecretStr
+from sluicegate.config.secret import SecretText
+from sluicegate.config.section import default_of, is_section
+from sluicegate.config.source import Path
 
-from sluicegate.config.yaml_source import Path
+# What is asked again and again, while a file is read.
+_KEYS: dict[type[Any], tuple["Key", ...]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key as it stands in a file: the attribute that holds it, what it takes, what it is where it is not given."""
+
+    name: str
+    attribute: str
+    annotation: Any
+    default: Any
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether it must be given."""
+        return self.default is MISSING
 
 
 def unwrapped(annotation: Any) -> Any:
@@ -27,16 +45,26 @@ def is_optional(annotation: Any) -> bool:
     return get_origin(annotation) in (Union, UnionType) and type(None) in get_args(annotation)
 
 
-def section_of(annotation: Any) -> type[BaseModel] | None:
+def section_of(annotation: Any) -> type[Any] | None:
     """The section that an annotation stands for; None for anything else."""
     kind = unwrapped(annotation)
-    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+    return kind if isinstance(kind, type) and is_section(kind) else None
 
 
-@cache
-def keys_of(section: type[BaseModel]) -> Mapping[str, Any]:
+def each_key_of(section: type[Any]) -> tuple[Key, ...]:
+    """The keys of a section, in their order."""
+    if section not in _KEYS:
+        hints = get_type_hints(section, include_extras=True)
+        _KEYS[section] = tuple(
+            Key(each.metadata.get("alias", each.name), each.name, hints[each.name], default_of(each))
+            for each in fields(section)
+        )
+    return _KEYS[section]
+
+
+def keys_of(section: type[Any]) -> Mapping[str, Any]:
     """The keys of a section as they stand in a file, and what each takes."""
-    return {field.alias or name: field.annotation for name, field in section.model_fields.items()}
+    return {key.name: key.annotation for key in each_key_of(section)}
 
 
 def item_of(annotation: Any) -> Any:
@@ -52,7 +80,7 @@ def is_list(annotation: Any) -> bool:
     return get_origin(unwrapped(annotation)) is tuple
 
 
-def annotation_at(root: type[BaseModel], path: Path) -> Any:
+def annotation_at(root: type[Any], path: Path) -> Any:
     """What `path` takes; None where the model knows no such path."""
     annotation: Any = root
     for part in path:
@@ -67,4 +95,4 @@ def holds_secret(annotation: Any) -> bool:
     if section is not None:
         return any(holds_secret(kind) for kind in keys_of(section).values())
     item = item_of(annotation)
-    return holds_secret(item) if item is not None else annotation is None or unwrapped(annotation) is SecretStr
+    return holds_secret(item) if item is not None else annotation is None or unwrapped(annotation) is SecretText

@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
-from pydantic import ValidationError
-
 from sluicegate.config.environment import apply_environment, override
-from sluicegate.config.keys import annotation_at, is_optional, item_of, keys_of, section_of
+from sluicegate.config.keys import annotation_at, each_key_of, is_optional, item_of, keys_of, section_of
 from sluicegate.config.model import Config
+from sluicegate.config.option import Option
+from sluicegate.config.reading import NotWhatIsWanted, config_of
 from sluicegate.config.remarks import hints_of, warnings_of
+from sluicegate.config.source import Path, Problem, Source
 from sluicegate.config.topic_files import include_topics
 from sluicegate.config.validation_words import problem_of
-from sluicegate.config.yaml_source import Path, Problem, Source, read_file
+from sluicegate.config.yaml_source import read_file
 
 
 class ConfigError(Exception):
@@ -22,15 +23,6 @@ class ConfigError(Exception):
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__("\n".join(map(str, problems)))
         self.problems = problems
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """An option of the command line that goes before the file and the environment."""
-
-    name: str
-    path: Path
-    value: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +60,9 @@ def load(
     problems = list(source.problems)
     config = None
     try:
-        config = Config.model_validate(source.data)
-    except ValidationError as error:
-        problems += [problem_of(detail, source) for detail in error.errors(include_url=False)]
+        config = config_of(source.data)
+    except NotWhatIsWanted as error:
+        problems += [problem_of(detail, source) for detail in error.details]
     if problems or config is None:
         raise ConfigError(problems)
     warnings = (*source.remarks, *warnings_of(config, source))
@@ -104,4 +96,4 @@ def _without_nothing(value: Any, path: Path, source: Source) -> Any:
 
 def _required(kind: Any) -> bool:
     section = section_of(kind)
-    return section is not None and any(field.is_required() for field in section.model_fields.values())
+    return section is not None and any(key.is_needed for key in each_key_of(section))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import SecretStr
+from sluicegate.config.secret import SecretText
 
 _MAX_BYTES = 64 << 10
 
@@ -22,7 +22,7 @@ class Password:
     """A password, the file that holds it, or neither. `key` is the one of the file, for messages."""
 
     key: str
-    value: SecretStr | None
+    value: SecretText | None
     file: str | None
 
     def get(self) -> str:
@@ -48,7 +48,7 @@ class Password:
         return password
 
 
-def check_one(key: str, value: SecretStr | None, file: str | None) -> None:
+def check_one(key: str, value: SecretText | None, file: str | None) -> None:
     """Raises ValueError where both are given."""
     if value is not None and file is not None:
         raise ValueError(f"{key} and {key}_file exclude each other")

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from sluicegate.protocol.int64 import LONG_MAX
+
 _DIGITS = r"\d[\d_]*(?:\.\d+)?"
 _NUMBER = re.compile(rf"([+-]?)({_DIGITS})\s*([A-Za-z]*)", re.ASCII)
 _MAX_TEXT = 40
@@ -17,7 +19,6 @@ _SIZES = {
     "KB": 1000,
     **{prefix + "iB": 1024**power for power, prefix in enumerate(("K", "M", "G", "T"), 1)},
 }
-LONG_MAX = 9223372036854775807
 
 
 @dataclass(frozen=True, slots=True)

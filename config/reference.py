@@ -7,12 +7,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
-
 from sluicegate.config.address import HostPort
 from sluicegate.config.descriptions import KEYS, SECTIONS
-from sluicegate.config.keys import is_list, item_of, section_of, unwrapped
+from sluicegate.config.keys import Key, each_key_of, is_list, item_of, section_of, unwrapped
 from sluicegate.config.kinds import Text
 from sluicegate.config.model import Config
 from sluicegate.config.quantity import MILLISECONDS, SECONDS, Quantity
@@ -52,7 +49,7 @@ as YAML. An empty one is as good as none. `--upstream` and `--listen` go before 
 
 Beside each password stands a key for a file that holds it: `upstream.sasl.password_file`, and `key_password_file` in
 `upstream.tls` and `listen.tls`. The file is read at each login and each time keys are loaded, so a new password is used
-without a restart; line ends behind it are not part of it. No message shows a password.
+without a restart. Line ends behind it are not part of it. No message shows a password.
 """
 
 
@@ -62,7 +59,7 @@ def page() -> str:
     for name, section in sections():
         parts.append(f"### {f'`{name}`' if name else 'At the top'}\n\n{SECTIONS[name]}\n")
         parts.append("| key | what it does | takes | default |\n|---|---|---|---|")
-        parts += [_row(name, key, field) for key, field in _own(section)]
+        parts += [_row(name, key) for key in _own(section)]
         parts.append("")
     return "\n".join(parts).rstrip() + "\n"
 
@@ -70,23 +67,23 @@ def page() -> str:
 def documented_keys() -> Iterator[str]:
     """Every key that is no section, dotted."""
     for name, section in sections():
-        for key, _ in _own(section):
-            yield _dotted(name, key)
+        for key in _own(section):
+            yield _dotted(name, key.name)
 
 
-def sections() -> Iterator[tuple[str, type[BaseModel]]]:
+def sections() -> Iterator[tuple[str, type[Any]]]:
     """Every section that has keys of its own, with its dotted name; `[]` stands behind what is a list."""
-    waiting: list[tuple[str, type[BaseModel]]] = [("", Config)]
+    waiting: list[tuple[str, type[Any]]] = [("", Config)]
     while waiting:
         name, section = waiting.pop(0)
         if any(True for _ in _own(section)):
             yield name, section
         if name == "defaults":
             continue  # what stands below its keys is described below those of topics
-        for key, field in _fields(section):
-            inner = section_of(field.annotation) or section_of(item_of(field.annotation))
+        for key in each_key_of(section):
+            inner = section_of(key.annotation) or section_of(item_of(key.annotation))
             if inner is not None:
-                waiting.append((_dotted(name, key) + _suffix(field.annotation), inner))
+                waiting.append((_dotted(name, key.name) + _suffix(key.annotation), inner))
 
 
 def _suffix(annotation: Any) -> str:
@@ -95,30 +92,25 @@ def _suffix(annotation: Any) -> str:
     return ".*" if get_origin(unwrapped(annotation)) is dict else ""
 
 
-def _fields(section: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
-    for name, field in section.model_fields.items():
-        yield field.alias or name, field
-
-
-def _own(section: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
+def _own(section: type[Any]) -> Iterator[Key]:
     """Keys with a value of their own."""
-    for key, field in _fields(section):
-        if section_of(field.annotation) is None and section_of(item_of(field.annotation)) is None:
-            yield key, field
+    for key in each_key_of(section):
+        if section_of(key.annotation) is None and section_of(item_of(key.annotation)) is None:
+            yield key
 
 
 def _dotted(section: str, key: str) -> str:
     return f"{section}.{key}" if section else key
 
 
-def _row(section: str, key: str, field: FieldInfo) -> str:
-    words = KEYS[_dotted(section, key)] if section != "defaults" else KEYS[f"topics[].{key}"]
-    return f"| `{key}` | {words} | {_takes(field)} | {_default(field)} |"
+def _row(section: str, key: Key) -> str:
+    words = KEYS[_dotted(section, key.name)] if section != "defaults" else KEYS[f"topics[].{key.name}"]
+    return f"| `{key.name}` | {words} | {_takes(key)} | {_default(key)} |"
 
 
-def _takes(field: FieldInfo) -> str:
-    kind = unwrapped(field.annotation)
-    quantity, told = _note(field, Quantity), _note(field, Takes)
+def _takes(key: Key) -> str:
+    kind = unwrapped(key.annotation)
+    quantity, told = _note(key, Quantity), _note(key, Takes)
     if told is not None:
         return told.words
     if get_origin(kind) is dict:
@@ -152,15 +144,15 @@ def _range(quantity: Quantity) -> str:
     return f"a number from {quantity.low}" + (f" to {quantity.high}" if quantity.high < _ENDLESS else "")
 
 
-def _note(field: FieldInfo, kind: type[_Note]) -> _Note | None:
-    places = [field.metadata, *(getattr(part, "__metadata__", ()) for part in get_args(field.annotation))]
+def _note(key: Key, kind: type[_Note]) -> _Note | None:
+    places = [getattr(part, "__metadata__", ()) for part in (key.annotation, *get_args(key.annotation))]
     return next((note for notes in places for note in notes if isinstance(note, kind)), None)
 
 
-def _default(field: FieldInfo) -> str:
-    if field.is_required():
+def _default(key: Key) -> str:
+    if key.is_needed:
         return "needed"
-    default: Any = field.get_default(call_default_factory=True)
+    default = key.default
     if default is None:
         return "none"
     if isinstance(default, bool):

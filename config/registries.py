@@ -1,60 +1,70 @@
 """What the file says of schema registries."""
 
+import re
+from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import field_validator, model_validator
-
 from sluicegate.config.kinds import FileName, Seconds, Secret, Text
+from sluicegate.config.notes import Checks
 from sluicegate.config.password import Password, check_one
-from sluicegate.config.section import Section
+from sluicegate.config.section import section
+
+_NOT_IN_A_PATH = re.compile(r"[^!-~]")
 
 
-class RegistryTls(Section):
+@section
+class RegistryTls:
     """TLS to a registry: whom to trust (the system's CAs if no file is named), and a certificate of the proxy's own."""
 
     ca_file: FileName | None = None
     certificate_file: FileName | None = None
     key_file: FileName | None = None
+    key_password: Secret | None = None
+    key_password_file: FileName | None = None
 
-    @model_validator(mode="after")
-    def _certificate_has_key(self) -> "RegistryTls":
+    def __post_init__(self) -> None:
         if (self.certificate_file is None) != (self.key_file is None):
             raise ValueError("certificate_file and key_file belong together")
-        return self
+        check_one("key_password", self.key_password, self.key_password_file)
+
+    @property
+    def password_of_key(self) -> Password:
+        """What the key is encrypted with."""
+        return Password("registries.tls.key_password_file", self.key_password, self.key_password_file)
 
 
-class Registry(Section):
+def _can_be_asked(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise ValueError("expected a URL, as https://registry.internal:8081") from None
+    if "@" in parts.netloc:  # what stands before it may be a secret
+        raise ValueError("expected a URL without a user or password; they have keys of their own")
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or parts.query or parts.fragment:
+        raise ValueError("expected a URL, as https://registry.internal:8081, http or https, without ? and #")
+    if _NOT_IN_A_PATH.search(parts.path):
+        raise ValueError("expected a URL whose path has ASCII letters alone; write others as %20")
+    return url
+
+
+@section
+class Registry:
     """A schema registry with Confluent's API. `refresh_seconds`: how long a schema is taken to be under its subject."""
 
-    url: Text
+    url: Annotated[Text, Checks(_can_be_asked)]
     username: Text | None = None
     password: Secret | None = None
     password_file: FileName | None = None
     tls: RegistryTls | None = None
     refresh_seconds: Seconds = 60
 
-    @field_validator("url")
-    @classmethod
-    def _can_be_asked(cls, value: str) -> str:
-        try:
-            parts = urlsplit(value)
-            port = parts.port
-        except ValueError:
-            raise ValueError("expected a URL, as https://registry.internal:8081") from None
-        if "@" in parts.netloc:  # what stands before it may be a secret
-            raise ValueError("expected a URL without a user or password; they have keys of their own")
-        if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or parts.query or parts.fragment:
-            raise ValueError("expected a URL, as https://registry.internal:8081, http or https, without ? and #")
-        return value
-
-    @model_validator(mode="after")
-    def _login_is_whole(self) -> "Registry":
+    def __post_init__(self) -> None:
         check_one("password", self.password, self.password_file)
         if (self.username is None) != (self.password is None and self.password_file is None):
             raise ValueError("username and password (or password_file) belong together")
         if self.tls is not None and not self.url.startswith("https:"):
             raise ValueError("tls belongs to an https URL")
-        return self
 
     @property
     def current_password(self) -> Password:

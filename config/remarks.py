@@ -5,8 +5,8 @@ from typing import Any
 
 from sluicegate.config.glob_cover import beginning, covers, misses_dashes
 from sluicegate.config.model import Config
+from sluicegate.config.source import Path, Source, printable
 from sluicegate.config.topic_pattern import exact_name_of
-from sluicegate.config.yaml_source import Path, Source, printable
 
 _DEPRECATED = "message.timestamp.difference.max.ms"
 # Patterns of one beginning that others are held against, and how long a beginning is looked for.
@@ -28,6 +28,10 @@ def warnings_of(config: Config, source: Source) -> Iterator[str]:
             )
         if keys.rules and (keys.checks or config.defaults.checks) == "none":
             yield _said(source, (*path, "rules"), "are never asked: checks: none leaves all batches to the broker")
+        if keys.samples and not config.violations.is_anywhere:
+            yield _said(
+                source, (*path, "samples"), "is in no event: neither violations.file nor violations.topic is set"
+            )
     yield from _shadowed(config, source)
     yield from _taken_ports(config, source)
 

@@ -1,16 +1,16 @@
 """What the file asks of Produce requests and of who sends them, and whom it asks nothing (docs/policies.md)."""
 
-from typing import Literal
-
-from pydantic import field_validator, model_validator
+from typing import Annotated, Literal
 
 from sluicegate.config.kinds import Bytes, Flag, Pattern, Text
-from sluicegate.config.section import Section
+from sluicegate.config.notes import Checks
+from sluicegate.config.section import section
 
 _ASKS = ("acks", "codecs", "idempotent", "client_id", "max_batch_bytes", "software")
 
 
-class RequestMatch(Section):
+@section
+class RequestMatch:
     """Which batches a rule concerns: all that are given must match; what is not given matches everything."""
 
     topics: Pattern | None = None
@@ -18,21 +18,22 @@ class RequestMatch(Section):
     principal: Pattern | None = None
 
 
-class Software(Section):
+def _has_numbers(version: str) -> str:
+    if not version[:1].isdigit():
+        raise ValueError(f"expected a version, as 2.3 or 3.7.0; found {version!r}")
+    return version
+
+
+@section
+class Software:
     """A client library by the name that it gives itself, and the version from which on it is taken."""
 
     name: Pattern
-    min_version: Text
-
-    @field_validator("min_version")
-    @classmethod
-    def _has_numbers(cls, value: str) -> str:
-        if not value[:1].isdigit():
-            raise ValueError(f"expected a version, as 2.3 or 3.7.0; found {value!r}")
-        return value
+    min_version: Annotated[Text, Checks(_has_numbers)]
 
 
-class RequestRule(Section):
+@section
+class RequestRule:
     """What a batch's request must be like; what is not given is not asked."""
 
     name: Text
@@ -45,24 +46,27 @@ class RequestRule(Section):
     max_batch_bytes: Bytes | None = None
     software: tuple[Software, ...] = ()
 
-    @model_validator(mode="after")
-    def _asks_something(self) -> "RequestRule":
+    def __post_init__(self) -> None:
         if not any(getattr(self, ask) for ask in _ASKS):
             raise ValueError(f"rule {self.name} asks for nothing; give it {', '.join(_ASKS[:-1])} or {_ASKS[-1]}")
-        return self
 
 
-class Exempt(Section):
+@section
+class Exempt:
     """Clients that are asked nothing; what is given must match, both where both are."""
 
     principal: Pattern | None = None
     client_id: Pattern | None = None
 
-    @model_validator(mode="after")
-    def _says_who(self) -> "Exempt":
+    def __post_init__(self) -> None:
         if self.principal is None and self.client_id is None:
             raise ValueError('expected whom, as principal: "User:mirror-maker" or client_id: "backfill-*"')
-        return self
+
+    @property
+    def given(self) -> dict[str, str]:
+        """What is given of both, for a log line."""
+        both = {"principal": self.principal, "client_id": self.client_id}
+        return {key: pattern for key, pattern in both.items() if pattern is not None}
 
 
 def check_request_names(rules: tuple[RequestRule, ...]) -> tuple[RequestRule, ...]:

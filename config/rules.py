@@ -1,77 +1,79 @@
 """What the file asks of a topic's records beyond what a broker asks (docs/policies.md)."""
 
-from typing import Any, Literal
-
-from pydantic import Field, field_validator, model_validator
+from dataclasses import field
+from typing import Annotated, Any, Literal
 
 from sluicegate.config.kinds import Bytes, Flag, Names, NoneOrMore, OneOrMore, Pattern, SomeBytes, Text
-from sluicegate.config.section import Section
+from sluicegate.config.notes import Checks
+from sluicegate.config.section import is_unset, named, section
 from sluicegate.config.value_rules import Json, Schema
 
+_ASKS = ("key", "value", "headers", "batch", "time", "cel", "entry_point")
 
-class ContentKeys(Section):
+
+@section
+class ContentKeys:
     """Of a key or a value; null has no size and is no text, so only `required` refuses it."""
 
     required: Flag = False
     min_size: SomeBytes | None = None
     max_size: SomeBytes | None = None
     utf8: Flag = False
-    json_text: Json | None = Field(None, alias="json")
-    schema_: Schema | None = Field(None, alias="schema")
+    json_text: Json | None = named("json", default=None)
+    schema_: Schema | None = named("schema", default=None)
 
-    @model_validator(mode="after")
-    def _asks_something(self) -> "ContentKeys":
-        if self.model_dump(exclude_defaults=True) == {}:
+    def __post_init__(self) -> None:
+        if is_unset(self):
             raise ValueError("expected something to ask for, as required: true or max_size: 1MiB")
         if self.min_size is not None and self.max_size is not None and self.min_size > self.max_size:
             raise ValueError(f"min_size {self.min_size} is more than max_size {self.max_size}")
-        return self
 
 
-class HeaderKeys(Section):
+@section
+class HeaderKeys:
     """Of a record's headers. `matched`: every header of a name, where there is one, has a value that matches whole."""
 
     required: Names = ()
     forbidden: Names = ()
-    matched: dict[Text, Pattern] = Field(default_factory=dict)
+    matched: dict[Text, Pattern] = field(default_factory=dict)
     max_count: NoneOrMore | None = None
     max_size: Bytes | None = None
 
-    @model_validator(mode="after")
-    def _asks_something(self) -> "HeaderKeys":
-        if self.model_dump(exclude_defaults=True) == {}:
+    def __post_init__(self) -> None:
+        if is_unset(self):
             raise ValueError("expected something to ask for, as required: [tenant]")
         both = sorted(set(self.required) & set(self.forbidden))
         if both:
             raise ValueError(f"header {both[0]} is both required and forbidden")
-        return self
 
 
-class BatchKeys(Section):
+@section
+class BatchKeys:
     """Of a batch as a whole."""
 
     max_records: OneOrMore
 
 
-class TimeKeys(Section):
+def _is_asked_for(value: bool) -> bool:
+    if not value:
+        raise ValueError("expected true; leave the key out where times may go back")
+    return value
+
+
+@section
+class TimeKeys:
     """Of records' times. `monotonic`: they do not go back, for each producer and partition."""
 
-    monotonic: Flag
-
-    @field_validator("monotonic")
-    @classmethod
-    def _is_asked_for(cls, value: bool) -> bool:
-        if not value:
-            raise ValueError("expected true; leave the key out where times may go back")
-        return value
+    monotonic: Annotated[Flag, Checks(_is_asked_for)]
 
 
-class Rule(Section):
+@section
+class Rule:
     """A named rule: a record that breaks any part of it breaks it."""
 
     name: Text
     mode: Literal["reject", "observe"] = "reject"
-    on_outage: Literal["retriable", "forward", "reject"] = Field("retriable", alias="on.outage")
+    on_outage: Literal["retriable", "forward", "reject"] = named("on.outage", default="retriable")
     key: ContentKeys | None = None
     value: ContentKeys | None = None
     headers: HeaderKeys | None = None
@@ -79,28 +81,26 @@ class Rule(Section):
     time: TimeKeys | None = None
     cel: Text | None = None
     entry_point: Text | None = None
-    options: dict[Text, Any] = Field(default_factory=dict)
+    options: dict[Text, Any] = field(default_factory=dict)
 
-    @model_validator(mode="after")
-    def _asks_something(self) -> "Rule":
-        if not set(self.model_fields_set) - {"name", "mode", "on_outage"}:
+    def __post_init__(self) -> None:
+        if self.options and self.entry_point is None:
+            raise ValueError(f"rule {self.name}: options belong to entry_point, a rule of your own")
+        if all(getattr(self, ask) is None for ask in _ASKS):
             raise ValueError(
                 f"rule {self.name} asks for nothing; give it key, value, headers, batch, time, cel or entry_point"
             )
-        if self.options and self.entry_point is None:
-            raise ValueError(f"rule {self.name}: options belong to entry_point, a rule of your own")
         if self.time is not None and self.mode != "observe":
             raise ValueError(
                 f"rule {self.name}: times are only observed, because a producer that sends again goes back as well; "
                 "add mode: observe"
             )
-        return self
 
 
-def check_names(rules: tuple[Rule, ...] | None) -> tuple[Rule, ...] | None:
+def check_names(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     """Answers and metrics name rules, so no two of a topic have one name. Raises ValueError."""
     seen: set[str] = set()
-    for rule in rules or ():
+    for rule in rules:
         if rule.name in seen:
             raise ValueError(f"two rules are named {rule.name}; answers and metrics could not tell them apart")
         seen.add(rule.name)

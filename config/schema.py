@@ -7,11 +7,10 @@ no schema knows (whether a file is there) is `sluicegate check`'s to say.
 import re
 from typing import Any
 
-from pydantic import BaseModel
-
 from sluicegate.config.descriptions import KEYS, SECTIONS
 from sluicegate.config.keys import is_optional, keys_of, section_of
 from sluicegate.config.model import Config
+from sluicegate.config.reading import json_schema_of
 from sluicegate.config.reference import sections
 from sluicegate.config.schema_kinds import Schema
 
@@ -25,7 +24,7 @@ _NULL = {"type": "null"}
 
 def schema_of_file() -> Schema:
     """Of the whole file."""
-    made = Config.model_json_schema(by_alias=True)
+    made = json_schema_of(Config)
     described: Schema = {"": made, **made["$defs"]}
     _take_numbers(made)
     for name, section in sections():
@@ -56,7 +55,7 @@ def _take_numbers(made: Any) -> None:
             _take_numbers(held)
 
 
-def _describe(made: Schema, section: type[BaseModel], name: str) -> None:
+def _describe(made: Schema, section: type[Any], name: str) -> None:
     """Say what each key is for, and that it may be left empty, where it may."""
     made.pop("title", None)
     made["description"] = _plain(SECTIONS[name])

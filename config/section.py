@@ -1,9 +1,43 @@
-"""What every section of the configuration file is: frozen once read, without keys that nobody knows."""
+"""What every section of the configuration file is: a frozen value, which whoever only uses it needs no reader for.
 
-from pydantic import BaseModel, ConfigDict
+`config/reading.py` makes sections out of what a file says; nothing else here knows how. So a process that serves
+loads no library that reads.
+"""
+
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+_Made = TypeVar("_Made")
 
 
-class Section(BaseModel):
-    """Keys that stand together."""
+def named(key: str, *, default: Any) -> Any:
+    """A field whose key in the file is not its own name."""
+    return field(default=default, metadata={"alias": key})
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=False)
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field, named))
+def section(made: type[_Made]) -> type[_Made]:
+    """Keys that stand together. `__post_init__` raises ValueError for what they cannot be together."""
+    whole = dataclass(frozen=True, slots=True, kw_only=True)(made)
+    whole.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]  # keys that nobody knows are mistakes
+    return whole
+
+
+def is_section(kind: type) -> bool:
+    """Whether these are keys that stand together."""
+    return hasattr(kind, "__pydantic_config__")
+
+
+def is_unset(section: "DataclassInstance") -> bool:
+    """Whether all keys are as they are where nothing is given."""
+    return all(getattr(section, each.name) == default_of(each) for each in fields(section))
+
+
+def default_of(each: Any) -> Any:
+    """What a field of a section is where it is not given; MISSING where it must be."""
+    make: Callable[[], Any] | Any = each.default_factory
+    return each.default if make is MISSING else make()

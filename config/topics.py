@@ -5,13 +5,11 @@ Keys that carry Kafka's own names, dots and all, mean what they mean on a broker
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
-
 from sluicegate.config import schema_kinds as schema
-from sluicegate.config.kinds import Bytes, Candidates, Milliseconds, Text, TopicName
+from sluicegate.config.kinds import Bytes, Candidates, Flag, Milliseconds, Pattern, TopicName
+from sluicegate.config.notes import Checks
 from sluicegate.config.rules import Rule, check_names
-from sluicegate.config.section import Section
-from sluicegate.config.topic_pattern import regular_expression_of
+from sluicegate.config.section import named, section
 
 _CLEANUP = ("compact", "delete", "compact,delete", "delete,compact")
 
@@ -22,72 +20,63 @@ def _known_cleanup(value: str) -> str:
     return value
 
 
-CleanupPolicy = Annotated[str, AfterValidator(_known_cleanup), schema.told({"enum": list(_CLEANUP)})]
+CleanupPolicy = Annotated[str, Checks(_known_cleanup), schema.told({"enum": list(_CLEANUP)})]
 
 
-class Rehearse(Section):
+@section
+class Rehearse:
     """Bounds that are not in force: what each of them would refuse is counted."""
 
-    before_max_ms: Candidates = Field((), alias="message.timestamp.before.max.ms")
-    after_max_ms: Candidates = Field((), alias="message.timestamp.after.max.ms")
+    before_max_ms: Candidates = named("message.timestamp.before.max.ms", default=())
+    after_max_ms: Candidates = named("message.timestamp.after.max.ms", default=())
 
-    @model_validator(mode="after")
-    def _has_any(self) -> "Rehearse":
+    def __post_init__(self) -> None:
         if not self.before_max_ms and not self.after_max_ms:
             raise ValueError("expected a bound to rehearse, as message.timestamp.after.max.ms: [1m, 1h]")
-        return self
 
 
-class Fix(Section):
+@section
+class Fix:
     """What is put right instead of refused."""
 
     timestamp: Literal["now", "clamp", "previous", "unit"]
 
 
-class TopicKeys(Section):
+@section
+class TopicKeys:
     """What a judgement depends on, Kafka's topic settings first; what is not given is inherited from `defaults`.
 
     `checks: none` leaves a topic's batches unjudged; `mode: observe` forwards what would be refused, and says so. An
-    entry's `rules` stand in the place of those in `defaults`, as every key does.
+    entry's `rules` stand in the place of those in `defaults`, as every key does. `samples` shows of bad records what
+    they hold.
     """
 
-    timestamp_type: Literal["CreateTime", "LogAppendTime"] | None = Field(None, alias="message.timestamp.type")
-    before_max_ms: Milliseconds | None = Field(None, alias="message.timestamp.before.max.ms")
-    after_max_ms: Milliseconds | None = Field(None, alias="message.timestamp.after.max.ms")
-    difference_max_ms: Milliseconds | None = Field(None, alias="message.timestamp.difference.max.ms")
-    cleanup_policy: CleanupPolicy | None = Field(None, alias="cleanup.policy")
-    max_message_bytes: Bytes | None = Field(None, alias="max.message.bytes")
+    timestamp_type: Literal["CreateTime", "LogAppendTime"] | None = named("message.timestamp.type", default=None)
+    before_max_ms: Milliseconds | None = named("message.timestamp.before.max.ms", default=None)
+    after_max_ms: Milliseconds | None = named("message.timestamp.after.max.ms", default=None)
+    difference_max_ms: Milliseconds | None = named("message.timestamp.difference.max.ms", default=None)
+    cleanup_policy: CleanupPolicy | None = named("cleanup.policy", default=None)
+    max_message_bytes: Bytes | None = named("max.message.bytes", default=None)
     checks: Literal["all", "none"] | None = None
     mode: Literal["reject", "observe"] | None = None
     rehearse: Rehearse | None = None
     fix: Fix | None = None
-    rules: tuple[Rule, ...] | None = None
-
-    @field_validator("rules")
-    @classmethod
-    def _named_once(cls, value: tuple[Rule, ...] | None) -> tuple[Rule, ...] | None:
-        return check_names(value)
+    rules: Annotated[tuple[Rule, ...], Checks(check_names)] | None = None
+    samples: Flag | None = None
 
 
+@section
 class Topic(TopicKeys):
     """Settings for the topics whose whole name matches: a glob, or a regular expression between slashes.
 
     `quarantine`: where the bad records of refused batches are kept.
     """
 
-    match: Text
+    match: Pattern
     quarantine: TopicName | None = None
 
-    @field_validator("match")
-    @classmethod
-    def _compiles(cls, value: str) -> str:
-        regular_expression_of(value)
-        return value
-
-    @model_validator(mode="after")
-    def _does_one_thing(self) -> "Topic":
+    def __post_init__(self) -> None:
         if self.quarantine is not None:
             others = {"mode: observe": self.mode == "observe", "fix": self.fix, "checks: none": self.checks == "none"}
             for other in (key for key, is_given in others.items() if is_given):
                 raise ValueError(f"quarantine and {other} exclude each other: only what is refused is quarantined")
-        return self

@@ -2,13 +2,11 @@
 
 from typing import Any
 
-from pydantic import BaseModel
-
-from sluicegate.config.keys import annotation_at, holds_secret, item_of, keys_of, section_of
+from sluicegate.config.keys import annotation_at, each_key_of, holds_secret, item_of, keys_of, section_of
 from sluicegate.config.model import Config
 from sluicegate.config.quantity import shown
+from sluicegate.config.source import Path, Problem, Source
 from sluicegate.config.suggestions import nearest
-from sluicegate.config.yaml_source import Path, Problem, Source
 
 _KEY = "[key]"
 
@@ -18,7 +16,7 @@ def problem_of(detail: Any, source: Source) -> Problem:
     path: Path = tuple(part for part in detail["loc"] if part != _KEY)
     place = source.place_of(path)
     kind = detail["type"]
-    if kind == "extra_forbidden":
+    if kind == "unexpected_keyword_argument":
         if detail["input"] is None and holds_secret(annotation_at(Config, path[:-1])):
             known = ", ".join(_known_keys(path[:-1]))  # a value in braces looks like a key
             return Problem(source.key_of(path[:-1]), place, f"a key that nothing stands behind; known here: {known}")
@@ -34,11 +32,11 @@ def problem_of(detail: Any, source: Source) -> Problem:
     return Problem(source.key_of(path), place, f"{message}; found {shown(detail['input'])}")
 
 
-_SHAPES = frozenset({"model_type", "model_attributes_type", "dict_type", "tuple_type"})
+_SHAPES = frozenset({"dataclass_type", "dict_type", "tuple_type"})
 
 
 def _expected(kind: str, detail: Any, path: Path) -> str:
-    if kind in ("model_type", "model_attributes_type"):
+    if kind == "dataclass_type":
         return f"expected keys below it; known here: {', '.join(_known_keys(path))}"
     if kind == "tuple_type":
         item = section_of(item_of(annotation_at(Config, path)))
@@ -75,8 +73,8 @@ def _unknown(path: Path) -> str:
     return "no such key; " + (f"did you mean {close}?" if close else f"known here: {', '.join(known)}")
 
 
-def _first_key(section: type[BaseModel]) -> str:
-    needed = (field.alias or name for name, field in section.model_fields.items() if field.is_required())
+def _first_key(section: type[Any]) -> str:
+    needed = (key.name for key in each_key_of(section) if key.is_needed)
     return next(needed, next(iter(keys_of(section))))
 
 

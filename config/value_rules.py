@@ -2,27 +2,28 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, model_validator
-
 from sluicegate.config.kinds import FileName, Text
+from sluicegate.config.notes import Reads
 from sluicegate.config.quantity import count
-from sluicegate.config.section import Section
+from sluicegate.config.section import section
 
 MOST_JSON_DEPTH = 500
 """How deep JSON may be nested at most: what Python's reader, which looks for duplicate keys, still follows."""
 
 _DEPTH = count(1, MOST_JSON_DEPTH)
-JsonDepth = Annotated[int, BeforeValidator(_DEPTH.read), _DEPTH]
+JsonDepth = Annotated[int, Reads(_DEPTH.read), _DEPTH]
 
 
-class Json(Section):
+@section
+class Json:
     """One JSON text, and nothing else. `duplicate_keys`: what becomes of objects with two keys alike."""
 
     duplicate_keys: Literal["allow", "refuse"] = "allow"
     max_depth: JsonDepth = 128
 
 
-class Schema(Section):
+@section
+class Schema:
     """A schema from a file or from a registry, where each record names its own. `envelope`: what stands before the
     data, for a file. `message`: which of a Protobuf file's. `subject`: under which one a registered schema must be.
     """
@@ -34,8 +35,7 @@ class Schema(Section):
     message: Text | None = None
     subject: Literal["topic", "record", "topic-record", "any"] | None = None
 
-    @model_validator(mode="after")
-    def _from_one_place(self) -> "Schema":
+    def __post_init__(self) -> None:
         if (self.file is None) == (self.registry is None):
             raise ValueError("a schema comes from a file or from a registry: give one of the two")
         if self.file is not None and self.format is None:
@@ -46,4 +46,3 @@ class Schema(Section):
             raise ValueError("subject belongs to registry")
         if (self.message is not None) != (self.file is not None and self.format == "protobuf"):
             raise ValueError("message (a full name) belongs to a Protobuf file, and is needed there")
-        return self

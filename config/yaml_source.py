@@ -4,65 +4,15 @@ Values are text, as written: what the model wants there decides how a text is re
 number or a date stays what it is. Nothing (`key:`, `~`, `null`) is None.
 """
 
-import hashlib
-from dataclasses import dataclass, field
 from pathlib import Path as FilePath
-from typing import Any
 
 import yaml
 
+from sluicegate.config.source import MAX_BYTES, Problem, Source, digest_of, dotted
 from sluicegate.config.yaml_nodes import BadNode, Reader
 from sluicegate.config.yaml_words import line_of, words_of
 
-Path = tuple[str | int, ...]
-_MAX_BYTES = 16 << 20
-_MAX_LINE = 600
 _BYTE_ORDER_MARKS = ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something wrong in the configuration: which key, where it stands, what to do."""
-
-    key: str
-    place: str
-    message: str
-
-    def __str__(self) -> str:
-        return printable(f"{self.place}: {self.key + ': ' if self.key else ''}{self.message}")
-
-
-@dataclass(slots=True)
-class Source:
-    """Configuration data and where each path came from (`file:line`, an environment variable, an option).
-
-    `readable`: whether there was anything to go by; if not, `problems` says why and nothing else is worth saying.
-    `remarks`: what can be used and is still worth a word. `digests`: SHA-256 of what each file held that was read.
-    `elsewhere`: from an item that another file holds to what it is called there.
-    """
-
-    name: str
-    data: dict[str, Any] = field(default_factory=dict, repr=False)
-    places: dict[Path, str] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
-    readable: bool = True
-    remarks: list[str] = field(default_factory=list)
-    digests: dict[FilePath, bytes] = field(default_factory=dict)
-    elsewhere: dict[Path, Path] = field(default_factory=dict)
-
-    def place_of(self, path: Path) -> str:
-        """Where `path`, or the nearest thing around it, stands."""
-        for length in range(len(path), 0, -1):
-            if path[:length] in self.places:
-                return self.places[path[:length]]
-        return self.name
-
-    def key_of(self, path: Path) -> str:
-        """What people call `path` in the file that it stands in: `topics[0].match`."""
-        for length in range(len(path), 0, -1):
-            if path[:length] in self.elsewhere:
-                return dotted((*self.elsewhere[path[:length]], *path[length:]))
-        return dotted(path)
 
 
 def read_file(path: FilePath) -> Source:
@@ -70,30 +20,17 @@ def read_file(path: FilePath) -> Source:
     name = str(path)
     try:
         with path.open("rb") as file:
-            content = file.read(_MAX_BYTES + 1)
+            content = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: no file can have this name
         return _unreadable(name, f"cannot be read: {getattr(error, 'strerror', None) or error}")
     source = _read_content(content, name)
-    source.digests[path] = _digest_of(content)
+    source.digests[path] = digest_of(content)
     return source
 
 
-def digest_of_file(path: FilePath) -> bytes | None:
-    """What `Source.digests` would hold for a file as it is now; None where it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return _digest_of(file.read(_MAX_BYTES + 1))
-    except (OSError, ValueError):
-        return None
-
-
-def _digest_of(content: bytes) -> bytes:
-    return hashlib.sha256(content).digest()
-
-
 def _read_content(content: bytes, name: str) -> Source:
-    if len(content) > _MAX_BYTES:
-        return _unreadable(name, f"more than {_MAX_BYTES >> 20} MiB: this is no configuration file")
+    if len(content) > MAX_BYTES:
+        return _unreadable(name, f"more than {MAX_BYTES >> 20} MiB: this is no configuration file")
     for mark, encoding in _BYTE_ORDER_MARKS:
         if content.startswith(mark):
             return _unreadable(name, f"cannot be read: it is {encoding}; save it as UTF-8")
@@ -139,17 +76,3 @@ def compose(text: str) -> yaml.Node | None:
 
 def _unreadable(place: str, message: str) -> Source:
     return Source(place, problems=[Problem("", place, message)], readable=False)
-
-
-def dotted(path: Path) -> str:
-    """A path as people read it: `topics[0].match`."""
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
-    return text
-
-
-def printable(text: str) -> str:
-    """One line that a terminal shows as it is, whatever a file had in it."""
-    shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[:_MAX_LINE])
-    return shown if len(text) <= _MAX_LINE else f"{shown}…"

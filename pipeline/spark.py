@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark import SparkConf
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -16,6 +15,9 @@ from sluicegate.pipeline.source.datasource import TopicSource
 _HERE = "local[*]"
 _MASTER = re.compile(r"local(-cluster)?(\[[^\]]+\])?|yarn|(spark|k8s)://\S+")
 _LOGGING = Path(__file__).with_name("log4j2.properties")
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""Where spark-submit says how to reach the JVM that it has begun. What it was given (`spark.master`) is known only
+there, and a SparkConf made before the session is empty."""
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
@@ -31,7 +33,7 @@ def session(job: str, master: str | None) -> SparkSession:
     if master is not None and _MASTER.fullmatch(master) is None:
         raise NoSession(f"--master {master} is none of local, local[N], local[*], spark://…, yarn and k8s://…")
     builder = SparkSession.builder.appName(f"sluicegate {job}")
-    submitted = SparkConf().contains("spark.master")
+    submitted = _SUBMITTED in os.environ
     chosen = master if master is not None else None if submitted else _HERE
     if chosen is not None:
         builder = builder.master(chosen)

@@ -16,7 +16,7 @@ MAX_BYTES_BEFORE_LOGIN = 524_288
 
 
 class ApiKey(IntEnum):
-    """API keys that the proxy treats in a way of their own, or that the pipeline asks."""
+    """API keys that the proxy treats in a way of their own, or that it or the pipeline asks."""
 
     PRODUCE = 0
     FETCH = 1
@@ -27,6 +27,7 @@ class ApiKey(IntEnum):
     API_VERSIONS = 18
     DESCRIBE_CONFIGS = 32
     SASL_AUTHENTICATE = 36
+    DESCRIBE_QUORUM = 55
     DESCRIBE_CLUSTER = 60
     SHARE_FETCH = 78
     SHARE_ACKNOWLEDGE = 79

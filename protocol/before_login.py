@@ -6,13 +6,14 @@ construct schemas by tests. Compiled with the types in before_login.pxd where a 
 
 from dataclasses import dataclass
 
+from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.walk import Walk
 
 _MAX_TAGGED_FIELDS = 1000
 _INT64_BYTES = 8
 _SOFTWARE_SINCE = 3
-_AUTHENTICATE_FLEXIBLE_SINCE = 2
+_AUTHENTICATE_FLEXIBLE_SINCE = APIS[ApiKey.SASL_AUTHENTICATE].flexible_since
 _LIFETIME_SINCE = 1
 
 

@@ -7,6 +7,7 @@ Held to the construct schemas by tests. What may be counted is bounded, so that 
 than some ms. Compiled with the types in node_addresses.pxd where a C compiler was at hand.
 """
 
+from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.walk import MAX_TAGGED_FIELDS, Walk
 
@@ -22,11 +23,11 @@ _INT64_BYTES = 8
 _UUID_BYTES = 16
 _METADATA_THROTTLE_SINCE = 3
 _METADATA_RACK_SINCE = 1
-_METADATA_FLEXIBLE_SINCE = 9
+_METADATA_FLEXIBLE_SINCE = APIS[ApiKey.METADATA].flexible_since
 _ENDPOINT_TYPE_SINCE = 1
 _FENCED_SINCE = 2
 _COORDINATOR_MESSAGE_SINCE = 1
-_COORDINATOR_FLEXIBLE_SINCE = 3
+_COORDINATOR_FLEXIBLE_SINCE = APIS[ApiKey.FIND_COORDINATOR].flexible_since
 _COORDINATOR_LIST_SINCE = 4
 _ACKNOWLEDGE_LOCK_SINCE = 2
 

@@ -5,6 +5,7 @@ Held to `sluicegate.protocol.messages.metadata.RESPONSE` by a test. 1: racks, co
 10: topic ids. 12: names may be null. Compiled with the types in topic_ids.pxd where a C compiler was at hand.
 """
 
+from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.walk import MAX_TAGGED_FIELDS, Walk
 
@@ -16,7 +17,7 @@ _THROTTLE_SINCE = 3
 _OFFLINE_REPLICAS_SINCE = 5
 _LEADER_EPOCH_SINCE = 7
 _OPERATIONS_SINCE = 8
-_FLEXIBLE_SINCE = 9
+_FLEXIBLE_SINCE = APIS[ApiKey.METADATA].flexible_since
 _TOPIC_ID_SINCE = 10
 _INT32_BYTES = 4
 _UUID_BYTES = 16

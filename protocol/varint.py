@@ -3,9 +3,10 @@ zig-zag ones of records (KIP-98), written.
 """
 
 from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.int64 import ALL_64
 
 _MAX_SHIFT = 28
-_U64 = 0xFFFF_FFFF_FFFF_FFFF
+_ONE_BYTE = tuple(bytes([value]) for value in range(0x80))
 
 
 def read_unsigned_varint(data: memoryview | bytes | bytearray, position: int) -> tuple[int, int]:
@@ -27,6 +28,8 @@ def read_unsigned_varint(data: memoryview | bytes | bytearray, position: int) ->
 
 def unsigned_varint(value: int) -> bytes:
     """The shortest encoding of `value` (not negative); of one up to 2^32-1 at most five bytes."""
+    if value <= 0x7F:
+        return _ONE_BYTE[value]
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -37,4 +40,4 @@ def unsigned_varint(value: int) -> bytes:
 
 def signed_varint(value: int) -> bytes:
     """An int64 in zig-zag."""
-    return unsigned_varint(((value << 1) ^ (_U64 if value < 0 else 0)) & _U64)
+    return unsigned_varint(((value << 1) ^ (ALL_64 if value < 0 else 0)) & ALL_64)

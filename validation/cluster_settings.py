@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sluicegate.validation.policy import LONG_MAX, TimestampType, TopicPolicy, bound_or_difference
+from sluicegate.protocol.int64 import LONG_MAX
+from sluicegate.validation.policy import TimestampType, TopicPolicy, bound_or_difference
 
 TIMESTAMP_TYPE = "message.timestamp.type"
 BEFORE_MAX = "message.timestamp.before.max.ms"

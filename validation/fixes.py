@@ -9,15 +9,14 @@ from sluicegate.protocol.records.allowance import Allowance, OverLimit
 from sluicegate.protocol.records.codec import Codec
 from sluicegate.protocol.records.compression import Decompressor
 from sluicegate.protocol.records.recompression import compress
-from sluicegate.protocol.records.record_batch import HEADER_BYTES, LOG_APPEND_TIME, RecordBatch
+from sluicegate.protocol.records.record_batch import HEADER_BYTES, LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
 from sluicegate.protocol.records.restamp import restamp_records, with_payload
 from sluicegate.validation.policy import Fix, JudgementLimits, TopicPolicy
 from sluicegate.validation.previous_times import PreviousTimes
-from sluicegate.validation.timestamps import NO_TIMESTAMP, TimeWindow, window_of
+from sluicegate.validation.timestamps import TimeWindow, window_of
 from sluicegate.validation.units import in_milliseconds, unit_of
-from sluicegate.validation.verdict import Reason, Refused
+from sluicegate.validation.verdict import TIMED, Reason, Refused
 
-_TIMED = frozenset({Reason.TIMESTAMP_BEFORE, Reason.TIMESTAMP_AFTER})
 # A broker judges later, and by its own clock: times are moved so far within a bound, or half of it.
 _WITHIN_MS = 60_000
 # Of a batch that was fixed, for the report of it.
@@ -50,9 +49,9 @@ def fix_times(
     Raises what `allowance` raises to give way, or where this may take longer than there is time for.
     """
     window = window_of(policy, now_ms)
-    if refused.reason not in _TIMED or window is None or policy.fix is None:
+    if refused.reason not in TIMED or window is None or policy.fix is None:
         return None
-    if any(record.reason not in _TIMED for record in refused.bad_records):
+    if any(record.reason not in TIMED for record in refused.bad_records):
         return None
     batch = RecordBatch(records, 0, len(records))
     if batch.attributes & LOG_APPEND_TIME:

@@ -17,6 +17,7 @@ from sluicegate.protocol.records.pieces import Bounds, Piece, Pieces
 from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
     HEADER_BYTES,
+    MAGIC_2,
     CorruptBatch,
     RecordBatch,
     magic_at,
@@ -27,15 +28,13 @@ from sluicegate.protocol.records.scan import BAD_LENGTH, OUT_OF_WINDOW, RAN_OUT,
 from sluicegate.validation.legacy import check_stored_message, judge_message_set
 from sluicegate.validation.policy import JudgementLimits, TopicPolicy
 from sluicegate.validation.record_errors import RecordErrors, what_to_look_for
-from sluicegate.validation.refusals import TEXTS_AT_LEAST, over_limit, refuse_records
+from sluicegate.validation.refusals import DESCRIBED_WORK, TEXTS_AT_LEAST, over_limit, refuse_records
 from sluicegate.validation.structure import check_header, check_request_rules, check_stored_form
 from sluicegate.validation.timestamps import window_of
 from sluicegate.validation.verdict import Accepted, Reason, Refused, Stage, Verdict
 
-_MAGIC_2 = 2
 _PLAIN = Codec.NONE.value
 _CODECS = tuple(Codec)
-_TEXTS_AT_LEAST = TEXTS_AT_LEAST
 _NOTHING = memoryview(b"")
 # What looking at one more batch's head costs, in bytes of work.
 _BATCH_WORK = 512
@@ -65,21 +64,20 @@ def judge_partition(
     `rehearsal` counts what other bounds would refuse, of a magic 2 batch whose times are judged at all.
     """
     records = submission.records if submission.records is not None else _NOTHING
-    data = records
     has_rules = submission.version >= ONE_BATCH_SINCE
     try:
-        first_end = next_batch_end(data, 0)
-        refused = check_request_rules(data, first_end, submission.version) if has_rules else None
+        first_end = next_batch_end(records, 0)
+        refused = check_request_rules(records, first_end, submission.version) if has_rules else None
     except CorruptBatch as error:
         return Refused(error.code, Reason.MAGIC, stage=Stage.PARTITION if has_rules else Stage.LOG)
     if refused is not None:
         return refused
-    if first_end is None or magic_at(data, 0) < _MAGIC_2:
+    if first_end is None or magic_at(records, 0) < MAGIC_2:
         window = window_of(policy, now_ms)
         return judge_message_set(
             submission.topic, submission.partition, records, policy, limits, window, decompressor, allowance
         )
-    batch = check_stored_form(records, data, 0, first_end, policy)
+    batch = check_stored_form(records, 0, first_end, policy)
     if isinstance(batch, Refused):
         return batch
     allowance.worked(len(records))
@@ -98,19 +96,18 @@ def _check_further_batches(
 ) -> Refused | None:
     """Old requests may bring several batches as far as the log, which looks at each before it refuses their number."""
     several = False
-    data = records
     message = Message()
     try:
-        while (end := next_batch_end(data, start)) is not None:
+        while (end := next_batch_end(records, start)) is not None:
             several = True
             allowance.worked(_BATCH_WORK)
-            if magic_at(data, start) == _MAGIC_2:
-                found = check_stored_form(records, data, start, end, policy)
+            if magic_at(records, start) == MAGIC_2:
+                found = check_stored_form(records, start, end, policy)
                 refused = found if isinstance(found, Refused) else None
             else:
-                refused = check_stored_message(records, data, start, end, policy)
+                refused = check_stored_message(records, start, end, policy)
                 if refused is None:
-                    message.read(data, start, end)
+                    message.read(records, start, end)
             if refused is not None:
                 return refused
             start = end
@@ -173,7 +170,7 @@ def _scan(
         earliest, width, exempt, overflow = tried.as_scanned(batch.base_timestamp)
         narrowed = tried.before_max_ms
     look_for = what_to_look_for(batch, window, policy.compacted)
-    keep = max(allowance.record_errors, _TEXTS_AT_LEAST)
+    keep = max(allowance.record_errors, TEXTS_AT_LEAST)
     outcome, read, latest, bad = scan_records(
         data, start, end, batch.record_count, pieces is None, look_for, earliest, width, exempt, overflow, pieces,
         allowance, keep, rehearsal,
@@ -185,8 +182,14 @@ def _scan(
             return Refused(*broken, records=batch.record_count)
     if bad is not None:
         errors = RecordErrors(submission.topic, submission.partition, batch, window)
-        described = [errors.describe(finding) for finding in bad.kept]
-        first_time = errors.describe(bad.first_time).reason if bad.first_time is not None else None
+        described = []
+        for finding in bad.kept:
+            described.append(errors.describe(finding))
+            allowance.worked(DESCRIBED_WORK)
+        first_time = None
+        if bad.first_time is not None:
+            is_first = bad.first_time == bad.kept[0]
+            first_time = described[0].reason if is_first else errors.describe(bad.first_time).reason
         return refuse_records(described, bad.count, first_time, batch.record_count, allowance)
     ahead_ms = latest - narrowed if window is not None and look_for & OUT_OF_WINDOW else 0
     if rehearsal is not None:

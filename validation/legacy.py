@@ -6,13 +6,21 @@ One pass, in which no more than the listed record errors is kept.
 """
 
 from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.int64 import ALL_64
 from sluicegate.protocol.records.allowance import Allowance, OverLimit
 from sluicegate.protocol.records.codec import Codec
 from sluicegate.protocol.records.compression import Decompressor
-from sluicegate.protocol.records.message_set import NO_TIMESTAMP, BrokenMessage, Message, has_crc
+from sluicegate.protocol.records.message_set import BrokenMessage, Message, has_crc
 from sluicegate.protocol.records.message_stream import MessageStream
 from sluicegate.protocol.records.pieces import Bounds, Pieces
-from sluicegate.protocol.records.record_batch import CODEC_MASK, CorruptBatch, magic_at, next_batch_end
+from sluicegate.protocol.records.record_batch import (
+    CODEC_MASK,
+    MAGIC_2,
+    NO_TIMESTAMP,
+    CorruptBatch,
+    magic_at,
+    next_batch_end,
+)
 from sluicegate.validation.legacy_errors import (
     APPEND_TIME,
     NULL_KEY,
@@ -22,17 +30,14 @@ from sluicegate.validation.legacy_errors import (
     LegacyFinding,
 )
 from sluicegate.validation.policy import JudgementLimits, TopicPolicy
-from sluicegate.validation.refusals import TEXTS_AT_LEAST, over_limit, refuse_records
+from sluicegate.validation.refusals import DESCRIBED_WORK, TEXTS_AT_LEAST, over_limit, refuse_records
 from sluicegate.validation.structure import check_stored_form
 from sluicegate.validation.timestamps import TimeWindow
 from sluicegate.validation.verdict import Accepted, Reason, Refused, Verdict
 
 # A message's own cost, in bytes of work.
 _MESSAGE_WORK = 128
-_MAGIC_2 = 2
 _TIME_FLAWS = frozenset({OUT_OF_WINDOW, APPEND_TIME})
-_NO_TIMESTAMP = NO_TIMESTAMP
-_U64 = 0xFFFFFFFFFFFFFFFF
 _CODECS = tuple(Codec)
 _LAST_CODEC = Codec.LZ4.value
 _ZSTD = Codec.ZSTD.value
@@ -61,14 +66,12 @@ def judge_message_set(
         return Refused(ErrorCode.INVALID_RECORD, Reason.STRUCTURE)
 
 
-def check_stored_message(
-    records: memoryview, data: memoryview, start: int, end: int, policy: TopicPolicy
-) -> Refused | None:
-    """A message of magic 0 or 1 as the log sees it before its content: size and CRC. `records` is `data`."""
+def check_stored_message(records: memoryview, start: int, end: int, policy: TopicPolicy) -> Refused | None:
+    """A message of magic 0 or 1 as the log sees it before its content: size and CRC."""
     most = policy.max_message_bytes
     if most is not None and end - start > most:
         return Refused(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE)
-    if not has_crc(records, data, start, end):
+    if not has_crc(records, records, start, end):
         return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.CRC)
     return None
 
@@ -124,11 +127,10 @@ class _MessageSetJudge:
         finding: LegacyFinding | None = None
         count = start = 0
         is_compressed = mixes_magics = False
-        data = records
-        while (end := next_batch_end(data, start)) is not None:
+        while (end := next_batch_end(records, start)) is not None:
             self._allowance.worked(end - start + _MESSAGE_WORK)
-            if magic_at(data, start) == _MAGIC_2:  # never the first
-                batch = check_stored_form(records, data, start, end, self._policy)
+            if magic_at(records, start) == MAGIC_2:  # never the first
+                batch = check_stored_form(records, start, end, self._policy)
                 if isinstance(batch, Refused):
                     return batch
                 is_compressed = is_compressed or batch.attributes & CODEC_MASK != 0
@@ -136,10 +138,10 @@ class _MessageSetJudge:
                 count += 1
                 start = end
                 continue
-            refused = check_stored_message(records, data, start, end, self._policy)
+            refused = check_stored_message(records, start, end, self._policy)
             if refused is not None:
                 return refused
-            message.read(data, start, end)
+            message.read(records, start, end)
             if first is None:
                 first = message.copy()
             if message.codec_id:
@@ -209,7 +211,10 @@ class _MessageSetJudge:
             return found.fatal
         if found.count == 0:
             return Accepted(index, self._ahead_ms())
-        described = [self._errors.describe(finding, wrapper, base) for finding in found.kept]
+        described = []
+        for finding in found.kept:
+            described.append(self._errors.describe(finding, wrapper, base))
+            self._allowance.worked(DESCRIBED_WORK)
         first_time = self._errors.describe(found.first_time, wrapper, base).reason if found.first_time else None
         return refuse_records(described, found.count, first_time, index, self._allowance)
 
@@ -234,8 +239,8 @@ class _MessageSetJudge:
         """What is wrong with a record, 0 for nothing; `outer` is what its times are told by."""
         if self._needs_keys and message.key_size < 0:
             return NULL_KEY
-        if self._has_window and timestamp != _NO_TIMESTAMP:
-            ahead = (timestamp - self._earliest) & _U64
+        if self._has_window and timestamp != NO_TIMESTAMP:
+            ahead = (timestamp - self._earliest) & ALL_64
             if ahead > self._width and ahead != self._overflow:
                 return OUT_OF_WINDOW
             self._latest = max(self._latest, timestamp)

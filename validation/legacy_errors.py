@@ -38,7 +38,7 @@ class LegacyErrors:
         if finding.flaw == OUT_OF_WINDOW and self.window is not None:
             text = wording.timestamp_out_of_range(timestamp, offset, self.window.earliest, self.window.latest)
             breach = self.window.breach(timestamp) or Reason.TIMESTAMP_BEFORE
-            return BadRecord(finding.index, timestamp, breach, text)
+            return BadRecord(finding.index, timestamp, breach, wording.diagnosed(text, timestamp, self.window.now_ms))
         claims_append_time = finding.flaw == APPEND_TIME or (outer.is_log_append_time and message.magic > 0)
         record = wording.legacy_batch(offset, _render(message, timestamp, claims_append_time))
         if finding.flaw == OTHER_MAGIC:

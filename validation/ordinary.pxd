@@ -5,6 +5,7 @@ from sluicegate.protocol.records.allowance cimport Allowance
 from sluicegate.protocol.records.compression cimport Decompressor
 from sluicegate.protocol.records.pieces cimport Pieces
 from sluicegate.validation.in_force cimport RulesInForce
+from sluicegate.validation.rules.ordinary_contents cimport OrdinaryContents
 
 
 cdef struct Topic:
@@ -15,6 +16,7 @@ cdef struct Topic:
     bint is_checked
     bint is_timed
     bint is_compacted
+    bint has_rules
     uint64_t before_max_ms
     uint64_t after_max_ms
     Py_ssize_t most_bytes
@@ -30,6 +32,7 @@ cdef class OrdinaryRequests:
     cdef int64_t _generation
     cdef int64_t _since
     cdef Topic[1024] _topics
+    cdef list _contents  # beside _topics: what is asked of their records
     cdef Py_ssize_t _known
     cdef Decompressor _decompressor
     cdef Allowance _free
@@ -39,20 +42,33 @@ cdef class OrdinaryRequests:
     cdef Py_ssize_t _plain_left
     cdef Py_ssize_t _partitions
     cdef Py_ssize_t _records
+    cdef Py_ssize_t _bytes
     cdef Py_ssize_t _unchecked
+    cdef int _why  # what would be looked closer at, were it odd here
+    cdef long long[8] _closer
+    # Of the request that is judged: how far its batches reach, and how many do.
+    cdef uint8_t[200] _steps_behind
+    cdef uint8_t[200] _steps_ahead
+    cdef int _timed
+    cdef uint64_t _latest
+    cdef int64_t[256] _behind
+    cdef int64_t[256] _ahead
     cdef readonly long long requests
     cdef readonly long long partitions
     cdef readonly long long records
+    cdef readonly long long bytes
     cdef readonly long long unchecked
-    cdef readonly long long closer
+    cdef readonly long long size
 
-    cdef void _forget(self) noexcept
+    cdef void _free_keys(self) noexcept
+    cdef int _forget(self) except -1
     cdef int _forget_old(self, int64_t now) except -1
     cdef Topic *_find(self, const uint8_t *key, Py_ssize_t size, bint is_id) noexcept
     cpdef int judge(self, object data, Py_ssize_t start, Py_ssize_t end, int version) except -1
     cdef int judge_view(
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int version, int64_t now
     ) except -1
+    cdef void look_closer(self, int why) noexcept
     cdef int64_t look_at_clock(self) except? -1
     cdef int _judge(
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int version, int64_t now
@@ -61,12 +77,19 @@ cdef class OrdinaryRequests:
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t size, Topic *topic, int version,
         int64_t now,
     ) except -1
+    cdef void _note_reach(self, int64_t now, uint64_t base, uint64_t before) noexcept
     cdef uint32_t _crc32c(self, object data, Py_ssize_t start, const uint8_t *at, Py_ssize_t size) except? 7
     cdef bint _are_good(
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int codec, int64_t count,
         uint64_t base, Topic *topic, int64_t now,
     ) except -1
     cdef Py_ssize_t _decompress_lz4(self, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end) except -2
+    cdef bint _keeps_rules(
+        self, const uint8_t[::1] plain, Py_ssize_t start, Py_ssize_t end, int64_t count, Topic *topic
+    ) except -1
+    cdef Py_ssize_t _gather(self, object payload, int codec) except -2
+    cdef int _make_room(self) except -1
+    cdef Pieces _open(self, object payload, int codec)
     cdef bint _are_good_inside(
         self, object payload, int codec, int64_t count, Topic *topic, uint64_t earliest, uint64_t window,
         uint64_t no_time,

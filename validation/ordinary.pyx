@@ -7,11 +7,13 @@ ahead that somebody is to be warned, a payload that a decoder complains about. W
 the same moment; `make lanes` holds the two together.
 """
 
+from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
 from sluicegate.protocol.big_endian cimport int16_at, int32_at, uint32_at, uint64_at
+from sluicegate.protocol.native_walk cimport NativeWalk, uvarint
 from sluicegate.protocol.records.allowance cimport Allowance
 from sluicegate.protocol.records.compression cimport Decompressor
 from sluicegate.protocol.records.crc32c cimport crc32c, has_crc32c
@@ -19,6 +21,7 @@ from sluicegate.protocol.records.loaded_libraries cimport crc32_iscsi
 from sluicegate.protocol.records.ordinary_lz4 cimport ordinary_lz4
 from sluicegate.protocol.records.pieces cimport Bounds, Pieces
 from sluicegate.protocol.records.scan cimport _ordinary_run, scan_records
+from sluicegate.validation.rules.ordinary_contents cimport OrdinaryContents
 
 from fastcrc import crc32
 
@@ -26,6 +29,7 @@ from sluicegate.protocol import produce_versions
 from sluicegate.protocol.records.allowance import OverLimit
 from sluicegate.protocol.records.codec import Codec
 from sluicegate.protocol.records.scan import NULL_KEY, OUT_OF_WINDOW, WHOLE
+from sluicegate.validation.looked_closer import LookedCloser
 from sluicegate.validation.policy import TimestampType
 
 cdef enum:
@@ -43,6 +47,8 @@ cdef enum:
     # up the interpreter meanwhile.
     _SHORT_CRC_BYTES = 2 * 1024
     _RATHER_SHORT_CRC_BYTES = 20 * 1024
+
+    _MOST_REASONS = 8  # as many as there is room for in ordinary.pxd
 
     _LOG_APPEND_TIME = 0x08
     _CONTROL = 0x20
@@ -73,32 +79,30 @@ cdef bint _HAS_CRC32C = has_crc32c()
 cdef int _NULL_KEY = NULL_KEY
 cdef int _OUT_OF_WINDOW = OUT_OF_WINDOW
 cdef int _WHOLE = WHOLE
+cdef int _BY_TOPIC = LookedCloser.TOPIC
+cdef int _BY_VERSION = LookedCloser.VERSION
+cdef int _BY_FIELDS = LookedCloser.FIELDS
+cdef int _BY_BATCH = LookedCloser.BATCH
+cdef int _BY_RECORDS = LookedCloser.RECORDS
+cdef int _BY_RULES = LookedCloser.RULES
+assert len(LookedCloser) <= _MOST_REASONS
 cdef tuple _CODECS = tuple(Codec)
 
 
-cdef struct Walk:
-    # Where in a request the reading is; `failed` instead of an exception.
-    const uint8_t *at
-    const uint8_t *end
-    bint failed
+cdef extern from *:
+    int __builtin_clzll(unsigned long long) nogil
 
 
-cdef inline uint64_t _uvarint(Walk *walk) noexcept:
-    cdef uint64_t value = 0
-    cdef int shift = 0
-    cdef uint8_t byte
-    while walk.at < walk.end and shift <= 28:
-        byte = walk.at[0]
-        walk.at += 1
-        value |= <uint64_t>(byte & 0x7F) << shift
-        if byte < 0x80:
-            return value
-        shift += 7
-    walk.failed = True
-    return 0
+cdef inline int _step_of(uint64_t away) noexcept:
+    # As `sluicegate.validation.distances.step_of`: four steps from one power of two to the next.
+    cdef int power
+    if away < 4:
+        return <int>away
+    power = 63 - __builtin_clzll(away)
+    return 4 * (power - 1) + <int>((away >> (power - 2)) & 3)
 
 
-cdef inline int64_t _int(Walk *walk, int size) noexcept:
+cdef inline int64_t _int(NativeWalk *walk, int size) noexcept:
     # An int16 or int32.
     cdef int64_t value
     if walk.failed or walk.end - walk.at < size:
@@ -109,12 +113,12 @@ cdef inline int64_t _int(Walk *walk, int size) noexcept:
     return value
 
 
-cdef inline int64_t _length(Walk *walk, bint flexible, int size) noexcept:
+cdef inline int64_t _length(NativeWalk *walk, bint flexible, int size) noexcept:
     # Of a string (size 2), bytes or an array (4); -1 where it is null.
-    return <int64_t>_uvarint(walk) - 1 if flexible else _int(walk, size)
+    return <int64_t>uvarint(walk) - 1 if flexible else _int(walk, size)
 
 
-cdef inline bint _skip(Walk *walk, int64_t size) noexcept:
+cdef inline bint _skip(NativeWalk *walk, int64_t size) noexcept:
     if walk.failed or size < 0 or size > walk.end - walk.at:
         walk.failed = True
         return False
@@ -122,7 +126,7 @@ cdef inline bint _skip(Walk *walk, int64_t size) noexcept:
     return True
 
 
-cdef inline bint _no_tags(Walk *walk, bint flexible) noexcept:
+cdef inline bint _no_tags(NativeWalk *walk, bint flexible) noexcept:
     if not flexible:
         return not walk.failed
     if walk.failed or walk.at >= walk.end or walk.at[0] != 0:
@@ -151,9 +155,9 @@ cdef uint32_t _hash(const char *key, Py_ssize_t size) noexcept:
 
 
 cdef class OrdinaryRequests:
-    """Judges for one event loop. `requests`, `partitions`, `records` and `unchecked` count what was called good.
-
-    `closer` counts requests that were left to the slow lane. What topics are held to is taught by who looked closer.
+    """Judges for one event loop. `requests`, `partitions`, `records`, `bytes` (of batches) and `unchecked` count what was
+    called good, `size` is what those requests were together (bytes). What topics are held to is taught by who looked
+    closer.
     """
 
     def __init__(self, limits, max_partitions, now_ms, rules):
@@ -169,18 +173,25 @@ cdef class OrdinaryRequests:
         self._generation = rules.generation
         self._decompressor = Decompressor()
         self._free = Allowance(_UNBOUNDED, 0, _go_on)
+        self._contents = [None] * _SLOTS
 
     def __dealloc__(self):
-        self._forget()
+        self._free_keys()
         free(self._room)
 
-    cdef void _forget(self) noexcept:
+    cdef void _free_keys(self) noexcept:
+        # Also where objects are gone already.
         cdef int slot
         for slot in range(_SLOTS):
             free(self._topics[slot].key)
             self._topics[slot].key = NULL
             self._topics[slot].size = 0
         self._known = 0
+
+    cdef int _forget(self) except -1:
+        self._free_keys()
+        self._contents = [None] * _SLOTS
+        return 0
 
     def teach(self, bytes key, bint is_id, policy):
         """What a topic is held to, by its name's bytes or its id; who knows all rules found what came for it good."""
@@ -212,6 +223,9 @@ cdef class OrdinaryRequests:
         topic.before_max_ms = policy.before_max_ms
         topic.after_max_ms = policy.after_max_ms
         topic.most_bytes = _UNBOUNDED if policy.max_message_bytes is None else policy.max_message_bytes
+        topic.has_rules = policy.rules is not None
+        if policy.rules is not None:
+            self._contents[slot] = OrdinaryContents(policy.rules.ordinary, self._window_bytes)
         topic.size = size
         self._known += 1
 
@@ -236,6 +250,15 @@ cdef class OrdinaryRequests:
                 return topic
             slot = (slot + 1) % _SLOTS
 
+    def reaches(self):
+        """How many batches reach so far behind now by their base time, and so far ahead by their latest: two rows of
+        int64, by `sluicegate.validation.distances.step_of`.
+        """
+        return (
+            PyBytes_FromStringAndSize(<char *>self._behind, sizeof(self._behind)),
+            PyBytes_FromStringAndSize(<char *>self._ahead, sizeof(self._ahead)),
+        )
+
     def checksum(self, object data):
         """The CRC32C of some bytes, as that of a batch is reckoned here."""
         cdef const uint8_t[::1] view = data
@@ -258,16 +281,34 @@ cdef class OrdinaryRequests:
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int version, int64_t now
     ) except -1:
         cdef int verdict = _LOOK_CLOSER
-        if _FIRST_VERSION <= version <= _LAST_VERSION and start < end and self._known:
+        cdef int i
+        if not _FIRST_VERSION <= version <= _LAST_VERSION:
+            self._why = _BY_VERSION
+        elif start >= end or not self._known:
+            self._why = _BY_TOPIC
+        else:
             verdict = self._judge(data, view, start, end, version, now)
         if verdict == _LOOK_CLOSER:
-            self.closer += 1
+            self.look_closer(self._why)
         else:
             self.requests += 1
             self.partitions += self._partitions
             self.records += self._records
+            self.bytes += self._bytes
             self.unchecked += self._unchecked
+            self.size += end - start
+            for i in range(self._timed):
+                self._behind[self._steps_behind[i]] += 1
+                self._ahead[self._steps_ahead[i]] += 1
         return verdict
+
+    cdef void look_closer(self, int why) noexcept:
+        """One more request is left to the slow lane."""
+        self._closer[why] += 1
+
+    def closer_by(self):
+        """How many requests were left to the slow lane, by why."""
+        return {why: self._closer[why] for why in LookedCloser}
 
     cdef int _judge(
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int version, int64_t now
@@ -276,11 +317,13 @@ cdef class OrdinaryRequests:
         cdef const uint8_t *origin = &view[0]
         cdef const uint8_t *batch
         cdef const uint8_t *key
-        cdef Walk walk
+        cdef NativeWalk walk
         cdef int64_t size, acks, topics, partitions
         cdef Py_ssize_t left = self._most_partitions
         cdef Topic *topic
-        self._partitions = self._records = self._unchecked = 0
+        self._partitions = self._records = self._bytes = self._unchecked = 0
+        self._timed = 0
+        self._why = _BY_FIELDS
         self._allowance = None
         self._plain_left = self._plain_bytes
         walk.at = origin + start
@@ -304,6 +347,7 @@ cdef class OrdinaryRequests:
                 return _LOOK_CLOSER
             topic = self._find(key, size, version >= _TOPIC_ID_SINCE)
             if topic == NULL:
+                self._why = _BY_TOPIC
                 return _LOOK_CLOSER
             partitions = _length(&walk, flexible, 4)
             left -= partitions
@@ -332,10 +376,12 @@ cdef class OrdinaryRequests:
         cdef const uint8_t *at = &view[start]
         cdef int attributes, codec
         cdef int64_t count
+        self._why = _BY_BATCH
         if size < _HEADER_BYTES or <int64_t>int32_at(at + 8) + 12 != size or at[16] != 2:
             return False
         if not topic.is_checked:
             self._unchecked += 1
+            self._why = _BY_FIELDS
             return True
         attributes = at[22]
         codec = attributes & 7
@@ -350,11 +396,26 @@ cdef class OrdinaryRequests:
             return False
         if self._crc32c(data, start + _CRC_COVERS_FROM, at + _CRC_COVERS_FROM, size - _CRC_COVERS_FROM) != uint32_at(at + 17):
             return False
+        self._why = _BY_RECORDS
         if not self._are_good(data, view, start + _HEADER_BYTES, start + size, codec, count, uint64_at(at + 27), topic, now):
             return False
         self._partitions += 1
         self._records += count
+        self._bytes += size
+        self._why = _BY_FIELDS
+        if topic.is_timed:
+            self._note_reach(now, uint64_at(at + 27), topic.before_max_ms)
         return True
+
+    cdef void _note_reach(self, int64_t now, uint64_t base, uint64_t before) noexcept:
+        # Of a good batch; what has no time at all reaches nowhere.
+        cdef int64_t behind = <int64_t>(<uint64_t>now - base)
+        cdef int64_t ahead = <int64_t>(self._latest - before)
+        if base == <uint64_t>-1:
+            return
+        self._steps_behind[self._timed] = _step_of(behind) if behind > 0 else 0
+        self._steps_ahead[self._timed] = _step_of(ahead) if ahead > 0 else 0
+        self._timed += 1
 
     cdef uint32_t _crc32c(self, object data, Py_ssize_t start, const uint8_t *at, Py_ssize_t size) except? 7:
         if _HAS_CRC32C and size <= _SHORT_CRC_BYTES:
@@ -383,9 +444,14 @@ cdef class OrdinaryRequests:
                     self._plain, 0, size, count, False, topic.is_compacted, earliest,
                     window if topic.is_timed else <uint64_t>-1, no_time, 0,
                 )
-                if taken == count and behind == size:
-                    return not topic.is_timed or latest <= before + _FAR_AHEAD_MS
-                return self._scan(self._plain, 0, size, False, None, count, topic, earliest, window, no_time)
+                if taken != count or behind != size:
+                    if not self._scan(self._plain, 0, size, False, None, count, topic, earliest, window, no_time):
+                        return False
+                elif topic.is_timed and latest > before + _FAR_AHEAD_MS:
+                    return False
+                else:
+                    self._latest = latest
+                return self._keeps_rules(self._plain, 0, size, count, topic)
         if codec == 0:
             behind, taken, latest = _ordinary_run(
                 view, start, end, count, True, topic.is_compacted, earliest,
@@ -395,23 +461,82 @@ cdef class OrdinaryRequests:
                 # There are more than ordinary ones: of a large batch, the slow lane takes care that others wait not long.
                 if end - start > _CAREFULLY_READ_BYTES:
                     return False
-                return self._scan(view, start, end, True, None, count, topic, earliest, window, no_time)
-            return not topic.is_timed or latest <= before + _FAR_AHEAD_MS
+                if not self._scan(view, start, end, True, None, count, topic, earliest, window, no_time):
+                    return False
+            elif topic.is_timed and latest > before + _FAR_AHEAD_MS:
+                return False
+            else:
+                self._latest = latest
+            return self._keeps_rules(view, start, end, count, topic)
+        if topic.has_rules:
+            size = self._gather(data[start:end], codec)
+            if size <= 0 or not self._scan(self._plain, 0, size, False, None, count, topic, earliest, window, no_time):
+                return False
+            return self._keeps_rules(self._plain, 0, size, count, topic)
         return self._are_good_inside(data[start:end], codec, count, topic, earliest, window, no_time)
 
     cdef Py_ssize_t _decompress_lz4(self, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end) except -2:
         # The size of what is in _plain then, which counts against what all of the request may become; -1: read it
         # piece by piece.
         cdef Py_ssize_t size
-        if self._room == NULL:  # not before it is wanted, and no page of it before it is written to
-            self._room = <uint8_t *>malloc(_PLAIN_BYTES)
-            if self._room == NULL:
-                raise MemoryError
-            self._plain = <uint8_t[:_PLAIN_BYTES]>self._room
+        self._make_room()
         size = ordinary_lz4(view, start, end, self._room, self._plain_left)
         if size > 0:
             self._plain_left -= size
         return size
+
+    cdef int _make_room(self) except -1:
+        # Not before it is wanted, and no page of it before it is written to.
+        if self._room == NULL:
+            self._room = <uint8_t *>malloc(_PLAIN_BYTES)
+            if self._room == NULL:
+                raise MemoryError
+            self._plain = <uint8_t[:_PLAIN_BYTES]>self._room
+        return 0
+
+    cdef bint _keeps_rules(
+        self, const uint8_t[::1] plain, Py_ssize_t start, Py_ssize_t end, int64_t count, Topic *topic
+    ) except -1:
+        # Of records that were scanned.
+        cdef OrdinaryContents contents
+        if not topic.has_rules:
+            return True
+        contents = self._contents[topic - self._topics]
+        if contents.are_good(&plain[0] + start, &plain[0] + end, count):
+            return True
+        self._why = _BY_RULES
+        return False
+
+    cdef Py_ssize_t _gather(self, object payload, int codec) except -2:
+        # The size of what is in _plain then; -1: look closer. Rules want records in one piece.
+        cdef Pieces pieces
+        cdef const uint8_t[::1] piece
+        cdef Py_ssize_t filled = 0
+        cdef Py_ssize_t size
+        self._make_room()
+        pieces = self._open(payload, codec)
+        try:
+            while True:
+                found = pieces.more()
+                if found is None:
+                    return -1 if pieces.failure is not None else filled
+                piece = found
+                size = len(found)
+                if size > _PLAIN_BYTES - filled:
+                    return -1
+                memcpy(self._room + filled, &piece[0], size)
+                filled += size
+        except OverLimit:
+            return -1
+        finally:
+            piece = None
+            self._decompressor.close()
+
+    cdef Pieces _open(self, object payload, int codec):
+        if self._allowance is None:
+            self._allowance = Allowance(self._plain_left, 0, _go_on)
+        bounds = Bounds(self._limits.plain_limit(len(payload)), self._window_bytes, self._allowance)
+        return self._decompressor.open(_CODECS[codec], payload, bounds)
 
     cdef bint _are_good_inside(
         self, object payload, int codec, int64_t count, Topic *topic, uint64_t earliest, uint64_t window,
@@ -421,12 +546,7 @@ cdef class OrdinaryRequests:
         cdef object first
         cdef const uint8_t[::1] plain
         cdef bint good
-        if self._allowance is None:
-            self._allowance = Allowance(self._plain_left, 0, _go_on)
-        bounds = Bounds(
-            self._limits.plain_limit(len(payload)), self._window_bytes, self._allowance
-        )
-        pieces = self._decompressor.open(_CODECS[codec], payload, bounds)
+        pieces = self._open(payload, codec)
         try:
             first = pieces.more()
             if first is None:
@@ -453,7 +573,7 @@ cdef class OrdinaryRequests:
         )
         if outcome != _WHOLE:
             return False
-        latest = last
+        self._latest = latest = last
         return not topic.is_timed or latest <= topic.before_max_ms + _FAR_AHEAD_MS
 
 

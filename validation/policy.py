@@ -4,11 +4,11 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from sluicegate.protocol.int64 import LONG_MAX
+
 if TYPE_CHECKING:
     from sluicegate.validation.requests.request_rule import RequestRule
     from sluicegate.validation.rules.rule_set import RuleSet
-
-LONG_MAX = 9223372036854775807
 
 
 class TimestampType(Enum):
@@ -53,7 +53,7 @@ class TopicPolicy:
     ms (KIP-937). `compacted`: records need a key. `max_message_bytes`: largest batch, None where only the broker
     knows. They mean what Kafka's message.timestamp.*, cleanup.policy and max.message.bytes mean. `dead_letters`: the
     topic that bad records are written to where `mode` is QUARANTINE. `rules` are asked about records that keep all of
-    that, `requests` about who sends them and how.
+    that, `requests` about who sends them and how. `samples`: whether what bad records hold is shown in events.
     """
 
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -68,11 +68,12 @@ class TopicPolicy:
     dead_letters: str | None = None
     rules: "RuleSet | None" = None
     requests: "tuple[RequestRule, ...]" = ()
+    samples: bool = False
     is_plain: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        is_plain = self.mode is not Mode.OBSERVE and self.rehearsed is None and self.fix is None and not self.has_rules
-        object.__setattr__(self, "is_plain", is_plain)
+        asks_more = self.rehearsed is not None or self.fix is not None or self.has_rules or self.samples
+        object.__setattr__(self, "is_plain", self.mode is not Mode.OBSERVE and not asks_more)
 
     @property
     def has_rules(self) -> bool:
@@ -82,7 +83,9 @@ class TopicPolicy:
     @property
     def ordinary(self) -> "TopicPolicy | None":
         """What the fast lane may hold batches to, so that whatever keeps it needs no closer look; None: all do."""
-        return None if self.fix is Fix.PREVIOUS or self.has_rules else self.narrowest
+        if self.fix is Fix.PREVIOUS or self.requests or (self.rules is not None and self.rules.ordinary is None):
+            return None
+        return self.narrowest
 
     @property
     def narrowest(self) -> "TopicPolicy":
@@ -115,6 +118,7 @@ class JudgementLimits:
     `max_decompressed_bytes`: what its payloads become, together. `max_decompression_ratio`: of one payload, to its
     compressed size; counts only above `ratio_free_bytes`, so that small, very regular batches pass.
     `max_decompression_window_bytes`: what a payload makes us hold at once. `max_record_errors`: how many are listed.
+    `max_samples`: of how many bad records of a batch is kept what they hold, where their topic's policy says so.
     """
 
     max_decompressed_bytes: int = 128 << 20
@@ -122,6 +126,7 @@ class JudgementLimits:
     ratio_free_bytes: int = 1 << 20
     max_decompression_window_bytes: int = 16 << 20
     max_record_errors: int = 1000
+    max_samples: int = 0
 
     def plain_limit(self, compressed_bytes: int) -> int:
         """How many bytes a payload of this size may become."""

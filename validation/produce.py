@@ -25,6 +25,7 @@ from sluicegate.validation.requests.request_rule import SentBatch
 from sluicegate.validation.rules.asking import Answers, ask_rules, check_may_be_asked_here
 from sluicegate.validation.rules.reading import Batch, ContentReader
 from sluicegate.validation.rules.rule import Client
+from sluicegate.validation.samples import Sampling
 from sluicegate.validation.verdict import Accepted, Broken, Reason, Refused, Stage, Verdict
 
 Place = tuple[int, int]
@@ -187,6 +188,8 @@ class _Further:
         self._client = client if client is not None else _NOBODY
         self._acks = acks
         self._observed_errors = allowance.record_errors
+        self._told = Allowance(0, limits.max_record_errors, _go_on)
+        self._sampling = Sampling(limits, decompressor, allowance)
         self._fixed: dict[Place, Fixed] = {}
         self._rehearsed: dict[Place, tuple[int, ...]] = {}
         judged.fixed = self._fixed
@@ -209,6 +212,8 @@ class _Further:
             allowance.record_errors = kept
         if policy.fix is not None and isinstance(verdict, Accepted) and verdict.ahead_ms > -policy.before_max_ms:
             self._previous.saw(submission.topic, submission.partition, now_ms + verdict.ahead_ms)
+        if policy.samples:
+            verdict = self._sampling.shown_everywhere(place, submission, verdict, self._judged.observed, self._fixed)
         if isinstance(verdict, Accepted) and place in self._judged.observed:
             return None
         return verdict
@@ -256,7 +261,8 @@ class _Further:
         if policy.rules is not None:
             reader = ContentReader(self._decompressor)
             broken: Broken | None = {} if policy.mode is Mode.QUARANTINE else None
-            yield ask_rules(policy.rules, batch, self._client, self._limits, reader, self._allowance, broken)
+            told = self._told
+            yield ask_rules(policy.rules, batch, self._client, self._limits, reader, self._allowance, told, broken)
 
     def _fix(self, place: Place, submission: Submission, refused: Refused, policy: TopicPolicy, now_ms: int) -> Verdict:
         """The verdict on what a refused batch is fixed to; the refusal where it cannot be."""
@@ -288,3 +294,7 @@ def _whole_request(request: ProduceRequest) -> Refused | None:
     except CorruptBatch as error:
         return Refused(error.code, Reason.MAGIC, str(error), stage=Stage.REQUEST)
     return None
+
+
+def _go_on() -> None:
+    """What counts nothing but record errors lets nobody wait."""

@@ -13,6 +13,7 @@ from sluicegate.protocol.records.pieces import Bounds
 from sluicegate.protocol.records.record_batch import (
     HEADER_BYTES,
     LOG_APPEND_TIME,
+    MAGIC_2,
     RecordBatch,
     magic_at,
     next_batch_end,
@@ -25,8 +26,6 @@ from sluicegate.validation.record_errors import what_to_look_for
 from sluicegate.validation.timestamps import TimeWindow, window_of
 from sluicegate.validation.verdict import Broken, Reason, Refused
 
-_MAGIC_2 = 2
-
 
 class NotFoundAgain(Exception):
     """A second pass over a batch finds other records bad than the first: our fault, whoever sent it."""
@@ -36,7 +35,7 @@ def can_be_quarantined(submission: Submission) -> bool:
     """Whether single records can be taken out: of batches of magic 2, as every client of the last years writes them."""
     records = submission.records
     is_one_batch = records is not None and submission.version >= ONE_BATCH_SINCE
-    return is_one_batch and records is not None and magic_at(records, 0) == _MAGIC_2
+    return is_one_batch and records is not None and magic_at(records, 0) == MAGIC_2
 
 
 def bad_records_of(

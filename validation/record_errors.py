@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from sluicegate.protocol.records import scan
 from sluicegate.protocol.records.codec import Codec
-from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, RecordBatch
+from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
 from sluicegate.validation import wording
-from sluicegate.validation.timestamps import NO_TIMESTAMP, TimeWindow, as_long
+from sluicegate.validation.timestamps import TimeWindow, as_long
 from sluicegate.validation.verdict import BadRecord, Reason
 
 Finding = tuple[int, int, int, int, int, int]
@@ -34,7 +34,7 @@ class RecordErrors:
         breach = self.window.breach(timestamp) if self.window is not None else None
         if breach is not None and self.window is not None:
             text = wording.timestamp_out_of_range(timestamp, offset, self.window.earliest, self.window.latest)
-            return BadRecord(index, timestamp, breach, text)
+            return BadRecord(index, timestamp, breach, wording.diagnosed(text, timestamp, self.window.now_ms))
         render = wording.default_record if self.batch.codec_id == Codec.NONE else wording.partial_record
         text = wording.log_append_time_claimed(render(offset, timestamp, key_size, value_size))
         return BadRecord(index, timestamp, Reason.TIMESTAMP_TYPE, text)

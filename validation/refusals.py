@@ -9,6 +9,8 @@ from sluicegate.validation.verdict import BadRecord, Reason, Refused
 
 # Described even where no record error can be listed any more, because the batch's message shows them.
 TEXTS_AT_LEAST = wording.FIRST_SHOWN
+DESCRIBED_WORK = 4096
+"""What the text about one bad record costs, in bytes of work."""
 
 
 def refuse_records(

@@ -9,10 +9,10 @@ from sluicegate.config.requests import Exempt
 from sluicegate.config.requests import RequestRule as RequestKeys
 from sluicegate.config.topics import Fix as FixKeys
 from sluicegate.config.topics import Rehearse, Topic, TopicKeys
+from sluicegate.protocol.int64 import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.validation.cluster_settings import ClusterSettings, stricter_of
 from sluicegate.validation.policy import (
-    LONG_MAX,
     Fix,
     JudgementLimits,
     Mode,
@@ -36,7 +36,8 @@ _NOTHING_TOLD: Mapping[str, ClusterSettings] = {}
 class FilePolicies:
     """What the file says: the first pattern that matches a topic's whole name decides, `default` holds for the rest.
 
-    `requests`: rules about requests, each with the topics that it is about (None: all). `exempt`: who is asked nothing.
+    `topics`: each entry's pattern and policy, in their order. `requests`: rules about requests, each with the topics
+    that it is about (None: all). `exempt`: who is asked nothing.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class FilePolicies:
     ) -> None:
         self.default = default
         self.exempt = exempt
+        self.topics = tuple(topics)
         self._patterns = TopicPatterns([match for match, _ in topics])
         self._by_pattern = [policy for _, policy in topics]
         self._requests = [(None if match is None else NamePattern(match), rule) for match, rule in requests]
@@ -86,6 +88,11 @@ class Rulebook:
         policy = self._file.of(topic)
         settings = self._from_cluster.get(topic)
         return policy if settings is None else stricter_of(policy, settings)
+
+    @property
+    def in_file(self) -> FilePolicies:
+        """What the file says, whatever the cluster has told."""
+        return self._file
 
     @property
     def asks_who(self) -> bool:
@@ -147,6 +154,7 @@ def limits_of(config: Config) -> JudgementLimits:
         limits.max_decompression_ratio,
         max_decompression_window_bytes=limits.max_decompression_window_bytes,
         max_record_errors=limits.max_record_errors,
+        max_samples=config.violations.max_records if config.violations.is_anywhere else 0,
     )
 
 
@@ -172,6 +180,7 @@ def _policy(keys: TopicKeys, defaults: TopicKeys, schema_rules: SchemaRules) -> 
         fix,
         dead_letters,
         rule_set_of(given("rules"), schema_rules),
+        samples=bool(given("samples")),
     )
 
 

@@ -12,15 +12,15 @@ from sluicegate.protocol.records.record_batch import (
     RecordBatch,
     attributes_low_byte,
     has_valid_crc,
-    int64_at,
     magic_at,
     next_batch_end,
-    read_header,
 )
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.verdict import Reason, Refused, Stage
 
 _LAST_CODEC = Codec.ZSTD.value
+_BASE_OFFSET_BYTES = 8
+_NO_BASE_OFFSET = bytes(_BASE_OFFSET_BYTES)
 # Against the request's rules; made once, because a request may have thousands of such partitions.
 _NO_BATCH = Refused(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=Stage.PARTITION)
 _OLD_MAGIC = Refused(ErrorCode.INVALID_RECORD, Reason.MAGIC, stage=Stage.PARTITION)
@@ -48,23 +48,21 @@ def check_request_rules(records: memoryview, first_end: int | None, version: int
     return None
 
 
-def check_stored_form(
-    records: memoryview, data: memoryview, start: int, end: int, policy: TopicPolicy
-) -> Refused | RecordBatch:
-    """A magic 2 batch as the log sees it before its records: base offset, size, CRC, codec. `records` is `data`.
+def check_stored_form(records: memoryview, start: int, end: int, policy: TopicPolicy) -> Refused | RecordBatch:
+    """A magic 2 batch as the log sees it before its records: base offset, size, CRC, codec.
 
     One that ends before its producer id fails already where a broker looks for producer ids, ahead of the log.
     """
     if end - start < UP_TO_PRODUCER_ID_BYTES:
         return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CRC)
-    if int64_at(data, start) != 0:
+    if records[start : start + _BASE_OFFSET_BYTES] != _NO_BASE_OFFSET:
         return Refused(ErrorCode.INVALID_RECORD, Reason.BASE_OFFSET)
     most = policy.max_message_bytes
     if most is not None and end - start > most:
         return Refused(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE)
     if end - start < HEADER_BYTES:
         return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.CRC)
-    batch = read_header(data, start, end)
+    batch = RecordBatch(records, start, end)
     if not has_valid_crc(records, batch):
         return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.CRC, records=max(batch.record_count, 0))
     if batch.attributes & CODEC_MASK > _LAST_CODEC:

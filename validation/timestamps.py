@@ -1,16 +1,14 @@
 """Time bounds as a broker computes them (KIP-937): int64 milliseconds that wrap as Java's long does."""
 
+from sluicegate.protocol.int64 import ALL_64, SIGN_64
+from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
 from sluicegate.validation.policy import TimestampType, TopicPolicy
 from sluicegate.validation.verdict import Reason
-
-_U64 = 0xFFFFFFFFFFFFFFFF
-_SIGN = 0x8000000000000000
-NO_TIMESTAMP = -1
 
 
 def as_long(value: int) -> int:
     """`value` wrapped into an int64."""
-    return ((value + _SIGN) & _U64) - _SIGN
+    return ((value + SIGN_64) & ALL_64) - SIGN_64
 
 
 class TimeWindow:
@@ -34,10 +32,10 @@ class TimeWindow:
     def as_scanned(self, base_timestamp: int) -> tuple[int, int, int, int]:
         """The bounds as `scan_records` takes them for a batch: earliest delta, window, exempt delta, overflow."""
         return (
-            (self.now_ms - self.before_max_ms - base_timestamp) & _U64,
+            (self.now_ms - self.before_max_ms - base_timestamp) & ALL_64,
             self.before_max_ms + self.after_max_ms,
-            (NO_TIMESTAMP - base_timestamp) & _U64,
-            (_SIGN + self.before_max_ms) & _U64,
+            (NO_TIMESTAMP - base_timestamp) & ALL_64,
+            (SIGN_64 + self.before_max_ms) & ALL_64,
         )
 
     def breach(self, timestamp: int) -> Reason | None:

@@ -20,6 +20,7 @@ class Unit(StrEnum):
 
 _PER_MS = {Unit.MICROSECONDS: 1_000, Unit.NANOSECONDS: 1_000_000}
 _MS_PER_SECOND = 1000
+_LOOKS_LIKE = {unit: f"looks like {unit}: as milliseconds it is " for unit in Unit}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,12 @@ def unit_of(timestamp: int, now_ms: int) -> Unit | None:
     low, high = plausible_range(now_ms)
     if timestamp <= 0 or low <= timestamp <= high:
         return None
-    return next((each.unit for each in unit_ranges(now_ms) if each.low <= timestamp <= each.high), None)
+    # As unit_ranges has it, without making it: up to a thousand records of a request are told their unit.
+    if -(-low // _MS_PER_SECOND) <= timestamp <= high // _MS_PER_SECOND:
+        return Unit.SECONDS
+    if low <= timestamp // _PER_MS[Unit.MICROSECONDS] <= high:
+        return Unit.MICROSECONDS
+    return Unit.NANOSECONDS if low <= timestamp // _PER_MS[Unit.NANOSECONDS] <= high else None
 
 
 def in_milliseconds(timestamp: int, unit: Unit) -> int:
@@ -64,12 +70,14 @@ def diagnose(timestamp: int, now_ms: int) -> str:
         return "is negative, before 1970"
     unit = unit_of(timestamp, now_ms)
     if unit is not None:
-        return f"looks like {unit}: as milliseconds it is {distance(in_milliseconds(timestamp, unit), now_ms)}"
+        return f"{_LOOKS_LIKE[unit]}{distance(in_milliseconds(timestamp, unit), now_ms)}"
     return f"is {distance(timestamp, now_ms)}"
 
 
 def distance(timestamp: int, now_ms: int) -> str:
     """How far a time is from now, as `0.4 s ago` or `2.0 h ahead`."""
     away = abs(timestamp - now_ms)
-    size, unit = next((step for step in _STEPS if away >= step[0]), _STEPS[-1])
+    for size, unit in _STEPS:  # noqa: B007 (of what is less than all, the last)
+        if away >= size:
+            break
     return f"{away / size:.1f} {unit} {'ago' if timestamp <= now_ms else 'ahead'}"

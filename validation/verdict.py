@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
+from typing import NamedTuple
 
 from sluicegate.protocol.errors import ErrorCode
 
@@ -34,6 +35,10 @@ class Reason(StrEnum):
     OUTAGE = "what a rule depends on does not answer"
 
 
+TIMED = frozenset({Reason.TIMESTAMP_BEFORE, Reason.TIMESTAMP_AFTER})
+"""What is told with a diagnosis: what the time was probably meant to be."""
+
+
 class Stage(Enum):
     """Where a broker finds what is wrong, in its order; what it finds before goes before our verdict."""
 
@@ -42,12 +47,27 @@ class Stage(Enum):
     LOG = auto()  # in the partition's log, last of all
 
 
+class Beginning(NamedTuple):
+    """Of a key or a value: its first bytes, and its whole size (bytes)."""
+
+    data: bytes
+    size: int
+
+
+class Contents(NamedTuple):
+    """What a record holds, as much of it as may be shown; None: null."""
+
+    key: Beginning | None
+    value: Beginning | None
+
+
 @dataclass(frozen=True, slots=True)
 class BadRecord:
     """One refused record: its position in the batch, its time (int64 ms), why, and the text the client gets.
 
     `fixed`: the time (ms) that it was given instead, so that it is refused no more. `rules`: those that it breaks,
-    where that is why, in the file's order.
+    where that is why, in the file's order. `contents`: only where the operator wants to see it (`samples`); it goes
+    into events, and nowhere else.
     """
 
     index: int
@@ -56,6 +76,7 @@ class BadRecord:
     message: str
     fixed: int | None = None
     rules: tuple[str, ...] = ()
+    contents: Contents | None = None
 
 
 class Accepted:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from sluicegate.protocol.records.allowance import Bound, OverLimit
+from sluicegate.validation.units import diagnose
 
 INVALID_TIMESTAMPS = "One or more records have been rejected due to invalid timestamp"
 FIRST_SHOWN = 3
@@ -14,6 +15,11 @@ def timestamp_out_of_range(timestamp: int, offset: int, earliest: int, latest: i
         f"Timestamp {timestamp} of message with offset {offset} is out of range. "
         f"The timestamp should be within [{earliest}, {latest}]"
     )
+
+
+def diagnosed(said: str, timestamp: int, now_ms: int) -> str:
+    """Ours: behind what a broker has said of a time (ms), what that was probably meant to be."""
+    return f"{said}; {diagnose(timestamp, now_ms)}"
 
 
 def log_append_time_claimed(record: str) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import yaml
 
 from sluicegate.pipeline.profile.bounds import KAFKA_4_AFTER_MAX_MS
+from sluicegate.protocol.int64 import LONG_MAX
 
-LONG_MAX = 9223372036854775807
 AHEAD, BEHIND = "ahead", "behind"
 _FINEST_MS = 60_000
 """Times of append are estimated to about a minute, so nothing tighter is advised."""

@@ -6,13 +6,14 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.advise.advice import LONG_MAX, Advice, Beyond, Limit, advise, as_yaml
+from sluicegate.pipeline.advise.advice import Advice, Beyond, Limit, advise, as_yaml
 from sluicegate.pipeline.profile.bounds import in_words
 from sluicegate.pipeline.profile.damage import Damage
 from sluicegate.pipeline.profile.job import profile
 from sluicegate.pipeline.repair.settings import settings_of
 from sluicegate.pipeline.results import SUMMARY, Results
 from sluicegate.pipeline.topics import Topics
+from sluicegate.protocol.int64 import LONG_MAX
 
 YAML = "sluicegate.yaml"
 _TIMESTAMP_TYPE, _LOG_APPEND_TIME = "message.timestamp.type", "LogAppendTime"

@@ -20,11 +20,16 @@ from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.source.options import SourceOptions
 from sluicegate.pipeline.source.reading import read_rows
 
-COLUMNS = "topic,partition,offset,timestamp,timestamp_type,key,value"
+COLUMNS = "partition,offset,timestamp,timestamp_type,key,value"
 DDL = "topic string, partition int, records bigint, skipped bigint, highest bigint"
 _SKIPPED = ("topic", "partition", "offset", "timestamp")
-# Keys and values are hardly ever the same, so a dictionary of them is made in vain.
+# Keys and values are hardly ever the same, so a dictionary of them is made in vain; and nobody asks for the smallest.
 _DICTIONARIES = ["topic", "partition", "timestamp_type"]
+_NUMBERS = ["partition", "offset", "timestamp", "timestamp_type", EVENT_TIME]
+_BYTES = ("key", "value")
+_CODEC = "snappy"
+_LEAST_SAMPLE_BYTES, _MOST_SAMPLE_BYTES = 1 << 12, 1 << 20
+_WORTH_IT = 0.9
 _ROW_GROUP_ROWS = 512 * 1024
 _ROW_GROUP_BYTES = 64 << 20
 _MICROS = 1000
@@ -63,9 +68,10 @@ def _written(
             found = extractor.event_times(of, offsets, times, highest, time.time_ns() // 1_000_000)
             highest = max(highest, int(found.max()))
             valid = found >= 0
-            whole = rows.append_column(EVENT_TIME, _as_timestamps(found))
+            named = rows.add_column(0, "topic", _all_of(of.topic, rows.num_rows))
+            whole = named.append_column(EVENT_TIME, _as_timestamps(found))
             if not valid.all():
-                left_out.add(rows.select(_SKIPPED).filter(pa.array(~valid)))
+                left_out.add(named.select(_SKIPPED).filter(pa.array(~valid)))
                 whole = whole.filter(pa.array(valid))
             kept.add(whole)
             counts[0] += whole.num_rows
@@ -109,10 +115,22 @@ class _File:
         table = pa.Table.from_batches(self._waiting)
         if self._writer is None:
             self._files.create_dir(self._folder, recursive=True)
-            names = [name for name in _DICTIONARIES if name in table.column_names]
-            self._writer = pq.ParquetWriter(self._part, table.schema, filesystem=self._files, use_dictionary=names)
+            self._writer = self._writer_of(self._waiting[0])
         self._writer.write_table(table, row_group_size=self._rows)
         self._waiting, self._rows, self._bytes = [], 0, 0
+
+    def _writer_of(self, first: pa.RecordBatch) -> pq.ParquetWriter:
+        names = first.schema.names
+        codecs = {name: _codec_for(first.column(name)) if name in _BYTES else _CODEC for name in names}
+        return pq.ParquetWriter(
+            self._part,
+            first.schema,
+            filesystem=self._files,
+            use_dictionary=[name for name in _DICTIONARIES if name in names],
+            write_statistics=[name for name in _NUMBERS if name in names],
+            compression=codecs,
+            store_schema=False,  # Arrow's own notes would make a topic's name another type than it is to Spark
+        )
 
     def __enter__(self) -> "_File":
         return self
@@ -124,6 +142,20 @@ class _File:
             self._writer.close()
             if kind is None:
                 self._files.move(self._part, self._path)
+
+
+def _codec_for(some: pa.Array) -> str:
+    """What is random, encrypted or compressed already would be compressed in vain, at a third of what writing costs."""
+    held = some.buffers()[2]
+    if held is None or held.size < _LEAST_SAMPLE_BYTES:
+        return _CODEC
+    sample = held.slice(0, min(_MOST_SAMPLE_BYTES, held.size))
+    return "none" if pa.compress(sample, _CODEC).size > _WORTH_IT * sample.size else _CODEC
+
+
+def _all_of(name: str, count: int) -> pa.DictionaryArray:
+    """As a dictionary from the start, so that nobody looks the same name up in every row."""
+    return pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), pa.array([name]))
 
 
 def _numbers(rows: pa.RecordBatch, name: str) -> Int64s:

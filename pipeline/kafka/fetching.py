@@ -13,6 +13,7 @@ from sluicegate.protocol.messages.list_offsets import EARLIEST
 from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
     CONTROL,
+    MAGIC_2,
     RecordBatch,
     magic_at,
     next_batch_end,
@@ -22,7 +23,6 @@ _WAIT_MS = 500
 _CHUNK_BYTES = 8 << 20
 _LARGEST_CHUNK_BYTES = 1 << 30
 _OFFSET_OUT_OF_RANGE = 1
-_MAGIC_2 = 2
 _ATTRIBUTES_AT = 17  # of a message of magic 0 or 1: behind its offset, size, CRC and magic
 _INT64 = Struct(">q")
 
@@ -107,7 +107,7 @@ def _batches(records: memoryview, from_offset: int) -> Iterator[StoredBatch]:
     """
     start, least = 0, from_offset
     while (end := next_batch_end(records, start)) is not None:
-        if magic_at(records, start) == _MAGIC_2:
+        if magic_at(records, start) == MAGIC_2:
             header = RecordBatch(records, start, end)
             last = header.base_offset + header.last_offset_delta
             yield StoredBatch(records, start, end, header.base_offset, last, header)

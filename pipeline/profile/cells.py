@@ -15,7 +15,7 @@ from sluicegate.pipeline.profile.damage import assess
 from sluicegate.pipeline.profile.tally import Tally
 from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
 from sluicegate.pipeline.source.options import SourceOptions
-from sluicegate.protocol.records.message_set import NO_TIMESTAMP
+from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
 
 KEYS = (
     "topic",

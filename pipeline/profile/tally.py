@@ -18,7 +18,7 @@ from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.profile.groups import Groups
 from sluicegate.pipeline.profile.kinds import UNITS, Kind, Kinds, in_milliseconds, tells_a_time
 from sluicegate.pipeline.source.decoding import BatchFacts, DecodedBatch
-from sluicegate.protocol.records.message_set import NO_TIMESTAMP
+from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
 from sluicegate.protocol.records.totals import Totals
 
 MINUTE_MS = 60_000

@@ -19,6 +19,7 @@ from sluicegate.pipeline.repair.obstacles import (
     zeros_that_stay,
 )
 from sluicegate.pipeline.repair.plan import PartitionPlan, Plan, make_plan, plan_from
+from sluicegate.pipeline.repair.readable import wait_until_readable
 from sluicegate.pipeline.repair.reasons import why_left
 from sluicegate.pipeline.repair.survey import survey
 from sluicegate.pipeline.repair.target import log_starts, prepare, source_settings, target_settings
@@ -127,7 +128,7 @@ def check_no_obstacles(listing: Listing) -> None:
 
 
 def apply(spark: SparkSession, topics: Topics, results: Results, plan: Plan, listing: Listing) -> list[Written]:
-    """Write the clean topics; goes on where a run before was killed. Raises CannotWrite."""
+    """Write the clean topics until readers see all; goes on where a run before was killed. Raises CannotWrite."""
     check_no_obstacles(listing)
     found = prepare(plan, topics)
     results.write_text(PLAN, replace(plan, begun=True).as_json())
@@ -139,6 +140,7 @@ def apply(spark: SparkSession, topics: Topics, results: Results, plan: Plan, lis
         return [pa.RecordBatch.from_pylist([asdict(done)])]
 
     rows = over(spark, plan.partitions, lambda each: each.source.size, write, _WRITTEN, _AT_ONCE).collect()
+    wait_until_readable(Topics(topics.bootstrap, tuple(plan.targets.values()), topics.settings).held_back)
     return [Written(**row.asDict()) for row in rows]
 
 

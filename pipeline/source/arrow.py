@@ -19,7 +19,6 @@ _HEADERS_TYPES = {
     "headers": pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
     "headers_binary": pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())])),
 }
-_OF_PARTITION = {"topic": pa.string(), "partition": pa.int32()}
 _BYTES = {"key": _KEY, "value": _VALUE}
 _NUMBERS = {  # which row of the columns, and how wide
     "offset": (0, np.int64),
@@ -96,7 +95,9 @@ class ArrowRows:
     def add(self, batch: DecodedBatch, start: int, end: int) -> None:
         """The records whose offsets are in [start, end)."""
         offsets = batch.offset
-        first, last = (int(place) for place in np.searchsorted(offsets, (start, end)))
+        first, last = 0, len(offsets)
+        if last == 0 or offsets[0] < start or offsets[-1] >= end:
+            first, last = (int(place) for place in np.searchsorted(offsets, (start, end)))
         if first == last:
             return
         rows = slice(first, last)
@@ -132,8 +133,9 @@ class ArrowRows:
             return pa.concat_arrays(self._headers[name])
         if name == "batch_position":
             return pa.array(np.concatenate(self._positions))
-        of_partition = pa.array([self._of.topic] if name == "topic" else [self._of.partition], _OF_PARTITION[name])
-        return _repeated(of_partition, [self.rows])
+        if name == "partition":
+            return pa.array(np.full(self.rows, self._of.partition, np.int32))
+        return _repeated_text(self._of.topic, self.rows)
 
     def _headers_of(self, batch: DecodedBatch, rows: slice, name: str) -> pa.Array:
         sizes = batch.columns[_HEADERS + 1, rows]
@@ -156,6 +158,13 @@ class ArrowRows:
         if found is None:
             raise BrokenRecords(f"{self._of}: headers in the batch at offset {batch.facts.base_offset} are broken")
         return [{"key": name, "value": value} for name, value in found]
+
+
+def _repeated_text(text: str, count: int) -> pa.Array:
+    """The same in every row: its bytes laid behind each other at once, where Arrow would copy them one by one."""
+    data = text.encode()
+    ends = np.arange(0, (count + 1) * len(data), len(data), dtype=np.int32)
+    return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(ends), pa.py_buffer(data * count)])
 
 
 def _repeated(values: pa.Array, counts: Sequence[int]) -> pa.Array:

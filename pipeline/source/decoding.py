@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sluicegate.pipeline.kafka.fetching import StoredBatch
+from sluicegate.protocol.int64 import ALL_64
 from sluicegate.protocol.records.codec import Codec
 from sluicegate.protocol.records.columns import Columns, read_columns
 from sluicegate.protocol.records.compression import Decompressor
@@ -20,7 +21,6 @@ from sluicegate.protocol.records.record_batch import (
 from sluicegate.protocol.records.totals import Totals, read_totals
 
 _CODECS = tuple(Codec)
-_U64 = 2**64 - 1
 _MAX_DECOMPRESSED_BYTES = 2**31 - 1
 _NO_TIMESTAMP_TYPE, _CREATE_TIME, _LOG_APPEND_TIME = -1, 0, 1
 _NO_PRODUCER = -1
@@ -90,7 +90,7 @@ class BatchDecoder:
             return None
         payload, start, end = self._records_of(batch, header)
         self.plain_bytes = end - start
-        totals = read_totals(payload, start, end, header.record_count, header.base_timestamp & _U64)
+        totals = read_totals(payload, start, end, header.record_count, header.base_timestamp & ALL_64)
         _check_count(totals.records, header)
         return _facts_of(header), totals
 
@@ -100,7 +100,7 @@ class BatchDecoder:
         count = header.record_count
         columns = np.empty((8, max(count, 0)), np.int64)
         read = read_columns(
-            payload, start, end, count, header.base_offset, header.base_timestamp & _U64, Columns(*columns), 0
+            payload, start, end, count, header.base_offset, header.base_timestamp & ALL_64, Columns(*columns), 0
         )
         _check_count(read, header)
         if header.attributes & LOG_APPEND_TIME:

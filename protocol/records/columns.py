@@ -5,10 +5,11 @@ column behind each other, which is how Arrow wants them. Compiled with the types
 at hand. The buffers are the caller's, so nothing here knows numpy or Arrow.
 """
 
+from sluicegate.protocol.int64 import ALL_64, SIGN_64
 from sluicegate.protocol.records.scan import Cursor
 
-_SIGN_64 = 0x8000_0000_0000_0000
-_U64 = 0xFFFF_FFFF_FFFF_FFFF
+_SIGN_64 = SIGN_64
+_U64 = ALL_64
 
 
 class Columns:

@@ -21,6 +21,7 @@ cdef class RecordContents:
     cdef bint _wants_value
     cdef bint _wants_headers
     cdef Py_ssize_t _window_bytes
+    cdef int64_t _most_bytes
     cdef Allowance _allowance
     cdef readonly Py_ssize_t index
     cdef readonly int64_t timestamp
@@ -37,7 +38,10 @@ cdef class RecordContents:
     @cython.locals(cursor=Cursor, left=int64_t, found=list)
     cdef int _read_headers(self) except -1
 
-    @cython.locals(cursor=Cursor, at=Py_ssize_t)
+    @cython.locals(wants_key=bint, wants_value=bint, wants_headers=bint)
+    cpdef int skip_to(self, Py_ssize_t index) except -1
+
+    @cython.locals(cursor=Cursor, at=Py_ssize_t, wanted=int64_t)
     cdef _taken(self, int64_t size)
 
     @cython.locals(cursor=Cursor, here=Py_ssize_t, found=bytearray)

@@ -7,6 +7,7 @@ a piece and one record's wanted parts.
 Compiled with the types in contents.pxd where a C compiler was at hand.
 """
 
+from sluicegate.protocol.int64 import ALL_64, SIGN_64
 from sluicegate.protocol.records.allowance import Allowance, Bound, OverLimit
 from sluicegate.protocol.records.pieces import Piece, Pieces
 from sluicegate.protocol.records.scan import Cursor
@@ -15,17 +16,22 @@ MOST_HEADERS = 10_000
 """Of one record that are taken out; of what has more, `header_count` tells."""
 
 _MOST_HEADERS = MOST_HEADERS
-_SIGN_64 = 0x8000_0000_0000_0000
-_U64 = 0xFFFF_FFFF_FFFF_FFFF
+_SIGN_64 = SIGN_64
+_U64 = ALL_64
 _RECORD_WORK = 128
 _HEADER_WORK = 64
+_WHOLE = 1 << 31  # no part of a record is larger
 _NO_HEADERS: tuple[tuple[bytes, bytes | None], ...] = ()
 
 
 class Wanted:
-    """Which parts of records are taken out, and how large one may be (bytes) that runs over the end of a piece."""
+    """Which parts of records are taken out, and how large one may be (bytes) that runs over the end of a piece.
 
-    def __init__(self, key: bool, value: bool, headers: bool, window_bytes: int) -> None:
+    `most_bytes`: of longer ones only the beginning is taken.
+    """
+
+    def __init__(self, key: bool, value: bool, headers: bool, window_bytes: int, most_bytes: int = _WHOLE) -> None:
+        self.most_bytes = most_bytes
         self.key = key
         self.value = value
         self.headers = headers
@@ -57,6 +63,7 @@ class RecordContents:
         self._wants_value = wanted.value
         self._wants_headers = wanted.headers
         self._window_bytes = wanted.window_bytes
+        self._most_bytes = wanted.most_bytes
         self._allowance = allowance
         self.index = -1
         self.timestamp = 0
@@ -66,6 +73,14 @@ class RecordContents:
         self.key_size = -1
         self.value_size = -1
         self.header_count = 0
+
+    def skip_to(self, index: int) -> None:
+        """Goes to before the record at `index`, and takes nothing out of those before it."""
+        wants_key, wants_value, wants_headers = self._wants_key, self._wants_value, self._wants_headers
+        self._wants_key = self._wants_value = self._wants_headers = False
+        while self.index < index - 1 and self.read_next():
+            pass
+        self._wants_key, self._wants_value, self._wants_headers = wants_key, wants_value, wants_headers
 
     def read_next(self) -> bool:
         """Whether there is another. Raises OverLimit, and what `allowance` raises to give way or for lack of time."""
@@ -118,16 +133,19 @@ class RecordContents:
             self.headers = tuple(found)
 
     def _taken(self, size: int) -> bytes | None:
-        """The next `size` bytes; None where that is null."""
+        """The next `size` bytes, or as many of them as are wanted; None where that is null."""
         if size < 0:
             return None
-        self._allowance.check_at_once(size)
+        wanted = size if size < self._most_bytes else self._most_bytes
+        self._allowance.check_at_once(wanted)
         cursor = self._cursor
         at = cursor.position
         if size <= cursor.end - at:
             cursor.position = at + size
-            return bytes(cursor.source[at : at + size])
-        return self._gathered(size)
+            return bytes(cursor.source[at : at + wanted])
+        found = self._gathered(wanted)
+        cursor.skip(size - wanted)
+        return found
 
     def _gathered(self, size: int) -> bytes:
         """The same, of what runs over the end of a piece."""

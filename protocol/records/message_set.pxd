@@ -2,8 +2,6 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
-from sluicegate.protocol.records.record_batch cimport int32_at, int64_at
-
 cdef Py_ssize_t _OVERHEAD_BYTES
 cdef Py_ssize_t _MIN_MESSAGE_BYTES
 cdef int64_t _NO_TIMESTAMP
@@ -16,6 +14,7 @@ cdef Py_ssize_t _TIMESTAMP_BYTES
 cdef Py_ssize_t _SIZE_BYTES
 cdef int _CODEC_MASK
 cdef int _LOG_APPEND_TIME
+cdef int64_t _SIGN_32
 cdef int64_t _LOW_32
 
 
@@ -48,3 +47,9 @@ cpdef int64_t size_of_message(const uint8_t[::1] data, Py_ssize_t start) except 
 
 @cython.locals(size=int64_t)
 cdef int64_t _size_at(const uint8_t[::1] data, Py_ssize_t position, Py_ssize_t end) except -2
+
+@cython.locals(value=int64_t)
+cdef int64_t _int32_at(const uint8_t[::1] data, Py_ssize_t at) noexcept
+
+@cython.locals(high=int64_t, low=int64_t)
+cdef int64_t _int64_at(const uint8_t[::1] data, Py_ssize_t at) noexcept

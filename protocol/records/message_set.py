@@ -8,10 +8,9 @@ holds messages in its value; magic 0 has no time, magic 1 keeps it in ms.
 
 from isal.isal_zlib import crc32
 
-from sluicegate.protocol.records.record_batch import int32_at, int64_at
+from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
 
 OVERHEAD_BYTES = 12
-NO_TIMESTAMP = -1
 _OVERHEAD_BYTES = OVERHEAD_BYTES
 _MIN_MESSAGE_BYTES = 14
 _NO_TIMESTAMP = NO_TIMESTAMP
@@ -24,7 +23,9 @@ _TIMESTAMP_BYTES = 8
 _SIZE_BYTES = 4
 _CODEC_MASK = 0x07
 _LOG_APPEND_TIME = 0x08
-_LOW_32 = 0xFFFFFFFF
+# Named, because Cython takes a literal this large for an object.
+_SIGN_32 = 0x8000_0000
+_LOW_32 = 0xFFFF_FFFF
 
 
 class BrokenMessage(Exception):
@@ -59,8 +60,8 @@ class Message:
             raise BrokenMessage("a message ends too early")
         self.start = start
         self.end = end
-        self.offset = int64_at(data, start)
-        self.crc = int32_at(data, start + _CRC_AT) & _LOW_32
+        self.offset = _int64_at(data, start)
+        self.crc = _int32_at(data, start + _CRC_AT) & _LOW_32
         self.magic = data[start + _MAGIC_AT]
         self.attributes = data[start + _ATTRIBUTES_AT]
         self.codec_id = self.attributes & _CODEC_MASK
@@ -70,7 +71,7 @@ class Message:
         if self.magic > 0:
             if end - position < _TIMESTAMP_BYTES:
                 raise BrokenMessage("a message ends too early")
-            self.timestamp = int64_at(data, position)
+            self.timestamp = _int64_at(data, position)
             position += _TIMESTAMP_BYTES
         self.key_size = _size_at(data, position, end)
         position += _SIZE_BYTES + max(self.key_size, 0)
@@ -105,7 +106,7 @@ def has_crc(view: memoryview, data: memoryview, start: int, end: int) -> bool:
     if end - start < _OVERHEAD_BYTES + _MIN_MESSAGE_BYTES:
         return False
     computed: int = crc32(view[start + _MAGIC_AT : end])
-    return computed == int32_at(data, start + _CRC_AT) & _LOW_32
+    return computed == _int32_at(data, start + _CRC_AT) & _LOW_32
 
 
 def inner_messages(data: memoryview) -> list[Message]:
@@ -122,7 +123,7 @@ def inner_messages(data: memoryview) -> list[Message]:
 
 def size_of_message(data: memoryview, start: int) -> int:
     """What its size field says. Raises BrokenMessage for less than a header."""
-    size = int32_at(data, start + _SIZE_AT)
+    size = _int32_at(data, start + _SIZE_AT)
     if size < _MIN_MESSAGE_BYTES:
         raise BrokenMessage(f"a message of {size} bytes is shorter than its header")
     return size
@@ -132,7 +133,19 @@ def _size_at(data: memoryview, position: int, end: int) -> int:
     """The size of a key or value, -1 for null. Raises BrokenMessage."""
     if end - position < _SIZE_BYTES:
         raise BrokenMessage("a message ends too early")
-    size = int32_at(data, position)
+    size = _int32_at(data, position)
     if size > end - position - _SIZE_BYTES:
         raise BrokenMessage("a key or value is longer than its message")
     return max(size, -1)
+
+
+def _int32_at(data: memoryview, at: int) -> int:
+    value = data[at]  # first into a wide variable: a C int would overflow
+    value = value << 24 | data[at + 1] << 16 | data[at + 2] << 8 | data[at + 3]
+    return (value ^ _SIGN_32) - _SIGN_32
+
+
+def _int64_at(data: memoryview, at: int) -> int:
+    high = _int32_at(data, at)
+    low = _int32_at(data, at + 4) & _LOW_32
+    return high << 32 | low

@@ -18,16 +18,13 @@ HEADER = Struct(">qiibIhiqqqhii")
 
 HEADER_BYTES = HEADER.size  # 61
 LOG_OVERHEAD_BYTES = 12
+_INT32 = Struct(">i")
 _SIZE_AT = 8
 _MAGIC_AT = 16
 HEADER_UP_TO_MAGIC_BYTES = 17
 _CRC_COVERS_FROM = 21
 UP_TO_PRODUCER_ID_BYTES = 51
 MIN_BATCH_LENGTH = 14
-# Named, because Cython takes a literal this large for an object.
-_SIGN_16 = 0x8000
-_SIGN_32 = 0x8000_0000
-_LOW_32 = 0xFFFF_FFFF
 _MAX_LENGTH = 2**31 - 1 - LOG_OVERHEAD_BYTES
 
 CODEC_MASK = 0x07
@@ -35,6 +32,8 @@ LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
 NO_PRODUCER_ID = -1
+NO_TIMESTAMP = -1
+MAGIC_2 = 2
 
 
 class CorruptBatch(SenderError):
@@ -48,26 +47,39 @@ class CorruptBatch(SenderError):
 class RecordBatch:
     """A batch's header fields; `start` and `end` are its place in the buffer (bytes), timestamps are in ms."""
 
+    base_offset: int
+    batch_length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
     def __init__(self, data: memoryview, start: int, end: int) -> None:
         """Read the header at `start`; the batch ends at `end` and is at least HEADER_BYTES long."""
         self.start = start
         self.end = end
-        self._read(data, start)
-
-    def _read(self, data: memoryview, at: int) -> None:
-        self.base_offset = int64_at(data, at)
-        self.batch_length = int32_at(data, at + 8)
-        self.partition_leader_epoch = int32_at(data, at + 12)
-        self.magic = magic_at(data, at)
-        self.crc = int32_at(data, at + 17) & _LOW_32
-        self.attributes = _int16(data, at + 21)
-        self.last_offset_delta = int32_at(data, at + 23)
-        self.base_timestamp = int64_at(data, at + 27)
-        self.max_timestamp = int64_at(data, at + 35)
-        self.producer_id = int64_at(data, at + 43)
-        self.producer_epoch = _int16(data, at + 51)
-        self.base_sequence = int32_at(data, at + 53)
-        self.record_count = int32_at(data, at + 57)
+        (
+            self.base_offset,
+            self.batch_length,
+            self.partition_leader_epoch,
+            self.magic,
+            self.crc,
+            self.attributes,
+            self.last_offset_delta,
+            self.base_timestamp,
+            self.max_timestamp,
+            self.producer_id,
+            self.producer_epoch,
+            self.base_sequence,
+            self.record_count,
+        ) = HEADER.unpack_from(data, start)
 
     @property
     def codec_id(self) -> int:
@@ -80,15 +92,6 @@ class RecordBatch:
         return self.end - self.start
 
 
-def read_header(data: memoryview, start: int, end: int) -> RecordBatch:
-    """The same without a look at the buffer: for walks over many."""
-    batch = RecordBatch.__new__(RecordBatch)
-    batch.start = start
-    batch.end = end
-    batch._read(data, start)
-    return batch
-
-
 def next_batch_end(data: memoryview, start: int) -> int | None:
     """Where the batch or message at `start` ends; None when too little is left for one.
 
@@ -98,7 +101,7 @@ def next_batch_end(data: memoryview, start: int) -> int | None:
     left = len(data) - start
     if left < LOG_OVERHEAD_BYTES:
         return None
-    length = int32_at(data, start + _SIZE_AT)
+    length: int = _INT32.unpack_from(data, start + _SIZE_AT)[0]
     if length < MIN_BATCH_LENGTH:
         raise CorruptBatch(f"Record size {length} is less than the minimum record overhead ({MIN_BATCH_LENGTH})")
     if left < HEADER_UP_TO_MAGIC_BYTES:
@@ -127,25 +130,6 @@ def opens_transactional(data: memoryview) -> bool:
     if next_batch_end(data, 0) is None or data[_MAGIC_AT] != 2:
         return False
     return data[_CRC_COVERS_FROM + 1] & TRANSACTIONAL != 0
-
-
-def _int16(data: memoryview, at: int) -> int:
-    value = data[at] << 8 | data[at + 1]
-    return (value ^ _SIGN_16) - _SIGN_16
-
-
-def int32_at(data: memoryview, at: int) -> int:
-    """The big-endian int32 there."""
-    value = data[at]  # first into a wide variable: a C int would overflow
-    value = value << 24 | data[at + 1] << 16 | data[at + 2] << 8 | data[at + 3]
-    return (value ^ _SIGN_32) - _SIGN_32
-
-
-def int64_at(data: memoryview, at: int) -> int:
-    """The big-endian int64 there."""
-    high = int32_at(data, at)
-    low = int32_at(data, at + 4) & _LOW_32
-    return high << 32 | low
 
 
 def has_valid_crc(data: memoryview, batch: RecordBatch) -> bool:

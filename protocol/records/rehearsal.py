@@ -6,8 +6,10 @@ Times are held against bounds as a broker does it (KIP-937): in int64 millisecon
 from array import array
 from collections.abc import Sequence
 
-_U64 = 0xFFFF_FFFF_FFFF_FFFF
-_SIGN_64 = 0x8000_0000_0000_0000
+from sluicegate.protocol.int64 import ALL_64, SIGN_64
+
+_U64 = ALL_64
+_SIGN_64 = SIGN_64
 
 
 class Rehearsal:

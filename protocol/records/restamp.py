@@ -11,13 +11,14 @@ from collections.abc import Callable
 
 from fastcrc import crc32
 
+from sluicegate.protocol.int64 import ALL_64, SIGN_64
 from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.protocol.records.record_batch import HEADER, LOG_OVERHEAD_BYTES, RecordBatch
 from sluicegate.protocol.records.scan import Cursor
 from sluicegate.protocol.varint import signed_varint
 
-_SIGN_64 = 0x8000_0000_0000_0000
-_U64 = 0xFFFF_FFFF_FFFF_FFFF
+_SIGN_64 = SIGN_64
+_U64 = ALL_64
 _CRC_COVERS_FROM = 21
 _RECORD_WORK = 128
 

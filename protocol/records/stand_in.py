@@ -14,6 +14,7 @@ from sluicegate.protocol.records.record_batch import (
     HEADER_BYTES,
     HEADER_UP_TO_MAGIC_BYTES,
     LOG_OVERHEAD_BYTES,
+    MAGIC_2,
     NO_PRODUCER_ID,
     TRANSACTIONAL,
     UP_TO_PRODUCER_ID_BYTES,
@@ -26,7 +27,6 @@ from sluicegate.protocol.records.record_batch import (
 
 _LENGTH = HEADER_BYTES - LOG_OVERHEAD_BYTES
 _KEPT = CODEC_MASK | TRANSACTIONAL
-_MAGIC_2 = 2
 _WRONG_CRC = 0
 _UP_TO_ATTRIBUTES_BYTES = 23
 _BATCHES_AT_ONCE = 256
@@ -39,14 +39,14 @@ def stand_in(batch: memoryview) -> bytes:
     writes an error with a stack trace about.
     """
     attributes, producer = 0, (NO_PRODUCER_ID, -1, -1)
-    is_v2 = len(batch) >= _UP_TO_ATTRIBUTES_BYTES and magic_at(batch, 0) == _MAGIC_2
+    is_v2 = len(batch) >= _UP_TO_ATTRIBUTES_BYTES and magic_at(batch, 0) == MAGIC_2
     if is_v2 and len(batch) >= HEADER_BYTES:
         header = RecordBatch(batch, 0, len(batch))
         attributes = header.attributes & _KEPT
         producer = (header.producer_id, header.producer_epoch, header.base_sequence)
     elif is_v2:
         attributes = attributes_low_byte(batch, 0) & _KEPT
-    return HEADER.pack(0, _LENGTH, -1, _MAGIC_2, _WRONG_CRC, attributes, -1, -1, -1, *producer, 0)
+    return HEADER.pack(0, _LENGTH, -1, MAGIC_2, _WRONG_CRC, attributes, -1, -1, -1, *producer, 0)
 
 
 def breaking_piece(records: memoryview, give_way: Callable[[], None]) -> bytes | None:
@@ -55,17 +55,16 @@ def breaking_piece(records: memoryview, give_way: Callable[[], None]) -> bytes |
     and then.
     """
     start = seen = 0
-    data = records
     while True:
         seen += 1
         if seen % _BATCHES_AT_ONCE == 0:
             give_way()
         try:
-            end = next_batch_end(data, start)
+            end = next_batch_end(records, start)
         except CorruptBatch:
             return bytes(records[start : start + HEADER_UP_TO_MAGIC_BYTES])
         if end is None:
             return None
-        if magic_at(data, start) == _MAGIC_2 and end - start < UP_TO_PRODUCER_ID_BYTES:
+        if magic_at(records, start) == MAGIC_2 and end - start < UP_TO_PRODUCER_ID_BYTES:
             return bytes(records[start:end])
         start = end

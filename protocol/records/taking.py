@@ -7,12 +7,13 @@ it; only what is taken is kept. Compiled with the types in taking.pxd where a C 
 from collections.abc import Callable
 from typing import Any
 
+from sluicegate.protocol.int64 import ALL_64, SIGN_64
 from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.protocol.records.pieces import Piece, Pieces
 from sluicegate.protocol.records.scan import Cursor
 
-_SIGN_64 = 0x8000_0000_0000_0000
-_U64 = 0xFFFF_FFFF_FFFF_FFFF
+_SIGN_64 = SIGN_64
+_U64 = ALL_64
 _RECORD_WORK = 128
 # What a record that is kept, and each of its headers, takes besides its bytes: here, and where it waits to be written.
 RECORD_BYTES = 2048

@@ -3,11 +3,12 @@
 Compiled with the types in totals.pxd where a C compiler was at hand.
 """
 
+from sluicegate.protocol.int64 import ALL_64, LONG_MAX, SIGN_64
 from sluicegate.protocol.records.scan import Cursor
 
-_SIGN_64 = 0x8000_0000_0000_0000
-_U64 = 0xFFFF_FFFF_FFFF_FFFF
-_MOST = 0x7FFF_FFFF_FFFF_FFFF
+_SIGN_64 = SIGN_64
+_U64 = ALL_64
+_MOST = LONG_MAX
 
 
 class Totals:

@@ -6,14 +6,14 @@ For what has no batch yet; what came over the wire is never written anew from it
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sluicegate.protocol.records.record_batch import HEADER, HEADER_BYTES, NO_PRODUCER_ID, RecordBatch
+from sluicegate.protocol.int64 import ALL_64, SIGN_64
+from sluicegate.protocol.records.record_batch import HEADER, HEADER_BYTES, MAGIC_2, NO_PRODUCER_ID, RecordBatch
 from sluicegate.protocol.records.restamp import with_payload
 from sluicegate.protocol.varint import signed_varint
 
-_MAGIC_2 = 2
 _NO_LEADER = -1
 NO_PRODUCER = (NO_PRODUCER_ID, -1, -1)
-_HALF, _ALL = 1 << 63, 1 << 64
+_HALF, _ALL = SIGN_64, ALL_64 + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def write_batch(records: Sequence[NewRecord], producer: tuple[int, int, int] = N
     latest = max(record.timestamp for record in records)
     count = len(records)
     payload = b"".join(_record(record, offset, base) for offset, record in enumerate(records))
-    header = HEADER.pack(0, 0, _NO_LEADER, _MAGIC_2, 0, 0, count - 1, base, latest, *producer, count)
+    header = HEADER.pack(0, 0, _NO_LEADER, MAGIC_2, 0, 0, count - 1, base, latest, *producer, count)
     return with_payload(RecordBatch(memoryview(header), 0, HEADER_BYTES), payload, base, latest)
 
 

@@ -30,6 +30,7 @@ from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE, LOG_START_SINCE
 from sluicegate.protocol.records.record_batch import (
     HEADER_BYTES,
     HEADER_UP_TO_MAGIC_BYTES,
+    MAGIC_2,
     TRANSACTIONAL,
     CorruptBatch,
     attributes_low_byte,
@@ -43,7 +44,6 @@ from sluicegate.proxy.answers.rewriting import AnswerRewriter
 from sluicegate.validation.produce import JudgedRequest, Place, records_of
 from sluicegate.validation.verdict import Refused, Stage
 
-_MAGIC_2 = 2
 # What the various brokers there are say to a stand-in; success too, because a stand-in holds nothing to store.
 _SAID_TO_STAND_INS = frozenset(
     {
@@ -265,7 +265,7 @@ class PartlyRefused:
 
 def is_transactional(records: memoryview) -> bool:
     """Whether the state of a transaction, which may change at any time, comes before a batch's content."""
-    is_whole = len(records) >= HEADER_BYTES and magic_at(records, 0) == _MAGIC_2
+    is_whole = len(records) >= HEADER_BYTES and magic_at(records, 0) == MAGIC_2
     return is_whole and bool(attributes_low_byte(records, 0) & TRANSACTIONAL)
 
 
@@ -286,7 +286,7 @@ def _breaking_the_rule(records: memoryview, stage: Stage) -> bytes:
         return bytes(records[:HEADER_UP_TO_MAGIC_BYTES])
     if stage is Stage.REQUEST:
         return stand_in(records)
-    if end is None or magic_at(records, 0) != _MAGIC_2:
+    if end is None or magic_at(records, 0) != MAGIC_2:
         return b""
     return stand_in(records) + _second(records, end)
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from sluicegate.config.address import HostPort
-from sluicegate.config.model import Upstream
+from sluicegate.config.upstream import Upstream
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import frame_of
@@ -35,24 +35,26 @@ _CLOSE_SECONDS = 2.0
 class BrokerClient:
     """One connection, one request at a time. Made by `ask_any_broker`.
 
-    Its calls raise OSError, EOFError (the broker closed the connection) and SenderError (what answers is no broker).
+    `offered`: the versions of each API that the broker knows. Its calls raise OSError, EOFError (the broker closed the
+    connection) and SenderError (what answers is no broker).
     """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, correlation_id: int) -> None:
         self._reader = reader
         self._writer = writer
         self._correlation_id = correlation_id
-        self._offered: dict[int, int] = {}
+        self.offered: dict[int, range] = {}
 
     async def negotiate(self) -> None:
         """Learn which versions the broker offers."""
         answer = await self.call(ApiKey.API_VERSIONS, 0, b"")
         offered = (await parsed(api_versions.RESPONSE.parse, answer, 0))["api_keys"]
-        self._offered = {entry["api_key"]: entry["max_version"] for entry in offered}
+        self.offered = {entry["api_key"]: range(entry["min_version"], entry["max_version"] + 1) for entry in offered}
 
     def version_of(self, key: ApiKey) -> int:
         """The highest version that both sides know; negative when the broker does not offer the API."""
-        return min(self._offered.get(key, -1), APIS[key].max_version)
+        offered = self.offered.get(key)
+        return min(offered.stop - 1, APIS[key].max_version) if offered is not None else -1
 
     async def ask(self, key: ApiKey, request: MessageSchema, response: MessageSchema, body: Value) -> Value:
         """One request in the highest version that both sides know."""
@@ -66,8 +68,8 @@ class BrokerClient:
             raise SenderError(f"the broker offers no {APIS[key].name}")
         return await self.call(key, version, request.build(body, version))
 
-    async def call(self, key: ApiKey, version: int, body: bytes) -> bytes:
-        """One request, built; gives the answer's body."""
+    async def call(self, key: ApiKey, version: int, body: bytes, most_bytes: int = _MAX_ANSWER_BYTES) -> bytes:
+        """One request, built; gives the answer's body, of at most `most_bytes`."""
         api = APIS[key]
         header = build_request_header(
             key, version, self._correlation_id, _CLIENT_ID, api.request_header_version(version)
@@ -78,7 +80,7 @@ class BrokerClient:
         if prefix.startswith(_TLS_ALERT):
             raise Unanswered("is a TLS port: set upstream.tls")
         size = int.from_bytes(prefix, "big", signed=True)
-        allowed = _MAX_GREETING_BYTES if key in _GREETINGS else _MAX_ANSWER_BYTES
+        allowed = _MAX_GREETING_BYTES if key in _GREETINGS else most_bytes
         if not 0 <= size <= allowed:
             raise SenderError(f"an answer of {size} bytes to {api.name}, where at most {allowed} are believed")
         answer = await self._reader.readexactly(size)

@@ -8,7 +8,7 @@ and from `upstream.brokers`.
 from dataclasses import dataclass, replace
 
 from sluicegate.config.address import HostPort, reachable
-from sluicegate.config.model import Upstream
+from sluicegate.config.upstream import Upstream
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import metadata
 from sluicegate.protocol.node_addresses import brokers_in_metadata

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from sluicegate.config.model import Upstream
+from sluicegate.config.upstream import Upstream
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.error_names import error_name
 from sluicegate.protocol.errors import ErrorCode, SenderError
@@ -16,6 +16,9 @@ from sluicegate.protocol.messages.schema import Value
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker, parsed
 from sluicegate.proxy.network.tls import TlsContext
 from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
+
+TOPICS_AT_ONCE = 500
+"""How many one question names."""
 
 _TOPIC_RESOURCE = 2
 _MAX_WORDS = 300
@@ -82,6 +85,14 @@ async def ask_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequenc
             found.add(answer)
     if not answered:
         raise QuestionsFailed(next(reversed(found.complaints.values())))
+    return found
+
+
+async def ask_many_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequence[str]) -> Answers:
+    """`ask_topics` for any number of them, in several questions. Raises QuestionsFailed."""
+    found = Answers()
+    for first in range(0, len(topics), TOPICS_AT_ONCE):
+        found.add(await ask_topics(upstream, tls, topics[first : first + TOPICS_AT_ONCE]))
     return found
 
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import structlog
 
-from sluicegate.config.model import Upstream
+from sluicegate.config.upstream import Upstream
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.proxy.cluster.topic_questions import Answers, QuestionsFailed, ask_topics
+from sluicegate.proxy.cluster.topic_questions import TOPICS_AT_ONCE, Answers, QuestionsFailed, ask_topics
 from sluicegate.proxy.network.tls import TlsContext
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.in_force import RulesInForce
@@ -28,7 +28,6 @@ FIRST_BATCH_SECONDS = 1.0
 MAX_KNOWN = 20_000
 """Topics whose settings are kept; those that were used the longest ago are forgotten."""
 
-TOPICS_AT_ONCE = 500
 _MAX_ROUNDS = 10
 _MAX_SET_ASIDE = 2000
 # A topic that is not there may be made by the very request that is judged.

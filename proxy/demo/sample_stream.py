@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -33,11 +32,13 @@ SAMPLES = (
 
 
 class SampleStream:
-    """Runs the sample producers in threads until stopped; `outcomes` counts what the clients themselves were told."""
+    """Runs the sample producers in threads until stopped; `answered` is told what became of each record: its
+    client id, and the error that its client was told, None where it was stored.
+    """
 
-    def __init__(self, bootstrap: str) -> None:
-        self.outcomes: Counter[str] = Counter()
+    def __init__(self, bootstrap: str, answered: Callable[[str, str | None], None]) -> None:
         self._bootstrap = bootstrap
+        self._answered = answered
         self._stop = threading.Event()
         self._threads = [threading.Thread(target=self._run, args=(sample,), daemon=True) for sample in SAMPLES]
 
@@ -62,6 +63,10 @@ class SampleStream:
                 "log_level": 0,
             }
         )
+
+        def was_told(error: KafkaError | None, _: Message) -> None:
+            self._answered(sample.client_id, None if error is None else str(error.str()))
+
         rounds = 0
         while not self._stop.wait(_PAUSE_SECONDS):
             rounds += 1
@@ -75,10 +80,7 @@ class SampleStream:
                     sample.bad_key if wrong else f"key-{i}",
                     partition=rounds % 2,
                     timestamp=sample.bad_time(now) if wrong else now,
-                    on_delivery=self._delivered,
+                    on_delivery=was_told,
                 )
             producer.poll(0)
         producer.flush(_FLUSH_SECONDS)
-
-    def _delivered(self, error: KafkaError | None, _: Message) -> None:
-        self.outcomes["delivered" if error is None else str(error.str())] += 1

@@ -9,8 +9,10 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sluicegate.config.model import Config, ListenTls, UpstreamTls
+from sluicegate.config.model import Config, ListenTls
 from sluicegate.config.password import Password, PasswordUnreadable
+from sluicegate.config.registries import RegistryTls
+from sluicegate.config.upstream import UpstreamTls
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
@@ -90,8 +92,15 @@ def files_for_brokers(tls: UpstreamTls) -> TlsFiles:
     return TlsFiles("upstream.tls", tls.certificate_file, tls.key_file, tls.password_of_key, trusted)
 
 
+def files_for_registry(name: str, tls: RegistryTls) -> TlsFiles:
+    """What the section tls of a registry names."""
+    section = f"registries.{name}.tls"
+    trusted = () if tls.ca_file is None else ((f"{section}.ca_file", tls.ca_file),)
+    return TlsFiles(section, tls.certificate_file, tls.key_file, tls.password_of_key, trusted)
+
+
 def tls_files(config: Config) -> list[TlsFiles]:
-    """Of every section that asks for TLS."""
+    """Of every section that asks for TLS where clients or brokers are met."""
     clients = [] if config.listen.tls is None else [files_for_clients(config.listen.tls)]
     brokers = [] if config.upstream.tls is None else [files_for_brokers(config.upstream.tls)]
     return clients + brokers

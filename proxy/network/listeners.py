@@ -6,6 +6,7 @@ names a port must not leave before the port takes connections); accepting starts
 """
 
 import asyncio
+import errno
 import re
 import socket
 from collections.abc import Callable, Coroutine, Sequence
@@ -24,7 +25,18 @@ _MAX_NAMED_NODE = 999_999_999  # what `node_named` reads
 
 
 class CannotListen(Exception):
-    """An address could not be bound; the text says which and why."""
+    """An address could not be bound; the text says which and why, `advice` what to do."""
+
+    def __init__(self, address: HostPort, error: OSError) -> None:
+        super().__init__(f"{address}: {error.strerror or error}")
+        self.advice = _ADVICE.get(error.errno or 0, "listen on an address of this machine, or on 0.0.0.0")
+
+
+_ADVICE = {
+    errno.EADDRINUSE: "end what listens there (ss -ltnp says what it is), or choose another port",
+    errno.EACCES: "choose a port from 1024 on, or give the process CAP_NET_BIND_SERVICE",
+    errno.EADDRNOTAVAIL: "no interface of this machine has the address: listen on one that has, or on 0.0.0.0",
+}
 
 
 class Acceptor(Protocol):
@@ -201,7 +213,7 @@ def _bound(address: HostPort, options: Sequence[int]) -> socket.socket:
             address.host or None, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError as error:
-        raise CannotListen(f"{address}: {error.strerror or error}") from error
+        raise CannotListen(address, error) from error
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
         for option in options:
@@ -209,5 +221,5 @@ def _bound(address: HostPort, options: Sequence[int]) -> socket.socket:
         bound.bind(where)
     except OSError as error:
         bound.close()
-        raise CannotListen(f"{address}: {error.strerror or error}") from error
+        raise CannotListen(address, error) from error
     return bound

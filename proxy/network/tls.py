@@ -9,9 +9,11 @@ from weakref import WeakKeyDictionary
 
 import structlog
 
-from sluicegate.config.model import ListenTls, UpstreamTls
+from sluicegate.config.model import ListenTls
 from sluicegate.config.password import PasswordUnreadable
-from sluicegate.proxy.network.certificates import files_for_brokers, files_for_clients, first_error
+from sluicegate.config.registries import RegistryTls
+from sluicegate.config.upstream import UpstreamTls
+from sluicegate.proxy.network.certificates import files_for_brokers, files_for_clients, files_for_registry, first_error
 
 _CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 _Stamp = tuple[tuple[int, int, int] | None, ...]
@@ -100,6 +102,19 @@ def context_for_brokers(tls: UpstreamTls) -> TlsContext:
 
     files = _named(tls.ca_file, tls.certificate_file, tls.key_file, tls.key_password_file)
     return TlsContext("upstream.tls", files, make, lambda: first_error(files_for_brokers(tls)))
+
+
+def context_for_registry(name: str, tls: RegistryTls) -> TlsContext:
+    """What a schema registry is met with. Raises BadTlsFiles."""
+
+    def make() -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=tls.ca_file)
+        if tls.certificate_file is not None:
+            context.load_cert_chain(tls.certificate_file, tls.key_file, tls.password_of_key.get())
+        return context
+
+    files = _named(tls.ca_file, tls.certificate_file, tls.key_file, tls.key_password_file)
+    return TlsContext(f"registries.{name}.tls", files, make, lambda: first_error(files_for_registry(name, tls)))
 
 
 class AskedNames:

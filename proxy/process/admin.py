@@ -1,7 +1,8 @@
-"""The admin endpoint: /metrics, /livez, /readyz over plain HTTP, served by an event loop in a thread of its own.
+"""The admin endpoint: /metrics, /livez, /readyz and the page, over plain HTTP, by an event loop in a thread of its own.
 
 A thread, so that it still answers when the proxy's event loop is stuck: /livez then says so. /metrics is made in yet
-another one, so that a slow scrape keeps no health check waiting.
+another one, so that a slow scrape keeps no health check waiting, and what the page shows in others. What the page needs
+is loaded when somebody first asks for it.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h11
 import structlog
@@ -19,37 +20,71 @@ from prometheus_client import CollectorRegistry
 from sluicegate.config.address import HostPort
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.listeners import CannotListen
+from sluicegate.proxy.page.answer import Page, text_page
 from sluicegate.proxy.process.admin_connections import AdminConnection, AdminConnections
-from sluicegate.proxy.process.admin_pages import AdminPages, Page, text_page
+from sluicegate.proxy.process.admin_pages import AdminPages
 from sluicegate.proxy.process.certificate_metrics import CertificateCollector
+from sluicegate.proxy.process.config_file import ConfigFile
 from sluicegate.proxy.process.health import Health
-from sluicegate.proxy.process.http_exchange import HttpExchange, refusal_of
+from sluicegate.proxy.process.http_exchange import HttpExchange, Request, refusal_of
 from sluicegate.proxy.reporting.metrics import registry_of
 from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
 from sluicegate.proxy.reporting.tally import Snapshot
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.live.live_state import LiveState
+    from sluicegate.proxy.live.look import Wish
+    from sluicegate.proxy.page.site import Site
+    from sluicegate.proxy.process.page_serving import PageServing
 
 _BACKLOG = 128
 _CLOSE_SECONDS = 5.0
 
 
-def serve(config: Config, listen: HostPort, snapshot: Callable[[], Snapshot], health: Health) -> "AdminServer":
-    """The endpoint of a proxy that counts what `snapshot` says. Raises CannotListen."""
+def serve(
+    config: Config,
+    listen: HostPort,
+    snapshot: Callable[[], Snapshot],
+    health: Health,
+    look: "Callable[[Wish], LiveState]",
+    file: ConfigFile | None,
+) -> "AdminServer":
+    """The endpoint of a proxy that counts what `snapshot` says and shows what `look` does; `file` is what it was told
+    by. Raises CannotListen.
+    """
     registry = registry_of(snapshot)
     registry.register(CertificateCollector(config))
-    return AdminServer(listen, registry, health)
+
+    def make_site() -> "Site":
+        from sluicegate.proxy.page.access import Access  # noqa: PLC0415
+        from sluicegate.proxy.page.site import Site  # noqa: PLC0415
+        from sluicegate.proxy.process.asked_policy import explainer  # noqa: PLC0415
+
+        return Site(Access(listen, config.admin.token_of_page), look, explainer(file))
+
+    return AdminServer(listen, registry, health, make_site if config.admin.page else None)
 
 
 class AdminServer:
     """Serves until `close`. Raises CannotListen."""
 
-    def __init__(self, address: HostPort, registry: CollectorRegistry, health: Health) -> None:
+    def __init__(
+        self,
+        address: HostPort,
+        registry: CollectorRegistry,
+        health: Health,
+        make_site: "Callable[[], Site] | None" = None,
+    ) -> None:
+        """`make_site` makes what the page is, when it is first asked for; None: there is none."""
+        self._make_site = make_site
+        self._looking: PageServing | None = None
         self._pages = AdminPages(registry, health)
         self._log = structlog.get_logger("sluicegate.admin")
         self._complaints = OnceAMinute()
         try:
             self._listening = _listening_on(address)
         except OSError as error:
-            raise CannotListen(f"{address}: {error.strerror or error}") from error
+            raise CannotListen(address, error) from error
         self.port: int = self._listening.getsockname()[1]
         self._scrapes = ThreadPoolExecutor(1, "metrics")
         self._loop = asyncio.new_event_loop()
@@ -63,6 +98,8 @@ class AdminServer:
             self._loop.call_soon_threadsafe(self._stop)
         self._thread.join(_CLOSE_SECONDS)
         self._scrapes.shutdown(wait=False, cancel_futures=True)
+        if self._looking is not None:
+            self._looking.close()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -82,6 +119,8 @@ class AdminServer:
             await self._connections.accept_for_ever()
         finally:
             self._listening.close()
+            if self._looking is not None:
+                await self._looking.end()
             await self._connections.close()
 
     async def _serve(self, connection: AdminConnection) -> None:
@@ -92,16 +131,25 @@ class AdminServer:
             if request is None:
                 return
             connection.asked = True
-            without_body = request.method == b"HEAD"
-            page = await self._page_for(request, connection)
+            without_body = request.method == "HEAD"
+            page = await self._page_for(request, connection, exchange)
         except h11.RemoteProtocolError as error:
             connection.asked = True
             page = refusal_of(error)
-        await exchange.answer(page, without_body)
+        if page is not None:
+            await exchange.answer(page, without_body)
 
-    async def _page_for(self, request: h11.Request, connection: AdminConnection) -> Page:
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers}
-        found = self._pages.find(request.method.decode("latin-1"), request.target.decode("latin-1"), headers)
+    async def _page_for(self, request: Request, connection: AdminConnection, exchange: HttpExchange) -> Page | None:
+        """The answer; None: it has been given."""
+        found = self._pages.find(request.method, request.target, request.headers)
+        if found is None and self._make_site is not None:
+            if self._looking is None:
+                from sluicegate.proxy.process.page_serving import PageServing  # noqa: PLC0415
+
+                self._looking = PageServing(self._make_site(), self._connections)
+            return await self._looking.answer(request, connection, exchange)
+        if found is None:
+            return text_page(404, "here are /metrics, /livez and /readyz")
         if isinstance(found, Page):
             return found
         self._connections.is_slow(connection)

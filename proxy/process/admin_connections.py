@@ -1,9 +1,9 @@
 """The admin endpoint's connections: bounded in number and in time, and taken even when no descriptor is left.
 
-Whatever peers do, each connection ends within ten seconds. When there are too many, the oldest that has asked nothing
-yet is closed for a new one. A few descriptors are kept in reserve: when the process has spent all others, they take one
-connection after the other. A connection's descriptor becomes part of the reserve again in one step (dup2), because one
-that is free for a moment is taken by whoever else waits for it.
+Whatever peers do, each connection ends within ten seconds, but for the page's few streams. When there are too many, the
+oldest that has asked nothing yet is closed for a new one. A few descriptors are kept in reserve: when the process has
+spent all others, they take one connection after the other. A connection's descriptor becomes part of the reserve again
+in one step (dup2), because one that is free for a moment is taken by whoever else waits for it.
 """
 
 import asyncio
@@ -34,6 +34,7 @@ class AdminConnection:
     since: float
     deadline: float
     task: "asyncio.Task[None] | None" = None
+    timeout: asyncio.Timeout | None = None
     asked: bool = False
     slow: bool = False
 
@@ -79,6 +80,12 @@ class AdminConnections:
         if sum(open_one.slow for open_one in self._open) > MAX_SLOW:
             self._close_one(lambda open_one: open_one.slow and open_one is not connection)
 
+    def lasts(self, connection: AdminConnection, seconds: float) -> None:
+        """It may go on for `seconds` from now; who lets it bounds how many do."""
+        assert connection.timeout is not None
+        connection.deadline = time.monotonic() + seconds
+        connection.timeout.reschedule(self._loop.time() + seconds)
+
     async def close(self) -> None:
         """Close all connections."""
         for connection in list(self._open):
@@ -99,7 +106,7 @@ class AdminConnections:
     async def _serve_within(self, connection: AdminConnection, seconds: float) -> None:
         try:
             with suppress(OSError, TimeoutError):
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout(seconds) as connection.timeout:
                     await self._serve(connection)
         finally:
             self._forget(connection)

@@ -1,28 +1,12 @@
 """What the admin endpoint answers: /metrics, /livez and /readyz."""
 
 import gzip
-from collections.abc import Callable
-from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 
+from sluicegate.proxy.page.answer import Page, Slow, text_page
 from sluicegate.proxy.process.health import Health
-
-_TEXT = "text/plain; charset=utf-8"
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A status and what goes with it."""
-
-    status: int
-    body: bytes
-    headers: tuple[tuple[str, str], ...] = (("Content-Type", _TEXT),)
-
-
-Slow = Callable[[], Page]
-"""Makes a page, and may take a while: not for an event loop."""
 
 
 class AdminPages:
@@ -32,8 +16,8 @@ class AdminPages:
         self._registry = registry
         self._health = health
 
-    def find(self, method: str, path: str, headers: dict[str, str]) -> Page | Slow:
-        """The page, or what makes it. Names of headers are in lower case."""
+    def find(self, method: str, path: str, headers: dict[str, str]) -> Page | Slow | None:
+        """The page, or what makes it; None: it is none of these. Names of headers are in lower case."""
         if method not in ("GET", "HEAD"):
             return text_page(405, "only GET and HEAD are answered", ("Allow", "GET, HEAD"))
         match path.partition("?")[0]:
@@ -43,7 +27,7 @@ class AdminPages:
                 return _state(self._health.not_live())
             case "/readyz":
                 return _state(self._health.not_ready, self._health.trouble, self._health.bad_config)
-        return text_page(404, "here are /metrics, /livez and /readyz")
+        return None
 
     def _metrics(self, accept: str, accept_encoding: str) -> Page:
         try:
@@ -54,11 +38,6 @@ class AdminPages:
         if gzip_accepted(accept_encoding):
             return Page(200, gzip.compress(body, 1), (*headers, ("Content-Encoding", "gzip")))
         return Page(200, body, headers)
-
-
-def text_page(status: int, text: str, *headers: tuple[str, str]) -> Page:
-    """A line for a person."""
-    return Page(status, f"{text}\n".encode(), (("Content-Type", _TEXT), *headers))
 
 
 def _state(problem: str | None, *troubles: str | None) -> Page:

@@ -16,17 +16,23 @@ from sluicegate.proxy.answers.rewriting import AnswerRewriter
 from sluicegate.proxy.answers.topic_names import TopicNames
 from sluicegate.proxy.cluster.topic_settings import TopicSettings
 from sluicegate.proxy.judgement.judging import Judges
+from sluicegate.proxy.judgement.patience import Patience
 from sluicegate.proxy.judgement.quarantine_room import QuarantineRoom
+from sluicegate.proxy.live.live_view import LiveView
+from sluicegate.proxy.live.seen_live import SeenLive
 from sluicegate.proxy.process.clock import now_ms
 from sluicegate.proxy.process.open_sessions import OpenSessions
 from sluicegate.proxy.reporting.connection_trace import Tracing
+from sluicegate.proxy.reporting.judgement_counts import JudgementCounts
 from sluicegate.proxy.reporting.observer import Observer
+from sluicegate.proxy.reporting.request_times import RequestTimes
 from sluicegate.proxy.reporting.session_log import SessionLog
+from sluicegate.proxy.reporting.several_sinks import SeveralSinks
 from sluicegate.proxy.reporting.tally import Tally
 from sluicegate.proxy.reporting.topic_labels import TopicLabels, exact_names, topics_of_one
 from sluicegate.proxy.reporting.violations import ViolationSink
 from sluicegate.proxy.session.admission import Admission, most_connections
-from sluicegate.proxy.session.lanes import judge_of_ordinary
+from sluicegate.proxy.session.lanes import counts_of_lanes, judge_of_ordinary
 from sluicegate.proxy.session.leading_back import LeadingBack
 from sluicegate.proxy.session.memory import GatherBudget
 from sluicegate.proxy.session.needs import ClusterLogin, GateNeeds, RequestNeeds, SessionNeeds
@@ -34,6 +40,7 @@ from sluicegate.proxy.session.outlets import Dial, Introduce, LoopCalls, Timer
 from sluicegate.proxy.session.pacing import LoopTurn, Pacer
 from sluicegate.proxy.session.quarantining import DeadLetterSink
 from sluicegate.proxy.session.read_buffer import new_shared_buffer
+from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy_memo import PolicyMemo
 from sluicegate.validation.produce import JudgedRequest
@@ -52,7 +59,8 @@ class World:
 
     `call_soon`, `call_later` and `from_thread` are an event loop's; `now_ms` is the time that records are judged
     against, `seconds` a monotonic clock; `why_lost` says of a broker's connection what has to be told of its end.
-    `make_settings` None: nobody asks what topics are set to. `dead_letters`: where bad records go.
+    `make_settings` None: nobody asks what topics are set to. `dead_letters`: where bad records go. `patience`: what
+    rules wait with.
     """
 
     call_soon: Callable[..., Any]
@@ -64,6 +72,7 @@ class World:
     why_lost: Callable[[Exception | None], str | None]
     make_settings: Callable[[RulesInForce], TopicSettings] | None = None
     dead_letters: DeadLetterSink | None = None
+    patience: Patience | None = None
     now_ms: Callable[[], int] = now_ms
     seconds: Callable[[], float] = monotonic
 
@@ -77,12 +86,15 @@ class Assembled:
     names: TopicNames
     judges: Judges
     observer: Observer
+    view: LiveView
     log: SessionLog
     tally: Tally
     sessions: OpenSessions
     login: ClusterLogin
     settings: TopicSettings | None
     ordinary: "OrdinaryRequests | None"
+    budget: GatherBudget
+    room: QuarantineRoom
 
 
 def assembled(
@@ -103,10 +115,15 @@ def assembled(
     connecting = Pacer(world.call_soon, turn, _CONNECTS_AT_ONCE)
     ordinary = judge_of_ordinary(limits_of(config), limits.max_request_partitions, world.now_ms, rules)
     labels = TopicLabels(tally, names.is_known, exact_names(config), topics_of_one(config.workers))
-    observer = Observer(tally, labels, names.by_id, violations, config.violations.max_records, ordinary, pacer.later)
+    clock = RequestClock(world.seconds, RequestTimes(tally))
+    lane_counts = counts_of_lanes(clock)
+    counts = JudgementCounts(tally, labels, ordinary, lane_counts)
+    view = LiveView(tally, ordinary, world.now_ms())
+    sinks = view if violations is None else SeveralSinks([violations, view])
+    observer = Observer(labels, names.by_id, sinks, config.violations.max_records, counts, pacer.later)
     prepare = _prepare(world.now_ms)
     room = QuarantineRoom(limits.max_quarantined_bytes)
-    judges = Judges(names.by_id, rules, limits_of(config), world.now_ms, prepare, world.call_soon, room)
+    judges = Judges(names.by_id, rules, limits_of(config), world.now_ms, prepare, world.call_soon, room, world.patience)
     settings = world.make_settings(rules) if world.make_settings is not None else None
     rewriter = AnswerRewriter(book, names)
     log = SessionLog()
@@ -121,9 +138,10 @@ def assembled(
         judges=judges,
         ordinary=ordinary,
         rewriter=rewriter,
-        judgements=observer,
+        judgements=SeenLive(observer, view, world.now_ms),
         dead_letters=world.dead_letters,
         counts=tally,
+        clock=clock,
         from_thread=world.from_thread,
         now_ms=world.now_ms,
     )
@@ -145,9 +163,12 @@ def assembled(
         log=log,
         counts=tally,
         begin_trace=Tracing(config.log).begin,
+        lane_counts=lane_counts,
         requests=RequestNeeds(budget, login, rewriter, log, gate),
     )
-    return Assembled(needs, rules, names, judges, observer, log, tally, sessions, login, settings, ordinary)
+    return Assembled(
+        needs, rules, names, judges, observer, view, log, tally, sessions, login, settings, ordinary, budget, room
+    )
 
 
 def _prepare(now_ms: Callable[[], int]) -> Callable[[ProduceRequest, JudgedRequest, Callable[[], None]], Dispatch]:

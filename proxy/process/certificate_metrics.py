@@ -3,11 +3,15 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.certificates import expiries_of
+from sluicegate.proxy.reporting.families.process import CERTIFICATE_DAYS_LEFT, CERTIFICATE_EXPIRES
+from sluicegate.proxy.reporting.metrics import shown
+
+_DAY_SECONDS = 86_400
 
 
 class CertificateCollector(Collector):
@@ -17,14 +21,12 @@ class CertificateCollector(Collector):
         self._config = config
 
     def collect(self) -> Iterable[Metric]:
-        """One family, if there are certificates."""
-        found = expiries_of(self._config)
-        if not found:
-            return
-        family = GaugeMetricFamily(
-            "sluicegate_certificate_days_left", "Days until a certificate expires; negative: since.", labels=["key"]
-        )
+        """Two families, if there are certificates."""
         now = datetime.now(UTC)
-        for expiry in found:
-            family.add_metric([expiry.key], round(expiry.days_left(now), 3))
-        yield family
+        days_left = {expiry.key: round(expiry.days_left(now), 3) for expiry in expiries_of(self._config)}
+        if days_left:
+            yield shown(CERTIFICATE_DAYS_LEFT, days_left)
+            yield shown(
+                CERTIFICATE_EXPIRES,
+                {key: round(now.timestamp() + days * _DAY_SECONDS) for key, days in days_left.items()},
+            )

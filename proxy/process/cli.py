@@ -6,10 +6,13 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.config.loading import ConfigError, Option, load
-from sluicegate.config.yaml_source import Source
-from sluicegate.proxy.process import policy_commands
-from sluicegate.proxy.process.terminal import HELP, end, read, read_file, say, say_all
+from sluicegate.config.loading import ConfigError, load
+from sluicegate.config.option import Option
+from sluicegate.config.source import Source
+from sluicegate.proxy.process import cluster_commands, policy_commands, watch_commands
+from sluicegate.proxy.process.completion import Shell
+from sluicegate.proxy.process.saying import say, say_all
+from sluicegate.proxy.process.terminal import HELP, end, read, read_file
 
 app = typer.Typer(
     add_completion=False,
@@ -42,12 +45,13 @@ def _options(
 
 
 @app.command(context_settings=HELP)
-def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = None) -> None:
+def run(context: typer.Context, config: _Config = None, upstream: _Upstream = None, listen: _Listen = None) -> None:
     """Run the proxy until SIGTERM or Ctrl-C. Options and SLUICEGATE__… variables go before the file."""
+    # Runs in a reader's process; what it finds is served by the one that has asked (proxy/process/serving.py).
     options = _options_of(upstream, listen)
     from sluicegate.proxy.process.config_file import ConfigFile  # noqa: PLC0415
 
-    file = ConfigFile(config, os.environ, options) if config is not None else None
+    file = ConfigFile(config, options) if config is not None else None
     if file is None:
         loaded = read(lambda: load(Source("command line"), os.environ, options), {"upstream", "listen"})
     else:
@@ -61,16 +65,9 @@ def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = No
         end([f"sluicegate: {words}" for words in unusable])
     for warning in (*loaded.warnings, *findings):
         say(f"warning: {warning}", err=True)
+    from sluicegate.proxy.process.reading_apart import Usable  # noqa: PLC0415
 
-    from sluicegate.proxy.process.running import run_until_signal  # noqa: PLC0415
-    from sluicegate.proxy.process.server import CannotStart  # noqa: PLC0415
-    from sluicegate.proxy.reporting.log_setup import logging_behind_a_queue  # noqa: PLC0415
-
-    try:
-        with logging_behind_a_queue(loaded.config.log):
-            run_until_signal(loaded.config, file)
-    except CannotStart as error:
-        end([f"sluicegate: {error}"])
+    context.obj(Usable(loaded.config, file))
 
 
 @app.command(context_settings=HELP)
@@ -108,6 +105,8 @@ def check(
 
 
 policy_commands.add_to(app)
+cluster_commands.add_to(app)
+watch_commands.add_to(app)
 
 
 @app.command(context_settings=HELP)
@@ -120,7 +119,7 @@ def demo(
     except ModuleNotFoundError as error:
         end([f"sluicegate: the demo needs {error.name}: pip install 'sluicegate[demo]'"])
     from sluicegate.config.model import Log  # noqa: PLC0415
-    from sluicegate.proxy.process.server import CannotStart  # noqa: PLC0415
+    from sluicegate.proxy.process.cannot_start import CannotStart  # noqa: PLC0415
     from sluicegate.proxy.reporting.log_setup import set_up_logging  # noqa: PLC0415
 
     set_up_logging(Log(level="error"))
@@ -128,6 +127,8 @@ def demo(
         run_demo(seconds)
     except CannotStart as error:
         end([f"sluicegate: {error}"])
+    except ConfigError as error:  # SLUICEGATE__… variables
+        end([str(problem) for problem in error.problems])
 
 
 @app.command(context_settings=HELP)
@@ -150,10 +151,21 @@ def healthcheck(config: _Config = None) -> None:
 
 @app.command(context_settings=HELP)
 def version() -> None:
-    """Say which version this is and whether it is compiled."""
-    from sluicegate.proxy.reporting.build_info import describe  # noqa: PLC0415
+    """Say which version this is, whether it is compiled, from which commit, and with which libraries it judges."""
+    from sluicegate.proxy.process import build_facts  # noqa: PLC0415
 
-    say(describe())
+    say_all(build_facts.lines())
+
+
+@app.command(context_settings=HELP)
+def completion(
+    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="The shell that it is for.")],
+) -> None:
+    """Print what a shell needs to complete this command: source <(sluicegate completion bash)."""
+    from sluicegate.proxy.process.command_tree import commands_of  # noqa: PLC0415
+    from sluicegate.proxy.process.completion import script_for  # noqa: PLC0415
+
+    typer.echo(script_for(shell, list(commands_of(app))), nl=False)
 
 
 def _options_of(upstream: list[str] | None, listen: str | None) -> list[Option]:

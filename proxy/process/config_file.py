@@ -1,15 +1,19 @@
 """The configuration's files while the proxy runs: whether one has changed, and what they say now."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
-
-from sluicegate.config.loading import ConfigError, Loaded, Option, load
+from sluicegate.config.file_patterns import patterns_in, topic_files
+from sluicegate.config.keys import each_key_of
 from sluicegate.config.model import POLICIES, Config
-from sluicegate.config.topic_files import patterns_in, topic_files
-from sluicegate.config.yaml_source import Problem, digest_of_file, read_file
+from sluicegate.config.option import Option
+from sluicegate.config.section import is_section
+from sluicegate.config.source import Problem, digest_of_file
+
+if TYPE_CHECKING:
+    from sluicegate.config.loading import Loaded
 
 _MOST_NAMED = 10
 
@@ -23,10 +27,9 @@ class ConfigFile:
     what they hold.
     """
 
-    def __init__(self, path: Path, environment: Mapping[str, str], options: Sequence[Option]) -> None:
+    def __init__(self, path: Path, options: Sequence[Option]) -> None:
         self._path = path
-        self._environment = dict(environment)
-        self._options = options
+        self._options = tuple(options)
         self._patterns: list[str] = []
         self._digests: dict[Path, bytes] = {}
         self._looked_at: _Look | None = None
@@ -48,11 +51,18 @@ class ConfigFile:
         self._is_settled = True
         return self._digests_now() != self._digests
 
-    def read(self) -> Loaded:
+    def take(self, read_elsewhere: "ConfigFile") -> None:
+        """What another process has just read is what changes are looked for from."""
+        self._digests, self._patterns = read_elsewhere._digests, read_elsewhere._patterns
+
+    def read(self) -> "Loaded":
         """What they say now. Raises ConfigError."""
+        from sluicegate.config.loading import ConfigError, load  # noqa: PLC0415  # who only looks needs none of it
+        from sluicegate.config.yaml_source import read_file  # noqa: PLC0415
+
         source = read_file(self._path)
         try:
-            return load(source, self._environment, self._options, self._path.parent)
+            return load(source, os.environ, self._options, self._path.parent)
         except RecursionError as error:
             raise ConfigError([Problem("", str(self._path), "nested too deeply")]) from error
         finally:
@@ -88,11 +98,11 @@ def waits_for_a_restart(before: Config, after: Config) -> list[str]:
 
 
 def _different(before: Any, after: Any, key: str) -> Iterator[str]:
-    if not isinstance(before, BaseModel) or type(before) is not type(after):
+    if not is_section(type(before)) or type(before) is not type(after):
         if before != after:
             yield key
         return
-    for name, field in type(before).model_fields.items():
-        if key or name not in POLICIES:
-            shown = field.alias or name
-            yield from _different(getattr(before, name), getattr(after, name), f"{key}.{shown}" if key else shown)
+    for each in each_key_of(type(before)):
+        if key or each.name not in POLICIES:
+            inner = f"{key}.{each.name}" if key else each.name
+            yield from _different(getattr(before, each.attribute), getattr(after, each.attribute), inner)

@@ -5,19 +5,21 @@ from datetime import UTC, datetime
 
 from sluicegate.config.model import Config
 from sluicegate.config.password import PasswordUnreadable
-from sluicegate.config.yaml_source import Problem, Source
+from sluicegate.config.source import Problem, Source
 from sluicegate.proxy.network.certificates import Finding, findings_of, tls_files
 from sluicegate.proxy.process.rule_check import findings_in_rules
 
 
 def findings_in(config: Config) -> Iterator[Finding]:
-    """About certificates, keys, files with passwords, and what rules name: schemas, expressions, entry points."""
+    """About certificates, keys, files with secrets, and what rules name: schemas, expressions, entry points."""
     now = datetime.now(UTC)
     for files in tls_files(config):
         yield from findings_of(files, now)
-    if config.upstream.sasl is not None:
+    sasl = config.upstream.sasl
+    for secret in (None if sasl is None else sasl.current_password, config.admin.token_of_page):
         try:
-            config.upstream.sasl.current_password.get()
+            if secret is not None:
+                secret.get()
         except PasswordUnreadable as error:
             yield Finding(error.key, error.message)
     yield from findings_in_rules(config)

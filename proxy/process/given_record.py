@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from sluicegate.config.quantity import LONG_MAX, MILLISECONDS, shown
+from sluicegate.config.quantity import MILLISECONDS, shown
+from sluicegate.protocol.int64 import LONG_MAX
 from sluicegate.protocol.records.writing import NewRecord
 
 _NUMBER = re.compile(r"[+-]?\d{1,19}", re.ASCII)

@@ -27,3 +27,8 @@ class Health:
             return self.stuck
         silent = time.monotonic() - self._last_beat
         return f"the event loop has not moved for {silent:.0f} s" if silent > _STUCK_SECONDS else None
+
+    def troubles(self) -> list[str]:
+        """All that is to be mended, the worst first."""
+        found = (self.not_live(), self.not_ready, self.trouble, self.bad_config)
+        return [text for text in found if text is not None]

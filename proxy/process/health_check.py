@@ -7,7 +7,8 @@ from pathlib import Path
 from sluicegate.config.address import HostPort
 from sluicegate.config.loading import ConfigError, load
 from sluicegate.config.model import Admin
-from sluicegate.config.yaml_source import Source, read_file
+from sluicegate.config.source import Source
+from sluicegate.config.yaml_source import read_file
 
 _SECONDS = 2.0
 _NEEDED = {"upstream": {"bootstrap": "unused:1"}, "listen": {"bootstrap": "unused:1"}}

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.proxy.process.terminal import HELP, end, read_file, say_all
+from sluicegate.proxy.process.saying import say_all
+from sluicegate.proxy.process.terminal import HELP, end, read_file
 
 _USAGE = 2
 

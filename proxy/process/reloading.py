@@ -9,12 +9,10 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from sluicegate.config.loading import ConfigError, Loaded
 from sluicegate.config.model import Config
 from sluicegate.proxy.process.config_file import ConfigFile, waits_for_a_restart
-from sluicegate.proxy.process.file_check import problem_of
 from sluicegate.proxy.process.health import Health
-from sluicegate.proxy.process.rule_check import findings_in_rules
+from sluicegate.proxy.process.reading_apart import Again, Explained, Reader, Unusable, Usable
 from sluicegate.proxy.reporting.tally import Tally
 
 _LOOK_SECONDS = 1.0
@@ -57,28 +55,27 @@ class Reloading:
                 self._failed([f"our fault: {type(error).__name__}"], error)
 
     async def _read(self) -> None:
-        try:
-            loaded = await asyncio.to_thread(self._checked)
-        except ConfigError as error:
-            self._failed([str(problem) for problem in error.problems])
+        found = await asyncio.to_thread(self._found)
+        if found.file is not None:
+            self._file.take(found.file)
+        if isinstance(found, Unusable):
+            self._failed(list(found.problems))
             return
-        await self._adopt(loaded.config)
+        await self._adopt(found.config)
         self._health.bad_config = None
         self._tally.config_reloads += 1
-        self._log.info("the configuration was read again", file=str(self._file), topics=len(loaded.config.topics))
-        for warning in loaded.warnings[:_MOST_PROBLEMS]:
+        self._log.info("the configuration was read again", file=str(self._file), topics=len(found.config.topics))
+        for warning in found.warnings[:_MOST_PROBLEMS]:
             self._log.warning("the configuration can be used", but=warning)
-        waiting = waits_for_a_restart(self._running, loaded.config)
+        waiting = waits_for_a_restart(self._running, found.config)
         if waiting:
             self._log.warning("some keys count only with the next start", keys=waiting)
 
-    def _checked(self) -> Loaded:
-        """What the file says now. Raises ConfigError, also for what its rules name and cannot be used."""
-        loaded = self._file.read()
-        problems = [problem_of(finding, loaded.source) for finding in findings_in_rules(loaded.config)]
-        if problems:
-            raise ConfigError(problems)
-        return loaded
+    def _found(self) -> Usable | Unusable:
+        """What the file says now. Raises ReaderEnded."""
+        found = Reader(Again(self._file)).answer()
+        assert not isinstance(found, Explained)
+        return found
 
     def _failed(self, problems: list[str], error: Exception | None = None) -> None:
         self._health.bad_config = f"the configuration's file was not taken: {problems[0]}"

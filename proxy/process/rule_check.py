@@ -1,10 +1,11 @@
 """Makes each rule of a configuration once, before anything depends on it, and says which cannot be made."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from sluicegate.config.model import Config
 from sluicegate.config.password import PasswordUnreadable
-from sluicegate.proxy.network.certificates import Finding
+from sluicegate.proxy.network.certificates import Finding, files_for_registry, findings_of
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.validation.rules.from_keys import parts_of
@@ -12,7 +13,7 @@ from sluicegate.validation.rules.rule import RuleUnusable
 
 
 def findings_in_rules(config: Config) -> Iterator[Finding]:
-    """About schemas, expressions, entry points and registries' passwords. No registry is asked."""
+    """About schemas, expressions, entry points, and registries' passwords and certificates. No registry is asked."""
     schema_rules = SchemaRules(Registries().by_name(config.registries))
     sections = [("defaults", config.defaults), *((f"topics.{i}", topic) for i, topic in enumerate(config.topics))]
     for place, keys in sections:
@@ -27,3 +28,5 @@ def findings_in_rules(config: Config) -> Iterator[Finding]:
             registry.current_password.get()
         except PasswordUnreadable as error:
             yield Finding(f"registries.{name}.password_file", error.message)
+        if registry.tls is not None:
+            yield from findings_of(files_for_registry(name, registry.tls), datetime.now(UTC))

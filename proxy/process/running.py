@@ -11,16 +11,17 @@ import uvloop
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.process.config_file import ConfigFile
+from sluicegate.proxy.process.descriptors import raise_descriptor_limit, reserve_descriptors
 from sluicegate.proxy.process.reloading import Reloading
 from sluicegate.proxy.process.server import Server
 from sluicegate.proxy.process.supervisor import Supervisor
-from sluicegate.proxy.session.admission import raise_descriptor_limit
 
 
 def run_until_signal(config: Config, file: ConfigFile | None = None) -> None:
     """Blocks. `file` is where the configuration came from, to be read again. Raises CannotStart."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the loop runs
     raise_descriptor_limit()
+    reserve_descriptors()
     uvloop.run(_run(config, file))
 
 
@@ -32,7 +33,7 @@ def _say_what_a_hangup_does() -> None:
 
 
 async def _run(config: Config, file: ConfigFile | None) -> None:
-    server = Server(config) if config.workers == 1 else Supervisor(config)
+    server = Server(config, file=file) if config.workers == 1 else Supervisor(config, file)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 

@@ -5,9 +5,8 @@ import gc
 import socket
 from contextlib import suppress
 from datetime import UTC, datetime
-from errno import EROFS
 from functools import partial
-from pathlib import Path
+from time import process_time
 from typing import TYPE_CHECKING
 
 import structlog
@@ -17,6 +16,9 @@ from sluicegate.config.model import Config
 from sluicegate.proxy.answers.addressing import AddressBook
 from sluicegate.proxy.cluster.discovery import Discovered, look_at_cluster
 from sluicegate.proxy.cluster.topic_settings import TopicSettings
+from sluicegate.proxy.judgement.patience import Patience
+from sluicegate.proxy.live.live_state import LiveState
+from sluicegate.proxy.live.look import Broker, Seen, Wish, look
 from sluicegate.proxy.network.accepting import ClientAcceptor
 from sluicegate.proxy.network.certificates import expired_for_clients
 from sluicegate.proxy.network.handshakes import Handshakes
@@ -27,21 +29,24 @@ from sluicegate.proxy.network.tls import AskedNames, BadTlsFiles, TlsContext, co
 from sluicegate.proxy.network.upstream import Dialler, as_protocol, why_lost
 from sluicegate.proxy.process.allocator import Allocator
 from sluicegate.proxy.process.assembly import Assembled, World, assembled
+from sluicegate.proxy.process.cannot_start import CannotStart
+from sluicegate.proxy.process.census import Census
+from sluicegate.proxy.process.clock import now_ms
+from sluicegate.proxy.process.config_file import ConfigFile
 from sluicegate.proxy.process.health import Health
+from sluicegate.proxy.process.told_violations import check_may_write, open_violations
 from sluicegate.proxy.process.upkeep import Upkeep, keep_on
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.log_setup import log_lines_dropped
-from sluicegate.proxy.reporting.several_sinks import SeveralSinks
 from sluicegate.proxy.reporting.tally import Snapshot, Tally
-from sluicegate.proxy.reporting.violations import ViolationFile, ViolationSink
+from sluicegate.proxy.reporting.topic_labels import exact_names
+from sluicegate.proxy.reporting.violations import ViolationSink
 from sluicegate.proxy.session.leading_back import LeadingBack, new_mark
 from sluicegate.proxy.session.route import Route
 from sluicegate.proxy.session.session import Session
 from sluicegate.proxy.writing.dead_letter_writer import DeadLetterWriter
-from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
-from sluicegate.proxy.writing.violation_topic import ViolationTopic
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.rulebook import FilePolicies, Rulebook, file_policies_of
 
@@ -58,19 +63,21 @@ _KEEP_SECONDS = 10.0
 _LEADS_BACK = "upstream.bootstrap leads back to this proxy itself: name brokers there"
 
 
-class CannotStart(Exception):
-    """The proxy cannot run; the text says what to change."""
-
-
 class Server:
     """Start it, wait, drain it. All of it belongs to one event loop."""
 
     def __init__(
-        self, config: Config, violations: ViolationSink | None = None, bind: Bind = bind, mark: int | None = None
+        self,
+        config: Config,
+        violations: ViolationSink | None = None,
+        bind: Bind = bind,
+        mark: int | None = None,
+        file: ConfigFile | None = None,
     ) -> None:
         """`violations` takes the events instead of the configured file; `bind` makes the listening sockets; `mark` is
-        what this proxy knows its own questions by, where it is several processes.
+        what this proxy knows its own questions by, where it is several processes; `file` is where `config` came from.
         """
+        self._file = file
         self._config = config
         self._violations = violations
         self._log = structlog.get_logger("sluicegate")
@@ -89,7 +96,9 @@ class Server:
         self._client_tls: TlsContext | None = None
         self._handshakes = Handshakes()
         self._broker_tls: TlsContext | None = None
-        self._registries = Registries()
+        self._patience = Patience()
+        self._registries = Registries(self._patience)
+        self._config_generation = 1
 
     @property
     def bootstrap_address(self) -> HostPort:
@@ -110,6 +119,8 @@ class Server:
         """Let another configuration's policies of topics hold; what else it says counts only with the next start."""
         assert self._parts is not None
         self._parts.rules.adopt(await asyncio.to_thread(self._policies_of, config))
+        self._config_generation += 1
+        self._parts.observer.configure(exact_names(config))
 
     def _policies_of(self, config: Config) -> FilePolicies:
         """Reads the files that rules name. Raises RuleUnusable."""
@@ -120,7 +131,27 @@ class Server:
         assert self._parts is not None
         tally = self._parts.observer.counted()
         tally.log_lines_dropped = log_lines_dropped()
-        return Snapshot(tally, self._parts.sessions.requests_in_flight())
+        tally.cpu_seconds = process_time()
+        in_flight = self._parts.sessions.requests_in_flight()
+        return Snapshot(tally, in_flight, config_generation=self._config_generation, standing=self._census.standing())
+
+    def look(self, wish: Wish) -> LiveState:
+        """What the page shows now; may be asked from another thread."""
+        assert self._parts is not None
+        seen = Seen(
+            self._parts.view,
+            self._parts.sessions,
+            self._parts.rules,
+            self._config.upstream.bootstrap,
+            self._brokers,
+            self.health.troubles,
+            now_ms,
+        )
+        return look(seen, wish)
+
+    def _brokers(self) -> list[Broker]:
+        listen, book = self._config.listen, self._book
+        return [(node_id, book.upstream_of(node_id), listen.address_of(node_id)) for node_id in book.node_ids]
 
     async def start(self) -> None:
         """Open every port that can be known now. Raises CannotStart."""
@@ -131,14 +162,15 @@ class Server:
         except BadTlsFiles as error:
             raise CannotStart(str(error)) from error
         self._parts = self._assemble()
+        self._census = Census(self._parts.budget, self._parts.room)
         try:
             self._listeners.open_bootstrap()
             if config.admin.listen is not None:
                 from sluicegate.proxy.process.admin import serve  # noqa: PLC0415  # workers need no Prometheus
 
-                self._admin = serve(config, config.admin.listen, self.snapshot, self.health)
+                self._admin = serve(config, config.admin.listen, self.snapshot, self.health, self.look, self._file)
         except CannotListen as error:
-            raise CannotStart(f"cannot listen on {error}") from error
+            raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
         for node_id in self._book.node_ids:
             self._listeners.offer(node_id)
         self._look_done(await self._look(), await self._expired())
@@ -148,11 +180,13 @@ class Server:
             raise CannotStart(f"{_LEADS_BACK} (listener {self._leading_back.listener})")
         await self._listeners.started()
         loop = asyncio.get_running_loop()
-        upkeep = Upkeep(self._parts, self.health, self._allocator, config.limits.frame_seconds)
+        upkeep = Upkeep(self._parts, self.health, self._allocator, config.limits.frame_seconds, self._census)
         self._tasks = [
             loop.create_task(keep_on(self._look_again)),
             loop.create_task(keep_on(upkeep.sweep)),
             loop.create_task(keep_on(upkeep.look_at_sessions)),
+            loop.create_task(keep_on(upkeep.measure_delay)),
+            loop.create_task(keep_on(upkeep.write_down_flow)),
         ]
         gc.collect()
         gc.freeze()  # what is here now stays: looking through it again and again would only cost time
@@ -167,7 +201,7 @@ class Server:
         if config.exempt:
             self._log.warning(
                 "some clients are exempt: their batches are the broker's alone to judge",
-                exempt=[exempt.model_dump(exclude_none=True) for exempt in config.exempt],
+                exempt=[exempt.given for exempt in config.exempt],
             )
 
     async def drain(self) -> None:
@@ -212,7 +246,7 @@ class Server:
         config = self._config
         loop = asyncio.get_running_loop()
         if any(topic.quarantine is not None for topic in config.topics):
-            _check_client("quarantine")
+            check_may_write("quarantine")
         self._dead_letters = DeadLetterWriter(
             config.upstream, min(_KEEP_SECONDS, config.limits.frame_seconds), loop.call_soon_threadsafe
         )
@@ -226,35 +260,14 @@ class Server:
             why_lost=why_lost,
             make_settings=self._make_settings if config.upstream.topic_settings else None,
             dead_letters=self._dead_letters,
+            patience=self._patience,
         )
         rulebook = Rulebook(self._policies_of(config))
-        return assembled(config, world, rulebook, self.tally, self._book, self._leading_back, self._open_violations())
+        violations = self._violations if self._violations is not None else open_violations(config, self.tally)
+        return assembled(config, world, rulebook, self.tally, self._book, self._leading_back, violations)
 
     def _make_settings(self, rules: RulesInForce) -> TopicSettings:
         return TopicSettings(self._config.upstream, self._broker_tls, rules)
-
-    def _open_violations(self) -> ViolationSink | None:
-        if self._violations is not None:
-            return self._violations
-        keys = self._config.violations
-        sinks: list[ViolationSink] = []
-        if keys.topic is not None:
-            _check_client("violations.topic")
-        if keys.file is not None:
-            sinks.append(self._open_violation_file(Path(keys.file)))
-        if keys.topic is not None:
-            sinks.append(ViolationTopic(keys.topic, self._config.upstream, keys.queue_size, self.tally))
-        return SeveralSinks(sinks) if len(sinks) > 1 else next(iter(sinks), None)
-
-    def _open_violation_file(self, path: Path) -> ViolationFile:
-        keys = self._config.violations
-        try:
-            return ViolationFile(path, keys.queue_size, keys.max_file_bytes, self.tally)
-        except OSError as error:
-            advice = "; give its folder a volume, or leave violations.file out" if error.errno == EROFS else ""
-            raise CannotStart(
-                f"violations.file {path.absolute()} cannot be written: {error.strerror}{advice}"
-            ) from error
 
     async def _accept(self, listener: int | None, listening: socket.socket) -> Acceptor:
         """Take the connections of a broker's listener, or of the bootstrap listener (None)."""
@@ -291,6 +304,7 @@ class Server:
             self._book.advertise(node_id, address.host, address.port)
         was_ready = self.tally.ready
         self.tally.ready = found.answered_by is not None
+        self.tally.cluster_looks["answered" if self.tally.ready else "silent"] += 1
         self.health.not_ready = None
         self.health.trouble = found.login_refused
         assert self._parts is not None
@@ -323,10 +337,3 @@ class Server:
         assert self._parts is not None
         if self._parts.settings is not None:
             await self._parts.settings.refresh()
-
-
-def _check_client(key: str) -> None:
-    try:
-        check_client(key)
-    except ClientMissing as error:
-        raise CannotStart(str(error)) from None

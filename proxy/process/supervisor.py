@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
+from time import process_time
 from typing import TYPE_CHECKING, cast
 
 import structlog
@@ -18,17 +19,32 @@ import structlog
 from sluicegate.config.address import HostPort
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.listeners import CannotListen, reserve_shared
+from sluicegate.proxy.process.cannot_start import CannotStart
+from sluicegate.proxy.process.config_file import ConfigFile
 from sluicegate.proxy.process.health import Health
 from sluicegate.proxy.process.outbox import Outbox
-from sluicegate.proxy.process.server import CannotStart
-from sluicegate.proxy.process.worker import Adopt, Adopted, CouldNotStart, Message, Report, Started, Word, run_worker
+from sluicegate.proxy.process.resident import resident_bytes
+from sluicegate.proxy.process.worker import (
+    Adopt,
+    Adopted,
+    CouldNotStart,
+    Look,
+    Looked,
+    Message,
+    Report,
+    Started,
+    Word,
+    run_worker,
+)
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.log_setup import log_lines_dropped
-from sluicegate.proxy.reporting.tally import Snapshot, Tally, total_of
+from sluicegate.proxy.reporting.tally import Snapshot, Tally, total_of, total_standing
 from sluicegate.proxy.reporting.topic_labels import with_few_topics
 from sluicegate.proxy.session.leading_back import new_mark
 
 if TYPE_CHECKING:
+    from sluicegate.proxy.live.live_state import LiveState
+    from sluicegate.proxy.live.look import Wish
     from sluicegate.proxy.process.admin import AdminServer
 
 
@@ -54,12 +70,16 @@ class _Worker:
     takes_connections: bool = False
     adopted: int = 0
     report: Report | None = None
+    looked: Looked | None = None
 
 
 class Supervisor:
     """Start it, wait, drain it; as `sluicegate.proxy.process.server.Server`, but with processes instead of sessions."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, file: ConfigFile | None = None) -> None:
+        """`file` is where `config` came from."""
+        self._file = file
+        self._looks = 0
         self._config = config
         self._log = structlog.get_logger("sluicegate")
         self._workshop = multiprocessing.get_context("forkserver")
@@ -81,16 +101,17 @@ class Supervisor:
 
     async def start(self) -> None:
         """Start every worker and wait until each takes connections. Raises CannotStart."""
-        listen = self._config.listen.bootstrap
+        shared = self._config.listen.bootstrap
         try:
-            self._reserved = reserve_shared(listen)
+            self._reserved = reserve_shared(shared)
             if self._config.admin.listen is not None:
                 from sluicegate.proxy.process.admin import serve  # noqa: PLC0415  # workers need no Prometheus
 
-                self._admin = serve(self._config, self._config.admin.listen, self._snapshot, self.health)
+                listen = self._config.admin.listen
+                self._admin = serve(self._config, listen, self._snapshot, self.health, self._look, self._file)
         except CannotListen as error:
-            raise CannotStart(f"cannot listen on {error}") from error
-        bootstrap = HostPort(listen.host, self._reserved.getsockname()[1])
+            raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
+        bootstrap = HostPort(shared.host, self._reserved.getsockname()[1])
         self._for_workers = self._config.of_one_worker(bootstrap)
         for index in range(1, self._config.workers + 1):
             self._start_worker(index)
@@ -168,6 +189,8 @@ class Supervisor:
                 self._cannot_start = reason
             case Report():
                 worker.report = message
+            case Looked():
+                worker.looked = message
         self._judge_health()
         self._changed.set()
 
@@ -241,12 +264,16 @@ class Supervisor:
         with suppress(TimeoutError):
             asyncio.run_coroutine_threadsafe(self._fresh_reports(), self._loop).result(_FRESH_SECONDS)
         reports = [worker.report for worker in list(self._workers.values()) if worker.report is not None]
-        own = replace(self.tally, log_lines_dropped=log_lines_dropped())
+        own = replace(self.tally, log_lines_dropped=log_lines_dropped(), cpu_seconds=process_time())
+        standing = total_standing(report.snapshot for report in reports)
+        standing.resident_bytes += resident_bytes()
         return Snapshot(
             total_of([own, *self._of_the_ended, *(report.snapshot.tally for report in reports)]),
             sum(report.snapshot.in_flight for report in reports),
             sum(worker.takes_connections for worker in list(self._workers.values())),
             self._restarts,
+            1 + min((worker.adopted for worker in list(self._workers.values())), default=0),
+            standing,
         )
 
     async def _fresh_reports(self) -> None:
@@ -256,6 +283,33 @@ class Supervisor:
             async with asyncio.timeout(_FRESH_SECONDS / 2):
                 while any(w.takes_connections and w.heard_at < asked_at for w in self._workers.values()):
                     await self._next_change()
+
+    def _look(self, wish: "Wish") -> "LiveState":
+        """For the page, from the admin's thread: what every worker sees now. Raises NothingToShow."""
+        from sluicegate.proxy.live.adding_up import added_up  # noqa: PLC0415  # only who looks needs it
+        from sluicegate.proxy.page.site import NothingToShow  # noqa: PLC0415
+
+        states = asyncio.run_coroutine_threadsafe(self._what_workers_see(wish), self._loop).result(2 * _FRESH_SECONDS)
+        if not states:
+            raise NothingToShow("no worker has answered yet")
+        return {**added_up(states), "trouble": self.health.troubles()}
+
+    async def _what_workers_see(self, wish: "Wish") -> "list[LiveState]":
+        self._looks += 1
+        number = self._looks
+        asked = [
+            worker for worker in self._workers.values() if worker.takes_connections and not worker.outbox.is_behind
+        ]
+        for worker in asked:
+            worker.outbox.say(Look(wish, number))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_FRESH_SECONDS):
+                while any(worker.looked is None or worker.looked.number < number for worker in asked):
+                    await self._next_change()
+        found = [worker.looked for worker in asked if worker.looked is not None and worker.looked.number == number]
+        for worker in asked:
+            worker.looked = None
+        return [looked.state for looked in found]
 
     async def _next_change(self) -> None:
         self._changed.clear()

@@ -1,15 +1,14 @@
 """What the commands of `sluicegate` say to a person, and how they read the configuration that they are given."""
 
 import os
-import sys
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container
 from pathlib import Path
 from typing import NoReturn
 
 import typer
 
 from sluicegate.config.loading import ConfigError, Loaded, load_file
-from sluicegate.config.yaml_source import printable
+from sluicegate.proxy.process.saying import say
 
 HELP = {"help_option_names": ["-h", "--help"]}
 _MAX_PROBLEMS = 50
@@ -40,15 +39,3 @@ def end(problems: list[str], code: int = 1) -> NoReturn:
     if len(problems) > _MAX_PROBLEMS:
         say(f"and {len(problems) - _MAX_PROBLEMS} more", err=True)
     raise typer.Exit(code) from None
-
-
-def say_all(lines: Iterable[str]) -> None:
-    """One line after the other."""
-    for line in lines:
-        say(line)
-
-
-def say(text: str, err: bool = False) -> None:
-    """A line, whatever is in it and whatever the stream can show."""
-    encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
-    typer.echo(printable(text).encode(encoding, "backslashreplace").decode(encoding), err=err)

@@ -3,22 +3,24 @@
 from collections.abc import Iterator
 from typing import Any
 
-from pydantic import BaseModel, SecretStr
-
 from sluicegate.config.glob_cover import misses_dashes
+from sluicegate.config.keys import each_key_of
 from sluicegate.config.loading import Loaded
+from sluicegate.config.secret import SecretText
+from sluicegate.config.section import is_section
+from sluicegate.config.source import Path
 from sluicegate.config.topics import Topic, TopicKeys
-from sluicegate.config.yaml_source import Path
+from sluicegate.protocol.int64 import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
-from sluicegate.validation.policy import LONG_MAX, Fix, Mode, TopicPolicy
+from sluicegate.validation.policy import Fix, Mode, TopicPolicy
 from sluicegate.validation.rulebook import rulebook_of
 from sluicegate.validation.topic_patterns import TopicPatterns
 
 BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
 _DIFFERENCE = "message.timestamp.difference.max.ms"
-_ATTRIBUTES = {field.alias or name: name for name, field in Topic.model_fields.items() if name != "match"}
+_ATTRIBUTES = {key.name: key.attribute for key in each_key_of(Topic) if key.name != "match"}
 _MOST_LATER = 5
 NO_TOPIC = "no topic can have this name, and a broker refuses it (letters, digits, . _ - and at most 249)"
 
@@ -158,26 +160,24 @@ def _values(policy: TopicPolicy) -> dict[str, str]:
         "max.message.bytes": "the broker's own" if policy.max_message_bytes is None else str(policy.max_message_bytes),
         "checks": "all" if policy.checked else "none",
         "mode": policy.mode.value,
+        "samples": _shown(policy.samples),
     }
 
 
 def _items(value: Any) -> tuple[Any, ...]:
     """The sections of a list of them."""
-    return value if isinstance(value, tuple) and any(isinstance(item, BaseModel) for item in value) else ()
+    return value if isinstance(value, tuple) and any(is_section(type(item)) for item in value) else ()
 
 
 def _shown(value: Any) -> str:
     """A value as it may be written: `{timestamp: unit}`; no secret."""
-    if isinstance(value, BaseModel):
-        fields = type(value).model_fields
-        given = (
-            (fields[name].alias or name, getattr(value, name)) for name in fields if name in value.model_fields_set
-        )
-        return "{" + ", ".join(f"{key}: {_shown(inner)}" for key, inner in given if inner is not None) + "}"
+    if is_section(type(value)):
+        held = ((key, getattr(value, key.attribute)) for key in each_key_of(type(value)))
+        return "{" + ", ".join(f"{key.name}: {_shown(inner)}" for key, inner in held if inner != key.default) + "}"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {_shown(inner)}" for key, inner in value.items()) + "}"
     if isinstance(value, tuple | list):
         return "[" + ", ".join(map(_shown, value)) + "]"
-    if isinstance(value, SecretStr):
+    if isinstance(value, SecretText):
         return "(secret)"
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -4,7 +4,7 @@ It is written as a producer writes it and goes the way of every other: what is s
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sluicegate.config.loading import Loaded
 from sluicegate.protocol.error_names import error_name
@@ -15,17 +15,17 @@ from sluicegate.protocol.records.record_batch import RecordBatch
 from sluicegate.protocol.records.writing import NewRecord, write_batch
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.process.topic_explanation import AFTER, BEFORE, NO_TOPIC, TopicExplanation
+from sluicegate.proxy.reporting.violation_event import shown_beginning
 from sluicegate.validation.produce import JudgedRequest, judge_request
 from sluicegate.validation.rehearsals import bounds_of
 from sluicegate.validation.rulebook import limits_of
 from sluicegate.validation.units import diagnose
-from sluicegate.validation.verdict import Reason, Refused
+from sluicegate.validation.verdict import Beginning, Reason, Refused
 
 _VERSION = 12  # the last in which topics have names
 _ALL_ACKS = -1
 _IDEMPOTENT = (0, 0, 0)  # as Java's producer is by default
 _PLACE = (0, 0)
-_TIMED = frozenset({Reason.TIMESTAMP_BEFORE, Reason.TIMESTAMP_AFTER})
 _OF_RULES = frozenset({Reason.RULE, Reason.REQUEST_RULE, Reason.OUTAGE})
 # The key of a topic that a reason comes from.
 _KEYS = {
@@ -57,7 +57,7 @@ def judge_one(topic: str, record: NewRecord, loaded: Loaded, now_ms: int) -> Tri
 
 
 def _judge(topic: str, record: NewRecord, loaded: Loaded, explanation: TopicExplanation, now_ms: int) -> JudgedRequest:
-    limits = limits_of(loaded.config)
+    limits = replace(limits_of(loaded.config), max_samples=1)
     records = bytearray(write_batch([record], _IDEMPOTENT))
     partition = PartitionData(0, 0, 0, len(records))
     request = ProduceRequest(records, _VERSION, None, _ALL_ACKS, [TopicData(topic, None, [partition])])
@@ -100,8 +100,11 @@ class _Words:
         if not refused.bad_records:
             yield f"  {refused.reason.value}{self._held_to(refused.reason)}"
         for bad in refused.bad_records:
-            diagnosis = f"; it {diagnose(bad.timestamp, self._now_ms)}" if bad.reason in _TIMED else ""
-            yield f"  record {bad.index}: {bad.message}{diagnosis}{self._held_to(bad.reason)}"
+            yield f"  record {bad.index}: {bad.message}{self._held_to(bad.reason)}"
+            if bad.contents is not None:
+                yield from (
+                    f"    {name} {_shown(part)}" for name, part in zip(("key", "value"), bad.contents, strict=True)
+                )
 
     def _held_to(self, reason: Reason) -> str:
         key = _KEYS.get(reason)
@@ -130,3 +133,9 @@ class _Words:
         for i, bound in enumerate(bounds_of(tried)):
             says = "would refuse it" if counts is not None and counts[i] else "would let it pass"
             yield f"on trial: {bound.key} {bound.max_ms} {says} ({self._explanation.origin('rehearse')})"
+
+
+def _shown(part: Beginning | None) -> str:
+    """A key or a value as an event shows it (`samples: true`)."""
+    shown = shown_beginning(part)
+    return "is null" if shown is None else f"({shown['size']} bytes): {shown['text']}"

@@ -9,15 +9,20 @@ import structlog
 
 from sluicegate.proxy.process.allocator import Allocator
 from sluicegate.proxy.process.assembly import Assembled
+from sluicegate.proxy.process.census import Census
 from sluicegate.proxy.process.clock import now_ms
 from sluicegate.proxy.process.health import Health
+from sluicegate.proxy.session.life import Stage
 from sluicegate.proxy.session.session import Session
 
 _SWEEP_SECONDS = 2.0
 # How often a connection's waits are looked at, and how many connections are before the loop does other things.
 _LOOK_SECONDS = 1.0
+_FLOW_SECONDS = 1.0
 _LOOKS_AT_ONCE = 200
 _FEW_SESSIONS = 100
+# How often it is measured whether the loop comes back when it was asked to.
+_DELAY_SECONDS = 0.25
 
 
 async def keep_on(step: Callable[[], Awaitable[None]]) -> None:
@@ -35,8 +40,11 @@ async def keep_on(step: Callable[[], Awaitable[None]]) -> None:
 class Upkeep:
     """Of one proxy. Each method takes its time, and is called again when it is done."""
 
-    def __init__(self, parts: Assembled, health: Health, allocator: Allocator, frame_seconds: float) -> None:
+    def __init__(
+        self, parts: Assembled, health: Health, allocator: Allocator, frame_seconds: float, census: Census
+    ) -> None:
         self._parts = parts
+        self._census = census
         self._health = health
         self._allocator = allocator
         self._look_seconds = min(_LOOK_SECONDS, frame_seconds / 4)
@@ -54,6 +62,11 @@ class Upkeep:
             await asyncio.to_thread(self._allocator.trim)
         await asyncio.sleep(_SWEEP_SECONDS)
 
+    async def write_down_flow(self) -> None:
+        """What has flowed in a second."""
+        self._parts.view.tick(now_ms())
+        await asyncio.sleep(_FLOW_SECONDS)
+
     async def look_at_sessions(self) -> None:
         """End what has been waited for too long."""
         await asyncio.sleep(self._look_seconds)
@@ -61,12 +74,20 @@ class Upkeep:
         for first in range(0, len(sessions), _LOOKS_AT_ONCE):
             now = time.monotonic()
             for session in sessions[first : first + _LOOKS_AT_ONCE]:
-                _look(session, now)
+                self._look(session, now)
             await asyncio.sleep(0)
+        self._census.ends_round()
 
+    async def measure_delay(self) -> None:
+        """See how late the loop comes back."""
+        asked_at = time.monotonic()
+        await asyncio.sleep(_DELAY_SECONDS)
+        self._parts.tally.loop_delay.add(max(time.monotonic() - asked_at - _DELAY_SECONDS, 0.0))
 
-def _look(session: Session, now: float) -> None:
-    try:
-        session.look(now)
-    except Exception as error:  # ours, and no reason to leave the others unwatched
-        session.on_our_fault(session.client, error)
+    def _look(self, session: Session, now: float) -> None:
+        try:
+            session.look(now)
+            if session.stage is not Stage.ENDED:
+                self._census.look(session)
+        except Exception as error:  # ours, and no reason to leave the others unwatched
+            session.on_our_fault(session.client, error)

@@ -16,8 +16,12 @@ import structlog
 import uvloop
 
 from sluicegate.config.model import Config
+from sluicegate.proxy.live.live_state import LiveState
+from sluicegate.proxy.live.look import Wish
 from sluicegate.proxy.network.listeners import bind_shared
-from sluicegate.proxy.process.server import CannotStart, Server
+from sluicegate.proxy.process.cannot_start import CannotStart
+from sluicegate.proxy.process.descriptors import reserve_descriptors
+from sluicegate.proxy.process.server import Server
 from sluicegate.proxy.reporting.log_setup import logging_behind_a_queue
 from sluicegate.proxy.reporting.tally import Snapshot
 
@@ -67,13 +71,30 @@ class Adopted:
     number: int
 
 
-Message = Started | CouldNotStart | Report | Adopted
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a supervisor says while somebody looks."""
+
+    wish: Wish
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a worker sees, for the look of that number."""
+
+    state: LiveState
+    number: int
+
+
+Message = Looked | Started | CouldNotStart | Report | Adopted
 
 
 def run_worker(index: int, config: Config, mark: int, supervisor: Connection) -> None:
     """The worker process; `mark` as its server takes it. Ends when told to, on SIGTERM, or with its supervisor."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # its supervisor says what there is to say
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the supervisor passes it on
+    reserve_descriptors()
     structlog.contextvars.bind_contextvars(worker=index)
     with logging_behind_a_queue(config.log):
         uvloop.run(_Worker(config, mark, supervisor).run())
@@ -85,6 +106,7 @@ class _Worker:
         self._supervisor = supervisor
         self._ended = asyncio.Event()
         self._adopting: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         try:
@@ -112,13 +134,18 @@ class _Worker:
                 if word is Word.DRAIN:
                     return
 
-    def _obey(self, word: "Word | Adopt") -> None:
+    def _obey(self, word: "Word | Adopt | Look") -> None:
         if word is Word.REPORT:
             self._tell(self._report())
+        elif isinstance(word, Look):
+            self._looking = asyncio.get_running_loop().create_task(self._look(word))
         elif isinstance(word, Adopt):
             self._adopting = asyncio.get_running_loop().create_task(self._adopt(word, self._adopting))
         else:
             self._ended.set()
+
+    async def _look(self, word: Look) -> None:
+        self._tell(Looked(await asyncio.to_thread(self._server.look, word.wish), word.number))
 
     async def _adopt(self, word: Adopt, before: "asyncio.Task[None] | None") -> None:
         """One after the other, so that the last one said holds."""

@@ -5,7 +5,8 @@ from typing import Any, Final, Protocol
 from urllib.parse import quote
 from uuid import UUID
 
-from sluicegate.proxy.registry.http import Answer, RegistryFailed
+from sluicegate.proxy.registry.failures import AnswerTooLarge, RegistryFailed
+from sluicegate.proxy.registry.http import Answer
 from sluicegate.proxy.registry.registered_content import Reference, registered_content
 from sluicegate.validation.rules.content import SchemaUnusable
 from sluicegate.validation.rules.registered_schema import RegisteredSchema
@@ -16,19 +17,42 @@ _NOT_FOUND = 404
 # The codes in the body of a 404; any other, or none, is the answer of something that is no registry.
 _NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
 _MOST_REFERENCES = 100
+# Ids are Java's ints to a registry; it takes anything else for a page that it does not have.
+_MOST_ID = (1 << 31) - 1
 _LANGUAGES: Final = {language.value: language for language in SchemaLanguage}
 
 
 class Asks(Protocol):
-    """HTTP, or what stands for it in a test. Both raise RegistryFailed."""
+    """HTTP, or what stands for it in a test."""
 
-    def get(self, path: str) -> Answer: ...
+    def begin(self) -> None:
+        """A look-up begins: all questions until the next one share its bounds."""
 
-    def post(self, path: str, body: Any) -> Answer: ...
+    def close(self) -> None:
+        """Give the connection up; another is made where one is needed."""
+
+    def get(self, path: str) -> Answer:
+        """Raises RegistryFailed."""
+
+    def post(self, path: str, body: Any) -> Answer:
+        """Raises RegistryFailed."""
 
 
 def schema_of(http: Asks, schema_id: SchemaId) -> RegisteredSchema | str | None:
     """A schema with all that it names, or why it cannot be used; None where there is none. Raises RegistryFailed."""
+    if isinstance(schema_id, int) and schema_id > _MOST_ID:
+        return None
+    try:
+        return _schema_of(http, schema_id)
+    except (AnswerTooLarge, _SchemaAmiss) as error:
+        return str(error)
+
+
+class _SchemaAmiss(Exception):
+    """Something is wrong with one schema, and nothing with its registry; the text says what."""
+
+
+def _schema_of(http: Asks, schema_id: SchemaId) -> RegisteredSchema | str | None:
     answer = http.get(_path_of(schema_id))
     if isinstance(schema_id, UUID) and answer.status == _NOT_FOUND and _code_of(answer) != _NO_SCHEMA:
         return "this registry finds no schemas by GUID; have serializers write ids"
@@ -45,6 +69,8 @@ def schema_of(http: Asks, schema_id: SchemaId) -> RegisteredSchema | str | None:
         return RegisteredSchema(language, registered_content(language, text, list(references.values())))
     except SchemaUnusable as error:
         return str(error)
+    except Exception as error:  # what a library says of a schema is that schema's matter, and no one else's
+        return f"compiling it fails ({type(error).__name__})"
 
 
 def is_under(http: Asks, schema_id: SchemaId, subject: str) -> bool:
@@ -57,7 +83,7 @@ def is_under(http: Asks, schema_id: SchemaId, subject: str) -> bool:
     if body is None:
         return False
     asked = {key: body[key] for key in ("schema", "schemaType", "references") if key in body}
-    answer = http.post(f"/subjects/{quote(subject, safe='')}", asked)
+    answer = http.post(f"/subjects/{_quoted(subject)}", asked)
     return _found(answer, _NO_SUBJECT, _NO_SCHEMA) is not None
 
 
@@ -67,26 +93,30 @@ def _collect(
     """All that a schema names, each after what it names itself."""
     named = body.get("references") or ()
     if not isinstance(named, list | tuple):
-        raise RegistryFailed("it tells of references what cannot be read")
+        raise _SchemaAmiss("what it says of references cannot be read")
     for reference in named:
         try:
             name, subject, version = str(reference["name"]), str(reference["subject"]), int(reference["version"])
-        except (KeyError, TypeError, ValueError):
-            raise RegistryFailed("it tells of references what cannot be read") from None
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise _SchemaAmiss("what it says of references cannot be read") from None
         if (subject, version) in asked:
             continue
         asked.add((subject, version))
         if len(asked) > _MOST_REFERENCES:
-            raise RegistryFailed(f"a schema of it names more than {_MOST_REFERENCES} others")
-        inner = _found(http.get(f"/subjects/{quote(subject, safe='')}/versions/{version}"), _NO_SUBJECT, _NO_VERSION)
+            raise _SchemaAmiss(f"it names more than {_MOST_REFERENCES} others")
+        inner = _found(http.get(f"/subjects/{_quoted(subject)}/versions/{version}"), _NO_SUBJECT, _NO_VERSION)
         if inner is None or not isinstance(inner.get("schema"), str):
-            raise RegistryFailed(f"a schema names version {version} of {subject}, which it does not have")
+            raise _SchemaAmiss(f"it names version {version} of {subject[:100]!r}, which the registry does not have")
         _collect(http, inner, found, asked)
         found[subject, version] = Reference(name, inner["schema"])
 
 
 def _path_of(schema_id: SchemaId) -> str:
     return f"/schemas/ids/{schema_id}" if isinstance(schema_id, int) else f"/schemas/guids/{schema_id}"
+
+
+def _quoted(subject: str) -> str:
+    return quote(subject, safe="", errors="replace")
 
 
 def _found(answer: Answer, *absent: int) -> Mapping[str, Any] | None:

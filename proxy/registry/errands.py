@@ -20,7 +20,7 @@ class Errands:
         self._name = name
         self._lock = threading.Lock()
         self._under_way: dict[Hashable, Future[Any]] = {}
-        self._queue: SimpleQueue[tuple[Hashable, Callable[[], Any]]] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[Hashable, Callable[[], Any]] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def run(self, key: Hashable, errand: Callable[[], Any]) -> "Future[Any]":
@@ -43,9 +43,16 @@ class Errands:
         """Whether there is nothing under way."""
         return not self._under_way
 
+    def close(self) -> None:
+        """The thread ends when it has done what it was given; who asks for more begins another."""
+        with self._lock:
+            if self._thread is not None:
+                self._queue.put(None)
+                self._thread = None
+
     def _work(self) -> None:
-        while True:
-            key, errand = self._queue.get()
+        while (given := self._queue.get()) is not None:
+            key, errand = given
             try:
                 result, failure = errand(), None
             except BaseException as error:  # whoever waits for it is told

@@ -1,28 +1,31 @@
-"""GET and POST of JSON at a schema registry: one connection that is kept, bounded in time and size."""
+"""GET and POST of JSON at a schema registry: one connection that is kept, bounded in time and size.
+
+Nothing that a registry sends stands in what is told of it, so that no answer puts words into a log line.
+"""
 
 import json
-import socket
 import ssl
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
 from sluicegate.config.password import Password, PasswordUnreadable
-from sluicegate.proxy.network.tls import words_of
+from sluicegate.proxy.registry.bounded_socket import BoundedSocket, Bounds, TooLarge, connected
+from sluicegate.proxy.registry.failures import RegistryFailed, failed
 
-MAX_ANSWER_BYTES = 10 << 20
-_REQUEST_SECONDS = 10.0
+# Kafka's own bound of a record is 1 MiB, and a registry keeps its schemas in records; JSON in JSON may take twice that.
+MAX_ANSWER_BYTES = 4 << 20
+# Making so many objects takes some 20 ms, in which nobody else has the interpreter.
+_MOST_ITEMS = 200_000
+_BETWEEN_ITEMS = (b",", b"[", b"{")
 _PIECE_BYTES = 64 << 10
+_LOOK_UP_SECONDS = 10.0
 _ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
 _CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
-
-
-class RegistryFailed(Exception):
-    """A registry cannot be reached, refuses the login, or answers what cannot be used; the text says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +47,28 @@ class Answer:
 class RegistryHttp:
     """Asks one registry. For one thread at a time. `tls` makes the context of an https `url`."""
 
-    def __init__(self, url: str, login: Login | None = None, tls: Callable[[], ssl.SSLContext] | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        login: Login | None = None,
+        tls: Callable[[], ssl.SSLContext] | None = None,
+        look_up_seconds: float = _LOOK_UP_SECONDS,
+    ) -> None:
         parts = urlsplit(url)
         self._host = parts.hostname or ""
-        self._port = parts.port
-        self._path = parts.path.rstrip("/")
         self._is_https = parts.scheme == "https"
+        self._port = parts.port or (443 if self._is_https else 80)
+        self._path = parts.path.rstrip("/")
         self._login = login
         self._tls = tls or ssl.create_default_context
+        self._seconds = look_up_seconds
+        self._bounds = Bounds(0, 0)
         self._kept: HTTPConnection | None = None
+        self.begin()
+
+    def begin(self) -> None:
+        """A look-up begins: all that it asks must be answered within ten seconds and 4 MiB together."""
+        self._bounds = Bounds(monotonic() + self._seconds, MAX_ANSWER_BYTES)
 
     def get(self, path: str) -> Answer:
         """Raises RegistryFailed."""
@@ -69,44 +85,48 @@ class RegistryHttp:
             self._kept = None
 
     def _ask(self, method: str, path: str, body: bytes | None) -> Answer:
-        end = monotonic() + _REQUEST_SECONDS
         was_kept = self._kept is not None
         try:
-            return self._once(method, path, body, end)
+            return self._once(method, path, body)
         except (OSError, HTTPException) as error:
             self.close()
             # A kept connection may have been closed meanwhile, which says nothing of the registry.
-            if not was_kept or isinstance(error, TimeoutError):
-                raise RegistryFailed(_reason(error)) from error
+            if not was_kept or isinstance(error, TimeoutError | TooLarge):
+                raise failed(error, self._seconds) from error
         try:
-            return self._once(method, path, body, end)
+            return self._once(method, path, body)
         except (OSError, HTTPException) as error:
             self.close()
-            raise RegistryFailed(_reason(error)) from error
+            raise failed(error, self._seconds) from error
 
-    def _once(self, method: str, path: str, body: bytes | None, end: float) -> Answer:
-        connection = self._connected(end)
+    def _once(self, method: str, path: str, body: bytes | None) -> Answer:
+        connection = self._connected()
         connection.request(method, self._path + path, body, self._headers(body))
-        assert connection.sock is not None
-        connection.sock.settimeout(_left(end))
-        response = connection.getresponse()
-        content = _read(connection.sock, response, end)
+        with connection.getresponse() as response:  # one that is not closed is in the next one's way
+            content = _read(response, self._bounds)
         if response.will_close:
             self.close()
-        else:
-            self._kept = connection
-        return self._judged(response.status, content)
+        return self._judged(response, content)
 
-    def _connected(self, end: float) -> HTTPConnection:
+    def _connected(self) -> HTTPConnection:
         connection = self._kept
-        if connection is None:
-            seconds = _left(end)
+        if connection is not None and isinstance(connection.sock, BoundedSocket):
+            connection.sock.bounds = self._bounds
+            return connection
+        made = connected(self._host, self._port, self._bounds)
+        try:
             if self._is_https:
-                connection = HTTPSConnection(self._host, self._port, timeout=seconds, context=self._tls())
+                context = self._tls()
+                connection = HTTPSConnection(self._host, self._port, context=context)
+                made.settimeout(self._bounds.seconds_left())
+                made = context.wrap_socket(made, server_hostname=self._host)
             else:
-                connection = HTTPConnection(self._host, self._port, timeout=seconds)
-            connection.connect()
-            self._kept = connection
+                connection = HTTPConnection(self._host, self._port)
+        except BaseException:
+            made.close()
+            raise
+        connection.sock = BoundedSocket(made, self._bounds)
+        self._kept = connection
         return connection
 
     def _headers(self, body: bytes | None) -> dict[str, str]:
@@ -122,46 +142,44 @@ class RegistryHttp:
             headers["Authorization"] = f"Basic {token}"
         return headers
 
-    def _judged(self, status: int, content: bytes) -> Answer:
-        if status in (401, 403):
-            raise RegistryFailed(f"it refuses the login (HTTP {status})")
+    def _judged(self, response: HTTPResponse, content: bytes) -> Answer:
+        status = response.status
+        if status == 401:
+            wrong = "refuses the login" if self._login is not None else "wants a login"
+            raise RegistryFailed(f"it {wrong} (HTTP 401): look at its username and password_file")
+        if status == 403:
+            raise RegistryFailed("it does not let this login read (HTTP 403): give its user the right to")
         if 300 <= status < 400:
-            raise RegistryFailed(f"it redirects elsewhere (HTTP {status}), which is not followed")
+            raise RegistryFailed(f"it redirects elsewhere (HTTP {status}), which is not followed: mend its url")
+        if status == 429:
+            raise RegistryFailed("it wants to be asked less (HTTP 429)", _wait_of(response))
         if status >= 500:
-            raise RegistryFailed(f"it fails (HTTP {status})")
+            raise RegistryFailed(f"it fails (HTTP {status})", _wait_of(response))
         try:
             return Answer(status, json.loads(content))
         except (ValueError, RecursionError):
             if status == 200:
-                raise RegistryFailed("it answers what is not JSON: is the URL that of its Confluent API?") from None
+                raise RegistryFailed("it answers what is not JSON: is the url that of its Confluent API?") from None
             return Answer(status, None)
 
 
-def _read(connection: socket.socket, response: HTTPResponse, end: float) -> bytes:
-    """The whole body; a slow one ends at `end`, however it drips."""
+def _read(response: HTTPResponse, bounds: Bounds) -> bytes:
+    """The whole body. Raises TooLarge as soon as it is known to be."""
+    if response.length is not None:
+        bounds.check(response.length)
     content = bytearray()
-    while True:
-        connection.settimeout(_left(end))
-        piece = response.read1(_PIECE_BYTES)
-        if not piece:
-            return bytes(content)
+    items = 0
+    while piece := response.read1(_PIECE_BYTES):
+        items += sum(map(piece.count, _BETWEEN_ITEMS))
+        if items > _MOST_ITEMS:
+            raise TooLarge(f"an answer of more than {_MOST_ITEMS} parts")
         content += piece
-        if len(content) > MAX_ANSWER_BYTES:
-            raise HTTPException(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
+    if response.length:
+        raise IncompleteRead(b"")
+    return bytes(content)
 
 
-def _left(end: float) -> float:
-    left = end - monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, TimeoutError):
-        return f"no answer within {_REQUEST_SECONDS:.0f} s"
-    if isinstance(error, ssl.SSLError):
-        return words_of(error)
-    if isinstance(error, OSError):
-        return error.strerror or type(error).__name__
-    return str(error)[:200] or type(error).__name__
+def _wait_of(response: HTTPResponse) -> float:
+    """How long it wants to be left alone (seconds); a date instead counts as nothing said."""
+    said = response.headers.get("Retry-After", "").strip()
+    return float(said) if said.isascii() and said.isdigit() and len(said) < 10 else 0

@@ -2,41 +2,55 @@
 
 import ssl
 from collections.abc import Callable, Mapping
+from functools import cache
+from time import monotonic
 
-from sluicegate.config.registries import Registry
+from sluicegate.config.registries import Registry, RegistryTls
+from sluicegate.proxy.judgement.patience import Patience
+from sluicegate.proxy.network.tls import BadTlsFiles, TlsContext, context_for_registry
+from sluicegate.proxy.registry.failures import RegistryFailed
 from sluicegate.proxy.registry.http import Login, RegistryHttp
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 
 
 class Registries:
-    """Makes a registry once for what the file says of it."""
+    """Makes a registry once for what the file says of it. `patience`: how who asks may wait; `now`: seconds that only
+    go forward.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, patience: Patience | None = None, now: Callable[[], float] = monotonic) -> None:
+        self._patience = patience
+        self._now = now
         self._made: dict[tuple[str, Registry], SchemaRegistry] = {}
 
     def by_name(self, sections: Mapping[str, Registry]) -> dict[str, SchemaRegistry]:
-        """Those of a file; those of the file before that are not among them are forgotten."""
+        """Those of a file; those of the file before that are not among them are given up."""
+        before = self._made
         self._made = {
-            (name, section): self._made.get((name, section)) or _made(name, section)
+            (name, section): before.get((name, section)) or self._new(name, section)
             for name, section in sections.items()
         }
+        for key in before.keys() - self._made.keys():
+            before[key].close()
         return {name: registry for (name, _), registry in self._made.items()}
 
+    def _new(self, name: str, section: Registry) -> SchemaRegistry:
+        login = None if section.username is None else Login(section.username, section.current_password)
+        http = RegistryHttp(section.url, login, _context_maker(name, section.tls or RegistryTls()))
+        return SchemaRegistry(name, http, section.refresh_seconds, now=self._now, patience=self._patience)
 
-def _made(name: str, section: Registry) -> SchemaRegistry:
-    login = None if section.username is None else Login(section.username, section.current_password)
-    http = RegistryHttp(section.url, login, _context_maker(section))
-    return SchemaRegistry(name, http, section.refresh_seconds)
 
+def _context_maker(name: str, tls: RegistryTls) -> Callable[[], ssl.SSLContext]:
+    """Files are looked at when it is first connected to, and again at each connection."""
 
-def _context_maker(section: Registry) -> Callable[[], ssl.SSLContext]:
-    """Made anew for each connection, so that files that changed are used."""
+    @cache
+    def made() -> TlsContext:
+        return context_for_registry(name, tls)
 
-    def make() -> ssl.SSLContext:
-        tls = section.tls
-        context = ssl.create_default_context(cafile=None if tls is None else tls.ca_file)
-        if tls is not None and tls.certificate_file is not None:
-            context.load_cert_chain(tls.certificate_file, tls.key_file)
-        return context
+    def current() -> ssl.SSLContext:
+        try:
+            return made().current()
+        except BadTlsFiles as error:
+            raise RegistryFailed(str(error)) from error
 
-    return make
+    return current

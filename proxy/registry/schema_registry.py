@@ -6,14 +6,18 @@ again: who needs to know something new gets an Outage at once, and who needs wha
 """
 
 from collections.abc import Callable, Hashable
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 from contextlib import suppress
+from math import inf
 from time import monotonic
 from typing import TypeVar
 
+from sluicegate.proxy.judgement.patience import OutOfPatience, Patience
+from sluicegate.proxy.judgement.places import Places
 from sluicegate.proxy.registry.confluent_api import Asks, is_under, schema_of
 from sluicegate.proxy.registry.errands import Errands, TooMany
-from sluicegate.proxy.registry.http import RegistryFailed
+from sluicegate.proxy.registry.failures import RegistryFailed
 from sluicegate.proxy.registry.recent import Recent
 from sluicegate.validation.rules.registered_schema import RegisteredSchema, UnknownSchema
 from sluicegate.validation.rules.rule import Outage
@@ -24,7 +28,9 @@ _MOST_SUBJECTS = 10_000
 # A no may have been true a moment ago only: whoever has just registered a schema writes with it at once.
 _NO_SECONDS = 1.0
 _REST_SECONDS = 1.0
-# Ids are the clients' to invent: so many that nobody has are asked for in a second.
+# However long it wants to be left alone.
+_MOST_REST_SECONDS = 30.0
+# Ids are the clients' to invent: so many that nobody has are asked for in a second, a part of them for each client.
 _MOST_UNKNOWN = 20
 WAIT_SECONDS = 2.0
 
@@ -41,31 +47,33 @@ class SchemaRegistry:
         refresh_seconds: float = 60.0,
         wait_seconds: float = WAIT_SECONDS,
         now: Callable[[], float] = monotonic,
+        patience: Patience | None = None,
     ) -> None:
         self.name = name
         self._http = http
         self._refresh_seconds = refresh_seconds
         self._wait_seconds = wait_seconds
         self._now = now
+        self._patience = patience if patience is not None else Patience()
         self._errands = Errands(f"registry {name}")
         # A schema, why it cannot be used, or None: there is none.
         self._schemas: Recent[SchemaId, RegisteredSchema | str | None] = Recent(_MOST_SCHEMAS)
         self._subjects: Recent[tuple[SchemaId, str], bool] = Recent(_MOST_SUBJECTS)
-        self._failed_at: float | None = None
+        self._rests_until: float | None = None  # None: it has answered last
         self._failure = ""
-        self._unknown_since = 0.0
-        self._unknown_asked = 0
+        self._asked_since = 0.0
+        self._in_vain_since = 0.0
+        self._in_vain = Places(_MOST_UNKNOWN)
 
     def schema(self, schema_id: SchemaId) -> RegisteredSchema:
         """Raises UnknownSchema and Outage."""
         known = self._schemas.get(schema_id)
-        if known is not None and (known[1] is not None or self._now() - known[0] < _NO_SECONDS):
+        if known is not None and self._now() - known[0] < self._kept_seconds(known[1]):
             return self._told(schema_id, known[1])
-        if self._asked_in_vain():
+        who = self._patience.on_behalf_of
+        if self._asks_in_vain(who):
             raise Outage(f"registry {self.name} is asked for too many schemas that it does not have; wait a second")
-        found = self._wait_for(("schema", schema_id), lambda: self._learn_schema(schema_id))
-        if found is None:
-            self._unknown_asked += 1
+        found = self._wait_for(("schema", schema_id), lambda: self._learn_schema(schema_id, who))
         return self._told(schema_id, found)
 
     def is_under(self, schema_id: SchemaId, subject: str) -> bool:
@@ -82,6 +90,18 @@ class SchemaRegistry:
                 return True
         return self._wait_for(("subject", key), lambda: self._learn_subject(key))
 
+    def close(self) -> None:
+        """Give up the connection and the thread: no new rulebook asks it. One that still holds may."""
+        with suppress(TooMany):
+            self._errands.run("close", self._http.close)
+        self._errands.close()
+
+    def _kept_seconds(self, found: RegisteredSchema | str | None) -> float:
+        """How long an answer stands; what keeps a schema from being used (no compiler, no room) may be mended."""
+        if found is None:
+            return _NO_SECONDS
+        return self._refresh_seconds if isinstance(found, str) else inf
+
     def _told(self, schema_id: SchemaId, found: RegisteredSchema | str | None) -> RegisteredSchema:
         if found is None:
             raise UnknownSchema
@@ -89,9 +109,11 @@ class SchemaRegistry:
             raise Outage(f"schema {schema_id} of registry {self.name} cannot be used: {found}")
         return found
 
-    def _learn_schema(self, schema_id: SchemaId) -> RegisteredSchema | str | None:
+    def _learn_schema(self, schema_id: SchemaId, who: Hashable) -> RegisteredSchema | str | None:
         found = schema_of(self._http, schema_id)
         self._schemas.learn(schema_id, self._now(), found)
+        if found is None:
+            self._in_vain.take(who)
         return found
 
     def _learn_subject(self, key: tuple[SchemaId, str]) -> bool:
@@ -106,19 +128,24 @@ class SchemaRegistry:
                 self._errands.run(("subject", key), lambda: self._noted(lambda: self._learn_subject(key)))
 
     def _wait_for(self, key: Hashable, question: Callable[[], T]) -> T:
-        if self._failed_at is not None:
+        if self._rests_until is not None:
             self._try_again(key, question)
             raise Outage(f"registry {self.name} cannot be asked: {self._failure}")
+        self._patience.see_that_one_may_wait()  # who waits elsewhere asks from there, when it is its client's turn
         try:
-            answer: T = self._errands.run(key, lambda: self._noted(question)).result(self._wait_seconds)
+            under_way: Future[T] = self._errands.run(key, lambda: self._noted(question))
+            return self._patience.wait(under_way, self._wait_seconds)
         except TooMany:
             raise Outage(f"registry {self.name} is asked more than it answers") from None
+        except OutOfPatience:
+            raise Outage(f"registry {self.name} has more to be asked for one request than that may wait for") from None
         except NotInTime:
+            if self._now() - self._asked_since < self._wait_seconds / 2:  # others are before this one, and are answered
+                raise Outage(f"registry {self.name} is asked more than it answers") from None
             self._fail(f"no answer within {self._wait_seconds:g} s")
             raise Outage(f"registry {self.name} cannot be asked: {self._failure}") from None
         except RegistryFailed as error:
             raise Outage(f"registry {self.name} cannot be asked: {error}") from error
-        return answer
 
     def _try_again(self, key: Hashable, question: Callable[[], T]) -> None:
         """Whether it answers again is found out with what is wanted, once a second and one question at a time."""
@@ -130,25 +157,27 @@ class SchemaRegistry:
         """For the asking thread: the answer, and whether there was one."""
         if self._is_resting():
             raise RegistryFailed(self._failure)
+        self._asked_since = self._now()
+        self._http.begin()
         try:
             answer = question()
         except RegistryFailed as error:
-            self._fail(str(error))
+            self._fail(str(error), error.wait_seconds)
             raise
-        self._failed_at = None
+        self._rests_until = None
         return answer
 
-    def _fail(self, failure: str) -> None:
+    def _fail(self, failure: str, wait_seconds: float = 0) -> None:
         self._failure = failure
-        self._failed_at = self._now()
+        self._rests_until = self._now() + min(max(wait_seconds, _REST_SECONDS), _MOST_REST_SECONDS)
 
     def _is_resting(self) -> bool:
-        failed_at = self._failed_at
-        return failed_at is not None and self._now() - failed_at < _REST_SECONDS
+        rests_until = self._rests_until
+        return rests_until is not None and self._now() < rests_until
 
-    def _asked_in_vain(self) -> bool:
-        """Whether so many ids were unknown within this second that no more are asked for."""
+    def _asks_in_vain(self, who: Hashable) -> bool:
+        """Whether so many ids of `who` were unknown within this second that no more are asked for."""
         now = self._now()
-        if now - self._unknown_since >= 1:
-            self._unknown_since, self._unknown_asked = now, 0
-        return self._unknown_asked >= _MOST_UNKNOWN
+        if now - self._in_vain_since >= 1:
+            self._in_vain_since, self._in_vain = now, Places(_MOST_UNKNOWN)
+        return not self._in_vain.has_one_for(who)

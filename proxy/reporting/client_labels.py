@@ -1,4 +1,4 @@
-"""Which client ids have metric series of their own: the first hundred that a bound on trial would refuse anything of.
+"""Which client ids have metric series of their own: the first hundred that anything is to be said of.
 
 All others count under `other`. None ever gives up its place, so that clients which invent names make no new series.
 """
@@ -21,9 +21,10 @@ class ClientLabels:
 
     def rehearsed(self, client_id: str | None, bound: str) -> None:
         """A bound that is only tried would have refused a batch of this client."""
-        self._tally.rehearsed_clients[self._label(client_id), bound] += 1
+        self._tally.rehearsed_clients[self.label(client_id), bound] += 1
 
-    def _label(self, client_id: str | None) -> str:
+    def label(self, client_id: str | None) -> str:
+        """What it counts under from now on."""
         label = NOBODY if client_id is None else cut(client_id)
         if label in self._known:
             return label

@@ -70,7 +70,10 @@ class SessionLog:
 
     def upstream_silent(self, reason: str) -> None:
         """The proxy's own look at the cluster found no broker; it looks again every few seconds."""
-        self._note("no upstream broker answers", (reason,), {"reason": reason})
+        advice = (
+            "are the brokers up, and is upstream.bootstrap where clients reach them? sluicegate doctor looks closer"
+        )
+        self._note("no upstream broker answers", (reason,), {"reason": reason, "advice": advice})
 
     def own_login_refused(self, reason: str) -> None:
         """`upstream.sasl` is not accepted; clients, who log in for themselves, are served all the same."""

@@ -7,13 +7,16 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 
+from sluicegate.proxy.reporting.durations import Durations, DurationsBy
+from sluicegate.proxy.reporting.standing import Standing, standing_of_all
+
 OTHER = "other"
 _NOT_ADDED = frozenset({"ready"})
 
 
 @dataclass(slots=True)
 class Tally:
-    """Counters of one proxy since its start; `connections_refused` and `cut_off` by the limit (its key)."""
+    """Counters of one proxy since its start; `sluicegate.proxy.reporting.families` says more."""
 
     connections_opened: int = 0
     connections_closed: int = 0
@@ -53,6 +56,21 @@ class Tally:
     connections_refused: Counter[str] = field(default_factory=Counter)
     cut_off: Counter[str] = field(default_factory=Counter)
     unsupported_versions: Counter[str] = field(default_factory=Counter)
+    violations: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
+    broker_invalid: Counter[str] = field(default_factory=Counter)
+    broker_failed: Counter[str] = field(default_factory=Counter)
+    judged_batches: Counter[str] = field(default_factory=Counter)
+    judged_records: Counter[str] = field(default_factory=Counter)
+    judged_bytes: Counter[str] = field(default_factory=Counter)
+    fast_taken: Counter[str] = field(default_factory=Counter)
+    closely_taken: Counter[str] = field(default_factory=Counter)
+    looked_closer: Counter[str] = field(default_factory=Counter)
+    request_errors: Counter[tuple[str, str]] = field(default_factory=Counter)
+    proxy_seconds: DurationsBy = field(default_factory=DurationsBy)
+    upstream_seconds: DurationsBy = field(default_factory=DurationsBy)
+    loop_delay: Durations = field(default_factory=Durations)
+    cpu_seconds: float = 0.0
+    cluster_looks: Counter[str] = field(default_factory=Counter)
 
 
 def total_of(tallies: Iterable[Tally]) -> Tally:
@@ -68,9 +86,18 @@ def total_of(tallies: Iterable[Tally]) -> Tally:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What is shown at one moment: counters, requests under way, and worker processes that ended and were replaced."""
+    """What is shown at one moment: counters, requests under way, worker processes that ended and were replaced, the
+    number of the configuration in force (1: that of the start; of several workers the lowest), and what there is now.
+    """
 
     tally: Tally
     in_flight: int
     workers: int = 1
     worker_restarts: int = 0
+    config_generation: int = 1
+    standing: Standing = field(default_factory=Standing)
+
+
+def total_standing(snapshots: Iterable[Snapshot]) -> Standing:
+    """Of several processes as one's."""
+    return standing_of_all(snapshot.standing for snapshot in snapshots)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from sluicegate.config.model import Config
+from sluicegate.proxy.reporting.durations import Durations
 from sluicegate.proxy.reporting.tally import OTHER, Tally
 
 MAX_TOPICS = 500
@@ -20,7 +21,12 @@ _PATTERN = frozenset("*?[/")
 # A Tally's counters by topic alone, and by topic and one thing more.
 _BY_TOPIC = (
     *("refused_records", "far_ahead", "observed_records", "fixed", "fixed_records"),
-    *("quarantined_records", "quarantine_failures"),
+    *("quarantined_records", "quarantine_failures", "broker_failed"),
+)
+_COPIED = (
+    *("rehearsed_clients", "rule_batches", "rule_records", "violations", "judged_batches", "judged_records"),
+    *("judged_bytes", "fast_taken", "closely_taken", "looked_closer", "request_errors", "broker_invalid"),
+    *("cluster_looks", "connections_refused", "cut_off", "unsupported_versions"),
 )
 _BY_TOPIC_AND_MORE = ("refused", "observed", "quarantined", "rehearsed", "rehearsed_records")
 
@@ -39,6 +45,10 @@ class TopicLabels:
         self._places: OrderedDict[str, set[str]] = OrderedDict()  # what else its counts are told apart by
         self._folding = threading.Lock()
 
+    def configure(self, names: Iterable[str]) -> None:
+        """Another file names topics now; what has a place keeps it."""
+        self._configured = frozenset(names)
+
     def learn(self, topic: str) -> None:
         """The cluster has just answered in a way that shows that `topic` exists."""
         self._learnt[topic] = None
@@ -52,60 +62,64 @@ class TopicLabels:
 
     def refused(self, topic: str | None, error: str, records: int) -> None:
         """A batch was refused, with so many bad records."""
-        label = self._label(topic)
+        label = self.label(topic)
         self._tally.refused[label, error] += 1
         self._tally.refused_records[label] += records
         self._note(label, error)
 
     def observed(self, topic: str | None, error: str, records: int) -> None:
         """A batch was forwarded that would have been refused, with so many bad records."""
-        label = self._label(topic)
+        label = self.label(topic)
         self._tally.observed[label, error] += 1
         self._tally.observed_records[label] += records
         self._note(label, error)
 
     def fixed(self, topic: str | None, records: int) -> None:
         """A batch was forwarded with so many records given other times."""
-        label = self._label(topic)
+        label = self.label(topic)
         self._tally.fixed[label] += 1
         self._tally.fixed_records[label] += records
 
     def quarantined(self, topic: str | None, error: str, records: int) -> None:
         """A batch was refused, and so many bad records of it were kept in another topic."""
-        label = self._label(topic)
+        label = self.label(topic)
         self._tally.quarantined[label, error] += 1
         self._tally.quarantined_records[label] += records
         self._note(label, error)
 
     def not_quarantined(self, topic: str | None) -> None:
         """The bad records of a batch could not be kept."""
-        self._tally.quarantine_failures[self._label(topic)] += 1
+        self._tally.quarantine_failures[self.label(topic)] += 1
 
     def rehearsed(self, topic: str | None, bound: str, records: int) -> None:
         """A bound that is only tried would have refused so many records of a batch."""
-        label = self._label(topic)
+        label = self.label(topic)
         self._tally.rehearsed[label, bound] += 1
         self._tally.rehearsed_records[label, bound] += records
         self._note(label, bound)
 
     def far_ahead(self, topic: str | None) -> None:
         """A good batch was more than an hour ahead."""
-        self._tally.far_ahead[self._label(topic)] += 1
+        self._tally.far_ahead[self.label(topic)] += 1
 
     def counted(self) -> Tally:
         """A copy of the counters at one moment, for another thread."""
         tally = self._tally
         with self._folding:
             copied = replace(tally)
-            for name in (*_BY_TOPIC, *_BY_TOPIC_AND_MORE, "rehearsed_clients", "rule_batches", "rule_records"):
+            for name in (*_BY_TOPIC, *_BY_TOPIC_AND_MORE, *_COPIED):
                 setattr(copied, name, Counter(getattr(tally, name)))
+            copied.proxy_seconds = tally.proxy_seconds.copied()
+            copied.upstream_seconds = tally.upstream_seconds.copied()
+            copied.loop_delay = tally.loop_delay + Durations()
             return copied
 
     def _note(self, label: str, error: str) -> None:
         if label is not OTHER:
             self._places[label].add(error)
 
-    def _label(self, topic: str | None) -> str:
+    def label(self, topic: str | None) -> str:
+        """What counts under its name from now on, or `other`."""
         if topic is None or topic == OTHER:
             return OTHER
         if topic in self._places:

@@ -3,27 +3,28 @@
 Keeping costs the event loop about a microsecond; the object is made where it is written.
 """
 
+from codecs import getincrementaldecoder
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.proxy.reporting.bounded_text import cut
+from sluicegate.proxy.reporting.bounded_text import cut, printable
 from sluicegate.proxy.session.identity import ClientIdentity
 from sluicegate.validation.policy import Mode
 from sluicegate.validation.produce import HeldTo
 from sluicegate.validation.rehearsals import TriedBound
 from sluicegate.validation.timestamps import TimeWindow, window_of
 from sluicegate.validation.units import diagnose
-from sluicegate.validation.verdict import BadRecord, Reason, Refused
+from sluicegate.validation.verdict import TIMED, BadRecord, Beginning, Reason, Refused
 
 EVENT_VERSION = 1
-TIMED = frozenset({Reason.TIMESTAMP_BEFORE, Reason.TIMESTAMP_AFTER})
 _MESSAGE_CHARACTERS = 4000  # a broker's longest names three records of a topic of 249 characters
 _DIAGNOSIS_CHARACTERS = 1000
 _MOST_RULES = 50
 _OF_AN_EVENT = 1000  # bytes that an event holds besides its message and records, about
 _OF_A_RECORD = 450
 _OF_A_BOUND = 200
+_OF_CONTENTS = 1000  # a key's and a value's beginnings
 _LATEST_MS = 253_402_300_799_999  # the last that datetime can say
 
 
@@ -72,7 +73,8 @@ class Violation(NamedTuple):
     def size(self) -> int:
         """The memory it holds, in bytes, about."""
         texts = len(self.message or "") + sum(len(record.message) for record in self.bad_records if record.rules)
-        return _OF_AN_EVENT + _OF_A_RECORD * len(self.bad_records) + 4 * texts
+        shown = sum(_OF_CONTENTS for record in self.bad_records if record.contents is not None)
+        return _OF_AN_EVENT + _OF_A_RECORD * len(self.bad_records) + 4 * texts + shown
 
 
 class Rehearsal(NamedTuple):
@@ -194,4 +196,18 @@ def _sample(record: BadRecord, window: TimeWindow | None, now_ms: int) -> dict[s
         sample["diagnosis"] = cut(record.message, _DIAGNOSIS_CHARACTERS)
     if record.fixed is not None:
         sample["fixed"] = record.fixed
+    if record.contents is not None:
+        sample["key"], sample["value"] = map(shown_beginning, record.contents)
     return sample
+
+
+def shown_beginning(part: Beginning | None) -> dict[str, Any] | None:
+    r"""How long a key or a value is, and its beginning as text for any terminal; None: it is null.
+
+    Bytes that are no UTF-8 stand as `\xff`, characters that are not visible as `\n` or `\u202e`, a backslash as two.
+    """
+    if part is None:
+        return None
+    decoder = getincrementaldecoder("utf-8")("backslashreplace")  # of a character that was cut off nothing is shown
+    text = decoder.decode(part.data.replace(b"\\", b"\\\\"), final=len(part.data) == part.size)
+    return {"size": part.size, "text": printable(text)}

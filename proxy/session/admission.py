@@ -12,23 +12,26 @@ _SHARE_FOR_OTHERS = 8
 _MANY = 1 << 20
 
 
-def raise_descriptor_limit() -> None:
-    """As many descriptors as the system lets this process have without asking for more rights."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MANY if hard == resource.RLIM_INFINITY else min(hard, _MANY)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
 def most_connections(limits: Limits) -> int:
     """`limits.max_connections`, or as many as this process may have descriptors for."""
     if limits.max_connections is not None:
         return limits.max_connections
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return connections_within(descriptors)
+
+
+def connections_within(descriptors: int) -> int:
+    """For how many clients so many descriptors are enough."""
     if descriptors in (resource.RLIM_INFINITY, 0) or descriptors > _MANY:
         descriptors = _MANY
     others = max(_OTHER_DESCRIPTORS, descriptors // _SHARE_FOR_OTHERS)
     return max(1, (descriptors - others) // _DESCRIPTORS_OF_A_CONNECTION)
+
+
+def descriptors_for(connections: int) -> int:
+    """How many descriptors are enough for so many clients."""
+    theirs = connections * _DESCRIPTORS_OF_A_CONNECTION
+    return max(theirs + _OTHER_DESCRIPTORS, -(-theirs * _SHARE_FOR_OTHERS // (_SHARE_FOR_OTHERS - 1)))
 
 
 class Admission:

@@ -8,6 +8,7 @@ from sluicegate.protocol.headers import CORRELATION_ID_BYTES, read_correlation_i
 from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.in_flight import ANY_CORRELATION_ID, Finish
 from sluicegate.proxy.session.memory import GatherBudget, Gathering
+from sluicegate.proxy.session.request_clock import RequestClock
 
 if TYPE_CHECKING:
     from sluicegate.proxy.session.session import Session
@@ -18,8 +19,9 @@ _STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
 class BrokerSide:
     """Answers that need nothing pass as they come; the others are gathered and finished."""
 
-    def __init__(self, session: "Session", budget: GatherBudget) -> None:
+    def __init__(self, session: "Session", budget: GatherBudget, clock: RequestClock) -> None:
         self._session = session
+        self._clock = clock
         self._finish: Finish | None = None
         self._is_first = True
         self._small_frame_bytes = budget.small_frame_bytes
@@ -69,6 +71,8 @@ class BrokerSide:
         asked = exchange.correlation_id
         if asked != ANY_CORRELATION_ID and (size < CORRELATION_ID_BYTES or read_correlation_id(head) != asked):
             raise MalformedMessage(f"the broker's answer is not to request {asked}")
+        if exchange.stands_for:
+            self._clock.answered(exchange)
         self._finish = exchange.finish
         if exchange.finish is None:
             return _STREAM

@@ -92,6 +92,11 @@ class Connection:
         """Whether reading is stopped for any reason of ours."""
         return bool(self._holds)
 
+    @property
+    def holds(self) -> tuple[Hold, ...]:
+        """Why reading is stopped; may be asked from another thread."""
+        return () if self._holds is None else tuple(self._holds)
+
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Send bytes; a buffer handed over must not change until `has_sent_all`."""
         if not self._is_closing():

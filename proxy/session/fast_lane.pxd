@@ -4,12 +4,14 @@ from libc.stdint cimport int64_t, uint8_t
 from sluicegate.protocol.framing cimport OrdinaryFrames
 from sluicegate.proxy.session.connection cimport Connection
 from sluicegate.proxy.session.in_flight cimport Exchange, InFlightQueue
+from sluicegate.proxy.session.lane_counts cimport LaneCounts
 from sluicegate.proxy.session.pacing cimport LoopTurn
 from sluicegate.validation.ordinary cimport OrdinaryRequests
 
 
 cdef class FastRequests(OrdinaryFrames):
     cdef OrdinaryRequests _judge
+    cdef LaneCounts _counts
     cdef object _side
     cdef InFlightQueue _queue
     cdef Py_ssize_t _max_in_flight
@@ -19,6 +21,7 @@ cdef class FastRequests(OrdinaryFrames):
     cdef object _turn_is_over
     cdef int _header_version
     cdef bytes _header
+    cdef long long _header_generation
     cdef object _finish
     cdef int _finish_version
     cdef object _data
@@ -28,6 +31,7 @@ cdef class FastRequests(OrdinaryFrames):
     cdef Py_ssize_t _take(
         self, object data, const uint8_t[::1] view, Py_ssize_t position, Py_ssize_t end
     ) except -1
+    cdef bint _knows_header(self, int version) noexcept
     cdef bint _is_good(
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t size, int version, int64_t now
     ) except -1
@@ -35,6 +39,7 @@ cdef class FastRequests(OrdinaryFrames):
 
 
 cdef class FastAnswers(OrdinaryFrames):
+    cdef LaneCounts _counts
     cdef InFlightQueue _queue
     cdef Connection _client
     cdef object _data

@@ -4,6 +4,7 @@ from typing import Any
 from sluicegate.protocol.framing import OrdinaryFrames
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.in_flight import Exchange, InFlightQueue
+from sluicegate.proxy.session.lane_counts import LaneCounts
 from sluicegate.proxy.session.pacing import LoopTurn
 from sluicegate.validation.ordinary import OrdinaryRequests
 
@@ -11,6 +12,7 @@ class FastRequests(OrdinaryFrames):
     def __init__(
         self,
         judge: OrdinaryRequests,
+        counts: LaneCounts,
         side: Any,
         queue: InFlightQueue,
         max_in_flight: int,
@@ -23,5 +25,5 @@ class FastRequests(OrdinaryFrames):
     def judge_gathered(self, frame: bytearray, version: int) -> int: ...
 
 class FastAnswers(OrdinaryFrames):
-    def __init__(self, queue: InFlightQueue, read_buffer: memoryview) -> None: ...
+    def __init__(self, counts: LaneCounts, queue: InFlightQueue, read_buffer: memoryview) -> None: ...
     def lead(self, client: Connection) -> None: ...

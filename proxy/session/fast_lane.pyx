@@ -14,11 +14,13 @@ from sluicegate.protocol.big_endian cimport int16_at, int32_at
 from sluicegate.protocol.framing cimport OrdinaryFrames
 from sluicegate.proxy.session.connection cimport Connection
 from sluicegate.proxy.session.in_flight cimport Exchange, InFlightQueue
+from sluicegate.proxy.session.lane_counts cimport LaneCounts
 from sluicegate.proxy.session.pacing cimport LoopTurn
 from sluicegate.validation.ordinary cimport OrdinaryRequests
 
 from sluicegate.protocol import produce_versions
 from sluicegate.protocol.api import APIS, ApiKey, Treatment
+from sluicegate.validation.looked_closer import LookedCloser
 from sluicegate.validation.ordinary import GOOD, LOOK_CLOSER
 
 cdef enum:
@@ -41,6 +43,8 @@ cdef int _NODE_ENDPOINTS_SINCE = produce_versions.NODE_ENDPOINTS_SINCE
 cdef int _TOPIC_ID_SINCE = produce_versions.TOPIC_ID_SINCE
 cdef int _GOOD = GOOD
 cdef int _LOOK_CLOSER = LOOK_CLOSER
+cdef int _BY_SENDER = LookedCloser.SENDER
+cdef int _BY_SIZE = LookedCloser.SIZE
 
 # The highest version of each API that passes both ways; -1 where the slow lane has something to do.
 cdef int[_API_KEYS] _PASSES
@@ -59,14 +63,22 @@ cdef Exchange _exchange(int64_t correlation_id, object finish, int produce_versi
 
 cdef class FastRequests(OrdinaryFrames):
     """Towards the broker. `remember` is told what stands between a Produce request's first eight bytes and its body:
-    who it is from is known from then on, and requests that say anything else are for the slow lane.
+    who it is from is known until the rules change, and requests that say anything else are for the slow lane.
     """
 
     def __init__(
-        self, OrdinaryRequests judge, side, InFlightQueue queue, Py_ssize_t max_in_flight, LoopTurn turn, read_buffer
+        self,
+        OrdinaryRequests judge,
+        LaneCounts counts,
+        side,
+        InFlightQueue queue,
+        Py_ssize_t max_in_flight,
+        LoopTurn turn,
+        read_buffer,
     ):
         """`side.takes_ordinary` says whether the session has come so far; `side.plain_finish` what an answer needs."""
         super().__init__()
+        self._counts = counts
         self._judge = judge
         self._data = read_buffer
         self._view = read_buffer
@@ -85,6 +97,13 @@ cdef class FastRequests(OrdinaryFrames):
     def remember(self, int header_version, bytes rest):
         self._header_version = header_version
         self._header = rest
+        self._header_generation = self._judge._rules.generation
+
+    cdef bint _knows_header(self, int version) noexcept:
+        # By other rules than these the client may be exempt.
+        if self._header_generation != self._judge._rules.generation:
+            return False
+        return (2 if version >= _FLEXIBLE_SINCE else 1) == self._header_version
 
     cpdef Py_ssize_t take(self, object data, Py_ssize_t position, Py_ssize_t end) except -1:
         cdef const uint8_t[::1] view
@@ -105,22 +124,37 @@ cdef class FastRequests(OrdinaryFrames):
         cdef Py_ssize_t size
         cdef int64_t now = -1
         cdef int key, version, unasked = 0
+        cdef int timed_key = -1  # of what is timed among these frames, one at most
+        cdef bint is_due
+        cdef double came = 0
+        cdef Py_ssize_t awaited = 0
+        cdef Exchange timed = None
         self.settled = True
         while end - at >= _SIZE_BYTES + _HEAD_BYTES:
             size = int32_at(origin + at)
             if size < _HEAD_BYTES or size > end - at - _SIZE_BYTES:
                 break
             key, version = int16_at(origin + at + 4), int16_at(origin + at + 6)
+            if key < 0 or key >= _API_KEYS:
+                break
+            is_due = timed_key < 0 and self._counts.taken[key] >= self._counts.due_at[key]
+            if is_due:
+                came = self._counts.now()
+                awaited = self._queue.count
             if key == _PRODUCE:
                 if now < 0:
                     now = self._judge.look_at_clock()
                 if not self._is_good(data, view, at + _SIZE_BYTES, size, version, now):
                     self.has_looked = True
                     break
-            elif 0 < key < _API_KEYS and 0 <= version <= _PASSES[key]:
+            elif 0 <= version <= _PASSES[key]:
                 self._queue.add(_exchange(int32_at(origin + at + 8), None, 0))
             else:
                 break
+            self._counts.taken[key] += 1
+            if is_due:
+                timed_key = key
+                timed = self._queue.newest() if self._queue.count > awaited else None
             at += _SIZE_BYTES + size
             self.taken += 1
             unasked += 1
@@ -131,6 +165,8 @@ cdef class FastRequests(OrdinaryFrames):
                     break
         if at > position:
             self._broker.write(PyBytes_FromStringAndSize(<char *>origin + position, at - position))
+        if timed_key >= 0:
+            self._counts.time(timed_key, came, timed)
         if self._queue.count >= self._max_in_flight:
             self.settled = False
         return at
@@ -141,13 +177,13 @@ cdef class FastRequests(OrdinaryFrames):
         cdef const char *header
         cdef Py_ssize_t header_bytes
         cdef int verdict
-        if (2 if version >= _FLEXIBLE_SINCE else 1) != self._header_version:
+        if not self._knows_header(version):
+            self._judge.look_closer(_BY_SENDER)
             return False
         header = self._header
         header_bytes = len(self._header)
-        if size < _HEAD_BYTES + header_bytes:
-            return False
-        if memcmp(&view[start + _HEAD_BYTES], header, header_bytes) != 0:
+        if size < _HEAD_BYTES + header_bytes or memcmp(&view[start + _HEAD_BYTES], header, header_bytes) != 0:
+            self._judge.look_closer(_BY_SENDER)
             return False
         verdict = self._judge.judge_view(data, view, start + _HEAD_BYTES + header_bytes, start + size, version, now)
         if verdict == _LOOK_CLOSER:
@@ -169,19 +205,28 @@ cdef class FastRequests(OrdinaryFrames):
         """LOOK_CLOSER, GOOD or GOOD_UNANSWERED for a Produce request that did not lie whole in the read buffer."""
         cdef bint has_looked = self.has_looked
         cdef Py_ssize_t header_bytes = len(self._header) if self._header is not None else 0
+        cdef int verdict
         self.has_looked = False
-        if has_looked or (2 if version >= _FLEXIBLE_SINCE else 1) != self._header_version:
+        if has_looked:
             return _LOOK_CLOSER
-        if len(frame) > _MOST_GATHERED_BYTES or not frame.startswith(self._header, _HEAD_BYTES):
+        if not self._knows_header(version) or not frame.startswith(self._header, _HEAD_BYTES):
+            self._judge.look_closer(_BY_SENDER)
             return _LOOK_CLOSER
-        return self._judge.judge(memoryview(frame), _HEAD_BYTES + header_bytes, len(frame), version)
+        if len(frame) > _MOST_GATHERED_BYTES:
+            self._judge.look_closer(_BY_SIZE)
+            return _LOOK_CLOSER
+        verdict = self._judge.judge(memoryview(frame), _HEAD_BYTES + header_bytes, len(frame), version)
+        if verdict != _LOOK_CLOSER:
+            self._counts.gathered[_PRODUCE] += 1
+        return verdict
 
 
 cdef class FastAnswers(OrdinaryFrames):
     """Towards the client."""
 
-    def __init__(self, InFlightQueue queue, read_buffer):
+    def __init__(self, LaneCounts counts, InFlightQueue queue, read_buffer):
         super().__init__()
+        self._counts = counts
         self._queue = queue
         self._data = read_buffer
         self._view = read_buffer
@@ -215,6 +260,8 @@ cdef class FastAnswers(OrdinaryFrames):
             ):
                 break
             self._queue.pop()
+            if exchange.stands_for:
+                self._counts.clock.answered(exchange)
             at += _SIZE_BYTES + size
             self.taken += 1
         if at > position:

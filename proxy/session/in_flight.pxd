@@ -10,6 +10,9 @@ cdef class Exchange:
     cdef readonly bytes answer
     cdef readonly bint closes
     cdef readonly int produce_version
+    cdef public double sent_at
+    cdef public int api_key
+    cdef public int stands_for
 
 
 @cython.final
@@ -21,6 +24,8 @@ cdef class InFlightQueue:
 
     @cython.locals(exchange=Exchange)
     cpdef Exchange awaited(self)
+
+    cpdef Exchange newest(self)
 
     cpdef bint is_ready(self) except -1
 

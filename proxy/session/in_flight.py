@@ -25,7 +25,8 @@ class Exchange:
 
     `closes`: close the connection at this turn. One with `answer` or `closes` waits for nothing but its turn.
     `produce_version`: of a Produce request that was forwarded as it came, from the version on whose answers may name
-    brokers; 0 for all others.
+    brokers; 0 for all others. Where its broker is timed (`sluicegate.proxy.session.request_clock`): `sent_at`, the
+    request's `api_key`, and how many it stands for; 0: it is not.
     """
 
     def __init__(
@@ -41,6 +42,9 @@ class Exchange:
         self.answer = answer
         self.closes = closes
         self.produce_version = produce_version
+        self.sent_at = 0.0
+        self.api_key = 0
+        self.stands_for = 0
 
 
 class InFlightQueue:
@@ -78,6 +82,10 @@ class InFlightQueue:
             return None
         exchange = self._ring[self._first]
         return None if exchange is None or exchange.answer is not None or exchange.closes else exchange
+
+    def newest(self) -> Exchange | None:
+        """What was added last, of a queue that is not empty."""
+        return self._ring[(self._first + self.count - 1) & self._last_place]
 
     def is_ready(self) -> bool:
         """Whether the oldest only waits for its turn."""

@@ -11,14 +11,16 @@ from sluicegate.validation.policy import JudgementLimits
 if TYPE_CHECKING:
     from sluicegate.proxy.session.fast_lane import FastAnswers, FastRequests
     from sluicegate.proxy.session.in_flight import InFlightQueue
+    from sluicegate.proxy.session.lane_counts import LaneCounts
     from sluicegate.proxy.session.pacing import LoopTurn
+    from sluicegate.proxy.session.request_clock import RequestClock
     from sluicegate.proxy.session.request_side import ClientSide
     from sluicegate.validation.ordinary import OrdinaryRequests
 
 HAS_FAST_LANE = False
 if is_compiled():
     with suppress(ImportError):  # of what is native this alone could not be compiled
-        from sluicegate.proxy.session import fast_lane
+        from sluicegate.proxy.session import fast_lane, lane_counts
         from sluicegate.validation import ordinary
 
         HAS_FAST_LANE = True
@@ -39,8 +41,14 @@ def judge_of_ordinary(
     return ordinary.OrdinaryRequests(limits, max_partitions, now_ms, rules) if HAS_FAST_LANE else None
 
 
+def counts_of_lanes(clock: "RequestClock") -> "LaneCounts | None":
+    """What all fast lanes of one event loop count into; None: there are none."""
+    return lane_counts.LaneCounts(clock) if HAS_FAST_LANE else None
+
+
 def lanes_of(
     judge: "OrdinaryRequests | None",
+    counts: "LaneCounts | None",
     side: "ClientSide",
     queue: "InFlightQueue",
     max_in_flight: int,
@@ -49,9 +57,9 @@ def lanes_of(
     broker_buffer: memoryview,
 ) -> "Lanes":
     """The fast lanes of one session."""
-    if judge is None:
+    if judge is None or counts is None:
         return NO_LANES
     return (
-        fast_lane.FastRequests(judge, side, queue, max_in_flight, turn, client_buffer),
-        fast_lane.FastAnswers(queue, broker_buffer),
+        fast_lane.FastRequests(judge, counts, side, queue, max_in_flight, turn, client_buffer),
+        fast_lane.FastAnswers(counts, queue, broker_buffer),
     )

@@ -19,11 +19,17 @@ class Share:
     """Bytes handed out first come, first served. `call_soon` runs something after what is going on now."""
 
     def __init__(self, total_bytes: int, call_soon: Callable[[Callable[[], None]], Any]) -> None:
+        self.total_bytes = total_bytes
         self._free = total_bytes
         self._call_soon = call_soon
         self._waiting: deque[Gathering] = deque()
         self._beyond: Gathering | None = None
         self._waking = False
+
+    @property
+    def held_bytes(self) -> int:
+        """What is handed out; who goes beyond the share included."""
+        return self.total_bytes - self._free
 
     @property
     def is_spent(self) -> bool:

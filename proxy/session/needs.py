@@ -18,10 +18,12 @@ from sluicegate.proxy.session.outlets import Dial, Introduce, LoopCalls, Reached
 from sluicegate.proxy.session.pacing import LoopTurn
 from sluicegate.proxy.session.quarantining import DeadLetterSink
 from sluicegate.proxy.session.reports import BeginTrace, Counts, Judgements, Lines, Register
+from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy_memo import PolicyMemo
 
 if TYPE_CHECKING:
+    from sluicegate.proxy.session.lane_counts import LaneCounts
     from sluicegate.validation.ordinary import OrdinaryRequests
 
 
@@ -34,9 +36,9 @@ class Settings(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GateNeeds:
-    """What the gates of all sessions use. `ordinary` None: there are no fast lanes; `from_thread` runs something on the
-    event loop; `now_ms` is the proxy's clock; `settings` None: nobody asks for topics' settings;
-    `dead_letters` None: nothing can be kept.
+    """What the gates of all sessions use. `ordinary` None: there are no fast lanes; `clock` times requests;
+    `from_thread` runs something on the event loop; `now_ms` is the proxy's clock; `settings` None: nobody asks for
+    topics' settings; `dead_letters` None: nothing can be kept.
     """
 
     max_request_partitions: int
@@ -50,6 +52,7 @@ class GateNeeds:
     judgements: Judgements
     dead_letters: DeadLetterSink | None
     counts: Counts
+    clock: RequestClock
     from_thread: Callable[..., Any]
     now_ms: Callable[[], int]
 
@@ -75,7 +78,8 @@ class RequestNeeds:
 @dataclass(frozen=True, slots=True)
 class SessionNeeds:
     """What all sessions of one proxy use. `connecting` begins connections to brokers, in the turn of an address;
-    `why_lost` says of a broker's connection what has to be told of its end.
+    `why_lost` says of a broker's connection what has to be told of its end; `lane_counts` None: there are no fast
+    lanes.
     """
 
     limits: Limits
@@ -94,4 +98,5 @@ class SessionNeeds:
     log: Lines
     counts: Counts
     begin_trace: BeginTrace
+    lane_counts: "LaneCounts | None"
     requests: RequestNeeds

@@ -5,11 +5,12 @@ does it. Whatever a request waits for, names, settings or that thread, it waits 
 (`sluicegate.proxy.session.waiting`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING
 
+from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.framing import Parts, frame_of, size_prefix
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, response_body_at
 from sluicegate.protocol.log_start_question import log_starts_in
@@ -21,7 +22,7 @@ from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.answers.dispatch import Dispatch
 from sluicegate.proxy.answers.produce_answers import PartlyRefused, Spot
 from sluicegate.proxy.answers.topic_names import names_in, question
-from sluicegate.proxy.judgement.judging import Job, Judgement
+from sluicegate.proxy.judgement.job import Job, Judgement
 from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.in_flight import Exchange, Finish
 from sluicegate.proxy.session.needs import GateNeeds
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from sluicegate.proxy.session.session import Session
 
 _SIZE = Struct(">i")
+_PRODUCE = ApiKey.PRODUCE.value
 _OUR_CORRELATION_ID = -1
 # Up to this a copy costs less than a second buffer in a write.
 _COPIED_BYTES = 8 * 1024
@@ -54,8 +56,10 @@ class ProduceGate:
         self._finish_version = -1
         self._job: Job | None = None
         self._requests = 0
+        self._came = 0.0
         self._kept_bytes = 0
         self._proven: dict[tuple[Spot, int], int] = {}
+        self._asking: dict[Spot, list[PartlyRefused]] = {}  # who waits for a broker's word on where its log starts
 
     @property
     def is_busy(self) -> bool:
@@ -78,10 +82,14 @@ class ProduceGate:
         self.abandon()
         self._finish = None
         self._finish_version = -1
+        self._asking.clear()
 
-    def take(self, frame: bytearray, version: int, correlation_id: int, body_at: int) -> None:
-        """A gathered Produce request, its body from `body_at` on. Raises SenderError when it cannot be walked."""
+    def take(self, frame: bytearray, version: int, correlation_id: int, body_at: int, came: float) -> None:
+        """A Produce request that has come whole at `came` (seconds, monotonic), its body from `body_at` on. Raises
+        SenderError when it cannot be walked.
+        """
         self._requests += 1
+        self._came = came
         request = walk_produce_request(frame, version, body_at, self._needs.max_request_partitions)
         if version >= TOPIC_ID_SINCE:
             ids = [topic.topic_id for topic in request.topics if topic.topic_id is not None]
@@ -121,6 +129,11 @@ class ProduceGate:
             return
         # The cluster is being asked what topics are set to, on a connection of the proxy's own.
         self._waiting.until(Hold.SETTINGS, told.add_done_callback, lambda _: self._judge(request, correlation_id))
+
+    @property
+    def rules_generation(self) -> int:
+        """Another one where other rules hold."""
+        return self._needs.rules.generation
 
     @property
     def is_exempt(self) -> bool:
@@ -178,19 +191,24 @@ class ProduceGate:
                 self._forward_parts(dispatch.parts, exchange)
             else:
                 self.forward(request.frame, exchange)
+            self._needs.clock.sent(_PRODUCE, self._came, exchange)
             return
         if request.acks != 0:
             alone = partly.answer_alone(self._proven, correlation_id, self._needs.now_ms())
             if alone is not None:
                 session.delivery.in_turn(Exchange(answer=alone))
+                self._needs.clock.sent(_PRODUCE, self._came, None)
                 return
-            self._ask_log_starts(partly)
-            session.queue.add(
-                Exchange(correlation_id, partial(self._finish_partly, partly, request.version, request.acks))
-            )
+            question = self._question_for(partly)
+            exchange = Exchange(correlation_id, partial(self._finish_partly, partly, request.version, request.acks))
+            session.queue.add(exchange)
             self._refusal_begins(partly)
+            session.broker.write_parts((*question, size_prefix(dispatch.parts), *dispatch.parts))
+            self._needs.clock.sent(_PRODUCE, self._came, exchange)
+            return
         self._forward_parts(dispatch.parts, None)
-        if request.acks == 0 and partly.refuses_anything:
+        self._needs.clock.sent(_PRODUCE, self._came, None)
+        if partly.refuses_anything:
             self._needs.counts.closed_acks_0 += 1
             session.delivery.in_turn(Exchange(closes=True))
 
@@ -226,27 +244,36 @@ class ProduceGate:
                 if policy is not None:
                     needs.ordinary.teach(key, topic.topic_id is not None, policy)
 
-    def _ask_log_starts(self, partly: PartlyRefused) -> None:
-        """On this very connection, so that the answer is there before that to the request."""
+    def _question_for(self, partly: PartlyRefused) -> Parts:
+        """What asks the broker where logs start, to be sent on this very connection just before the request, so that
+        the answer is there before the request's. Nothing where that is being asked already.
+        """
         by_id = self._needs.names.by_id
         named: dict[tuple[str, int], Spot] = {}
         partitions: dict[str, list[int]] = {}
         for spot in partly.asked_log_starts:
+            waiting = self._asking.get(spot)
+            if waiting is not None:
+                waiting.append(partly)
+                continue
             name = spot.topic if isinstance(spot.topic, str) else by_id.get(spot.topic)
             if name is not None and is_legal_topic_name(name):
                 named[name, spot.partition] = spot
                 partitions.setdefault(name, []).append(spot.partition)
+                self._asking[spot] = [partly]
         if not named:
-            return
+            return ()
+        self._session.queue.add(Exchange(_OUR_CORRELATION_ID, partial(self._log_starts_answered, named)))
+        return (frame_of(log_start_question(partitions, _OUR_CORRELATION_ID)),)
 
-        def answered(answer: bytearray) -> None:
-            now_ms = self._needs.now_ms()
-            for place, offset in log_starts_in(answer, len(named)).items():
-                if place in named:
-                    partly.log_start_told(named[place], offset, now_ms)
-
-        self._session.queue.add(Exchange(_OUR_CORRELATION_ID, answered))
-        self._session.broker.write(frame_of(log_start_question(partitions, _OUR_CORRELATION_ID)))
+    def _log_starts_answered(self, named: Mapping[tuple[str, int], Spot], answer: bytearray) -> None:
+        told = log_starts_in(answer, len(named))
+        now_ms = self._needs.now_ms()
+        for place, spot in named.items():
+            waiting = self._asking.pop(spot)
+            if place in told:
+                for partly in waiting:
+                    partly.log_start_told(spot, told[place], now_ms)
 
     def _refusal_begins(self, partly: PartlyRefused) -> None:
         """What clients are told is kept until the broker has answered: no more of it than a broker's answer or two."""

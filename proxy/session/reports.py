@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 class Counts(Protocol):
-    """Plain integers that sessions add to; `connections_refused` and `cut_off` by the limit (its key)."""
+    """Plain integers that sessions add to; `connections_refused` and `cut_off` by the limit (its key), `closely_taken`
+    (requests that the slow lane took) by API, `request_errors` by API and what it was.
+    """
 
     bad_clients: int
     upstream_failures: int
@@ -26,6 +28,18 @@ class Counts(Protocol):
     connections_refused: Counter[str]
     cut_off: Counter[str]
     unsupported_versions: Counter[str]
+    closely_taken: Counter[str]
+    request_errors: Counter[tuple[str, str]]
+
+
+class Times(Protocol):
+    """Is told how long requests took, in seconds; each stands for so many of its API."""
+
+    def in_proxy(self, api_key: int, seconds: float, stands_for: int, /) -> None:
+        """From when it had come whole until it was sent on, or answered by the proxy."""
+
+    def upstream(self, api_key: int, seconds: float, stands_for: int, /) -> None:
+        """From when it was sent on until its broker's answer began."""
 
 
 class Lines(Protocol):

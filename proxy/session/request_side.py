@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from sluicegate.proxy.session.session import Session
 
 _PRODUCE = APIS[ApiKey.PRODUCE]
+_SASL_AUTHENTICATE = APIS[ApiKey.SASL_AUTHENTICATE]  # raw tokens too: they are the same without a header
 # Named here, because looking an enum's member up takes longer than the comparison.
 _STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
 _OPAQUE, _REWRITE, _JUDGE, _NEGOTIATE = Treatment.OPAQUE, Treatment.REWRITE, Treatment.JUDGE, Treatment.NEGOTIATE
 _RAW_TOKENS = SaslStage.RAW_TOKENS
+_LOGIN_REFUSED = "SASL_AUTHENTICATION_FAILED"
 # A client id and no tags: longer headers are read each time, so that no connection keeps more.
 _REMEMBERED_HEADER_BYTES = 1024
 # Requests of one connection that are taken before others get their turn.
@@ -46,6 +48,7 @@ class ClientSide:
     def __init__(self, session: "Session", needs: RequestNeeds) -> None:
         self._session = session
         self._needs = needs
+        self._counts, self._clock = needs.gate.counts, needs.gate.clock
         self._sasl = SaslWatch(session.identity)
         self._gate = ProduceGate(session, needs.gate)
         self._on_gathered: Callable[[bytearray], None] | None = None
@@ -54,6 +57,7 @@ class ClientSide:
         self._header_version = -1
         self._header_rest = b""
         self._header_client_id: str | None = None
+        self._header_generation = -1
         self._has_begun = False
         self._turn_left = _REQUESTS_A_TURN
         budget = needs.budget
@@ -174,14 +178,12 @@ class ClientSide:
         self._gate.abandon()
 
     def _by_treatment(self, api: Api, version: int, correlation_id: int, size: int) -> Disposition:
-        session = self._session
         treatment = api.treatment
         if treatment is _OPAQUE:
-            session.queue.add(Exchange(correlation_id))
+            self._passes(api, Exchange(correlation_id))
             return _STREAM
         if treatment is _REWRITE:
-            finish = partial(self._needs.rewriter.rewrite, api.key, version)
-            session.queue.add(Exchange(correlation_id, finish))
+            self._passes(api, Exchange(correlation_id, partial(self._needs.rewriter.rewrite, api.key, version)))
             return _STREAM
         if treatment is _JUDGE:
             if self._needs.login.is_wanted and not self._sasl.logged_in:
@@ -195,6 +197,12 @@ class ClientSide:
         else:
             self._on_gathered = partial(self._sasl_request, api, version)
         return self._gather_before_login(size)
+
+    def _passes(self, api: Api, exchange: Exchange) -> None:
+        """Its bytes go on as they come, so that it has no time of its own here."""
+        self._counts.closely_taken[api.name] += 1
+        self._clock.awaits(api.key, exchange, self._clock.now())
+        self._session.queue.add(exchange)
 
     def _gather_before_login(self, size: int) -> Disposition:
         """What anybody may send is small, as on a broker (sasl.server.max.receive.size)."""
@@ -221,13 +229,16 @@ class ClientSide:
         self._session.identity.client_id = None if header.client_id is None else client_text(header.client_id)
         return header
 
-    def _forward(self, frame: bytearray, exchange: Exchange) -> None:
+    def _forward(self, api: Api, frame: bytearray, exchange: Exchange) -> None:
+        self._counts.closely_taken[api.name] += 1
+        self._clock.awaits(api.key, exchange, self._clock.now())
         self._session.queue.add(exchange)
         self._session.broker.write(frame_of(frame))
 
     def _produce(self, frame: bytearray) -> None:
         """What follows a header's first bytes is nearly always what it was in the request before."""
         version = self._version
+        came = self._clock.now()
         fast = self._session.fast_requests
         if fast is not None:
             verdict = fast.judge_gathered(frame, version)
@@ -235,20 +246,24 @@ class ClientSide:
                 self._session.identity.client_id = self._header_client_id
                 exchange = fast.exchange(self._correlation_id, version) if verdict == GOOD else None
                 self._gate.forward(frame, exchange)
+                self._clock.sent(_PRODUCE.key, came, exchange)
                 return
         header_version = 2 if version >= _PRODUCE.flexible_since else 1
         body_at = HEAD_BYTES + len(self._header_rest)
-        if header_version == self._header_version and frame.startswith(self._header_rest, HEAD_BYTES):
+        is_known = header_version == self._header_version and self._header_generation == self._gate.rules_generation
+        if is_known and frame.startswith(self._header_rest, HEAD_BYTES):
             self._session.identity.client_id = self._header_client_id
         else:
             body_at = self._header(_PRODUCE, version, frame).body_at
             if body_at <= _REMEMBERED_HEADER_BYTES:
                 self._header_version = header_version
+                self._header_generation = self._gate.rules_generation
                 self._header_rest = bytes(frame[HEAD_BYTES:body_at])
                 self._header_client_id = self._session.identity.client_id
                 if fast is not None and not self._gate.is_exempt:
                     fast.remember(header_version, self._header_rest)
-        self._gate.take(frame, version, self._correlation_id, body_at)
+        self._counts.closely_taken[_PRODUCE.name] += 1
+        self._gate.take(frame, version, self._correlation_id, body_at, came)
 
     def _api_versions(self, api: Api, version: int, frame: bytearray) -> None:
         header = self._header(api, version, frame)
@@ -256,7 +271,7 @@ class ClientSide:
         if software is not None:
             name, software_version = map(client_text, software)
             self._session.identity.software_name, self._session.identity.software_version = name, software_version
-        self._forward(frame, Exchange(header.correlation_id, partial(cut_down_versions, version)))
+        self._forward(api, frame, Exchange(header.correlation_id, partial(cut_down_versions, version)))
 
     def _too_new_api_versions(self, api: Api, correlation_id: int, _frame: bytearray) -> None:
         """Its body is of a version nobody here knows."""
@@ -267,7 +282,7 @@ class ClientSide:
         header = self._header(api, version, frame)
         if api.key == ApiKey.SASL_HANDSHAKE:
             self._sasl.handshake_asked(version, frame, header.body_at)
-            self._forward(frame, Exchange(header.correlation_id))
+            self._forward(api, frame, Exchange(header.correlation_id))
             return
         login = self._sasl.authenticate_asked(version, frame, header.body_at)
 
@@ -276,9 +291,10 @@ class ClientSide:
             failure = self._sasl.authenticate_answered(login, version, answer, at)
             if failure is not None:
                 self._needs.log.login_refused(self._session.identity, failure)
+                self._counts.request_errors[api.name, _LOGIN_REFUSED] += 1
             return (answer,)
 
-        self._forward(frame, Exchange(header.correlation_id, answered))
+        self._forward(api, frame, Exchange(header.correlation_id, answered))
 
     def _raw_token(self, frame: bytearray) -> None:
         login = self._sasl.token_sent(bytes(frame))
@@ -287,4 +303,4 @@ class ClientSide:
             self._sasl.token_answered(login, bytes(answer))
             return (answer,)
 
-        self._forward(frame, Exchange(finish=answered))
+        self._forward(_SASL_AUTHENTICATE, frame, Exchange(finish=answered))

@@ -61,7 +61,7 @@ class Session:
         self._life = Life()
         self._trace = needs.begin_trace()
         self._requests = ClientSide(self, needs.requests)
-        self._answers = BrokerSide(self, needs.requests.budget)
+        self._answers = BrokerSide(self, needs.requests.budget, needs.requests.gate.clock)
         self._connect_sides()
         self._arrival = Arrival(needs, self.identity, self.client, self.broker)
         self.sent_frames = SentFrames(self.broker, needs.frames, needs.loop.call_soon)
@@ -80,7 +80,14 @@ class Session:
         if trace is None:
             ordinary = needs.requests.gate.ordinary
             lanes = lanes_of(
-                ordinary, self._requests, self.queue, self._max_in_flight, needs.turn, from_client, from_broker
+                ordinary,
+                needs.lane_counts,
+                self._requests,
+                self.queue,
+                self._max_in_flight,
+                needs.turn,
+                from_client,
+                from_broker,
             )
         else:
             requests = TracedRequests(requests, self.identity, trace)
@@ -97,6 +104,16 @@ class Session:
         if trace is not None:
             self.client.tell_holds(partial(trace_hold, trace, "client"))
             self.broker.tell_holds(partial(trace_hold, trace, "broker"))
+
+    @property
+    def stage(self) -> Stage:
+        """How far it has come."""
+        return self._life.stage
+
+    @property
+    def leads_to(self) -> str:
+        """Where its client is led, for people."""
+        return self._arrival.route.label
 
     def _ends(self, by: str) -> None:
         if self._trace is not None:
@@ -132,6 +149,13 @@ class Session:
         self._needs.counts.upstream_failures += 1
         self._ends(f"proxy: upstream unreachable: {error}")
         self.client.abort()
+
+    # -- how it stands --------------------------------------------------------------------------------------------
+
+    @property
+    def wants_broker(self) -> bool:
+        """Whether the client has asked for something, so that a broker is needed."""
+        return self._arrival.has_begun
 
     # -- bytes come and go ---------------------------------------------------------------------------------------
 
@@ -196,6 +220,7 @@ class Session:
             return
         self._needs.log.bad_client(self.identity, self._arrival.route.label, error)
         self._needs.counts.bad_clients += 1
+        self._needs.counts.request_errors[_error_of(error)] += 1
         if isinstance(error, UnknownApi):
             self._turn_away(error)
         else:
@@ -292,3 +317,8 @@ class Session:
             self._needs.counts.cut_off[overdue.limit] += 1
             self._ends(f"proxy: {overdue.limit}")
             self.close_now()
+
+
+def _error_of(error: SenderError) -> tuple[str, str]:
+    """The API, as far as it is one, and what is wrong."""
+    return (error.api, "UNSUPPORTED_VERSION") if isinstance(error, UnknownApi) else ("unknown", "MALFORMED")

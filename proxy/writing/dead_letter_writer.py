@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from sluicegate.config.model import Upstream
+from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.answers.dead_letters import DeadLetters
 from sluicegate.proxy.judgement.short_turns import ShortTurns
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue

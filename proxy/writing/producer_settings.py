@@ -3,7 +3,7 @@
 They connect to the brokers themselves, as what the proxy asks the cluster does, and never through its listeners.
 """
 
-from sluicegate.config.model import Upstream, UpstreamTls
+from sluicegate.config.upstream import Upstream, UpstreamTls
 
 Settings = dict[str, str | int | bool]
 

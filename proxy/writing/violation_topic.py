@@ -12,7 +12,7 @@ import time
 
 import structlog
 
-from sluicegate.config.model import Upstream
+from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.judgement.short_turns import ShortTurns
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.once_a_minute import OnceAMinute

@@ -8,7 +8,8 @@ from pathlib import Path
 import trustme
 from cryptography.hazmat.primitives import serialization
 
-from tests.oracle.kafka_java import ROOT
+from tests.oracle.java_program import java_command
+from tests.oracle.kafka_java import KAFKA_NEW, ROOT, kafka_folder
 
 
 class Authority:
@@ -42,8 +43,8 @@ class Certificate:
     @cached_property
     def subject(self) -> str:
         """The name that Kafka makes a principal of."""
-        program = ["java", str(ROOT / "tests/oracle/CertificateSubject.java"), str(self.chain)]
-        return subprocess.run(program, capture_output=True, text=True, check=True).stdout.strip()
+        program = java_command(kafka_folder(KAFKA_NEW), str(ROOT / "tests/oracle/CertificateSubject.java"))
+        return subprocess.run([*program, str(self.chain)], capture_output=True, text=True, check=True).stdout.strip()
 
     @property
     def files(self) -> dict[str, str]:

@@ -28,13 +28,7 @@ def kafka_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     elif docker_answers():
         yield from running_container()
     else:
-        yield from (kafka.bootstrap for kafka in _running(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("kafka"))))
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """Three brokers of one cluster."""
-    yield from _running(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("cluster"), size=3))
+        yield from (kafka.bootstrap for kafka in running(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("kafka"))))
 
 
 @pytest.fixture(scope="session", params=[KAFKA_NEW, KAFKA_OLD])
@@ -47,16 +41,17 @@ def kafka_version(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def judging_broker(kafka_version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     """A broker whose topics get the limits themselves: the oracle."""
-    yield from _running(Kafka(kafka_version, tmp_path_factory.mktemp("judging")))
+    yield from running(Kafka(kafka_version, tmp_path_factory.mktemp("judging")))
 
 
 @pytest.fixture(scope="session")
 def trusting_broker(kafka_version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     """A broker that stands behind the proxy and has no limits of its own."""
-    yield from _running(Kafka(kafka_version, tmp_path_factory.mktemp("trusting")))
+    yield from running(Kafka(kafka_version, tmp_path_factory.mktemp("trusting")))
 
 
-def _running(kafka: Kafka) -> Iterator[Kafka]:
+def running(kafka: Kafka) -> Iterator[Kafka]:
+    """Started, and stopped in the end."""
     try:
         yield kafka.start()
     finally:

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.broker.ports import free_ports
+from tests.broker.storage import an_id, format_storage
+from tests.oracle.java_program import SHORT_LIVED, java_command
 from tests.oracle.kafka_java import kafka_folder
 
 _START_SECONDS = 90
-FROZEN_CLOCK = (str(Path(__file__).with_name("FrozenClockKafka.java")),)
+FROZEN_CLOCK = str(Path(__file__).with_name("FrozenClockKafka.java"))
 """The program of a broker whose validator always sees the moment of the option -Dfrozen.at=MS."""
 
 _SETTINGS = {
@@ -52,7 +54,7 @@ class Kafka:
     folder: Path
     size: int = 1
     settings: dict[str, str] = field(default_factory=dict)
-    program: tuple[str, ...] = ("kafka.Kafka",)
+    program: str = "kafka.Kafka"
     options: tuple[str, ...] = ()
     nodes: list[Node] = field(default_factory=list)
     _controllers: tuple[Node, ...] = ()
@@ -67,10 +69,9 @@ class Kafka:
         first = free_ports(2 * self.size)
         self.nodes = [Node(i + 1, first + 2 * i, first + 2 * i + 1) for i in range(self.size)]
         self._controllers = tuple(self.nodes)
-        self._cluster_id = self._tool("random-uuid").strip().splitlines()[-1]
+        self._cluster_id = an_id()
         for node in self.nodes:
-            self._config_of(node).write_text(self._properties(node))
-            self._tool("format", "-t", self._cluster_id, "-c", str(self._config_of(node)))
+            self._prepare(node)
         for node in self.nodes:
             self.start_node(node)
         for node in self.nodes:
@@ -82,8 +83,7 @@ class Kafka:
         port = free_ports(1)
         node = Node(len(self.nodes) + 1, port, 0)
         self.nodes.append(node)
-        self._config_of(node).write_text(self._properties(node))
-        self._tool("format", "-t", self._cluster_id, "-c", str(self._config_of(node)))
+        self._prepare(node)
         self.start_node(node)
         self.wait_until_up(node)
         return node
@@ -92,8 +92,8 @@ class Kafka:
         log = (self.folder / f"node-{node.node_id}.log").open("ab")
         node.process = subprocess.Popen(
             [
-                *("java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
-                *(*self.options, "-cp", f"{kafka_folder(self.version)}/*", *self.program, str(self._config_of(node))),
+                *java_command(kafka_folder(self.version), self.program, ("-Xmx512m", *SHORT_LIVED, *self.options)),
+                str(self._config_of(node)),
             ],
             stdout=log,
             stderr=log,
@@ -125,6 +125,13 @@ class Kafka:
                 node.process.kill()
                 node.process.wait()
 
+    def _prepare(self, node: Node) -> None:
+        self._config_of(node).write_text(self._properties(node))
+        format_storage(self.version, self._config_of(node), self._data_of(node), self._cluster_id, node.node_id)
+
+    def _data_of(self, node: Node) -> Path:
+        return self.folder / f"data-{node.node_id}"
+
     def _config_of(self, node: Node) -> Path:
         return self.folder / f"node-{node.node_id}.properties"
 
@@ -140,24 +147,12 @@ class Kafka:
             "controller.quorum.voters": voters,
             "listeners": listeners,
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{node.port}",
-            "log.dirs": str(self.folder / f"data-{node.node_id}"),
+            "log.dirs": str(self._data_of(node)),
             "offsets.topic.replication.factor": replicas,
             "transaction.state.log.replication.factor": replicas,
             **self.settings,
         }
         return "".join(f"{key}={value}\n" for key, value in settings.items())
-
-    def _tool(self, *arguments: str) -> str:
-        command = [
-            "java",
-            "-XX:TieredStopAtLevel=1",
-            "-cp",
-            f"{kafka_folder(self.version)}/*",
-            "kafka.tools.StorageTool",
-        ]
-        done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False, cwd=self.folder)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
 
     def _complaint(self, node: Node, what: str) -> str:
         tail = (self.folder / f"node-{node.node_id}.log").read_text(errors="replace")[-3000:]

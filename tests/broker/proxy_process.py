@@ -16,11 +16,11 @@ import yaml
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 
-_START_SECONDS = 30
+_START_SECONDS = 90
 FROZEN_CLOCK = """from sluicegate.proxy.process import clock
 clock.now_ms = lambda: {at}
-from sluicegate.proxy.process import cli
-cli.main()"""
+from sluicegate.proxy.process.command import main
+main()"""
 """A program that is sluicegate at one moment (ms) for ever."""
 
 COMMAND = str(Path(sys.executable).with_name("sluicegate"))
@@ -72,7 +72,8 @@ class ProxyProcess:
             with urllib.request.urlopen(self.admin + path, timeout=5) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
+            with error:
+                return error.code, error.read().decode()
         except OSError as error:
             return 0, str(error)
 

@@ -6,8 +6,8 @@ import pytest
 
 from sluicegate.config.address import HostPort, parse_host_port
 from sluicegate.config.loading import ConfigError, load, load_file
-from sluicegate.config.quantity import LONG_MAX
-from sluicegate.config.yaml_source import Source
+from sluicegate.config.source import Source
+from sluicegate.protocol.int64 import LONG_MAX
 from tests.config.reading import SMALLEST, loaded, problems
 
 ROOT = Path(__file__).parents[2]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.config.loading import Option
+from sluicegate.config.option import Option
 from tests.config.reading import SMALLEST, problems
 
 LISTEN = "listen: {bootstrap: '127.0.0.1:2'}\n"

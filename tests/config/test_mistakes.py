@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from sluicegate.config.loading import ConfigError, Option, load, load_file
+from sluicegate.config.loading import ConfigError, load, load_file
+from sluicegate.config.option import Option
 from sluicegate.config.yaml_source import read_yaml
 from tests.config.reading import SMALLEST, loaded, problems
 

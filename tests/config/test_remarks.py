@@ -87,3 +87,13 @@ def test_rules_that_are_never_asked_are_told() -> None:
     assert [words.partition(": ")[2] for words in found.warnings] == [
         "topics[0].rules are never asked: checks: none leaves all batches to the broker"
     ]
+
+
+def test_samples_that_are_in_no_event_are_told() -> None:
+    found = loaded(f"{SMALLEST}topics:\n  - {{match: a, samples: true}}\n  - {{match: b, samples: false}}\n")
+    with_file = loaded(f"{SMALLEST}defaults: {{samples: true}}\nviolations: {{file: v.jsonl}}\n")
+
+    assert [words.partition(": ")[2] for words in found.warnings] == [
+        "topics[0].samples is in no event: neither violations.file nor violations.topic is set"
+    ]
+    assert not with_file.warnings

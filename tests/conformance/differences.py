@@ -1,9 +1,12 @@
 """The only ways in which an answer through sluicegate may differ from a broker's own, each with its reason.
 
-What is not here must be equal; the README shows this list.
+What is not here must be equal; docs/differences.md shows this list.
 """
 
+import re
 from typing import Any
+
+_DIAGNOSIS = re.compile(r"(should be within \[[^]]*\]); (?:is|looks like) [^;]*$")
 
 NULL_RECORDS = (
     "Null records (a field that no client leaves null): a broker fails over them without ever answering, so that the "
@@ -19,6 +22,16 @@ RECORD_ERRORS = (
     "At most limits.max_record_errors (1,000) record errors are listed in the answer to one request, the first ones; a "
     "broker lists all of them. Code and message are a broker's, and the message has their true number."
 )
+
+DIAGNOSIS = (
+    "What a record error says of a time ends with what that time looks like (`…; looks like nanoseconds: as "
+    "milliseconds it is 0.2 s ago`). Up to there it is a broker's, and so is the partition's message."
+)
+
+
+def without_diagnosis(text: str) -> str:
+    """A record error's text up to what a broker does not say."""
+    return _DIAGNOSIS.sub(r"\1", text)
 
 
 def is_old_log_start(expected: Any, found: Any) -> bool:

@@ -2,8 +2,10 @@
 
 import inspect
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
+from sluicegate.config.reading import read_section
 from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.frame_pool import FramePool
@@ -17,6 +19,15 @@ from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits
 from sluicegate.validation.produce import judge_request
 from sluicegate.validation.rulebook import Rulebook, compile_policies
+from sluicegate.validation.rules.avro_schema import avro_content
+from sluicegate.validation.rules.json_schema import json_schema_content
+from sluicegate.validation.rules.json_syntax import JsonSyntax
+from sluicegate.validation.rules.ordinary_questions import ordinary_questions
+from sluicegate.validation.rules.rule import Client, Rule, RuledRecord
+from sluicegate.validation.rules.schema_file import Envelope, FollowsSchema
+from sluicegate.validation.rules.side import Side
+from sluicegate.validation.rules.utf8 import Utf8
+from tests.wire.batches import Rec, record
 
 try:
     from sluicegate.protocol.records.allowance import Allowance
@@ -26,17 +37,35 @@ except ImportError:
 _MAX_PARTITIONS = 10_000
 _PLAIN_BYTES = 4 << 20
 _LIMITS = JudgementLimits(_PLAIN_BYTES, 1000)
+_SCHEMA_FILE = {"file": "any.json", "format": "json"}
+_JSON_SCHEMA = json_schema_content(
+    '{"properties": {"n": {"type": "number", "minimum": 0}, "s": {"enum": ["a", "text"]},'
+    ' "l": {"items": {"maxLength": 5}}}, "required": ["n"], "additionalProperties": false}'
+)
+_AVRO = avro_content(
+    '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"},'
+    ' {"name": "s", "type": ["null", "string"]},'
+    ' {"name": "l", "type": {"type": "array", "items": {"type": "map", "values": "R"}}}]}'
+)
+
+
+def _schema_rule(_schema: object, side: Side) -> Rule:
+    return FollowsSchema(side, _JSON_SCHEMA)
+
+
 _KEYS = {
-    "bounded": TopicKeys.model_validate(
-        {"message.timestamp.before.max.ms": 86_400_000, "message.timestamp.after.max.ms": 3_600_000}
+    "bounded": read_section(
+        TopicKeys, {"message.timestamp.before.max.ms": 86_400_000, "message.timestamp.after.max.ms": 3_600_000}
     ),
-    "compacted": TopicKeys.model_validate({"cleanup.policy": "compact", "max.message.bytes": 1000}),
-    "appended": TopicKeys.model_validate({"message.timestamp.type": "LogAppendTime"}),
-    "unchecked": TopicKeys.model_validate({"checks": "none"}),
+    "compacted": read_section(TopicKeys, {"cleanup.policy": "compact", "max.message.bytes": 1000}),
+    "appended": read_section(TopicKeys, {"message.timestamp.type": "LogAppendTime"}),
+    "unchecked": read_section(TopicKeys, {"checks": "none"}),
+    "json": read_section(TopicKeys, {"rules": [{"name": "r", "key": {"utf8": True}, "value": {"json": {}}}]}),
+    "schema": read_section(TopicKeys, {"rules": [{"name": "r", "value": {"schema": _SCHEMA_FILE}}]}),
 }
-_SHARES = {"bounded": 4, "compacted": 2, "appended": 2, "unchecked": 1}
+_SHARES = {"bounded": 4, "compacted": 2, "appended": 2, "unchecked": 1, "json": 2, "schema": 1}
 TOPICS = [name.encode() for name, share in _SHARES.items() for _ in range(share)]
-_RULES = RulesInForce(Rulebook(compile_policies(TopicKeys(), list(_KEYS.items()))))
+_RULES = RulesInForce(Rulebook(compile_policies(TopicKeys(), list(_KEYS.items()), schema_rules=_schema_rule)))
 _NAMES = {name.ljust(16, b"\0"): name.decode() for name in set(TOPICS)}
 _DECOMPRESSOR = Decompressor()
 _MOMENT = [0]
@@ -78,9 +107,37 @@ def _is_good_on_the_fast_lane(frame: bytearray, version: int, body_at: int, now_
         return False
     _MOMENT[0] = now_ms
     for name in _KEYS:
-        _FAST.teach(name.encode(), False, _RULES.rulebook.of(name))
-        _FAST.teach(name.encode().ljust(16, b"\0"), True, _RULES.rulebook.of(name))
+        policy = _RULES.rulebook.of(name).ordinary
+        assert policy is not None
+        _FAST.teach(name.encode(), False, policy)
+        _FAST.teach(name.encode().ljust(16, b"\0"), True, policy)
     return _FAST.judge(memoryview(frame), body_at, len(frame), version) != 0
+
+
+_ASKED: list[tuple[Rule, Any]] = []
+if _FAST is not None:
+    ordinary_contents = import_module("sluicegate.validation.rules.ordinary_contents")
+    _rules: tuple[Rule, ...] = (
+        JsonSyntax(Side.VALUE, max_depth=20),
+        FollowsSchema(Side.VALUE, _JSON_SCHEMA),
+        FollowsSchema(Side.VALUE, _AVRO, Envelope.CONFLUENT),
+        Utf8(Side.VALUE),
+    )
+    for _rule in _rules:
+        _ASKED.append((_rule, ordinary_contents.OrdinaryContents(ordinary_questions([_rule]), 1 << 20)))
+
+
+def ask_natively(value: bytes) -> bool:
+    """Rules about a value, both ways; and about bytes that are no records at all."""
+    good = True
+    records = record(Rec(0, b"key", value), 0, 0)
+    for rule, natively in _ASKED:
+        natively.say(value, 1000)
+        is_good = natively.say(records, 1)
+        words = rule.complaint(RuledRecord("t", 0, 0, 0, b"key", value, (), Client("")))
+        assert not is_good or words is None, f"only natively good: {rule}: {words}: {value.hex()}"
+        good = good and is_good
+    return good
 
 
 def decompress(codec: int, data: bytes, magic: int) -> None:

@@ -21,7 +21,7 @@ import sluicegate.protocol.produce_request
 from tests.bounds.frames import ProduceLayout, header
 from tests.fuzz import compiled
 from tests.fuzz.mutations import mutated
-from tests.fuzz.seeds import batches
+from tests.fuzz.seeds import batches, values
 
 _BATCHES_A_REQUEST = 24
 _LENGTH_AT, _LOG_OVERHEAD, _OLD_CRC_AT, _MAGIC_AT, _CRC_AT, _COVERED_AT = 8, 12, 12, 16, 17, 21
@@ -58,6 +58,7 @@ class Fuzzer:
         self.chance = random.Random(seed)
         self.counts = Counts()
         self.seeds = batches()
+        self.values = values()
         self.layouts = [ProduceLayout(version) for version in range(14)]
         self.headers = [header(0, version) for version in range(14)]
         self.now = time.time_ns() // 1_000_000
@@ -81,6 +82,7 @@ class Fuzzer:
         self._call(compiled.judge, wounded, version, min(len(wounded), len(self.headers[version])), self.now)
         payload = bytes(hurt[0][_PAYLOAD_AT:])
         self._call(compiled.decompress, 1 + chance.getrandbits(2), payload, chance.randrange(3))
+        self._call(compiled.ask_natively, bytes(mutated(chance.choice(self.values), chance, self.values)))
         self._call(compiled.walk_answer, wounded, version, min(len(wounded), 8))
         self._call(compiled.read_frames, bytes(wounded), 1 + chance.getrandbits(3))
 

@@ -16,6 +16,9 @@ def batches() -> list[bytes]:
     now = time.time_ns() // 1_000_000
     found = {records for case in CASES for _, records in case.build(now) if records is not None and len(records) < 2000}
     records = [Rec(now + i, b"key", b"value" * 5, [(b"h", b"v"), (b"n", None)]) for i in range(4)]
+    ruled = [Rec(now + i, b"key", value) for i, value in enumerate(values())]
+    found |= {batch(ruled, codec) for codec in CODECS.values()}
+    found |= {batch([Rec(now, b"key", values()[0])] * 2, codec) for codec in CODECS.values()}
     for codec in CODECS.values():
         found.add(batch(records, codec))
         found.add(batch([Rec(now, None, bytes(300))], codec))
@@ -23,6 +26,19 @@ def batches() -> list[bytes]:
             found |= {wrapper(magic, [message(magic, b"v", timestamp=now)] * 3, codec) for magic in (0, 1)}
     found.add(batch(records, NONE) * 3)
     return sorted(found)
+
+
+@cache
+def values() -> list[bytes]:
+    """What rules are asked about."""
+    return [
+        b'{"n": 1.5, "s": "text", "l": ["a", "b"]}',
+        '{"n":0,"s":"a","l":["é\\n\\u00e9\\ud83d\\ude00漢",[{}],{"x":[true,false,null,-1e5]}]}'.encode(),
+        b"[" * 20 + b"]" * 20,
+        b'"' + b"plain text of more than sixteen bytes \\\\ " * 5 + b'"',
+        b"\0\0\0\0\x01\x02\x02\x08text\x02\x02\x02k\x04\0\0\0\0",
+        b"\0\0\0\0\x01\x02\0\0",
+    ]
 
 
 @cache

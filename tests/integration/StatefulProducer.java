@@ -9,44 +9,52 @@ import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
- * Sends numbered records, each a batch of its own, five requests in flight; the time of one in the middle is bad.
+ * Sends numbered records, each a batch of its own, five requests in flight; the time of one in the middle is bad, or it
+ * has no key. A batch size of 0 alone does not part them: a batch has room for what its first record might have taken at
+ * most, some 17 bytes more than it does, and a second record that fits goes in and shares its fate.
  * Idempotent: one stream. Transactional: one with the bad record (aborted), one that commits, one that aborts, one that
- * commits. Prints "value outcome" for each record and "transaction outcome" for each transaction.
+ * commits; a time may be bad in each of them. Prints "value outcome" for each record and "transaction outcome" for each transaction.
  */
 public class StatefulProducer {
+    private static final byte[] TOO_LARGE_TO_SHARE = new byte[64];
+
     public static void main(String[] args) throws Exception {
         String topic = args[1];
         boolean transactional = args[2].equals("transactional");
         int records = Integer.parseInt(args[3]);
+        boolean byKey = args[4].equals("key");
+        boolean always = args[4].equals("time, always");
         Properties settings = new Properties();
         settings.put("bootstrap.servers", args[0]);
         settings.put("linger.ms", "0");
         settings.put("batch.size", "0");
         settings.put("max.in.flight.requests.per.connection", "5");
         settings.put("enable.idempotence", "true");
+        settings.put("compression.type", args[5]);
         if (transactional) {
             settings.put("transactional.id", topic);
         }
         try (KafkaProducer<String, String> producer =
                 new KafkaProducer<>(settings, new StringSerializer(), new StringSerializer())) {
             if (!transactional) {
-                send(producer, topic, "a", records, true);
+                send(producer, topic, "a", records, true, byKey);
                 return;
             }
             producer.initTransactions();
-            transaction(producer, topic, "a", records, true, false);
-            transaction(producer, topic, "b", records, false, true);
-            transaction(producer, topic, "c", records, false, false);
-            transaction(producer, topic, "d", records, false, true);
+            transaction(producer, topic, "a", records, true, false, byKey);
+            transaction(producer, topic, "b", records, always, true, byKey);
+            transaction(producer, topic, "c", records, always, false, byKey);
+            transaction(producer, topic, "d", records, always, true, byKey);
         }
     }
 
     private static void transaction(
-            KafkaProducer<String, String> producer, String topic, String name, int records, boolean bad, boolean commit) {
+            KafkaProducer<String, String> producer, String topic, String name, int records, boolean bad, boolean commit,
+            boolean byKey) {
         String outcome;
         try {
             producer.beginTransaction();
-            boolean sound = send(producer, topic, name, records, bad);
+            boolean sound = send(producer, topic, name, records, bad, byKey);
             if (sound && commit) {
                 producer.commitTransaction();
                 outcome = "committed";
@@ -61,14 +69,18 @@ public class StatefulProducer {
     }
 
     private static boolean send(
-            KafkaProducer<String, String> producer, String topic, String name, int records, boolean bad) {
+            KafkaProducer<String, String> producer, String topic, String name, int records, boolean bad, boolean byKey) {
         List<Future<RecordMetadata>> futures = new ArrayList<>();
         List<String> outcomes = new ArrayList<>();
         for (int i = 0; i < records; i++) {
             long now = System.currentTimeMillis();
-            long time = bad && i == records / 2 ? now * 1_000_000 : now;
+            boolean isBad = bad && i == records / 2;
+            long time = isBad && !byKey ? now * 1_000_000 : now;
+            String key = isBad && byKey ? null : "key";
             try {
-                futures.add(producer.send(new ProducerRecord<>(topic, 0, time, "key", name + i)));
+                ProducerRecord<String, String> record = new ProducerRecord<>(topic, 0, time, key, name + i);
+                record.headers().add("alone", TOO_LARGE_TO_SHARE);
+                futures.add(producer.send(record));
             } catch (RuntimeException e) {
                 futures.add(null);
             }

@@ -1,19 +1,15 @@
 """An asyncio client in a loop of its own."""
 
 import asyncio
-import gc
-import warnings
 from collections.abc import Coroutine
 from typing import TypeVar
+
+from tests.integration.left_sockets import sockets_left_behind
 
 T = TypeVar("T")
 
 
 def to_its_end(work: Coroutine[object, object, T]) -> T:
-    """What `work` returns. aiokafka, stopped while it connects, leaves that socket to the garbage collector."""
-    try:
+    """What `work` returns; aiokafka's unclosed sockets are collected."""
+    with sockets_left_behind():
         return asyncio.run(work)
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ResourceWarning)
-            gc.collect()

@@ -12,6 +12,7 @@ import kafka
 
 from tests.integration.aio import to_its_end
 from tests.integration.java import java_tool
+from tests.integration.left_sockets import sockets_left_behind
 
 PLAIN, IDEMPOTENT, TRANSACTIONAL = "plain", "idempotent", "transactional"
 _LINGER_MS = 300
@@ -146,6 +147,10 @@ class KafkaPython:
     name = "kafka-python"
 
     def send(self, bootstrap: str, topic: str, records: Sequence[Sent], codec: str, mode: str) -> list[str]:
+        with sockets_left_behind():
+            return self._send(bootstrap, topic, records, codec, mode)
+
+    def _send(self, bootstrap: str, topic: str, records: Sequence[Sent], codec: str, mode: str) -> list[str]:
         producer = kafka.KafkaProducer(
             bootstrap_servers=bootstrap,
             compression_type=None if codec == "none" else codec,
@@ -176,6 +181,10 @@ class KafkaPython:
             producer.close(timeout=5)
 
     def read(self, bootstrap: str, topic: str, count: int) -> list[str]:
+        with sockets_left_behind():
+            return self._read(bootstrap, topic, count)
+
+    def _read(self, bootstrap: str, topic: str, count: int) -> list[str]:
         consumer = kafka.KafkaConsumer(
             topic,
             bootstrap_servers=bootstrap,

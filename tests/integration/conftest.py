@@ -4,12 +4,35 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.broker.eventually import eventually
+from tests.broker.fixtures import running
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.secure_brokers import guarded, mutual_broker, tls_proxy
+from tests.integration.strict_broker import strict_kafka
 from tests.integration.topics import DEFAULTS
+from tests.oracle.kafka_java import KAFKA_NEW
+from tests.wire.raw_client import RawClient
 
-__all__ = ["guarded", "mutual_broker", "tls_proxy"]  # fixtures
+__all__ = ["guarded", "mutual_broker", "strict_kafka", "tls_proxy"]  # fixtures
+
+
+@pytest.fixture(scope="package")
+def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """For all the files that want several; tests/together.py keeps them in one process."""
+    yield from running(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("cluster"), size=3))
+
+
+@pytest.fixture(scope="module")
+def cluster(three_brokers: Kafka) -> Kafka:
+    """Three brokers of one cluster, whole again where another file has killed some."""
+
+    def is_whole() -> bool:
+        with RawClient(three_brokers.nodes[0].address) as client:
+            return len(client.metadata()["brokers"]) == three_brokers.size
+
+    eventually(is_whole, what="a cluster that has all its brokers")
+    return three_brokers
 
 
 @pytest.fixture(scope="module")

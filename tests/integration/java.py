@@ -1,8 +1,8 @@
 """Runs classes of Kafka's jars, or single source files against them."""
 
-import subprocess
 from collections.abc import Sequence
 
+from tests.oracle.java_program import SHORT_LIVED, java_command, said_by
 from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
 
 
@@ -10,13 +10,5 @@ def java_tool(
     program: str, *arguments: str, stdin: str = "", options: Sequence[str] = (), version: str = KAFKA_NEW
 ) -> str:
     """What it printed; `options` are for Java itself."""
-    done = subprocess.run(
-        ["java", "-XX:TieredStopAtLevel=1", *options, "-cp", f"{kafka_folder(version)}/*", program, *arguments],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    command = java_command(kafka_folder(version), program, (*SHORT_LIVED, *options))
+    return said_by([*command, *arguments], stdin)

@@ -1,4 +1,5 @@
-"""Producers with a state (idempotent, transactional), each of which sends a bad record among many in flight.
+"""Producers with a state (idempotent, transactional), each of which sends a bad record among many in flight: its time
+is bad, or it has no key.
 
 What they send is what StatefulProducer.java describes; each gives its lines: (record or transaction, outcome).
 """
@@ -15,28 +16,34 @@ from tests.integration.aio import to_its_end
 from tests.integration.java import java_tool
 
 IDEMPOTENT, TRANSACTIONAL = "idempotent", "transactional"
+BY_TIME, BY_KEY = "time", "key"
+BY_TIME_ALWAYS = "time, always"
+"""In every transaction; Java alone."""
 RECORDS = 40
 _SECONDS = 60
 Lines = list[tuple[str, str]]
-Drive = Callable[[str, str, str], Lines]
-"""(bootstrap, topic, mode) -> lines."""
+Drive = Callable[[str, str, str, str], Lines]
+"""(bootstrap, topic, mode, what is bad) -> lines."""
 
 
-def time_of(i: int, bad: bool) -> int:
+def record_of(i: int, bad: str | None) -> tuple[bytes | None, int]:
+    """Key and time (ms) of a record; `bad` is what is wrong with the one in the middle."""
     now = time.time_ns() // 1_000_000
-    return now * 1_000_000 if bad and i == RECORDS // 2 else now
+    if i != RECORDS // 2 or bad is None:
+        return b"key", now
+    return (None, now) if bad == BY_KEY else (b"key", now * 1_000_000)
 
 
-def java(version: str) -> Drive:
-    def drive(bootstrap: str, topic: str, mode: str) -> Lines:
+def java(version: str, codec: str = "none") -> Drive:
+    def drive(bootstrap: str, topic: str, mode: str, bad: str) -> Lines:
         program = str(Path(__file__).with_name("StatefulProducer.java"))
-        said = java_tool(program, bootstrap, topic, mode, str(RECORDS), version=version)
+        said = java_tool(program, bootstrap, topic, mode, str(RECORDS), bad, codec, version=version)
         return [(what, outcome) for what, _, outcome in (line.partition(" ") for line in said.splitlines())]
 
     return drive
 
 
-def librdkafka(bootstrap: str, topic: str, mode: str) -> Lines:
+def librdkafka(bootstrap: str, topic: str, mode: str, bad: str) -> Lines:
     lines: Lines = []
     producer = confluent_kafka.Producer(
         {
@@ -45,29 +52,30 @@ def librdkafka(bootstrap: str, topic: str, mode: str) -> Lines:
             "batch.num.messages": 1,
             "enable.idempotence": True,
             "log_level": 0,
-            **({"transactional.id": topic, "transaction.timeout.ms": 8000} if mode == TRANSACTIONAL else {}),
+            **({"transactional.id": topic, "message.timeout.ms": 8000} if mode == TRANSACTIONAL else {}),
         }
     )
 
-    def send(name: str, bad: bool) -> bool:
+    def send(name: str, wrong: str | None) -> bool:
         outcomes: dict[int, str] = {}
         for i in range(RECORDS):
+            key, time_ms = record_of(i, wrong)
             producer.produce(
                 topic,
                 f"{name}{i}".encode(),
-                b"key",
+                key,
                 partition=0,
-                timestamp=time_of(i, bad),
+                timestamp=time_ms,
                 on_delivery=lambda error, _, i=i: outcomes.__setitem__(i, "ok" if error is None else error.name()),
             )
         assert producer.flush(_SECONDS) == 0
         lines.extend((f"{name}{i}", outcomes[i]) for i in range(RECORDS))
         return set(outcomes.values()) == {"ok"}
 
-    def transaction(name: str, bad: bool, commit: bool) -> None:
+    def transaction(name: str, wrong: str | None, commit: bool) -> None:
         try:
             producer.begin_transaction()
-            sound = send(name, bad)
+            sound = send(name, wrong)
             if sound and commit:
                 producer.commit_transaction(_SECONDS)
                 outcome = "committed"
@@ -80,19 +88,19 @@ def librdkafka(bootstrap: str, topic: str, mode: str) -> Lines:
         lines.append((f"transaction-{name}", outcome))
 
     if mode == IDEMPOTENT:
-        send("a", bad=True)
+        send("a", bad)
         return lines
     producer.init_transactions(_SECONDS)
-    for name, bad, commit in (("a", True, False), ("b", False, True), ("c", False, False), ("d", False, True)):
-        transaction(name, bad, commit)
+    for name, wrong, commit in (("a", bad, False), ("b", None, True), ("c", None, False), ("d", None, True)):
+        transaction(name, wrong, commit)
     return lines
 
 
-def aio(bootstrap: str, topic: str, mode: str) -> Lines:
-    return to_its_end(_aio(bootstrap, topic, mode))
+def aio(bootstrap: str, topic: str, mode: str, bad: str) -> Lines:
+    return to_its_end(_aio(bootstrap, topic, mode, bad))
 
 
-async def _aio(bootstrap: str, topic: str, mode: str) -> Lines:
+async def _aio(bootstrap: str, topic: str, mode: str, bad: str) -> Lines:
     lines: Lines = []
     producer = aiokafka.AIOKafkaProducer(
         bootstrap_servers=bootstrap,
@@ -102,20 +110,21 @@ async def _aio(bootstrap: str, topic: str, mode: str) -> Lines:
         transactional_id=topic if mode == TRANSACTIONAL else None,
     )
 
-    async def send(name: str, bad: bool) -> bool:
+    async def send(name: str, wrong: str | None) -> bool:
+        sent = [record_of(i, wrong) for i in range(RECORDS)]
         futures = [
-            await producer.send(topic, f"{name}{i}".encode(), b"key", partition=0, timestamp_ms=time_of(i, bad))
-            for i in range(RECORDS)
+            await producer.send(topic, f"{name}{i}".encode(), key, partition=0, timestamp_ms=time_ms)
+            for i, (key, time_ms) in enumerate(sent)
         ]
         results = await asyncio.wait_for(asyncio.gather(*futures, return_exceptions=True), _SECONDS)
         outcomes = [type(r).__name__ if isinstance(r, BaseException) else "ok" for r in results]
         lines.extend((f"{name}{i}", outcome) for i, outcome in enumerate(outcomes))
         return set(outcomes) == {"ok"}
 
-    async def transaction(name: str, bad: bool, commit: bool) -> None:
+    async def transaction(name: str, wrong: str | None, commit: bool) -> None:
         try:
             await producer.begin_transaction()
-            sound = await send(name, bad)
+            sound = await send(name, wrong)
             await (producer.commit_transaction() if sound and commit else producer.abort_transaction())
             outcome = "committed" if sound and commit else "aborted"
         except aiokafka.errors.KafkaError as error:
@@ -126,10 +135,10 @@ async def _aio(bootstrap: str, topic: str, mode: str) -> Lines:
     await producer.start()
     try:
         if mode == IDEMPOTENT:
-            await send("a", bad=True)
+            await send("a", bad)
         else:
-            for name, bad, commit in (("a", True, False), ("b", False, True), ("c", False, False), ("d", False, True)):
-                await transaction(name, bad, commit)
+            for name, wrong, commit in (("a", bad, False), ("b", None, True), ("c", None, False), ("d", None, True)):
+                await transaction(name, wrong, commit)
     finally:
         await producer.stop()
     return lines

@@ -14,7 +14,7 @@ _SECONDS = 30
 Kept = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def strict_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     """Two brokers, the second of which is no controller: it may stand still, and the first goes on."""
     settings = {"auto.create.topics.enable": "false", "broker.session.timeout.ms": "60000"}

@@ -198,8 +198,9 @@ def test_a_taken_port_ends_the_start_with_one_line(tmp_path: Path) -> None:
         done = sluicegate("run", "--upstream", "127.0.0.1:1", "--listen", f"127.0.0.1:{port}", folder=tmp_path)
 
     assert done.returncode == 1
-    assert (
-        done.stderr.strip().splitlines()[-1] == f"sluicegate: cannot listen on 127.0.0.1:{port}: Address already in use"
+    assert done.stderr.strip().splitlines()[-1] == (
+        f"sluicegate: cannot listen on 127.0.0.1:{port}: Address already in use; "
+        "end what listens there (ss -ltnp says what it is), or choose another port"
     )
 
 

@@ -3,7 +3,6 @@
 Each is sent to a broker that has the limits itself, and through the proxy to the same kind of topic without them.
 """
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from tests.broker.eventually import eventually
+from tests.broker.fixtures import running
 from tests.broker.kafka import Kafka, Node
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_produce import bad, good
@@ -163,10 +163,3 @@ def test_a_login_is_asked_for_before_anything_is_judged(tmp_path: Path) -> None:
             process.stop()
 
     assert answers[0] == answers[1] == "closed"
-
-
-def running(kafka: Kafka) -> Iterator[Kafka]:
-    try:
-        yield kafka.start()
-    finally:
-        kafka.stop()

@@ -3,14 +3,15 @@
 from typing import Any
 
 from sluicegate.config.address import parse_host_port
-from sluicegate.config.model import Upstream
+from sluicegate.config.reading import read_section
+from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.cluster.discovery import Discovered, look_at_cluster
 from sluicegate.proxy.network.tls import context_for_brokers
 from tests.integration.secure_brokers import Guarded
 
 
 async def look(bootstrap: str, **more: Any) -> Discovered:
-    upstream = Upstream(bootstrap=(bootstrap,), **more)  # type: ignore[arg-type]
+    upstream = read_section(Upstream, {"bootstrap": [bootstrap], **more})
     tls = context_for_brokers(upstream.tls) if upstream.tls is not None else None
     return await look_at_cluster(upstream, tls, 7)
 

@@ -9,7 +9,9 @@ import pytest
 from sluicegate.protocol.records.record_batch import RecordBatch
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
+from tests.integration.stateful_producers import BY_TIME_ALWAYS, TRANSACTIONAL, java
 from tests.integration.topics import JUDGED, create_topic
+from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.batches import CODECS, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -140,9 +142,25 @@ def test_producers_with_a_state_go_on_unharmed(
     assert [value[:-100] for _, _, value, _ in found] == [f"{n}{i}".encode() for n in "ab" for i in range(RECORDS)]  # type: ignore[index]
     within = HOUR if fix == "clamp" else 1
     assert all(began <= stamp <= now_ms() + within for stamp, *_ in found)  # type: ignore[operator]
-    proxied = sum(event["bad_records"] for event in proxy.violations_of(topic) if event["mode"] == "fix")
+    bad = 2 * (RECORDS // 3)
+    eventually(lambda: sum(event["bad_records"] for event in proxy.violations_of(topic)) >= bad, what="the events")
+    assert sum(event["bad_records"] for event in proxy.violations_of(topic)) == bad
     assert {event["mode"] for event in proxy.violations_of(topic)} == {"fix"}
-    assert proxied == 2 * (RECORDS // 3)
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_javas_transactions_go_on_unharmed(codec: str, kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    """By the second transaction protocol (KIP-890), five requests in flight, a time in nanoseconds among them."""
+    topic = create_topic(kafka_bootstrap, JUDGED, partitions=1, prefix="unit")
+
+    lines = java(KAFKA_NEW, codec)(proxy.bootstrap, topic, TRANSACTIONAL, BY_TIME_ALWAYS)
+
+    ended = [(what, outcome) for what, outcome in lines if what.startswith("transaction-")]
+    assert [outcome for _, outcome in ended] == ["aborted", "committed", "aborted", "committed"]
+    assert {outcome for what, outcome in lines if (what, outcome) not in ended} == {"ok"}
+    found = consumed(kafka_bootstrap, topic, 2 * RECORDS)
+    assert [value for _, _, value, _ in found] == [f"{name}{i}".encode() for name in "bd" for i in range(RECORDS)]
+    assert [event["mode"] for event in proxy.wait_for_violations(topic, 4)] == ["fix"] * 4
 
 
 def test_what_cannot_be_fixed_is_refused_as_ever(kafka_bootstrap: str, proxy: ProxyProcess) -> None:

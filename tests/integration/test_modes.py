@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -130,16 +131,34 @@ def test_bounds_on_trial_are_counted_by_topic_and_client(kafka_bootstrap: str, p
     eventually(lambda: "a bound on trial would refuse this" in proxy.log())
 
 
-def test_many_clients_leave_few_series(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_ten_thousand_clients_leave_few_series_and_no_memory(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     tried = create_topic(kafka_bootstrap, UNJUDGED, prefix="tried")
     before = proxy.metric("sluicegate_rehearsed_client_batches_total")
-    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
-        for number in range(300):
-            body = produce_body(9, [topic_data(tried, (0, batch([Rec(now_ms() + 2 * 60_000)])))])
-            client.send(PRODUCE, 9, body, client_id=f"client-{number}")
-            assert isinstance(client.receive(), bytes)
+    body = produce_body(9, [topic_data(tried, (0, batch([Rec(now_ms() + 10 * 60_000)])))])
 
-    page = proxy.get("/metrics")[1]
-    series = [line for line in page.splitlines() if line.startswith("sluicegate_rehearsed_client_batches_total{")]
-    assert proxy.metric("sluicegate_rehearsed_client_batches_total") == before + 300
-    assert len(series) < 110
+    def come(numbers: range) -> None:
+        with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+            for some in range(numbers.start, numbers.stop, 50):
+                for number in range(some, some + 50):
+                    client.send(PRODUCE, 9, body, client_id=f"client-{number}")
+                for _ in range(50):
+                    assert isinstance(client.receive(), bytes)
+
+    def series() -> list[str]:
+        lines = proxy.get("/metrics")[1].splitlines()
+        return [line for line in lines if line.startswith("sluicegate_") and "client_id=" in line]
+
+    come(range(2_000))
+    early, held = len(series()), resident_mb(proxy)
+    come(range(2_000, 10_000))
+
+    assert proxy.metric("sluicegate_rehearsed_client_batches_total") == before + 10_000
+    assert len(series()) == early < 500
+    assert resident_mb(proxy) < held + 10
+
+
+def resident_mb(proxy: ProxyProcess) -> float:
+    """What its process holds."""
+    assert proxy.process is not None
+    status = Path(f"/proc/{proxy.process.pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024

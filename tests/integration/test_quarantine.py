@@ -17,13 +17,11 @@ from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.clients import CLIENTS, IDEMPOTENT, PLAIN, Client, Sent
-from tests.integration.strict_broker import kept_in, strict_kafka, topic_on
+from tests.integration.strict_broker import kept_in, topic_on
 from tests.integration.test_modes import counted, name
 from tests.integration.topics import DEFAULTS
 from tests.wire.batches import CODECS, LZ4, Rec, batch
 from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
-
-__all__ = ["strict_kafka"]  # a fixture
 
 HEADERS = [(b"a", b"1"), (b"a", None), (b"b", b""), (b"\xff\0", b"2")]
 RETRIABLE = 7

@@ -1,6 +1,7 @@
 """Another file while the proxy runs: it counts at once and whole, for all workers; a bad one changes nothing."""
 
 import os
+import re
 import signal
 import threading
 import time
@@ -16,8 +17,8 @@ from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_workers import workers_of
 from tests.integration.topics import UNJUDGED, create_topic
-from tests.wire.batches import Rec, batch
-from tests.wire.raw_client import RawClient, topic_data
+from tests.wire.batches import LZ4, Rec, batch
+from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
 
 AFTER = "message.timestamp.after.max.ms"
 HOUR = 3_600_000
@@ -73,6 +74,24 @@ def test_another_file_counts_soon_and_a_bad_one_changes_nothing(kafka_bootstrap:
     becomes(proxy, topic, 32)
     assert proxy.get("/readyz")[1] == "ok\n"
     assert proxy.metric("sluicegate_config_reloads_total") == 2
+
+
+def test_a_topic_that_the_new_file_names_is_counted_by_its_name(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    """Nobody has asked the cluster about it, and what is observed asks no broker."""
+    write(proxy, defaults={AFTER: HOUR, "mode": "observe"})
+    becomes(proxy, create_topic(kafka_bootstrap, UNJUDGED), 0)
+    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    assert codes(proxy, topic) == {0}
+    assert topic not in proxy.get("/metrics")[1]
+
+    write(proxy, defaults={AFTER: HOUR, "mode": "observe"}, topics=[{"match": topic}])
+    eventually(lambda: proxy.metric("sluicegate_config_reloads_total") == 2)
+
+    def is_counted() -> bool:
+        codes(proxy, topic, 1)
+        return f'topic="{topic}"' in proxy.get("/metrics")[1]
+
+    eventually(is_counted, what="its own label")
 
 
 def test_files_of_topics_count_as_they_come_change_and_go(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
@@ -156,8 +175,10 @@ def test_a_worker_that_is_started_again_has_the_newest_rules(kafka_bootstrap: st
 
 
 def test_under_load_no_connection_drops_and_no_record_is_lost(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    """Producers with a state write while the file changes again and again; a bad batch is answered by one of both."""
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    """Producers with a state write while the file changes again and again. Each file takes what is two hours ahead for
+    one of two topics; a request for both is answered by one file.
+    """
+    topic, other = (create_topic(kafka_bootstrap, UNJUDGED) for _ in range(2))
     errors: list[object] = []
     delivered: list[bytes] = []
     ended = threading.Event()
@@ -178,26 +199,61 @@ def test_under_load_no_connection_drops_and_no_record_is_lost(kafka_bootstrap: s
             number += 1
         assert producer.flush(30) == 0
 
-    def answers(seen: set[int]) -> None:
+    def answers(records: int) -> None:
+        """On a connection for each ten requests, so that both workers are asked; one judges few records at once."""
         while not ended.is_set():
-            seen |= codes(proxy, topic, 1)
+            with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+                for _ in range(10):
+                    data = batch([Rec(time.time_ns() // 1_000_000 + 2 * HOUR)] * records, LZ4)
+                    answer = client.produce(9, [topic_data(each, (1, data)) for each in (topic, other)])
+                    assert isinstance(answer, dict)
+                    pairs.append(tuple(e["partition_responses"][0]["error_code"] for e in answer["responses"]))
 
-    seen: set[int] = set()
-    steps: list[Callable[[], None]] = [lambda: produce(b"a"), lambda: produce(b"b"), lambda: answers(seen)]
+    def taking(which: int) -> None:
+        """Have the file that takes it for one topic, in all workers."""
+        hours = (3, 1) if which == 0 else (1, 3)
+        write(proxy, topics=[{"match": t, AFTER: n * HOUR} for t, n in zip((topic, other), hours, strict=True)])
+        before = proxy.metric("sluicegate_config_reloads_total")
+        eventually(lambda: proxy.metric("sluicegate_config_reloads_total") > before)
+
+    pairs: list[tuple[int, ...]] = []
+    taking(0)
+    becomes(proxy, other, 32)
+    becomes(proxy, topic, 0)
+    steps: list[Callable[[], None]] = [lambda: produce(b"a"), lambda: produce(b"b")]
+    steps += [lambda: answers(1), lambda: answers(3000)]
     threads = [threading.Thread(target=step) for step in steps]
     for thread in threads:
         thread.start()
     for turn in range(6):
-        write(proxy, defaults={AFTER: (3 if turn % 2 == 0 else 1) * HOUR})
-        eventually(lambda turn=turn: proxy.metric("sluicegate_config_reloads_total") == turn + 1)  # type: ignore[misc]
+        taking((turn + 1) % 2)
     ended.set()
     for thread in threads:
         thread.join(60)
 
     assert errors == []
-    assert seen == {0, 32}
+    assert set(pairs) == {(0, 32), (32, 0)}
     with RawClient(kafka_bootstrap) as client:
-        log = client.log_of(topic, 0)
+        stored = set(re.findall(rb"[ab]-\d+", client.log_of(topic, 0)))
     assert len(delivered) > 100
-    assert all(value in log for value in delivered[:: max(1, len(delivered) // 200)])
+    assert set(delivered) <= stored
     assert proxy.metric("sluicegate_bad_clients_total") == 0
+
+
+def test_clients_that_are_connected_are_exempt_from_the_reload_on_and_no_longer_than_the_file_says(
+    kafka_bootstrap: str, proxy: ProxyProcess
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    good = produce_body(9, [topic_data(topic, (0, batch([Rec(time.time_ns() // 1_000_000)])))])
+    exempt = []
+    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+        for reloads, who in enumerate(([], [{"client_id": "mirror"}], [])):
+            if reloads:
+                write(proxy, exempt=who)
+                eventually(lambda n=reloads: proxy.metric("sluicegate_config_reloads_total") == n)
+            for _ in range(5):
+                client.send(PRODUCE, 9, good, "mirror")
+                assert isinstance(client.receive(), bytes)
+            exempt.append(proxy.metric("sluicegate_exempt_batches_total"))
+
+    assert exempt == [0, 5, 5]

@@ -1,7 +1,9 @@
 """Rules in front of a real broker, with real clients: each refuses what it should and takes what it should."""
 
+import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import confluent_kafka
@@ -31,8 +33,31 @@ RULES: dict[str, list[dict[str, Any]]] = {
     "json": [{"name": "json", "value": {"json": {"duplicate_keys": "refuse"}}}],
     "cel": [{"name": "positive", "cel": "value.amount > 0"}],
     "avro": [{"name": "order", "value": {"schema": {"file": "order.avsc", "format": "avro"}}}],
+    "shape": [{"name": "shape", "value": {"schema": {"file": "shape.json", "format": "json"}}}],
+    "proto": [{"name": "proto", "value": {"schema": {"file": "order.proto", "format": "protobuf", "message": "O"}}}],
+    "own": [{"name": "paid", "entry_point": "currency", "options": {"is": "EUR"}}],
     "seen": [{"name": "keyed", "key": {"required": True}}, {"name": "text", "value": {"utf8": True}}],
 }
+FILES = {
+    "order.avsc": '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}',
+    "shape.json": '{"type": "object", "required": ["id"], "properties": {"id": {"type": "integer", "minimum": 1}}}',
+    "order.proto": 'syntax = "proto3"; message O { string id = 1; }',
+    "our_rules.py": """from sluicegate.validation.rules.rule import Part
+
+class Currency:
+    needs = Part.HEADERS
+    is_slow = False
+
+    def __init__(self, options):
+        self._wanted = options["is"].encode()
+
+    def complaint(self, record):
+        return None if (b"currency", self._wanted) in record.headers else "it is paid in another currency"
+""",
+    "our_rules-1.dist-info/METADATA": "Metadata-Version: 2.1\nName: our-rules\nVersion: 1\n",
+    "our_rules-1.dist-info/entry_points.txt": "[sluicegate.rules]\ncurrency = our_rules:Currency\n",
+}
+"""Schemas, and a distribution with a rule of one's own, as installed."""
 REQUESTS = [
     {"name": "all-acks", "match": {"topics": "acks-*"}, "acks": ["all"]},
     {"name": "zstd", "match": {"topics": "codec-*"}, "codecs": ["zstd", "lz4"]},
@@ -60,12 +85,12 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
     topics: list[dict[str, Any]] = [{"match": f"{prefix}-*", "rules": rules} for prefix, rules in RULES.items()]
     topics[-1]["mode"] = "observe"
     folder = tmp_path_factory.mktemp("proxy")
-    (folder / "order.avsc").write_text(
-        '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}'
-    )
-    next(t for t in topics if t["match"] == "avro-*")["rules"][0]["value"]["schema"]["file"] = str(
-        folder / "order.avsc"
-    )
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    for prefix in ("avro", "shape", "proto"):
+        schema = RULES[prefix][0]["value"]["schema"]
+        schema["file"] = str(folder / Path(schema["file"]).name)
     settings = {
         "defaults": DEFAULTS,
         "topics": topics,
@@ -73,10 +98,35 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
         "exempt": [{"client_id": "mirror-*"}],
     }
     process = ProxyProcess(folder, kafka_bootstrap, settings)
+    process.environment = process.environment | {"PYTHONPATH": str(folder)}
     try:
         yield process.start()
     finally:
         process.stop()
+
+
+def test_one_large_record_keeps_nobody_else_waiting(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    """Where nothing is compiled, too, which takes seconds to read it."""
+    large = create_topic(kafka_bootstrap, UNJUDGED | {"max.message.bytes": "20000000"}, prefix="json")
+    small = create_topic(kafka_bootstrap, UNJUDGED, prefix="plain")
+    value = b'["' + b"a" * 8_000_000 + b'"'  # and no end
+    codes: list[int] = []
+
+    def send() -> None:
+        codes.extend(
+            answered(proxy, large, batch([Rec(now_ms(), value=value)], codec))["error_code"] for codec in (NONE, LZ4)
+        )
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    slowest = 0.0
+    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as neighbour:
+        while sender.is_alive():
+            began = time.monotonic()
+            neighbour.produce(9, [topic_data(small, (0, batch([Rec(now_ms())])))])
+            slowest = max(slowest, time.monotonic() - began)
+    assert codes == [INVALID_RECORD] * 2
+    assert slowest < 0.5
 
 
 def answered(
@@ -118,6 +168,10 @@ TENANT = (b"tenant", b"acme")
         ("json", Rec(0, b"k", None), Rec(0, b"k", b"{} {}"), "rule json: the value is"),
         ("cel", Rec(0, b"k", b'{"amount": 1}'), Rec(0, b"k", b'{"amount": 0}'), "rule positive: "),
         ("avro", Rec(0, b"k", b"\x02"), Rec(0, b"k", b"\x02\x02"), "rule order: the value "),
+        ("shape", Rec(0, b"k", b'{"id": 1}'), Rec(0, b"k", b'{"id": 0}'), "rule shape: the value does not follow its"),
+        ("shape", Rec(0, b"k", None), Rec(0, b"k", b"{}"), "rule shape: the value does not follow its"),
+        ("proto", Rec(0, b"k", b"\x0a\x01a"), Rec(0, b"k", b"\x0a\x05a"), "rule proto: the value is not Protobuf"),
+        ("own", Rec(0, headers=[(b"currency", b"EUR")]), Rec(0, headers=[(b"currency", b"USD")]), "rule paid: it is"),
     ],
 )
 def test_a_record_that_breaks_a_rule_is_refused_and_one_that_keeps_it_is_stored(

@@ -12,13 +12,11 @@ import pytest
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.strict_broker import kept_in, strict_kafka, topic_on
+from tests.integration.strict_broker import kept_in, topic_on
 from tests.integration.test_modes import code_of
 from tests.integration.topics import DEFAULTS
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
-
-__all__ = ["strict_kafka"]  # a fixture
 
 
 @pytest.fixture

@@ -12,11 +12,18 @@ import pytest
 from sluicegate.proxy.session.lanes import HAS_FAST_LANE
 from sluicegate.validation.policy import JudgementLimits, Mode, TimestampType, TopicPolicy
 from sluicegate.validation.requests.request_rule import RequestRule
+from sluicegate.validation.rules.avro_schema import avro_content
+from sluicegate.validation.rules.batch_size import MostRecords
+from sluicegate.validation.rules.headers import HeaderBounds
+from sluicegate.validation.rules.json_schema import json_schema_content
+from sluicegate.validation.rules.json_syntax import DuplicateKeys, JsonSyntax
 from sluicegate.validation.rules.presence import Required
-from sluicegate.validation.rules.rule import NamedRule
+from sluicegate.validation.rules.rule import NamedRule, Rule
 from sluicegate.validation.rules.rule_set import RuleSet
+from sluicegate.validation.rules.schema_file import Envelope, FollowsSchema
 from sluicegate.validation.rules.side import Side
 from sluicegate.validation.rules.size import Size
+from sluicegate.validation.rules.utf8 import Utf8
 from tests.bounds.frames import good_batch, header, produce
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seeds import batches
@@ -35,16 +42,32 @@ pytestmark = pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane
 _IS_LONG = bool(os.environ.get("SLUICEGATE_THOROUGH"))
 _MUTATED = 1_000_000 if _IS_LONG else 200_000
 _HOUR, _DAY = 3_600_000, 86_400_000
+_JSON_SCHEMA = '{"properties": {"n": {"type": "integer", "maximum": 9}, "s": {"type": "string"}}, "required": ["n"]}'
+_AVRO = '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}, {"name": "s", "type": "string"}]}'
+
+
+def ruled(*rules: Rule) -> TopicPolicy:
+    """What a topic with these is held to."""
+    return TopicPolicy(rules=RuleSet(NamedRule("a rule", rule) for rule in rules))
+
+
 _POLICIES = {
     "bounded": TopicPolicy(before_max_ms=_DAY, after_max_ms=_HOUR),
     "open": TopicPolicy(),
     "compacted": TopicPolicy(compacted=True, max_message_bytes=5000),
     "appended": TopicPolicy(timestamp_type=TimestampType.LOG_APPEND_TIME),
     "unchecked": TopicPolicy(checked=False),
-    "ruled": TopicPolicy(rules=RuleSet([NamedRule("keyed", Required(Side.KEY))])),
+    "keyed": ruled(Required(Side.KEY), Size(Side.KEY, 2, 4), MostRecords(30)),
+    "text": ruled(Utf8(Side.VALUE), Utf8(Side.KEY)),
     "seen": TopicPolicy(rules=RuleSet([NamedRule("empty", Size(Side.VALUE, 0, 0), Mode.OBSERVE)])),
+    "json": ruled(JsonSyntax(Side.VALUE, max_depth=5)),
+    "schema": ruled(FollowsSchema(Side.VALUE, json_schema_content(_JSON_SCHEMA))),
+    "avro": ruled(FollowsSchema(Side.VALUE, avro_content(_AVRO), Envelope.CONFLUENT)),
+    "headed": ruled(HeaderBounds(3, None)),
+    "once": ruled(JsonSyntax(Side.VALUE, DuplicateKeys.REFUSE)),
     "asked": TopicPolicy(requests=(RequestRule("acks", acks=frozenset({-1})),)),
 }
+_ASKED_NATIVELY = ("keyed", "text", "seen", "json", "schema", "avro")
 _IDS = {name.encode().ljust(16, b"\0"): name for name in _POLICIES}
 _VERSIONS = range(14)
 
@@ -79,6 +102,35 @@ def _ordinary_batches(chance: random.Random) -> Iterator[bytes]:
     yield good_batch(NOW)
     yield batch([Rec(-1), Rec(NOW)])
     yield batch([Rec(NOW, b"k", bytes(100_000))])
+
+
+def _values() -> list[bytes]:
+    """For rules: each is good for some topic, or nearly so."""
+    return [
+        b'{"n": 7, "s": "text"}',
+        b'{"n": 10}',
+        '{"s": "\\u00e9\u00e9", "n": 1, "more": [[[[1.5e3]]]]}'.encode(),
+        b"[[[[[[]]]]]]",
+        b'{"n": 1, "n": 2}',
+        b'"\\ud800"',
+        b"",
+        b"{} {}",
+        b"\xff\xfe",
+        b"\0\0\0\0\x09\x0e\x08text",
+        b"\0\0\0\0\x09\x0e\x08tex",
+        b'["' + b"x" * 70_000 + b'"]',
+    ]
+
+
+def _batches_for_rules(chance: random.Random) -> Iterator[bytes]:
+    values: list[bytes | None] = [None, *_values()]
+    for codec in CODECS.values():
+        for value in values:
+            yield batch([Rec(NOW, b"key", value)], codec)
+            yield batch([Rec(NOW, b"key", value, [(b"h", b"v")])] * 31, codec)
+        for _ in range(20):
+            keys: list[bytes | None] = [None, b"", b"k", b"key", b"\xff\xff", b"\xc3\xa9"]
+            yield batch([Rec(NOW, chance.choice(keys), chance.choice(values)) for _ in range(3)], codec)
 
 
 def i_th(count: int) -> int:
@@ -138,7 +190,7 @@ def test_mutated_requests(lanes: BothLanes) -> None:
     seeds = [
         (frame, version, body_at)
         for version in range(3, 14)
-        for one in _small(_ordinary_batches(chance))
+        for one in _small((*_ordinary_batches(chance), *_batches_for_rules(chance)))
         for name in _POLICIES
         for frame, body_at in [_request(version, {name: [one], "open": [good_batch(NOW)]}, chance.choice((-1, 0, 1)))]
     ]
@@ -165,8 +217,41 @@ def test_times_at_the_edges_of_every_bound(lanes: BothLanes) -> None:
     assert lanes.counts[GOOD] > 0 and lanes.counts[RIGHTLY] > 0
 
 
-@pytest.mark.parametrize("name", ["ruled", "seen", "asked"])
-def test_topics_with_rules_are_always_looked_at_closer(name: str, lanes: BothLanes) -> None:
+def test_rules_that_can_be_asked_natively(lanes: BothLanes) -> None:
+    for one in _batches_for_rules(random.Random(1)):
+        for name in _ASKED_NATIVELY:
+            for version in (9, 13):
+                lanes.judge(*_at(version, {name: [one, good_batch(NOW)]}))
+    _told("rules", lanes)
+    assert lanes.counts[GOOD] > 100 and lanes.counts[RIGHTLY] > 100
+    assert lanes.counts[LOOKS_CLOSER] < lanes.counts[GOOD] / 4
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("keyed", b"\xff"),
+        ("text", "é".encode()),
+        ("seen", b""),
+        ("json", _values()[0]),
+        ("schema", _values()[0]),
+        ("avro", _values()[9]),
+    ],
+)
+def test_what_keeps_ordinary_rules_never_needs_a_closer_look(
+    name: str, value: bytes, codec: str, lanes: BothLanes
+) -> None:
+    records = [Rec(NOW - i, b"k%d" % i, value) for i in range(30)]
+    with_headers = [Rec(NOW - i, b"k%d" % i, value, [(b"name", b"v"), (b"n", None)]) for i in range(30)]
+
+    for one in (batch(records, CODECS[codec]), batch(with_headers, CODECS[codec])):
+        assert lanes.judge(*_at(9, {name: [one]}))
+        assert lanes.judge(*_at(13, {name: [one, one], "open": [one]}))
+
+
+@pytest.mark.parametrize("name", ["headed", "once", "asked"])
+def test_topics_with_other_rules_are_always_looked_at_closer(name: str, lanes: BothLanes) -> None:
     good = good_batch(NOW)
     for version in range(3, 14):
         assert not lanes.judge(*_at(version, {"open": [good], name: [good]}))

@@ -1,11 +1,7 @@
-"""Asks Kafka's own Java classes, many questions in one process."""
+"""The Kafka releases that tests run and ask, from Maven."""
 
-import json
 import os
-import subprocess
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,24 +18,3 @@ def kafka_folder(version: str) -> Path:
             pytest.fail(message)
         pytest.skip(message)
     return folder
-
-
-def ask_kafka(version: str, questions: Iterable[tuple[str, int, bytes]]) -> list[tuple[bytes, Any] | str]:
-    """For each (message name, version, bytes): (bytes as Kafka writes them, JSON value), or why it cannot."""
-    lines = "".join(f"{name} {v} {data.hex()}\n" for name, v, data in questions)
-    program = Path(__file__).with_name("KafkaMessages.java")
-    done = subprocess.run(
-        ["java", "-cp", f"{kafka_folder(version)}/*", str(program)],
-        input=lines,
-        capture_output=True,
-        text=True,
-        timeout=170,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return [_read(line) for line in done.stdout.splitlines()]
-
-
-def _read(line: str) -> tuple[bytes, Any] | str:
-    first, _, rest = line.partition(" ")
-    return rest if first == "!" else (bytes.fromhex(first), json.loads(rest))

@@ -4,7 +4,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sluicegate.validation.policy import LONG_MAX, TimestampType, TopicPolicy
+from sluicegate.protocol.int64 import LONG_MAX
+from sluicegate.validation.policy import TimestampType, TopicPolicy
 from tests.wire.batches import CODECS, GZIP, NONE, ZSTD, Rec, batch, compress, record
 
 NOW = 1_800_000_000_123

@@ -11,19 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker.proxy_process import ProxyProcess
+
 ROOT = Path(__file__).parents[2]
 ROOMS = ("config", "pipeline", "protocol", "proxy", "validation")
 PARTS = ("Makefile", "pyproject.toml", "setup.py", "README.md", "LICENSE", "sluicegate", *ROOMS)
 
 
 def build(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A wheel, by way of an sdist of this source, in `folder`/dist; made by a compiler that never works."""
-    for part in PARTS:
-        if (ROOT / part).is_dir():
-            ignored = shutil.ignore_patterns("*.so", "*.c", "__pycache__")
-            shutil.copytree(ROOT / part, folder / part, symlinks=True, ignore=ignored)
-        else:
-            shutil.copy2(ROOT / part, folder)
+    """A wheel, by way of an sdist of the source there, in `folder`/dist; made by a compiler that never works."""
     return subprocess.run(
         [sys.executable, "-m", "uv", "build", "--quiet", "--python", sys.executable],
         cwd=folder,
@@ -38,6 +34,12 @@ def build(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with this source, built: an sdist and, out of it, a wheel."""
     folder = tmp_path_factory.mktemp("source")
+    for part in PARTS:
+        if (ROOT / part).is_dir():
+            ignored = shutil.ignore_patterns("*.so", "*.c", "__pycache__")
+            shutil.copytree(ROOT / part, folder / part, symlinks=True, ignore=ignored)
+        else:
+            shutil.copy2(ROOT / part, folder)
     done = build(folder)
     assert done.returncode == 0, done.stderr
     return folder
@@ -46,6 +48,16 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def wheel(source: Path) -> Path:
     (found,) = (source / "dist").glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def published(request: pytest.FixtureRequest) -> Path:
+    """A wheel as users get it: what SLUICEGATE_WHEEL names (`make wheel-check`), else one without compiled parts."""
+    given = os.environ.get("SLUICEGATE_WHEEL")
+    if given:
+        return Path(given).resolve()
+    found: Path = request.getfixturevalue("wheel")
     return found
 
 
@@ -86,6 +98,9 @@ def test_a_wheel_without_compiled_parts_runs_anywhere_and_says_so(wheel: Path) -
     assert not [name for name in names if name.endswith((".c", ".so"))]
     needed = ("py.typed", "protocol/framing.pxd", "proxy/session/fast_lane.pyi", "pipeline/log4j2.properties")
     assert {f"sluicegate/{name}" for name in needed} <= set(names)
+    assets = {f"sluicegate/{file.relative_to(ROOT)}" for file in (ROOT / "proxy" / "page" / "assets").iterdir()}
+    assert len(assets) > 5
+    assert assets <= set(names)
     modules = [file for room in ROOMS for file in (ROOT / room).rglob("*.py")]
     assert {f"sluicegate/{file.relative_to(ROOT)}" for file in modules} <= set(names)
 
@@ -111,6 +126,41 @@ def test_what_is_installed_has_one_name_and_runs_beside_a_users_own_config_and_p
     assert run(python, "-c", begin, "version", cwd=tmp_path).startswith("sluicegate ")
     assert run(environment / "bin" / "sluicegate", "version", cwd=tmp_path).startswith("sluicegate ")
     assert "profile" in run(environment / "bin" / "sluicegate-spark", "--help", cwd=tmp_path)
+
+
+def test_pip_install_alone_gives_a_proxy_without_a_compiler(
+    published: Path, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "alone"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    run(
+        sys.executable,
+        "-m",
+        "uv",
+        "pip",
+        "install",
+        "--quiet",
+        "--python",
+        folder / "bin/python",
+        published,
+        cwd=tmp_path,
+    )
+    command = folder / "bin" / "sluicegate"
+    alone = {"PATH": str(folder / "bin"), "PYTHONPATH": ""}
+    file = tmp_path / "sluicegate.yaml"
+    file.write_text("upstream: {bootstrap: ['h:1']}\nlisten: {bootstrap: '127.0.0.1:19092'}\n")
+
+    compiled = "none-any" not in published.name
+    assert run(command, "version", cwd=tmp_path, **alone).splitlines()[0].endswith("scan compiled") is compiled
+    assert run(command, "check", file, cwd=tmp_path, **alone).endswith(": ok\n")
+    assert "bootstrap:" in run(command, "bootstrap", kafka_bootstrap, cwd=tmp_path, **alone)
+    proxy = ProxyProcess(tmp_path, kafka_bootstrap)
+    proxy.command = [str(command)]
+    proxy.environment = alone
+    try:
+        assert proxy.start().get("/readyz")[0] == 200
+    finally:
+        proxy.stop()
 
 
 def test_sparks_executors_judge_out_of_the_zip(source: Path, environment: Path, tmp_path: Path) -> None:
@@ -150,8 +200,11 @@ def test_nothing_of_ours_is_imported_by_the_name_of_its_folder_alone() -> None:
     assert [str(file) for file in code if imported.search(file.read_text()) and file != Path(__file__)] == []
 
 
-def test_a_build_that_must_be_compiled_fails_where_it_cannot_be(tmp_path: Path) -> None:
-    done = build(tmp_path, SLUICEGATE_COMPILED="required")
+def test_a_build_that_must_be_compiled_fails_where_it_cannot_be(source: Path, tmp_path: Path) -> None:
+    """What Cython has written for the build before stands there still; it is the C compiler that fails."""
+    shutil.copytree(source, tmp_path / "again", symlinks=True)
+
+    done = build(tmp_path / "again", SLUICEGATE_COMPILED="required")
 
     assert done.returncode != 0
     assert "The build backend returned an error" in done.stderr  # the same build that the test above sees succeed

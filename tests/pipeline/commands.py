@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.broker.eventually import eventually
-from tests.pipeline.session import SHORT_LIVED
+from tests.pipeline.session import SHORT_LIVED, WITHOUT_ARCHIVE
 
-_ENVIRONMENT = {**os.environ, "SPARK_LAUNCHER_OPTS": SHORT_LIVED, "SPARK_SUBMIT_OPTS": SHORT_LIVED}
+_ENVIRONMENT = {**os.environ, "SPARK_LAUNCHER_OPTS": WITHOUT_ARCHIVE, "SPARK_SUBMIT_OPTS": SHORT_LIVED}
 COMMAND = str(Path(sys.executable).with_name("sluicegate-spark"))
 
 

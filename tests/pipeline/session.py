@@ -9,11 +9,17 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline.source.datasource import TopicSource
 
 JARS = Path(__file__).parent.parent.parent / ".spark"
+ARCHIVE = JARS / "classes.jsa"  # see class_archive.py
 # What runs for seconds is not worth the second compiler, nor several threads that collect garbage.
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+WITHOUT_ARCHIVE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# Quietly: what a command prints is read, and an archive that does not fit is only slower.
+_FROM_ARCHIVE = f" -XX:SharedArchiveFile={ARCHIVE} -Xlog:disable" if ARCHIVE.exists() else ""
+SHORT_LIVED = WITHOUT_ARCHIVE + _FROM_ARCHIVE
+LONG_LIVED = ""
+"""What is measured runs as Java does by itself: a slower Spark would flatter what is measured against it."""
 
 
-def spark_session(folder: Path) -> SparkSession:
+def spark_session(folder: Path, java_options: str = SHORT_LIVED) -> SparkSession:
     """`folder` is for what Spark keeps."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (
@@ -24,7 +30,7 @@ def spark_session(folder: Path) -> SparkSession:
         .config("spark.sql.warehouse.dir", str(folder))
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.driver.memory", "3g")
-        .config("spark.driver.extraJavaOptions", SHORT_LIVED)
+        .config("spark.driver.extraJavaOptions", java_options)
         .config(
             "spark.sql.streaming.stateStore.providerClass",
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",

@@ -5,8 +5,9 @@ from pathlib import Path
 import yaml
 
 from sluicegate.config.loading import load_file
-from sluicegate.pipeline.advise.advice import LONG_MAX, Beyond, advise, as_yaml
+from sluicegate.pipeline.advise.advice import Beyond, advise, as_yaml
 from sluicegate.pipeline.profile.bounds import LADDER_MS
+from sluicegate.protocol.int64 import LONG_MAX
 
 HOUR = 3_600_000
 

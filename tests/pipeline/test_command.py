@@ -1,6 +1,8 @@
 """What the command says when it cannot begin."""
 
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,7 +11,7 @@ from confluent_kafka import Producer
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline import cli
+from sluicegate.pipeline import running
 from sluicegate.pipeline.advise.job import NoProfile, profiled
 from sluicegate.pipeline.extract.places import PlaceFails
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
@@ -22,6 +24,7 @@ from tests.integration.secure_brokers import TOPIC, Guarded, login
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import COMMAND, run, summary
 from tests.pipeline.polluted import UNLIMITED
+from tests.pipeline.session import SHORT_LIVED
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -105,6 +108,20 @@ def test_a_master_that_is_none(kafka_bootstrap: str, tmp_path: Path) -> None:
     assert len(told.stderr.splitlines()) == 1
 
 
+def test_the_master_that_spark_submit_was_given_is_taken(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from sluicegate.pipeline.spark import session\nprint('runs on', session('none', None).sparkContext.master)\n"
+    )
+    submit = Path(sys.executable).with_name("spark-submit")
+    command = [submit, "--master", "local[1]", "--conf", "spark.ui.enabled=false", program]
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_SUBMIT_OPTS": SHORT_LIVED}
+
+    told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=environment)
+
+    assert "runs on local[1]" in told.stdout.splitlines(), told.stderr
+
+
 def test_a_folder_that_is_none(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
@@ -167,4 +184,4 @@ def test_what_a_task_says_is_one_line(spark: SparkSession) -> None:
     with pytest.raises(PySparkException) as raised:
         over(spark, [7], lambda _: 1, fails, "id bigint").collect()
 
-    assert cli._reason(str(raised.value)) == "s3a://b/7 does not take a file"
+    assert running._reason(str(raised.value)) == "s3a://b/7 does not take a file"

@@ -25,6 +25,7 @@ from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from sluicegate.validation.units import in_milliseconds, unit_of
 from tests.integration.topics import create_topic
+from tests.oracle.java_program import java_command
 from tests.pipeline.commands import run, summary
 from tests.pipeline.polluted import UNLIMITED
 from tests.wire.batches import Rec, batch
@@ -66,7 +67,7 @@ def stream_of_records(bootstrap: str, first_are_valid: bool = True) -> tuple[str
 
 def by_kafka_streams(bootstrap: str, topic: str, extractor: str, folder: Path) -> tuple[Times, str | None]:
     told = subprocess.run(
-        ["java", "-cp", f"{JARS}/*", str(STREAMS), bootstrap, topic, str(PARTITIONS), KAFKAS + extractor, str(folder)],
+        [*java_command(JARS, str(STREAMS)), bootstrap, topic, str(PARTITIONS), KAFKAS + extractor, str(folder)],
         capture_output=True,
         text=True,
         timeout=120,

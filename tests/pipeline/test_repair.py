@@ -215,7 +215,7 @@ def test_a_partition_is_not_done_where_other_than_was_planned_has_come(
     """Whatever the reason: nothing says that it is done, and so the next run writes it."""
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=5, span_ms=HOUR)
     topics, results = Topics(kafka_bootstrap, (polluted.topic,)), Results(spark, str(tmp_path))
-    plan = job.planned(spark, topics, results, {polluted.topic: "t-" + tmp_path.name}, Rules(now_ms(), HOUR))
+    plan = job.planned(spark, topics, results, {polluted.topic: f"t-{polluted.topic}"}, Rules(now_ms(), HOUR))
     listing = job.listed(spark, topics, results, plan)
     (whole,) = plan.partitions
     counted = replace(whole.contents, records=whole.contents.records + away)

@@ -1,11 +1,11 @@
 """A broker whose old segments lie in a remote storage of ours, which is slow where a test says so (KIP-405)."""
 
-import subprocess
 from pathlib import Path
 
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.integration.topics import create_topic
+from tests.oracle.java_program import compiled
 from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
 from tests.pipeline.polluted import UNLIMITED
 from tests.wire.batches import Rec, batch
@@ -18,9 +18,7 @@ _VALUE_BYTES, _BATCH = 1000, 100
 
 def tiered_kafka(folder: Path, slow_ms: int) -> Kafka:
     """Not started yet. Every other read of a remote segment takes `slow_ms`."""
-    classes = folder / "classes"
-    command = ["javac", "-cp", f"{kafka_folder(KAFKA_NEW)}/*", "-d", str(classes), str(_STORE)]
-    subprocess.run(command, check=True)
+    classes = compiled(kafka_folder(KAFKA_NEW), _STORE)
     remote = {
         "remote.log.storage.system.enable": "true",
         "remote.log.storage.manager.class.name": "SlowRemoteStore",

@@ -1,12 +1,15 @@
 """What a registry tells is kept, and what it does when it is gone: beside one that says what the test wants."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from sluicegate.proxy.registry.http import Answer, RegistryFailed
+from sluicegate.proxy.judgement.patience import Patience, WaitsElsewhere
+from sluicegate.proxy.registry.failures import AnswerTooLarge, RegistryFailed
+from sluicegate.proxy.registry.http import Answer
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.validation.rules.registered_schema import UnknownSchema
 from sluicegate.validation.rules.rule import Outage
@@ -24,6 +27,12 @@ class Told:
         self.answers: dict[str, Any] = {}
         self.asked: list[str] = []
         self.gate: threading.Event | None = None
+
+    def close(self) -> None:
+        """There is no connection."""
+
+    def begin(self) -> None:
+        """It has all the time."""
 
     def get(self, path: str) -> Answer:
         self.asked.append(path)
@@ -83,19 +92,69 @@ def test_an_unknown_one_is_asked_for_again_a_second_later(registry: SchemaRegist
     assert len(http.asked) == 2
 
 
-def test_ids_that_clients_invent_are_asked_for_so_often_and_no_more(
-    registry: SchemaRegistry, http: Told, clock: Clock
-) -> None:
-    for schema_id in range(20):
-        with pytest.raises(UnknownSchema):
-            registry.schema(schema_id)
-    with pytest.raises(Outage, match="too many schemas that it does not have"):
-        registry.schema(1000)
-    assert len(http.asked) == 20
+def test_ids_that_a_client_invents_are_asked_for_so_often_and_others_are_answered(http: Told, clock: Clock) -> None:
+    patience, lock = Patience(), threading.Lock()
+    registry = SchemaRegistry("main", http, 60, 30, clock, patience)
+    http.answers["/schemas/ids/5000"] = LONG
+
+    def invent(who: str, first: int) -> int:
+        """How many unknown ids are asked for it."""
+        with lock, patience.at_most(30, lock, who):
+            for asked in range(30):
+                try:
+                    registry.schema(first + asked)
+                except UnknownSchema:
+                    continue
+                except Outage as outage:
+                    assert "too many schemas that it does not have" in str(outage)
+                    return asked
+        raise AssertionError("it is asked for all of them")
+
+    assert [invent("a", 0), invent("a", 100), invent("b", 200)] == [10, 0, 5]
+    with lock, patience.at_most(30, lock, "c"):
+        assert registry.schema(5000).content.fault(b"\x02") is None
+    assert len(http.asked) == 16
 
     clock.now += 1.1
-    with pytest.raises(UnknownSchema):
-        registry.schema(1000)
+    assert invent("a", 300) == 10
+
+
+def test_a_thread_that_never_waits_asks_nothing(http: Told, clock: Clock) -> None:
+    """What a client needs looked up is asked for when it is its turn to wait."""
+    patience = Patience()
+    registry = SchemaRegistry("main", http, 60, 30, clock, patience)
+    with patience.none(), pytest.raises(WaitsElsewhere):
+        registry.schema(7)
+    with patience.none(), pytest.raises(WaitsElsewhere):
+        registry.is_under(7, "orders-value")
+    assert http.asked == []
+
+
+class Slow(Told):
+    """Each answer takes its time."""
+
+    def get(self, path: str) -> Answer:
+        threading.Event().wait(0.1)
+        return super().get(path)
+
+
+def test_who_waits_behind_too_many_others_does_not_take_the_registry_for_gone() -> None:
+    http = Slow()
+    ids = range(1, 18)
+    http.answers = {f"/schemas/ids/{schema_id}": LONG for schema_id in ids}
+    registry = SchemaRegistry("main", http, wait_seconds=1)
+
+    def outcome(schema_id: int) -> str:
+        try:
+            return str(registry.schema(schema_id).content.fault(b"\x02"))
+        except Outage as outage:
+            return str(outage)
+
+    with ThreadPoolExecutor(16) as threads:
+        outcomes = set(threads.map(outcome, ids[:-1]))
+
+    assert outcomes == {"None", "registry main is asked more than it answers"}
+    assert outcome(ids[-1]) == "None", "nobody has to be left alone"
 
 
 def test_once_it_has_failed_nobody_waits_until_it_answers_again(
@@ -145,6 +204,59 @@ def test_a_schema_that_cannot_be_used_is_no_outage_of_others(registry: SchemaReg
     with pytest.raises(Outage, match="schema 1 of registry main cannot be used: it is no Avro schema"):
         registry.schema(1)
     assert registry.schema(2).content.fault(b"\x02") is None
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (AnswerTooLarge("it sends an answer of more than 7 bytes"), "more than 7 bytes"),
+        (Answer(200, {"schema": '"long"', "references": [{"name": "b"}]}), "references cannot be read"),
+        (Answer(200, {"schema": '"long"', "references": 7}), "references cannot be read"),
+        (
+            Answer(200, {"schema": '"long"', "references": [{"name": "b", "subject": "\ud800", "version": 1}]}),
+            "which the registry does not have",
+        ),
+    ],
+)
+def test_what_is_amiss_with_one_schema_is_asked_about_again_later_and_keeps_nobody_else(
+    registry: SchemaRegistry, http: Told, clock: Clock, found: object, words: str
+) -> None:
+    http.answers["/schemas/ids/1"] = found
+    http.answers["/schemas/ids/2"] = LONG
+    http.answers["/subjects/%3F/versions/1"] = Answer(404, {"error_code": 40401})
+
+    for _ in range(3):
+        with pytest.raises(Outage, match=words):
+            registry.schema(1)
+    assert http.asked.count("/schemas/ids/1") == 1
+    assert registry.schema(2).content.fault(b"\x02") is None
+
+    http.answers["/schemas/ids/1"] = LONG
+    clock.now += 61
+    assert registry.schema(1).content.fault(b"\x02") is None
+
+
+def test_an_id_that_no_registry_can_have_is_not_asked_for(registry: SchemaRegistry, http: Told) -> None:
+    with pytest.raises(UnknownSchema):
+        registry.schema(1 << 31)
+    assert http.asked == []
+
+
+@pytest.mark.parametrize(("wanted", "kept_quiet"), [(0, 1), (7, 7), (1e9, 30)])
+def test_one_that_wants_to_be_left_alone_is_for_a_while(
+    registry: SchemaRegistry, http: Told, clock: Clock, wanted: float, kept_quiet: float
+) -> None:
+    http.answers["/schemas/ids/1"] = RegistryFailed("it wants to be asked less (HTTP 429)", wanted)
+    with pytest.raises(Outage, match="wants to be asked less"):
+        registry.schema(1)
+    http.answers["/schemas/ids/1"] = LONG
+
+    clock.now += kept_quiet - 0.1
+    with pytest.raises(Outage):
+        registry.schema(1)
+    assert http.asked == ["/schemas/ids/1"]
+    clock.now += 0.2
+    eventually(lambda: _told(registry, 1))
 
 
 def test_subjects_are_looked_at_again_without_anybody_waiting(

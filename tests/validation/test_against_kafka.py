@@ -2,7 +2,6 @@
 
 import random
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -10,9 +9,10 @@ from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.protocol.records.compression import Decompressor
 from sluicegate.validation.judge import Submission, judge_partition
 from sluicegate.validation.policy import JudgementLimits
-from sluicegate.validation.verdict import Accepted
-from tests.oracle import kafka_java
-from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
+from sluicegate.validation.units import diagnose
+from sluicegate.validation.verdict import TIMED, Accepted, BadRecord
+from tests.oracle.java_program import java_command
+from tests.oracle.kafka_java import KAFKA_NEW, ROOT, kafka_folder
 from tests.oracle.validator_cases import (
     NOW,
     Case,
@@ -35,13 +35,21 @@ def ours(case: Case, most_piece_bytes: int = 1 << 20) -> str:
     )
     if isinstance(verdict, Accepted):
         return ACCEPTED
-    errors = "".join(f"\t{bad.index}={bad.message}" for bad in verdict.bad_records)
+    errors = "".join(f"\t{bad.index}={_as_a_broker_says(bad)}" for bad in verdict.bad_records)
     return f"{int(verdict.code)}\t{verdict.message or ''}{errors}"
 
 
+def _as_a_broker_says(bad: BadRecord) -> str:
+    """Without the diagnosis, which no broker gives."""
+    if bad.reason not in TIMED:
+        return bad.message
+    said, _, diagnosis = bad.message.rpartition("; ")
+    assert diagnosis == diagnose(bad.timestamp, NOW)
+    return said
+
+
 def kafkas(cases: list[Case]) -> list[str]:
-    program = str(Path(kafka_java.__file__).with_name("KafkaValidator.java"))
-    command = ["java", "-cp", f"{kafka_folder(KAFKA_NEW)}/*", program]
+    command = java_command(kafka_folder(KAFKA_NEW), str(ROOT / "tests/oracle/KafkaValidator.java"))
     lines = "".join(case.line() for case in cases)
     done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=170, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,7 +1,8 @@
 """How a cluster's settings and the file go together."""
 
+from sluicegate.protocol.int64 import LONG_MAX
 from sluicegate.validation.cluster_settings import ClusterSettings, settings_from, stricter_of
-from sluicegate.validation.policy import LONG_MAX, TimestampType, TopicPolicy
+from sluicegate.validation.policy import TimestampType, TopicPolicy
 
 
 def test_what_kafka_4_tells() -> None:

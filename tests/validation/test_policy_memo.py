@@ -4,6 +4,7 @@ import tracemalloc
 
 import pytest
 
+from sluicegate.config.reading import read_section
 from sluicegate.config.topics import TopicKeys
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.policy_memo import PolicyMemo
@@ -48,7 +49,7 @@ def test_a_name_in_use_is_remembered_while_others_come_and_go(monkeypatch: pytes
 
 def test_another_rulebook_is_another_memory() -> None:
     key = "message.timestamp.before.max.ms"
-    memo, other = PolicyMemo(), Rulebook(compile_policies(TopicKeys.model_validate({key: 7})))
+    memo, other = PolicyMemo(), Rulebook(compile_policies(read_section(TopicKeys, {key: 7})))
 
     found = [memo.by(book)("t") for book in (BOOK, other, BOOK)]
 

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from sluicegate.config.loading import load
+from sluicegate.config.reading import read_section
+from sluicegate.config.source import Source
 from sluicegate.config.topics import TopicKeys
-from sluicegate.config.yaml_source import Source
+from sluicegate.protocol.int64 import LONG_MAX
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.policy import LONG_MAX, TimestampType, TopicPolicy
+from sluicegate.validation.policy import TimestampType, TopicPolicy
 from sluicegate.validation.policy_memo import PolicyMemo
 from sluicegate.validation.rulebook import Rulebook, compile_policies, rulebook_of
 
@@ -73,7 +75,7 @@ def test_log_append_time() -> None:
 
 
 def test_a_name_that_no_broker_has_gets_the_defaults() -> None:
-    rulebook = Rulebook(compile_policies(TopicKeys(), [("*", TopicKeys.model_validate({BEFORE: 5}))]))
+    rulebook = Rulebook(compile_policies(TopicKeys(), [("*", read_section(TopicKeys, {BEFORE: 5}))]))
 
     assert rulebook.of("x" * 249).before_max_ms == 5
     for name in ("", ".", "..", "a b", "\ud800", "x" * 250):
@@ -81,7 +83,7 @@ def test_a_name_that_no_broker_has_gets_the_defaults() -> None:
 
 
 def test_what_the_cluster_tells_makes_the_next_generation_and_leaves_this_one_as_it_is() -> None:
-    first = Rulebook(compile_policies(TopicKeys(), [("t*", TopicKeys.model_validate({BEFORE: 5}))]))
+    first = Rulebook(compile_policies(TopicKeys(), [("t*", read_section(TopicKeys, {BEFORE: 5}))]))
 
     second = first.with_settings({"t": ClusterSettings(before_max_ms=3), "u": ClusterSettings(before_max_ms=9)})
     third = second.with_settings({"t": None})
@@ -104,7 +106,7 @@ def test_another_file_keeps_what_the_cluster_has_told() -> None:
     rules = RulesInForce(Rulebook(compile_policies(TopicKeys())).with_settings(told))
     before = rules.generation
 
-    rules.adopt(compile_policies(TopicKeys.model_validate({BEFORE: 1, AFTER: 2})))
+    rules.adopt(compile_policies(read_section(TopicKeys, {BEFORE: 1, AFTER: 2})))
 
     assert rules.rulebook.of("t") == TopicPolicy(before_max_ms=1, after_max_ms=2)
     assert rules.rulebook.of("u") == TopicPolicy(before_max_ms=1, after_max_ms=2)

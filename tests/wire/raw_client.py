@@ -17,11 +17,11 @@ _FETCH_VERSION = 11  # the last but one that names topics
 
 
 class RawClient:
-    """One connection."""
+    """One connection; `source` is the address that it comes from, where that matters."""
 
-    def __init__(self, address: str, timeout: float = 10) -> None:
+    def __init__(self, address: str, timeout: float = 10, source: str = "") -> None:
         host, _, port = address.rpartition(":")
-        self.socket = socket.create_connection((host, int(port)), timeout)
+        self.socket = socket.create_connection((host, int(port)), timeout, (source, 0) if source else None)
         self.correlation_id = 0
 
     def __enter__(self) -> Self:

@@ -15,16 +15,15 @@ cdef class _Asking:
     cdef readonly object observing
     cdef Allowance _allowance
     cdef list _asked
-    cdef Py_ssize_t _work
     cdef object _of_headers
     cdef RuledRecord _record
 
-    @cython.locals(record=RuledRecord)
     cpdef ask(self, contents)
 
     @cython.locals(record=RuledRecord)
-    cdef int _ask_about_records(self, RecordContents contents) except -1
+    cdef int _ask_about_records(self, RecordContents of) except -1
 
+    @cython.locals(work=Py_ssize_t, reads_key=bint, reads_value=bint)
     cdef int _ask_about(self, RuledRecord record) except -1
 
     cdef _note(self, named, RuledRecord record, words)

@@ -19,7 +19,7 @@ _QUESTION_WORK = 512
 # What is slow is more than the event loop ever does at once.
 _SLOW_WORK = 1 << 40
 _MOST_HEADERS = MOST_HEADERS
-# Of records that are only told, in events.
+# Of a batch, records that are only told, in events.
 _MOST_TOLD = 100
 
 
@@ -44,18 +44,19 @@ def ask_rules(
     limits: JudgementLimits,
     reader: ContentReader,
     allowance: Allowance,
+    told: Allowance,
     broken: Broken | None = None,
 ) -> Answers:
-    """Every rule about every record, in the file's order. `broken` is filled with all that are refused, where somebody
-    wants them. Raises what `allowance` raises to give way.
+    """Every rule about every record, in the file's order. `told` has how many record errors of its request may still be
+    listed of what is only observed; `broken` is filled with all that are refused, where somebody wants them. Raises
+    what `allowance` raises to give way.
     """
-    asking = _Asking(rules, batch, client, allowance, broken)
+    asking = _Asking(rules, batch, client, allowance, min(_MOST_TOLD, told.record_errors), broken)
     try:
         with reader.contents(batch, rules.needs, limits, allowance.to_read_again()) as contents:
             asking.ask(contents)
     except OverLimit as over:
         return Answers(over_limit(batch.topic, batch.partition, over, batch.record_count), None)
-    told = Allowance(0, _MOST_TOLD, _go_on)
     return Answers(
         asking.refusing.refusal(batch.record_count, allowance), asking.observing.refusal(batch.record_count, told)
     )
@@ -63,13 +64,21 @@ def ask_rules(
 
 class _Asking:
     def __init__(
-        self, rules: RuleSet, batch: Batch, client: Client, allowance: Allowance, broken: Broken | None
+        self,
+        rules: RuleSet,
+        batch: Batch,
+        client: Client,
+        allowance: Allowance,
+        most_told: int,
+        broken: Broken | None,
     ) -> None:
         self.refusing = Findings(allowance.record_errors, broken)
-        self.observing = Findings(_MOST_TOLD)
+        self.observing = Findings(most_told)
         self._allowance = allowance
-        self._asked = [(named.rule.complaint, named) for named in rules.rules]
-        self._work = _QUESTION_WORK * len(self._asked)
+        self._asked = [
+            (named.rule.complaint, named, Part.KEY in named.rule.needs, Part.VALUE in named.rule.needs)
+            for named in rules.rules
+        ]
         self._of_headers = next((named for named in rules.rules if named.rule.needs & Part.HEADERS), None)
         self._record = RuledRecord(batch.topic, batch.partition, 0, 0, None, None, (), client, batch.producer_id)
 
@@ -78,34 +87,32 @@ class _Asking:
         if isinstance(contents, RecordContents):
             self._ask_about_records(contents)
             return
-        record = self._record
-        while contents.read_next():
-            record.index = contents.index
-            record.timestamp = contents.timestamp
-            record.key = contents.key
-            record.value = contents.value
-            record.key_size = contents.key_size
-            record.value_size = contents.value_size
+        record, of = self._record, contents
+        while of.read_next():
+            record.fill(of.index, of.timestamp, of.key, of.value, of.headers, of.key_size, of.value_size)
+            if record.value is not None:
+                self._allowance.check_at_once(of.value_size)
             self._ask_about(record)
 
-    def _ask_about_records(self, contents: RecordContents) -> None:
+    def _ask_about_records(self, of: RecordContents) -> None:
+        """The same of magic 2, where C knows what everything is."""
         record = self._record
-        while contents.read_next():
-            record.index = contents.index
-            record.timestamp = contents.timestamp
-            record.key = contents.key
-            record.value = contents.value
-            record.headers = contents.headers
-            record.key_size = contents.key_size
-            record.value_size = contents.value_size
-            if contents.header_count > _MOST_HEADERS and self._of_headers is not None:
-                words = f"{contents.header_count} headers, more than rules look at ({MOST_HEADERS})"
+        while of.read_next():
+            record.fill(of.index, of.timestamp, of.key, of.value, of.headers, of.key_size, of.value_size)
+            if of.header_count > _MOST_HEADERS and self._of_headers is not None:
+                words = f"{of.header_count} headers, more than rules look at ({MOST_HEADERS})"
                 self._note(self._of_headers, record, words)
+            if record.value is not None:  # a rule reads it whole, without giving way
+                self._allowance.check_at_once(of.value_size)
             self._ask_about(record)
-            self._allowance.worked(contents.value_size if contents.value_size > 0 else 0)
 
     def _ask_about(self, record: RuledRecord) -> None:
-        for complaint, named in self._asked:
+        for complaint, named, reads_key, reads_value in self._asked:
+            work = _QUESTION_WORK
+            if reads_key and record.key_size > 0:
+                work += record.key_size
+            if reads_value and record.value_size > 0:
+                work += record.value_size
             try:
                 words = complaint(record)
             except Outage as outage:
@@ -113,7 +120,7 @@ class _Asking:
             else:
                 if words is not None:
                     self._note(named, record, words)
-        self._allowance.worked(self._work)
+            self._allowance.worked(work)
 
     def _note(self, named: NamedRule, record: RuledRecord, words: str) -> None:
         found = self.refusing if named.mode is Mode.REJECT else self.observing
@@ -124,7 +131,3 @@ class _Asking:
         refuses = named.mode is Mode.REJECT and named.on_outage is not OnOutage.FORWARD
         (self.refusing if refuses else self.observing).note_outage(named, outage)
         self._asked = [asked for asked in self._asked if asked[1] is not named]
-
-
-def _go_on() -> None:
-    """Nothing is left to be done."""

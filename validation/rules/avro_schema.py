@@ -9,6 +9,7 @@ from sluicegate.validation.rules.avro_datum import read_whole
 from sluicegate.validation.rules.avro_plan import plan_of
 from sluicegate.validation.rules.avro_words import words_for
 from sluicegate.validation.rules.content import SchemaUnusable
+from sluicegate.validation.rules.ordinary_questions import AvroQuestion, BytesQuestion
 
 
 class AvroContent:
@@ -21,10 +22,17 @@ class AvroContent:
         self._numbers = plan.numbers
         self._root = plan.root
         self._names = plan.names
+        self._is_linear = plan.is_linear
         self._record_name: str | None = schema.get("name") if isinstance(schema, dict) else None
 
     def record_name(self, _data: bytes) -> str | None:
         return self._record_name
+
+    def ordinary(self, behind: int) -> BytesQuestion | None:
+        """All of it, unless a few bytes may be many values."""
+        if not self._is_linear:
+            return None
+        return BytesQuestion(schemas=(AvroQuestion(self._numbers, self._root, behind),))
 
     def fault(self, data: bytes) -> str | None:
         read = read_whole(self._numbers, self._root, data)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from sluicegate.validation.rules.ordinary_questions import OrdinaryQuestions
 from sluicegate.validation.rules.rule import Part, RuledRecord
 
 
@@ -20,6 +21,10 @@ class MostRecords:
     def is_slow(self) -> bool:
         """A comparison."""
         return False
+
+    def ordinary(self) -> OrdinaryQuestions:
+        """All of it."""
+        return OrdinaryQuestions(most_records=self.most)
 
     def complaint(self, record: RuledRecord) -> str | None:
         """Too many."""

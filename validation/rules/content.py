@@ -1,7 +1,8 @@
 """What a schema is to a rule, whatever its language: it says what is wrong with bytes that should follow it."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from sluicegate.validation.rules.ordinary_questions import BytesQuestion
 from sluicegate.validation.rules.rule import RuleUnusable
 
 
@@ -17,6 +18,14 @@ class Content(Protocol):
 
     def fault(self, data: bytes) -> str | None:
         """What is wrong, behind "the value " or "the key ": "is not JSON: ..."; None: nothing. It quotes no content."""
+
+
+@runtime_checkable
+class HasOrdinaryContent(Protocol):
+    """A schema that may be asked natively (ordinary_questions.py)."""
+
+    def ordinary(self, behind: int) -> BytesQuestion | None:
+        """What is good for the schema if it is good for this, `behind` so many bytes of an id; None: none is."""
 
 
 class SchemaUnusable(RuleUnusable):

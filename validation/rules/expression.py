@@ -1,9 +1,10 @@
 """A rule: an expression of CEL (Common Expression Language) is true of a record.
 
-It sees `key` (text, or bytes where it is none), `value` (what its JSON says, or bytes where it is none), `headers` (the
-last value of each name, as text or bytes), `timestamp` (int64 ms), `topic`, `partition` and `client` (`id`, `software`,
-`version`, `principal`, `address`). An expression cannot loop but over what a record holds, so its time is bounded
-before it begins: by how many items that is, to the power of how deep its loops lie within each other.
+It sees `key` (text, or bytes where it is none), `value` (what its JSON says, behind a schema's id too, or bytes where
+it is none), `headers` (the last value of each name, as text or bytes), `timestamp` (int64 ms), `topic`, `partition` and
+`client` (`id`, `software`, `version`, `principal`, `address`). An expression cannot loop but over what a record holds,
+so its time is bounded before it begins: by how many items that is, to the power of how deep its loops lie within each
+other.
 """
 
 import re
@@ -11,7 +12,10 @@ from importlib import import_module
 from typing import Any, Final
 
 from sluicegate.validation.rules.json_text import WELL_FORMED, fault_in
+from sluicegate.validation.rules.json_weight import is_too_heavy, words_for_more_than
+from sluicegate.validation.rules.ordinary_reading import is_ordinary_json
 from sluicegate.validation.rules.rule import Outage, Part, RuledRecord, RuleUnusable
+from sluicegate.validation.rules.wire_format import behind_id, has_schema_id
 
 MAX_CHARACTERS = 2000
 _MAX_BRACKETS = 30
@@ -21,6 +25,8 @@ _MAX_DEPTH = 100
 _MOST_STEPS = 200_000
 _MOST_SEARCHED = 100_000_000
 _MOST_COMPARED = 20_000_000_000
+# What it sees is made anew for each record, at some four microseconds for a list, an object or a key.
+_MOST_WEIGHT = 50_000
 _SEARCHES = re.compile(r"\b(?:matches|contains|startsWith|endsWith|size|in|string)\b|\+")
 _LOOPS = frozenset({"all", "exists", "exists_one", "existsOne", "map", "filter"})
 _NAMES: Final = frozenset({"key", "value", "headers", "timestamp", "topic", "partition", "client"})
@@ -64,7 +70,10 @@ class IsTrue:
             self.needs |= _NEEDS.get(name, Part.NONE)
 
     def complaint(self, record: RuledRecord) -> str | None:
-        seen = self._seen(record)
+        try:
+            seen = self._seen(record)
+        except _TooHeavy:
+            return f"the value is {words_for_more_than(_MOST_WEIGHT)}: {self._shown}"
         if self._loops > 0 and self._is_long(record, seen):
             return f"the record has too many items for the loops of the expression {self._shown}"
         try:
@@ -110,12 +119,21 @@ class IsTrue:
         return seen
 
     def _json_of(self, value: bytes | None) -> Any:
-        if value is None or fault_in(value, _MAX_DEPTH) != WELL_FORMED:
+        if value is None:
+            return None
+        text = behind_id(value) if has_schema_id(value) else value  # a zero byte begins no JSON
+        if not is_ordinary_json(text, _MAX_DEPTH) and fault_in(text, _MAX_DEPTH) != WELL_FORMED:
             return value
+        if is_too_heavy(text, _MOST_WEIGHT):
+            raise _TooHeavy
         try:
-            return self._loads(value)
+            return self._loads(text)
         except ValueError:  # half a character
             return value
+
+
+class _TooHeavy(Exception):
+    """A value is JSON that is not read."""
 
 
 def _text_of(data: bytes | None) -> str | bytes | None:

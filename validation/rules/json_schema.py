@@ -6,14 +6,21 @@ from importlib import import_module
 from typing import Any, Final
 
 from sluicegate.validation.rules.content import SchemaUnusable
-from sluicegate.validation.rules.json_text import WELL_FORMED, fault_in
+from sluicegate.validation.rules.json_schema_plan import json_schema_plan
+from sluicegate.validation.rules.json_schema_recursion import deepest_for
+from sluicegate.validation.rules.json_text import WELL_FORMED, Fault, fault_in, which
+from sluicegate.validation.rules.json_weight import MOST_WEIGHT, is_too_heavy, words_for_more_than
 from sluicegate.validation.rules.json_words import words_for
+from sluicegate.validation.rules.ordinary_questions import BytesQuestion, JsonSchemaQuestion
+from sluicegate.validation.rules.ordinary_reading import follows_of
 
 MAX_DEPTH = 255
 """What jsonschema-rs follows where it has to compare."""
 
 _MOST_SHOWN = 3
 _MOST_LOOKED_AT = 100
+# All that is wrong is found, with what it is wrong with, before the first is told: of more that takes seconds.
+_MOST_TOLD_BYTES, _MOST_TOLD_WEIGHT = 64 << 10, 5_000
 # With one of these a value may take far longer than its size says.
 _SLOW_KEYWORDS: Final = frozenset(
     {"pattern", "patternProperties", "uniqueItems", "contains", "oneOf", "anyOf", "allOf", "not", "if", "format"}
@@ -41,21 +48,44 @@ class JsonSchemaContent:
         self._is_valid = self._validator.is_valid
         self._properties = frozenset(_properties_of(schema)).union(*map(_properties_of, references.values()))
         self.is_slow = any(key in _SLOW_KEYWORDS for key in _keys_of(schema))
+        self._deepest = deepest_for(schema, references, MAX_DEPTH)
+        self._plan = json_schema_plan(schema)
+        self._follows = follows_of(self._plan)
         title = schema.get("title") if isinstance(schema, dict) else None
         self._title = title if isinstance(title, str) else None
 
     def record_name(self, _data: bytes) -> str | None:
         return self._title
 
+    def ordinary(self, behind: int) -> BytesQuestion | None:
+        """All of it, where the schema says nothing unusual."""
+        return None if self._plan is None else BytesQuestion(schemas=(JsonSchemaQuestion(self._plan, behind),))
+
     def fault(self, data: bytes) -> str | None:
+        if self._follows(data):
+            return None
+        if is_too_heavy(data):
+            return f"is {words_for_more_than(MOST_WEIGHT)}"
+        if self._is_too_deep(data):
+            return f"is JSON deeper than {self._deepest} levels, and its schema's alternatives lead back to itself"
         try:
             value = self._loads(data)
         except self._unreadable:
             return _why_unreadable(data)
         try:
-            return None if self._is_valid(value) else self._words(value)
+            if self._is_valid(value):
+                return None
+            if len(data) > _MOST_TOLD_BYTES or is_too_heavy(data, _MOST_TOLD_WEIGHT):
+                return "does not follow its JSON Schema; it is too large to say where; try a part of it"
+            return self._words(value)
         except ValueError:  # the one limit that validating has
             return f"is JSON nested more than {MAX_DEPTH} levels deep"
+
+    def _is_too_deep(self, data: bytes) -> bool:
+        if self._deepest == MAX_DEPTH:
+            return False
+        fault = fault_in(data, self._deepest)
+        return fault != WELL_FORMED and which(fault) is Fault.TOO_DEEP
 
     def _words(self, value: Any) -> str:
         shown: list[str] = []

@@ -5,7 +5,10 @@ from enum import Enum
 from typing import Any
 
 from sluicegate.validation.rules.json_text import WELL_FORMED, fault_in
+from sluicegate.validation.rules.json_weight import MOST_WEIGHT, is_too_heavy, words_for_more_than
 from sluicegate.validation.rules.json_words import words_for
+from sluicegate.validation.rules.ordinary_questions import BytesQuestion, OrdinaryQuestions, about
+from sluicegate.validation.rules.ordinary_reading import is_ordinary_json
 from sluicegate.validation.rules.rule import RuledRecord
 from sluicegate.validation.rules.side import Side
 
@@ -23,8 +26,8 @@ class DuplicateKeys(Enum):
 class JsonSyntax:
     """Strict JSON in UTF-8, nothing behind it, nested at most `max_depth` deep (1 to MOST_DEPTH).
 
-    A null key or value is none and passes. Reading takes about a nanosecond a byte; where duplicate keys are refused,
-    ten.
+    A null key or value is none and passes. Reading takes less than a nanosecond a byte; where duplicate keys are
+    refused, ten.
     """
 
     is_slow = False
@@ -36,18 +39,28 @@ class JsonSyntax:
         max_depth: int = DEFAULT_MAX_DEPTH,
     ) -> None:
         self.needs = side.part
+        self._side = side
         self._name = side.value
         self._read = side.bytes_of
         self._max_depth = max_depth
         self._refuses_duplicates = duplicate_keys is DuplicateKeys.REFUSE
 
+    def ordinary(self) -> OrdinaryQuestions | None:
+        """All of it, but for duplicate keys."""
+        if self._refuses_duplicates:
+            return None
+        return about(self._side, BytesQuestion(json_depth=self._max_depth))
+
     def complaint(self, record: RuledRecord) -> str | None:
         text = self._read(record)
         if text is None:
             return None
-        fault = fault_in(text, self._max_depth)
-        if fault != WELL_FORMED:
-            return f"the {self._name} is {words_for(fault)}"
+        if not is_ordinary_json(text, self._max_depth):
+            fault = fault_in(text, self._max_depth)
+            if fault != WELL_FORMED:
+                return f"the {self._name} is {words_for(fault)}"
+        if self._refuses_duplicates and is_too_heavy(text):
+            return f"the {self._name} is {words_for_more_than(MOST_WEIGHT)}"
         if self._refuses_duplicates and has_duplicate_keys(text):
             return f"the {self._name} is JSON with an object that has the same key twice; write each key once"
         return None

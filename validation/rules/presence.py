@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from sluicegate.validation.rules.ordinary_questions import BytesQuestion, OrdinaryQuestions, about
 from sluicegate.validation.rules.rule import Part, RuledRecord
 from sluicegate.validation.rules.side import Side
 
@@ -21,6 +22,10 @@ class Required:
     def is_slow(self) -> bool:
         """A comparison."""
         return False
+
+    def ordinary(self) -> OrdinaryQuestions:
+        """All of it."""
+        return about(self.side, BytesQuestion(required=True))
 
     def complaint(self, record: RuledRecord) -> str | None:
         """Null, or nothing to say."""

@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from sluicegate.validation.rules.content import Content, SchemaUnusable
+from sluicegate.validation.rules.protobuf_weight import WORDS, ProtobufWeight
 
 _MOST_INDEXES = 100
 _MAX_SHIFT = 28
@@ -18,12 +19,15 @@ class ProtobufContent:
     def __init__(self, message_class: Any) -> None:
         self._new = message_class
         self._full_name = str(message_class.DESCRIPTOR.full_name)
+        self._weight = ProtobufWeight(message_class.DESCRIPTOR)
         self._unreadable = import_module("google.protobuf.message").DecodeError
 
     def record_name(self, _data: bytes) -> str | None:
         return self._full_name
 
     def fault(self, data: bytes) -> str | None:
+        if self._weight.is_too_heavy(data):
+            return f"is {WORDS}"
         message = self._new()
         try:
             message.ParseFromString(data)

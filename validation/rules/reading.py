@@ -12,6 +12,7 @@ from sluicegate.protocol.records.message_set import read_message
 from sluicegate.protocol.records.pieces import Bounds, Pieces
 from sluicegate.protocol.records.record_batch import (
     HEADER_BYTES,
+    MAGIC_2,
     NO_PRODUCER_ID,
     RecordBatch,
     magic_at,
@@ -20,7 +21,6 @@ from sluicegate.protocol.records.record_batch import (
 from sluicegate.validation.policy import JudgementLimits
 from sluicegate.validation.rules.rule import Part
 
-_MAGIC_2 = 2
 _NOTHING = memoryview(b"")
 
 
@@ -36,7 +36,7 @@ class Batch:
         self.partition = partition
         self.records = records
         self.record_count = record_count
-        self.is_old = magic_at(records, 0) < _MAGIC_2
+        self.is_old = magic_at(records, 0) < MAGIC_2
         self.end = next_batch_end(records, 0) or 0
         self.producer_id = NO_PRODUCER_ID
         if self.is_old:
@@ -70,6 +70,17 @@ class ContentReader:
         finally:
             self._decompressor.close()
 
+    @contextmanager
+    def beginnings(
+        self, batch: Batch, most_bytes: int, limits: JudgementLimits, allowance: Allowance
+    ) -> Iterator[RecordContents]:
+        """The records of a batch of magic 2: of keys and values `most_bytes` at most."""
+        wanted = Wanted(True, True, False, limits.max_decompression_window_bytes, most_bytes)
+        try:
+            yield self._of_magic_2(batch, wanted, limits, allowance)
+        finally:
+            self._decompressor.close()
+
     def _of_magic_2(
         self, batch: Batch, wanted: Wanted, limits: JudgementLimits, allowance: Allowance
     ) -> RecordContents:
@@ -92,7 +103,7 @@ class ContentReader:
         return MessageContents(records, pieces, wanted, allowance)
 
     def _open(
-        self, codec: Codec, payload: memoryview, limits: JudgementLimits, allowance: Allowance, magic: int = _MAGIC_2
+        self, codec: Codec, payload: memoryview, limits: JudgementLimits, allowance: Allowance, magic: int = MAGIC_2
     ) -> Pieces:
         bounds = Bounds(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, allowance)
         return self._decompressor.open(codec, payload, bounds, magic)

@@ -14,3 +14,5 @@ cdef class RuledRecord:
     cdef public object key_size
     cdef public object value_size
     cdef public object producer_id
+
+    cpdef fill(self, index, timestamp, key, value, tuple headers, key_size, value_size)

@@ -93,6 +93,25 @@ class RuledRecord:
         self.value_size = -1 if value is None else len(value)
         self.producer_id = producer_id
 
+    def fill(
+        self,
+        index: int,
+        timestamp: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: tuple[Header, ...],
+        key_size: int,
+        value_size: int,
+    ) -> None:
+        """With the next record; what no rule needs is None, or none."""
+        self.index = index
+        self.timestamp = timestamp
+        self.key = key
+        self.value = value
+        self.headers = headers
+        self.key_size = key_size
+        self.value_size = value_size
+
 
 class Rule(Protocol):
     """One kind of rule with its options. Any thread may ask, several at once."""

@@ -2,7 +2,8 @@
 
 from enum import Enum
 
-from sluicegate.validation.rules.content import Content
+from sluicegate.validation.rules.content import Content, HasOrdinaryContent
+from sluicegate.validation.rules.ordinary_questions import OrdinaryQuestions, about
 from sluicegate.validation.rules.rule import RuledRecord
 from sluicegate.validation.rules.side import Side
 from sluicegate.validation.rules.wire_format import ID_BYTES, has_schema_id
@@ -21,10 +22,17 @@ class FollowsSchema:
     def __init__(self, side: Side, content: Content, envelope: Envelope = Envelope.NONE) -> None:
         self.needs = side.part
         self.is_slow = content.is_slow
+        self._side = side
         self._name = side.value
         self._read = side.bytes_of
         self._content = content
         self._begins = 0 if envelope is Envelope.NONE else ID_BYTES
+
+    def ordinary(self) -> OrdinaryQuestions | None:
+        """What its schema can be asked natively."""
+        content = self._content
+        question = content.ordinary(self._begins) if isinstance(content, HasOrdinaryContent) else None
+        return None if question is None else about(self._side, question)
 
     def complaint(self, record: RuledRecord) -> str | None:
         data = self._read(record)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from sluicegate.validation.rules.ordinary_questions import BytesQuestion, OrdinaryQuestions, about
 from sluicegate.validation.rules.rule import Part, RuledRecord
 from sluicegate.validation.rules.side import Side
 
@@ -23,6 +24,11 @@ class Size:
     def is_slow(self) -> bool:
         """A comparison."""
         return False
+
+    def ordinary(self) -> OrdinaryQuestions:
+        """All of it."""
+        most = BytesQuestion().most if self.most is None else self.most
+        return about(self.side, BytesQuestion(least=self.least, most=most))
 
     def complaint(self, record: RuledRecord) -> str | None:
         """Too small or too large."""

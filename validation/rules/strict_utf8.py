@@ -38,10 +38,25 @@ def behind_character(data: bytes, at: int, end: int) -> int:
 def is_text(data: bytes, at: int, end: int) -> bool:
     """Whether the bytes from `at` to `end` are UTF-8."""
     while at < end:
-        if data[at] < 0x80:
-            at += 1
-        else:
-            at = behind_character(data, at, end)
-            if at < 0:
-                return False
+        if end - at >= 32 and _is_ascii(data, at):
+            at += 32
+            continue
+        stop = min(at + 32, end)
+        while at < stop:
+            if data[at] < 0x80:
+                at += 1
+            else:
+                at = behind_character(data, at, end)
+                if at < 0:
+                    return False
     return True
+
+
+def _is_ascii(data: bytes, at: int) -> bool:
+    """Whether so many bytes are, which a C compiler looks at together."""
+    bits = 0
+    place = 0
+    while place < 32:
+        bits |= data[at + place]
+        place += 1
+    return bits < 0x80

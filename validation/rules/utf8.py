@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from sluicegate.validation.rules.ordinary_questions import BytesQuestion, OrdinaryQuestions, about
 from sluicegate.validation.rules.rule import Part, RuledRecord
 from sluicegate.validation.rules.side import Side
 
@@ -21,6 +22,10 @@ class Utf8:
     def is_slow(self) -> bool:
         """Decoding takes less than looking at the bytes once more."""
         return False
+
+    def ordinary(self) -> OrdinaryQuestions:
+        """All of it."""
+        return about(self.side, BytesQuestion(is_text=True))
 
     def complaint(self, record: RuledRecord) -> str | None:
         """Where it is not UTF-8."""

@@ -63,6 +63,27 @@ def _client_ids(name_bytes: int):  # type: ignore[no-untyped-def]
     return sends
 
 
+_RULES = {
+    "defaults": {
+        "samples": True,
+        "rehearse": {"message.timestamp.after.max.ms": ["1s"]},
+        "rules": [
+            {"name": "keyed", "key": {"required": True}},
+            {"name": "text", "value": {"utf8": True}, "mode": "observe"},
+        ],
+    },
+    "requests": [{"name": "teams", "client_id": "team-*", "mode": "observe"}],
+}
+
+
+def _client_ids_that_break_rules(amount: int, number: int) -> list[bytes]:
+    """Each by all of them, and by a bound on trial."""
+    now = hostile.now()
+    bad = batch([Rec(now + 5000, b"k", b"\xff" * 1000), Rec(now, None, b"v" * 1000)])
+    ids = [_letters(number * amount + i, 200) for i in range(amount)]
+    return [produce(9, {b"attacked": [(0, bad)]}, client_id=name) for name in ids]
+
+
 def _plain_login(name: bytes) -> bytes:
     token = b"\0" + name + b"\0secret"
     return request(36, 1, int32(len(token)) + token)
@@ -199,6 +220,15 @@ MEMORY = [
         Extent(300, connections=8, seconds=20),
         Extent(1_500, connections=8, seconds=90),
         held=1 * MIB,
+        log_bytes=12 * MIB,
+    ),
+    Line(
+        "12,000 client ids of 200 letters that break rules, with samples",
+        _client_ids_that_break_rules,
+        Extent(300, connections=8, seconds=20),
+        Extent(1_500, connections=8, seconds=90),
+        held=1 * MIB,
+        config=_RULES,
         log_bytes=12 * MIB,
     ),
     Line(

@@ -7,12 +7,14 @@ import pytest
 
 from sluicegate.protocol.messages.schema import MessageSchema
 from tests.oracle.definitions import RandomMessage, definition, versions
-from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD, ask_kafka
+from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
+from tests.oracle.kafka_messages import ask_kafka
 
 APIS = {
     "api_versions": "ApiVersions",
     "describe_cluster": "DescribeCluster",
     "describe_configs": "DescribeConfigs",
+    "describe_quorum": "DescribeQuorum",
     "fetch": "Fetch",
     "find_coordinator": "FindCoordinator",
     "list_offsets": "ListOffsets",

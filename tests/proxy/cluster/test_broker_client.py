@@ -8,7 +8,8 @@ from time import monotonic
 import pytest
 
 from sluicegate.config.address import HostPort
-from sluicegate.config.model import Upstream
+from sluicegate.config.reading import read_section
+from sluicegate.config.upstream import Upstream
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import metadata, sasl_authenticate, sasl_handshake
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker
@@ -19,7 +20,8 @@ LOGIN = {"mechanism": "SCRAM-SHA-256", "username": "me", "password": "mine-alone
 
 
 def upstream(*addresses: HostPort, seconds: float = 5, **more: object) -> Upstream:
-    return Upstream(bootstrap=tuple(map(str, addresses)), connect_timeout_seconds=seconds, **more)  # type: ignore[arg-type]
+    given = {"bootstrap": [str(address) for address in addresses], "connect_timeout_seconds": seconds, **more}
+    return read_section(Upstream, given)
 
 
 async def ask_brokers(client: BrokerClient) -> object:

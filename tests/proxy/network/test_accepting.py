@@ -14,7 +14,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from sluicegate.config.address import HostPort
-from sluicegate.config.model import Listen, ListenTls, UpstreamTls
+from sluicegate.config.model import Listen, ListenTls
+from sluicegate.config.reading import read_section
+from sluicegate.config.upstream import UpstreamTls
 from sluicegate.proxy.network import accepting as accepting_module
 from sluicegate.proxy.network import handshakes as handshakes_module
 from sluicegate.proxy.network.accepting import ClientAcceptor
@@ -190,7 +192,7 @@ def lowest_free_descriptor() -> int:
 
 def listen(how: str, *trusted: str) -> ProxyProtocol | None:
     return proxy_protocol_of(
-        Listen.model_validate({"bootstrap": "127.0.0.1:9", "proxy_protocol": how, "proxy_protocol_from": list(trusted)})
+        read_section(Listen, {"bootstrap": "127.0.0.1:9", "proxy_protocol": how, "proxy_protocol_from": list(trusted)})
     )
 
 

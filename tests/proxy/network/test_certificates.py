@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from sluicegate.config.model import Config, ListenTls, UpstreamTls
+from sluicegate.config.model import ListenTls
+from sluicegate.config.reading import config_of
+from sluicegate.config.secret import SecretText
+from sluicegate.config.upstream import UpstreamTls
 from sluicegate.proxy.network.certificates import (
     Level,
     expiries_of,
@@ -139,7 +142,7 @@ def test_an_encrypted_key_follows_the_file_of_its_password(tmp_path: Path) -> No
 
     assert context.current() is not before
     assert "key_password is not its password" in str(
-        first_error(files_for_clients(ListenTls(**own.files, key_password="wrong")))  # type: ignore[arg-type]
+        first_error(files_for_clients(ListenTls(**own.files, key_password=SecretText("wrong"))))
     )
     assert "is encrypted: set key_password_file" in str(first_error(files_for_clients(ListenTls(**own.files))))
     missing = ListenTls(**own.files, key_password_file=str(tmp_path / "none"))
@@ -160,7 +163,7 @@ def test_authorities_are_looked_at_too(tmp_path: Path) -> None:
 
 def test_days_left_for_a_metric(tmp_path: Path) -> None:
     own = Authority(tmp_path).sign("own", expires=NOW + timedelta(days=12))
-    config = Config.model_validate(
+    config = config_of(
         {
             "upstream": {"bootstrap": "h:1", "tls": {"certificate_file": "none", "key_file": "none"}},
             "listen": {"bootstrap": "h:1", "tls": own.files},

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from sluicegate.config.address import HostPort
-from sluicegate.config.model import Listen
+from sluicegate.config.model import Listen, ListenTls
 from sluicegate.proxy.answers.addressing import AddressBook
 from sluicegate.proxy.network.listeners import MAX_BROKERS, Acceptor, CannotListen, Listeners, bind
 
@@ -17,8 +17,8 @@ async def _accept(_node_id: int | None, listening: socket.socket) -> Acceptor:
 
 
 def listeners(broker_host: str) -> Listeners:
-    tls = {"certificate_file": "c", "key_file": "k"}
-    return Listeners(Listen(bootstrap="127.0.0.1:0", broker_host=broker_host, tls=tls), _accept, bind)  # type: ignore[arg-type]
+    tls = ListenTls(certificate_file="c", key_file="k")
+    return Listeners(Listen(bootstrap=HostPort("127.0.0.1", 0), broker_host=broker_host, tls=tls), _accept, bind)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ class Unbound:
 
 
 def ports(base: int = 20_000) -> Listeners:
-    listen = Listen(bootstrap="127.0.0.1:19999", broker_ports=base)  # type: ignore[arg-type]
+    listen = Listen(bootstrap=HostPort("127.0.0.1", 19999), broker_ports=base)
     opened = Listeners(listen, _accept, Unbound)  # type: ignore[arg-type]
     opened.open_bootstrap()
     return opened
@@ -112,10 +112,10 @@ async def test_brokers_without_end_get_a_thousand_listeners_and_one_line(by_name
 async def test_ports_that_are_taken_count_too() -> None:
     def taken(address: HostPort) -> Unbound:
         if address.port >= 20_000:
-            raise CannotListen(f"{address}: taken")
+            raise CannotListen(address, OSError("taken"))
         return Unbound(address)
 
-    listen = Listen(bootstrap="127.0.0.1:19999", broker_ports=20_000)  # type: ignore[arg-type]
+    listen = Listen(bootstrap=HostPort("127.0.0.1", 19999), broker_ports=20_000)
     opened = Listeners(listen, _accept, taken)  # type: ignore[arg-type]
     opened.open_bootstrap()
 

@@ -3,6 +3,7 @@
 import pytest
 
 from sluicegate.config.model import Listen
+from sluicegate.config.reading import read_section
 from sluicegate.proxy.network.proxy_protocol import (
     MAX_BYTES,
     BadProxyHeader,
@@ -68,12 +69,13 @@ def test_what_may_begin_one() -> None:
 
 
 def test_who_is_trusted() -> None:
-    listen = Listen.model_validate(
+    listen = read_section(
+        Listen,
         {
             "bootstrap": "127.0.0.1:9",
             "proxy_protocol": "optional",
             "proxy_protocol_from": "10.0.0.0/8, 2001:db8::/32, 192.0.2.1",
-        }
+        },
     )
     proxied = configured(listen)
     assert isinstance(proxied, ProxyProtocol)
@@ -97,4 +99,4 @@ PEERS = ["10.255.0.1", "::ffff:10.0.0.1", "2001:db8::1%eth0", "192.0.2.1", "11.0
 )
 def test_what_is_configured_makes_sense(keys: dict[str, object], words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        Listen.model_validate({"bootstrap": "127.0.0.1:9", **keys})
+        read_section(Listen, {"bootstrap": "127.0.0.1:9", **keys})

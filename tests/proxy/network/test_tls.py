@@ -10,7 +10,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from sluicegate.config.model import ListenTls, UpstreamTls
+from sluicegate.config.model import ListenTls
+from sluicegate.config.upstream import UpstreamTls
 from sluicegate.proxy.network.tls import AskedNames, BadTlsFiles, context_for_brokers, context_for_clients, principal_of
 from tests.broker.certificates import Authority, Certificate
 

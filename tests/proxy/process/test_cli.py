@@ -36,7 +36,8 @@ def file(tmp_path: Path) -> Path:
 def test_version_and_help_are_there_under_their_usual_names() -> None:
     assert sluicegate("--version").stdout == sluicegate("version").stdout
     assert sluicegate("--version").stdout.startswith("sluicegate ")
-    commands = ("run", "check", "explain", "try", "schema", "demo", "version", "healthcheck")
+    others = ("demo", "version", "healthcheck", "doctor", "bootstrap", "completion", "top", "who")
+    commands = ("run", "check", "explain", "try", "schema", *others)
     for command in ((), *((name,) for name in commands)):
         short, long = sluicegate(*command, "-h"), sluicegate(*command, "--help")
         assert (short.returncode, short.stdout) == (0, long.stdout)
@@ -188,3 +189,24 @@ def test_schema_is_json_on_standard_output() -> None:
 
     assert "upstream" in whole["properties"]
     assert list(topics["properties"]) == ["topics"]
+
+
+def test_check_names_what_is_wrong_with_the_pages_token(file: Path, tmp_path: Path) -> None:
+    file.write_text(MINIMAL + f"admin:\n  listen: '0.0.0.0:9650'\n  token_file: {tmp_path}/nowhere\n")
+    done = sluicegate("check", str(file))
+    assert done.returncode == 1
+    assert f"{file}:5: admin.token_file: {tmp_path}/nowhere cannot be read" in done.stderr
+
+    file.write_text(MINIMAL + "admin: {listen: '0.0.0.0:9650', token: open-sesame, token_file: nowhere}\n")
+    done = sluicegate("check", str(file))
+    assert "admin.token and admin.token_file exclude each other" in done.stderr
+    assert "sesame" not in done.stderr
+
+
+def test_top_and_who_say_what_is_wrong_with_what_they_are_given(tmp_path: Path) -> None:
+    assert "expected host:port" in sluicegate("top", "--once", "nonsense").stderr
+    done = sluicegate("top", "--once", "--token-file", str(tmp_path / "nowhere"), "127.0.0.1:1")
+    assert (done.returncode, "nowhere cannot be read" in done.stderr) == (2, True)
+    done = sluicegate("who", "orders", "--admin", "127.0.0.1:1")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "127.0.0.1:1 does not answer: Connection refused" in done.stderr

@@ -19,7 +19,7 @@ def main(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def file(main: Path) -> ConfigFile:
-    given = ConfigFile(main, {}, ())
+    given = ConfigFile(main, ())
     given.read()
     assert looked_at_twice(given) is False
     return given
@@ -67,7 +67,7 @@ def test_a_folder_that_is_exchanged_by_its_link_is_a_change(tmp_path: Path) -> N
     (tmp_path / "team.yaml").symlink_to("..data/team.yaml")
     main = tmp_path / "c.yml"
     main.write_text(SMALLEST + "topics_from: '*.yaml'\n")
-    file = ConfigFile(main, {}, ())
+    file = ConfigFile(main, ())
     assert len(file.read().config.topics) == 1
     assert looked_at_twice(file) is False
 

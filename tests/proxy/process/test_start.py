@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 import uvloop
 
-import sluicegate.proxy.process.server
+import sluicegate.proxy.process.told_violations
 from sluicegate.config.model import Config
-from sluicegate.proxy.process.server import CannotStart, Server
+from sluicegate.config.reading import config_of
+from sluicegate.proxy.process.cannot_start import CannotStart
+from sluicegate.proxy.process.server import Server
 from tests.broker.ports import free_ports
 
 
@@ -18,9 +20,9 @@ async def test_a_read_only_place_for_violations_is_named_with_its_whole_path(
     def read_only(*_: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr(sluicegate.proxy.process.server, "ViolationFile", read_only)
+    monkeypatch.setattr(sluicegate.proxy.process.told_violations, "ViolationFile", read_only)
     monkeypatch.chdir(tmp_path)
-    config = Config.model_validate(
+    config = config_of(
         {"upstream": {"bootstrap": "127.0.0.1:1"}, "listen": {"bootstrap": "127.0.0.1:0", "broker_ports": 20000}}
         | {"violations": {"file": "violations.jsonl"}}
     )
@@ -38,7 +40,7 @@ async def test_a_file_of_certificates_without_any_is_named_with_the_key(tmp_path
     empty = tmp_path / "empty.pem"
     empty.write_text("")
     tls = {"certificate_file": str(empty), "key_file": str(empty)}
-    config = Config.model_validate(
+    config = config_of(
         {"upstream": {"bootstrap": "h:1"}, "listen": {"bootstrap": "127.0.0.1:0", "broker_ports": 20000, "tls": tls}}
     )
 
@@ -51,7 +53,7 @@ async def test_a_file_of_certificates_without_any_is_named_with_the_key(tmp_path
 def test_a_proxy_that_is_its_own_cluster_does_not_start() -> None:
     """Seen: 13,312 descriptors within four seconds, without any client."""
     port = free_ports(1)
-    config = Config.model_validate(
+    config = config_of(
         {"upstream": {"bootstrap": f"127.0.0.1:{port}"}, "listen": {"bootstrap": f"127.0.0.1:{port}"}}
         | {"admin": {"listen": None}}
     )

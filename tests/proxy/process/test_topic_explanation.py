@@ -34,6 +34,7 @@ def test_what_nobody_has_said_is_built_in() -> None:
     assert told["mode"] == "reject  (built in)"
     assert told["fix"] == "none  (built in)"
     assert told["cleanup.policy"] == "delete  (built in)"
+    assert told["samples"] == "false  (built in)"
 
 
 def test_entries_that_match_too_and_come_later_are_told(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_a_bad_time_is_told_as_to_a_client_with_its_diagnosis_and_its_line() -> 
         f"  record 0: Timestamp {NOW * 1000} of message with offset 0 is out of range. The timestamp should be within ["
     )
     assert trial.lines[-2].endswith(
-        f"; it looks like microseconds: as milliseconds it is 0.0 s ago ({AFTER}: c.yaml:3, defaults.{AFTER})"
+        f"; looks like microseconds: as milliseconds it is 0.0 s ago ({AFTER}: c.yaml:3, defaults.{AFTER})"
     )
     assert trial.lines[-1] == (
         "refused: INVALID_TIMESTAMP (32): One or more records have been rejected due to invalid timestamp"
@@ -117,3 +117,13 @@ def test_every_rule_says_what_it_says() -> None:
     assert any(
         line.startswith("  record 0: rule keyed: ") and "c.yaml:6, topics[0].rules" in line for line in bad.lines
     )
+
+
+def test_samples_show_the_record_as_events_do_and_are_off_unless_asked_for() -> None:
+    record = NewRecord(NOW + 2 * HOUR, None, b"a\x1b\xff")
+
+    shown = tried(f"defaults: {{{AFTER}: 1h, samples: true}}", record).lines
+    silent = tried(f"defaults: {{{AFTER}: 1h}}", record).lines
+
+    assert shown[-3:-1] == ("    key is null", r"    value (3 bytes): a\x1b\xff")
+    assert [line for line in shown if not line.startswith("    ")] == list(silent)

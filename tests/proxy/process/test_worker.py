@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from sluicegate.config.loading import load
-from sluicegate.config.yaml_source import Source
+from sluicegate.config.source import Source
 from tests.broker.ports import free_ports
 
 NEEDED_BY_NO_WORKER = {"typer", "click", "yaml", "rich", "prometheus_client", "h11", "cryptography", "scramp"}

@@ -9,7 +9,8 @@ import pytest
 import uvloop
 
 from sluicegate.config.address import HostPort
-from sluicegate.config.model import Upstream, UpstreamTls
+from sluicegate.config.reading import read_section
+from sluicegate.config.upstream import Upstream, UpstreamTls
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import metadata, sasl_handshake
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker
@@ -34,7 +35,7 @@ async def ask(client: BrokerClient) -> object:
 
 
 async def reason(address: HostPort, **more: object) -> str:
-    upstream = Upstream(bootstrap=str(address), connect_timeout_seconds=5, **more)  # type: ignore[arg-type]
+    upstream = read_section(Upstream, {"bootstrap": str(address), "connect_timeout_seconds": 5, **more})
     tls = context_for_brokers(upstream.tls) if upstream.tls is not None else None
     with pytest.raises(NoBrokerAnswers) as raised:
         await ask_any_broker(upstream, tls, ask)

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from sluicegate.config.loading import load
-from sluicegate.config.yaml_source import Source
+from sluicegate.config.source import Source
 from sluicegate.proxy.reporting.tally import OTHER, Tally, total_of
 from sluicegate.proxy.reporting.topic_labels import MAX_TOPICS, TopicLabels, exact_names, topics_of_one, with_few_topics
 
@@ -31,6 +31,17 @@ def test_names_that_only_clients_say_count_under_other() -> None:
         ("configured", "INVALID_TIMESTAMP"): 1,
     }
     assert tally.refused_records == {OTHER: 10_004, "payments": 2, "configured": 2}
+
+
+def test_a_topic_that_another_file_names_has_a_label_from_then_on_and_keeps_it() -> None:
+    tally = Tally()
+    labels = TopicLabels(tally, nothing, ["before"])
+    for names in (["before"], ["orders"], []):
+        labels.configure(names)
+        for topic in ("before", "orders", "late"):
+            labels.far_ahead(topic)
+
+    assert tally.far_ahead == {"before": 3, "orders": 2, OTHER: 4}
 
 
 def test_a_topic_that_a_broker_has_shown_to_exist_has_a_label_from_then_on() -> None:

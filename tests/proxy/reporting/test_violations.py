@@ -25,7 +25,7 @@ from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX
 from sluicegate.validation.policy import Mode, TopicPolicy
 from sluicegate.validation.produce import HeldTo
 from sluicegate.validation.rehearsals import TriedBound
-from sluicegate.validation.verdict import BadRecord, Reason, Refused
+from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Reason, Refused
 from tests.broker.eventually import eventually
 
 NOW = 1_800_000_000_000
@@ -96,6 +96,29 @@ def test_an_event_says_who_what_and_why() -> None:
             for i in range(2)
         ],
     }
+
+
+@pytest.mark.parametrize(
+    ("part", "shown"),
+    [
+        (None, None),
+        (Beginning(b"", 0), {"size": 0, "text": ""}),
+        (Beginning("né\u20ac".encode(), 6), {"size": 6, "text": "né\u20ac"}),
+        (Beginning(b"\x1b[2J\n\x9b\x00", 7), {"size": 7, "text": r"\x1b[2J\n\x9b\x00"}),
+        (Beginning("\u202eabc\u2028".encode(), 9), {"size": 9, "text": r"\u202eabc\u2028"}),
+        (Beginning(b"\\n \xff\xed\xa0\x80", 7), {"size": 7, "text": r"\\n \xff\xed\xa0\x80"}),
+        (Beginning(b"cut off within: \xe2\x82", 90), {"size": 90, "text": "cut off within: "}),
+        (Beginning(b"ends within: \xe2\x82", 15), {"size": 15, "text": r"ends within: \xe2\x82"}),
+    ],
+)
+def test_what_a_record_holds_is_text_for_any_terminal(part: Beginning | None, shown: object) -> None:
+    bad = BadRecord(0, NOW, Reason.NULL_KEY, "text", contents=Contents(part, None))
+    kept = one()._replace(bad_records=(bad,))
+
+    sample = event_of(kept)["samples"][0]
+
+    assert (sample["key"], sample["value"]) == (shown, None)
+    assert kept.size > one()._replace(bad_records=(BadRecord(0, NOW, Reason.NULL_KEY, "text"),)).size
 
 
 def test_the_document_names_every_field() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from sluicegate.config.address import HostPort
 from sluicegate.config.loading import load
-from sluicegate.config.yaml_source import Source
+from sluicegate.config.source import Source
 from sluicegate.proxy.answers.addressing import AddressBook
 from sluicegate.proxy.process.assembly import World, assembled
 from sluicegate.proxy.reporting.tally import Tally

@@ -2,12 +2,23 @@
 
 import random
 import struct
+from collections import Counter
+from dataclasses import fields
 
 import pytest
 
 import sluicegate.proxy.judgement.judging
+from sluicegate.config.requests import Exempt
+from sluicegate.config.topics import TopicKeys
+from sluicegate.proxy.reporting.tally import Tally
 from sluicegate.proxy.session.lanes import HAS_FAST_LANE
 from sluicegate.validation.cluster_settings import ClusterSettings
+from sluicegate.validation.policy import TopicPolicy
+from sluicegate.validation.rulebook import FilePolicies, compile_policies
+from sluicegate.validation.rules.json_syntax import JsonSyntax
+from sluicegate.validation.rules.rule import NamedRule
+from sluicegate.validation.rules.rule_set import RuleSet
+from sluicegate.validation.rules.side import Side
 from tests.bounds.frames import compact_string, good_batch, header, produce, request, sized_frame
 from tests.bounds.stand_in_answers import StandInAnswers, topic_id_of
 from tests.proxy.session.playbook import NOW, Playbook
@@ -65,6 +76,17 @@ class Play:
         return self._seen > begun
 
 
+def _of_clients(sent: bytes) -> list[bytes]:
+    """The requests a broker got, without what the proxy asks itself: how often depends on when answers come."""
+    found = []
+    while sent:
+        end = 4 + struct.unpack_from(">i", sent)[0]
+        if struct.unpack_from(">i", sent, 8)[0] != -1:
+            found.append(sent[:end])
+        sent = sent[end:]
+    return found
+
+
 def _good(version: int, number: int, codec: int = 0, acks: int = -1, size: int = 20) -> bytes:
     topic = topic_id_of(_TOPIC.decode()) if version >= 13 else _TOPIC
     records = batch([Rec(NOW - i, b"key", b"v" * size, [(b"h", b"x")] * (i % 2)) for i in range(3)], codec)
@@ -112,12 +134,23 @@ def test_both_lanes_together_do_what_the_slow_one_does_alone(seed: int) -> None:
     fast = with_it.run(stream, piece, chance.choice((1, 9, 5000, 1 << 20)))
     slow = without.run(stream, 1 << 20, 1 << 20)
 
-    assert fast[0] == slow[0], "what the broker got"
+    assert _of_clients(fast[0]) == _of_clients(slow[0]), "what the broker got"
     assert fast[1] == slow[1], "what the client got"
     assert len(with_it.playbook.session.queue) == len(without.playbook.session.queue) == 0
     ordinary = with_it.playbook.parts.ordinary
     assert ordinary is not None and ordinary.requests > 5
-    assert with_it.playbook.parts.observer.counted() == without.playbook.parts.observer.counted()
+    with_lane, without_lane = (each.playbook.parts.observer.counted() for each in (with_it, without))
+    assert in_all(with_lane) == in_all(without_lane)
+    assert without_lane.fast_taken == Counter()
+    assert with_lane.fast_taken["Produce"] == ordinary.requests
+    assert sum(with_lane.looked_closer.values()) == with_lane.closely_taken["Produce"]
+    assert with_lane.fast_taken + with_lane.closely_taken == without_lane.closely_taken
+
+
+def in_all(tally: Tally) -> dict[str, object]:
+    """What is counted, whichever lane counted it."""
+    of_lanes = {"fast_taken", "closely_taken", "looked_closer", "proxy_seconds", "upstream_seconds", "loop_delay"}
+    return {each.name: getattr(tally, each.name) for each in fields(Tally) if each.name not in of_lanes}
 
 
 def test_neighbours_leave_in_one_write() -> None:
@@ -159,6 +192,54 @@ def test_a_batch_that_was_good_a_moment_ago_is_judged_by_what_holds_now() -> Non
 
     assert ordinary.requests == 1
     assert b"Timestamp" in client
+
+
+@pytest.mark.parametrize("size", [20, 40_000])
+def test_who_becomes_exempt_while_connected_counts_as_that_from_then_on_and_no_longer_than_that(size: int) -> None:
+    """Also where another client's request has taught its topic anew. What is large does not lie whole in the buffer."""
+
+    def say(*numbers: int) -> None:
+        for number in numbers:
+            play.run(_good(9, number, size=size), 40_000, 1 << 20)
+
+    play = Play(True)
+    parts = play.playbook.parts
+    assert parts.ordinary is not None
+    say(1, 2)
+    before = parts.ordinary.requests
+
+    parts.rules.adopt(compile_policies(TopicKeys(), exempt=[Exempt(client_id="hostile")]))
+    parts.ordinary.teach(_TOPIC, False, TopicPolicy())
+    say(3, 4, 5)
+
+    assert before == 1
+    assert parts.observer.counted().exempt_partitions == 3
+    assert parts.ordinary.requests == before
+
+    parts.rules.adopt(compile_policies(TopicKeys()))
+    say(6, 7, 8)
+
+    assert parts.observer.counted().exempt_partitions == 3
+    assert parts.ordinary.requests == before + 2
+
+
+def test_what_keeps_a_topics_rules_is_taken_and_what_breaks_them_is_refused_by_them() -> None:
+    play = Play(True)
+    rule = NamedRule("body", JsonSyntax(Side.VALUE))
+    play.playbook.parts.rules.adopt(FilePolicies(TopicPolicy(rules=RuleSet([rule])), ()))
+    ordinary = play.playbook.parts.ordinary
+    assert ordinary is not None
+
+    play.run(_json(1, b"{}") + _json(2, b'{"a": 1}'), 1 << 20, 1 << 20)
+    assert ordinary.requests == 1  # the first one taught the topic
+    _, client = play.run(_json(3, b'{"a": 1,}') + _json(4, b"[]"), 1 << 20, 1 << 20)
+
+    assert ordinary.requests == 2
+    assert b"rule body: the value is not JSON: a key in double quotes was expected (at byte 8)" in client
+
+
+def _json(number: int, value: bytes) -> bytes:
+    return produce(9, {_TOPIC: [(0, batch([Rec(NOW, b"key", value)], CODECS["lz4"]))]}, -1, number)
 
 
 def test_before_the_login_that_a_cluster_wants_nothing_is_taken() -> None:

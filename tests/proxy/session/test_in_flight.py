@@ -68,3 +68,12 @@ def test_what_a_flood_took_is_given_back(count: int) -> None:
         popped = [queue.pop_awaited() for _ in range(count)]
         assert [each.correlation_id for each in popped if each is not None] == list(range(count))
         assert queue.room <= 64
+
+
+def test_the_newest_is_the_one_added_last_wherever_the_ring_has_come_to() -> None:
+    queue = InFlightQueue()
+    for number in range(20):
+        queue.add(Exchange(number))
+        assert queue.newest().correlation_id == number  # type: ignore[union-attr]
+        if number % 3:
+            queue.pop()

@@ -56,6 +56,15 @@ def test_a_value_that_is_no_json_is_bytes_and_a_null_one_null() -> None:
     assert IsTrue("value.amount > 0").complaint(record(b"plain")) is not None
 
 
+def test_json_behind_a_schemas_id_is_read_and_nothing_else_is() -> None:
+    positive = IsTrue("value.amount > 0")
+    assert positive.complaint(record(b'\0\0\0\0\x07{"amount": 1}')) is None
+    assert positive.complaint(record(b'\0\0\0\0\x07{"amount": 0}')) is not None
+    for data in (b"\0\0\0\0\x07\x02ab", b"\0\0\0\0", b"\0\0\0\0\x07", b"\0" * 100, b"\x01\0\0\0\x07{}"):
+        shown = "".join(rf"\x{byte:02x}" for byte in data)
+        assert IsTrue(f"value == b'{shown}'").complaint(record(data)) is None
+
+
 def test_only_what_is_named_is_needed() -> None:
     assert IsTrue("value.a == 1").needs == Part.VALUE
     assert IsTrue("topic == 'a' && timestamp > 0").needs == Part.NONE
@@ -88,9 +97,9 @@ def test_an_expression_that_is_no_condition_is_no_verdict(expression: str) -> No
 @pytest.mark.parametrize(
     ("expression", "value"),
     [
-        ("value.all(a, value.all(b, a <= b || a > b))", list(range(100_000))),
+        ("value.all(a, value.all(b, a <= b || a > b))", list(range(40_000))),
         ("[1,2].all(x, value.all(a, value.all(b, value.all(c, a + b + c >= 0))))", list(range(1000))),
-        ("value.all(a, value[0].contains('bb'))", ["a" * 500_000] * 2 + ["a"] * 100_000),
+        ("value.all(a, value[0].contains('bb'))", ["a" * 500_000] * 2 + ["a"] * 40_000),
         ("value.map(a, value.map(b, value)).size() > 0", list(range(5000))),
     ],
 )

@@ -79,10 +79,10 @@ def test_all_drafts_are_known_and_check_formats(draft: str) -> None:
 
 
 def test_depth_is_bounded() -> None:
-    deep = b"[" * 1000 + b"]" * 1000
+    deep = b"[" * 400 + b"]" * 400
 
     assert fault({"enum": [1]}, deep) == f"is JSON nested more than {MAX_DEPTH} levels deep"
-    assert "deeper" in str(fault({}, b"[" * 100_000))
+    assert "deeper" in str(fault({}, b"[" * 40_000))
 
 
 @pytest.mark.parametrize(

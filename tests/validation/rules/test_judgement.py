@@ -201,6 +201,17 @@ def test_a_slow_rule_is_never_asked_on_the_event_loop() -> None:
     assert rule.records == []
 
 
+@pytest.mark.parametrize("data", [batch([Rec(NOW, b"k", bytes(65_537))]), message(1, bytes(65_537))])
+def test_a_value_that_takes_long_is_read_by_no_rule_on_the_event_loop(data: bytes) -> None:
+    """A rule reads it in one go."""
+    reads, counts = Seen(Part.VALUE), Seen(Part.NONE)
+    with pytest.raises(OutOfTime):
+        judged(of(NamedRule("reads", reads)), data, version=2, most_at_once=64 * 1024)
+    assert reads.records == []
+    judged(of(NamedRule("counts", counts)), data, version=2, most_at_once=64 * 1024)
+    assert len(counts.records) == 1
+
+
 def test_rules_give_way_while_they_are_asked() -> None:
     turns = 0
 
@@ -210,6 +221,45 @@ def test_rules_give_way_while_they_are_asked() -> None:
 
     judged(of(KEYED), batch([Rec(NOW, b"k", b"")] * 5000), give_way=give_way)
     assert turns > 10
+
+
+@pytest.mark.parametrize("version", [1, 2, 8])
+@pytest.mark.parametrize("part", [Part.KEY, Part.VALUE])
+def test_what_a_rule_reads_is_counted_for_each_rule_that_reads_it(version: int, part: Part) -> None:
+    large = bytes(64 * 1024)
+    key, value = (large, b"") if part is Part.KEY else (b"", large)
+    old = b"".join(message(version - 1, value, key=key, timestamp=NOW) for _ in range(10))
+    data = batch([Rec(NOW, key, value)] * 10) if version == 8 else old
+
+    def turns_with(*needs: Part) -> int:
+        turns = 0
+
+        def give_way() -> None:
+            nonlocal turns
+            turns += 1
+
+        judged(
+            of(*(NamedRule(f"r{i}", Seen(one)) for i, one in enumerate(needs))),
+            data,
+            version=version,
+            give_way=give_way,
+        )
+        return turns
+
+    unread = turns_with(Part.NONE, Part.NONE)
+    assert turns_with(part, Part.NONE) == unread + 10
+    assert turns_with(part, part) == unread + 20
+
+
+def test_what_is_only_told_of_a_requests_records_is_bounded_for_all_its_partitions() -> None:
+    """It was for each, and a request of ten thousand partitions made a million texts."""
+    bad = batch([Rec(NOW, b"k", b"\xff")] * 100)
+
+    found = judged(of(TEXT), *[bad] * 20)
+
+    assert {told.bad_count for told in found.observed.values()} == {100}
+    assert len(found.observed) == 20
+    assert sum(len(told.bad_records) for told in found.observed.values()) == 1000
 
 
 def test_a_payload_may_be_read_twice_within_what_a_request_may_cost() -> None:
@@ -237,8 +287,9 @@ def test_an_exempt_client_is_asked_nothing_and_counted() -> None:
     assert (found.exempt, found.unchecked, found.refused, found.accepted) == (2, 0, {}, {})
 
 
-def test_topics_with_rules_are_not_for_the_fast_lane() -> None:
-    assert of(KEYED).ordinary is None
+def test_topics_are_for_the_fast_lane_where_it_can_ask_all_of_their_rules() -> None:
+    assert of(KEYED).ordinary == of(KEYED)
+    assert of(KEYED, NamedRule("seen", Seen(Part.NONE))).ordinary is None
     assert TopicPolicy(before_max_ms=5).ordinary == TopicPolicy(before_max_ms=5)
 
 

@@ -1,0 +1,85 @@
+"""A request with one refused record: CPU beside that of one with a good record, and beside an older sluicegate's.
+
+Closed loops over raw sockets in front of a real broker, whose word on a stand-in a proxy may remember, in interleaved
+rounds. `python -m bench.refused --older COMMAND` measures another installation's `sluicegate` as well; prints, writes
+nothing.
+"""
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from bench import machine
+from bench.before_stand_in import SETTINGS, started
+from bench.small_requests import connect, exchange, request_of
+from bench.streams import new_topic
+from bench.targets import Target, broker
+from tests.broker.proxy_process import COMMAND, ProxyProcess
+from tests.wire.batches import NONE, Rec
+
+_CONNECTIONS, _REQUESTS = 20, 10_000
+_INVALID_TIMESTAMP = 32
+
+
+def measure(folder: Path, commands: dict[str, str], rounds: int) -> dict[str, list[float]]:
+    """Us of CPU a request, by what is asked of whom, round by round; one round before them warms up."""
+    now = int(time.time() * 1000)
+    found: dict[str, list[float]] = {}
+    with ExitStack() as running_now:
+        address, _, _ = running_now.enter_context(broker(folder))
+        targets = [running_now.enter_context(_sluicegate(folder, *named, address)) for named in commands.items()]
+        topic = new_topic(address, {})
+        asked = {
+            "good": (request_of(topic, [Rec(now, b"key", b"v" * 100)], NONE), 0),
+            "refused": (request_of(topic, [Rec(now * 1_000_000, b"key", b"v" * 100)], NONE), _INVALID_TIMESTAMP),
+        }
+        for number in range(rounds + 1):
+            for target in targets[:: 1 if number % 2 else -1]:
+                for what, (request, error_code) in asked.items():
+                    machine.wait_until_quiet()
+                    sockets = connect(target, _CONNECTIONS)
+                    before = target.usage().cpu_seconds
+                    exchange(sockets, request, _REQUESTS, error_code)
+                    cost = (target.usage().cpu_seconds - before) * 1e6 / _REQUESTS
+                    for each in sockets:
+                        each.close()
+                    if number:
+                        found.setdefault(f"{what}, {target.name}", []).append(cost)
+                        print(f"round {number}: {what}, {target.name}: {cost:.1f} us CPU a request", file=sys.stderr)
+    return found
+
+
+@contextmanager
+def _sluicegate(folder: Path, name: str, command: str, upstream: str) -> Iterator[Target]:
+    own = folder / name
+    own.mkdir()
+    proxy = ProxyProcess(own, upstream, SETTINGS)
+    proxy.command = [command]
+    proxy.environment = {}
+    with started(proxy, name) as target:
+        yield target
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--older", help="the command of an older sluicegate")
+    parser.add_argument("--rounds", type=int, default=7)
+    arguments = parser.parse_args()
+    commands = {"this one": COMMAND} | ({"the older one": arguments.older} if arguments.older else {})
+    with tempfile.TemporaryDirectory(prefix="sluicegate-bench-") as name:
+        found = measure(Path(name), commands, arguments.rounds)
+    for what, costs in found.items():
+        print(f"{what}: {statistics.median(costs):.1f} us ({min(costs):.1f} to {max(costs):.1f})")
+    if arguments.older:
+        pairs = zip(found["refused, this one"], found["refused, the older one"], strict=True)
+        print(f"a refused request, this one : the older one {statistics.median(a / b for a, b in pairs):.2f}")
+
+
+if __name__ == "__main__":
+    main()

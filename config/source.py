@@ -1,0 +1,83 @@
+"""What a configuration said, and where: plain data, the place of every key, and what is wrong with it."""
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+from typing import Any
+
+Path = tuple[str | int, ...]
+MAX_BYTES = 16 << 20
+_MAX_LINE = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong in the configuration: which key, where it stands, what to do."""
+
+    key: str
+    place: str
+    message: str
+
+    def __str__(self) -> str:
+        return printable(f"{self.place}: {self.key + ': ' if self.key else ''}{self.message}")
+
+
+@dataclass(slots=True)
+class Source:
+    """Configuration data and where each path came from (`file:line`, an environment variable, an option).
+
+    `readable`: whether there was anything to go by; if not, `problems` says why and nothing else is worth saying.
+    `remarks`: what can be used and is still worth a word. `digests`: SHA-256 of what each file held that was read.
+    `elsewhere`: from an item that another file holds to what it is called there.
+    """
+
+    name: str
+    data: dict[str, Any] = field(default_factory=dict, repr=False)
+    places: dict[Path, str] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    readable: bool = True
+    remarks: list[str] = field(default_factory=list)
+    digests: dict[FilePath, bytes] = field(default_factory=dict)
+    elsewhere: dict[Path, Path] = field(default_factory=dict)
+
+    def place_of(self, path: Path) -> str:
+        """Where `path`, or the nearest thing around it, stands."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.places:
+                return self.places[path[:length]]
+        return self.name
+
+    def key_of(self, path: Path) -> str:
+        """What people call `path` in the file that it stands in: `topics[0].match`."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.elsewhere:
+                return dotted((*self.elsewhere[path[:length]], *path[length:]))
+        return dotted(path)
+
+
+def digest_of_file(path: FilePath) -> bytes | None:
+    """What `Source.digests` would hold for a file as it is now; None where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return digest_of(file.read(MAX_BYTES + 1))
+    except (OSError, ValueError):
+        return None
+
+
+def digest_of(content: bytes) -> bytes:
+    """What `Source.digests` holds for a file with that content."""
+    return hashlib.sha256(content).digest()
+
+
+def dotted(path: Path) -> str:
+    """A path as people read it: `topics[0].match`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
+    return text
+
+
+def printable(text: str) -> str:
+    """One line that a terminal shows as it is, whatever a file had in it."""
+    shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[:_MAX_LINE])
+    return shown if len(text) <= _MAX_LINE else f"{shown}…"

@@ -1,0 +1,41 @@
+"""The command `sluicegate-spark advise`."""
+
+from typing import Annotated
+
+import typer
+
+from sluicegate.pipeline.advise.job import YAML, advice_of, make_profile, profiled, summary_of
+from sluicegate.pipeline.arguments import AFTER_MAX_MS, Bootstrap, ConfigFile, Master, Out, Topic
+from sluicegate.pipeline.running import now_in_ms, session_for, show, topics_of
+
+
+def advise(
+    bootstrap: Bootstrap,
+    topic: Topic,
+    out: Out,
+    from_profile: Annotated[
+        str | None, typer.Option("--profile", metavar="DIR", help="An earlier profile; without it one is made.")
+    ] = None,
+    at_most: Annotated[float, typer.Option(help="The share of sound records that may be refused.", min=0, max=1)] = 0,
+    config: ConfigFile = None,
+    master: Master = None,
+) -> None:
+    """Which before.max and after.max would refuse what, the tightest of them, and the configuration to paste."""
+    from sluicegate.pipeline.advise import report  # noqa: PLC0415
+
+    topics = topics_of(bootstrap, topic, config)
+    with session_for("advise", topics, out, master) as (spark, results):
+        results.forget_summary()
+        now_ms = now_in_ms()
+        profile_results = (
+            profiled(spark, topics, from_profile)
+            if from_profile
+            else make_profile(spark, topics, results, now_ms, AFTER_MAX_MS)
+        )
+        advice = advice_of(topics, profile_results, at_most)
+        summary, yaml = summary_of(advice, topics, at_most)
+        results.write_text(YAML, yaml)
+        report.write_report(results, profile_results, advice, summary, now_ms)
+        results.write_summary(summary)
+        show(report.console_table(advice), out)
+        typer.echo(yaml)

@@ -1,0 +1,83 @@
+"""The command `sluicegate-spark repair`."""
+
+from typing import Annotated
+
+import typer
+
+from sluicegate.pipeline.arguments import (
+    AFTER_MAX_MS,
+    EPOCH,
+    AfterMax,
+    Bootstrap,
+    ConfigFile,
+    Epoch,
+    Master,
+    Out,
+    Topic,
+)
+from sluicegate.pipeline.repair.settings import Retention
+from sluicegate.pipeline.repair.writing import CannotWrite
+from sluicegate.pipeline.running import end, epoch_ms_of, now_in_ms, session_for, show, topics_of
+
+
+def repair(
+    bootstrap: Bootstrap,
+    topic: Topic,
+    out: Out,
+    to: Annotated[
+        str, typer.Option(metavar="NAME", help="The clean topic; {topic} is the polluted one.")
+    ] = "{topic}-clean",
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Write the clean topic; without it nothing is written.")
+    ] = False,
+    after_max_ms: AfterMax = AFTER_MAX_MS,
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="DAMAGE", help="Leave this damage; may be repeated.")
+    ] = None,
+    rewrite: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DAMAGE", help="Rewrite this one though it may be sound: future or implausible."),
+    ] = None,
+    epoch: Epoch = EPOCH,
+    retention: Annotated[
+        Retention, typer.Option(help="What the clean topic deletes: nothing, or what its source deletes.")
+    ] = Retention.KEEP,
+    assume_ms: Annotated[
+        int | None,
+        typer.Option(metavar="MS", help="The time of append in partitions where nothing tells of one.", min=1),
+    ] = None,
+    config: ConfigFile = None,
+    master: Master = None,
+) -> None:
+    """Propose corrections of damaged timestamps, and write the corrected records to a clean topic, exactly once."""
+    from sluicegate.pipeline.repair import job, report  # noqa: PLC0415
+    from sluicegate.pipeline.repair.correction import BY_NAME_ONLY, NAMES, Rules  # noqa: PLC0415
+    from sluicegate.pipeline.repair.reasons import first_lines  # noqa: PLC0415
+
+    for given, known in ((keep, NAMES[1:]), (rewrite, BY_NAME_ONLY)):
+        unknown = set(given or ()) - set(known)
+        if unknown:
+            end(f"there is no damage {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    now_ms = now_in_ms()
+    epoch_ms = epoch_ms_of(epoch, now_ms)
+    topics = topics_of(bootstrap, topic, config)
+    try:
+        targets = job.targets_of(topics, to)
+    except CannotWrite as error:
+        end(str(error))
+    with session_for("repair", topics, out, master) as (spark, results):
+        asked = (frozenset(keep or ()), assume_ms, frozenset(rewrite or ()), epoch_ms, retention)
+        rules = Rules(now_ms, after_max_ms, *asked)
+        plan = job.kept_plan(results, targets, rules) if apply else None
+        if plan is None:
+            plan = job.planned(spark, topics, results, targets, rules)
+        results.forget_summary()
+        listing = job.listed(spark, topics, results, plan)
+        written = job.apply(spark, topics, results, plan, listing) if apply else None
+        summary = job.summary_of(plan, listing, written)
+        report.write_report(results, summary, now_ms)
+        results.write_summary(summary)
+        typer.echo("\n".join(first_lines(summary)))
+        show(report.console_table(listing.changes, apply), out)
+        if summary["obstacles"]:
+            raise typer.Exit(1)

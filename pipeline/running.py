@@ -1,0 +1,112 @@
+"""How every command runs its job: a Spark session, a folder for results, and one line where something goes wrong."""
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import typer
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from sluicegate.pipeline.advise.job import NoProfile
+from sluicegate.pipeline.extract.job import OtherExtraction
+from sluicegate.pipeline.kafka.cluster import TopicTrouble
+from sluicegate.pipeline.kafka.connection import BrokerUnreachable, LoginRefused
+from sluicegate.pipeline.kafka.settings import BadSetting, read_settings
+from sluicegate.pipeline.profile.epoch import BadEpoch, epoch_ms_from
+from sluicegate.pipeline.repair.job import RepairBegun
+from sluicegate.pipeline.repair.writing import CannotWrite
+from sluicegate.pipeline.results import BadFolder, Results
+from sluicegate.pipeline.source.options import BadOption
+from sluicegate.pipeline.spark import NoSession, session
+from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.verify.job import NotThePlan
+
+_WIDE = 240
+_OURS = (
+    *(BadOption, BadSetting, TopicTrouble, BrokerUnreachable, LoginRefused, NoProfile, RepairBegun, CannotWrite),
+    *(NotThePlan, OtherExtraction, BadFolder, NoSession),
+)
+
+
+_ROOM = f"{__name__.rpartition('.')[0]}."
+"""How the names of our own exceptions begin, in Spark's account of a task that failed."""
+_RAISED = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
+"""What one of our own expressions said."""
+
+
+@contextmanager
+def session_for(
+    job: str, topics: Topics | None, out: str, master: str | None
+) -> Iterator[tuple[SparkSession, Results]]:
+    """A session and the folder for results; what goes wrong becomes one line and exit status 1."""
+    try:
+        if topics is not None:
+            topics.partitions()
+            for held in topics.held_back():
+                typer.echo(f"warning: {held}", err=True)
+        spark = session(job, master)
+        try:
+            results = Results(spark, out)
+            results.make()
+            yield spark, results
+        finally:
+            spark.stop()
+    except _OURS as error:
+        end(str(error))
+    except PySparkException as error:
+        end(_reason(str(error)))
+    except Py4JJavaError as error:
+        end(f"{out}: {error.java_exception.getMessage()}")
+
+
+def end(reason: str) -> NoReturn:
+    """Say why on one line, with exit status 1."""
+    typer.echo(f"sluicegate-spark: {reason}", err=True)
+    raise typer.Exit(1) from None
+
+
+def _reason(text: str) -> str:
+    """What our own code said on an executor, out of Spark's account of it; all of that where it did not."""
+    raised = _RAISED.search(text)
+    if raised is not None:
+        return raised[1]
+    ours = [line for line in text.splitlines() if line.startswith(_ROOM) and ": " in line]
+    return ours[-1].split(": ", 1)[1] if ours else text
+
+
+def topics_of(bootstrap: str, names: list[str], config: Path | None) -> Topics:
+    """Those of a command line; a setting that cannot be ends the command."""
+    try:
+        topics = Topics(bootstrap, tuple(dict.fromkeys(names)), read_settings(config) if config else {})
+        topics.client  # noqa: B018  # checked before anything starts
+    except _OURS as error:
+        end(str(error))
+    return topics
+
+
+def epoch_ms_of(text: str, now_ms: int) -> int | None:
+    """What --epoch says; what it cannot mean ends the command."""
+    try:
+        return epoch_ms_from(text, now_ms)
+    except BadEpoch as error:
+        end(str(error))
+
+
+def now_in_ms() -> int:
+    """The moment of reading, since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def show(table: Any, out: str) -> None:
+    """A job's table, and where the rest is."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDE)  # nobody sees where lines break, and what reads them wants whole words
+    console.print(table)
+    typer.echo(f"Results are in {out}: summary.json, report.html", err=True)

@@ -1,0 +1,41 @@
+"""The command `sluicegate-spark verify`."""
+
+from typing import Annotated
+
+import typer
+
+from sluicegate.pipeline.arguments import Bootstrap, ConfigFile, Master, Out
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.running import end, now_in_ms, session_for, show, topics_of
+from sluicegate.pipeline.topics import Topics
+
+
+def verify(
+    bootstrap: Bootstrap,
+    topic: Annotated[
+        list[str], typer.Option("--topic", metavar="NAME", help="Twice: the topic that was first, and the other.")
+    ],
+    out: Out,
+    plan: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="The repair's --out: compare as far as its plan goes, and by its rules."),
+    ] = None,
+    config: ConfigFile = None,
+    master: Master = None,
+) -> None:
+    """Compare two topics, declared repairs aside; exit status 1 when they differ."""
+    from sluicegate.pipeline.verify import job, report  # noqa: PLC0415
+
+    if len(topic) != 2 or topic[0] == topic[1]:
+        end("verify compares two topics: give --topic twice")
+    topics = topics_of(bootstrap, topic, config)
+    with session_for("verify", topics, out, master) as (spark, results):
+        source = Topics(bootstrap, (topic[0],), topics.settings)
+        made_by = job.plan_in(Results(spark, plan), *topic) if plan is not None else None
+        summary = job.verify(spark, source, topic[1], results, now_in_ms(), made_by)
+        report.write_report(results, summary, now_in_ms())
+        results.write_summary(summary)
+        show(report.console_table(summary), out)
+        typer.echo(report.verdict(summary))
+    if not summary["same"]:
+        raise typer.Exit(1)

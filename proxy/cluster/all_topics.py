@@ -1,0 +1,65 @@
+"""Every topic that the cluster shows to the proxy's own login, and what that login may do with each (read only).
+
+For the commands that look at a cluster as a whole; a running proxy asks only for topics that are written to.
+"""
+
+import asyncio
+from dataclasses import dataclass
+
+from sluicegate.config.upstream import Upstream
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.messages import metadata
+from sluicegate.proxy.cluster.broker_client import BrokerClient, ask_any_broker
+from sluicegate.proxy.network.tls import TlsContext
+
+# Of 10,000 topics with some hundred partitions each.
+_MAX_ANSWER_BYTES = 256 << 20
+_MAX_ELEMENTS = 50_000_000
+_ALL_TOPICS_SINCE = 1
+_OPERATIONS_SINCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class SeenTopic:
+    """A topic as Metadata tells it. `operations`: a bit for each of Kafka's AclOperation codes that the asker is
+    allowed; None where the broker does not tell.
+    """
+
+    name: str
+    is_internal: bool
+    operations: int | None
+
+
+async def all_topics(upstream: Upstream, tls: TlsContext | None) -> list[SeenTopic]:
+    """In the order of their names. Raises NoBrokerAnswers, and SenderError for an answer that cannot be read."""
+    _, (answer, version) = await ask_any_broker(upstream, tls, _ask)
+    return await asyncio.to_thread(_read, answer, version)
+
+
+async def _ask(client: BrokerClient) -> tuple[bytes, int]:
+    version = max(client.version_of(ApiKey.METADATA), _ALL_TOPICS_SINCE)
+    body = metadata.REQUEST.build(
+        {
+            "topics": None,
+            "allow_auto_topic_creation": False,
+            "include_topic_authorized_operations": version >= _OPERATIONS_SINCE,
+        },
+        version,
+    )
+    return await client.call(ApiKey.METADATA, version, body, _MAX_ANSWER_BYTES), version
+
+
+def _read(answer: bytes, version: int) -> list[SeenTopic]:
+    topics = metadata.RESPONSE.parse(answer, version, _MAX_ELEMENTS)["topics"]
+    return sorted(
+        (
+            SeenTopic(topic["name"], topic["is_internal"], _told(topic["topic_authorized_operations"]))
+            for topic in topics
+            if not topic["error_code"] and topic["name"]
+        ),
+        key=lambda topic: topic.name,
+    )
+
+
+def _told(operations: int) -> int | None:
+    return None if operations == metadata.NO_OPERATIONS else operations

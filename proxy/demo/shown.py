@@ -1,0 +1,111 @@
+"""How the demo is shown: a table that stays where it is in a terminal, lines anywhere else."""
+
+from typing import Protocol
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from sluicegate.config.source import printable
+from sluicegate.proxy.demo.told import REFUSALS_KEPT, Refusal, Told
+from sluicegate.proxy.reporting.tally import Tally
+
+_FRAMES_A_SECOND = 4
+_LAST_LINES = 3 * REFUSALS_KEPT
+
+
+class Shown(Protocol):
+    """What the demo tells a person, again and again."""
+
+    seconds: float
+
+    def look(self, tally: Tally) -> None:
+        """Some time has passed."""
+
+    def end(self, tally: Tally) -> None:
+        """It is over."""
+
+
+def shown_on(console: Console, told: Told) -> Shown:
+    """The table where it can be drawn in its place."""
+    return LiveTable(console, told) if console.is_terminal and not console.is_dumb_terminal else Lines(console, told)
+
+
+class Lines:
+    """One line for each refusal, and the counts every two seconds: for pipes, logs and dumb terminals."""
+
+    seconds = 2.0
+
+    def __init__(self, console: Console, told: Told) -> None:
+        self._console = console
+        self._told = told
+
+    def look(self, tally: Tally) -> None:
+        for refusal in self._told.new_refusals():
+            for line in _lines_about(refusal):
+                self._console.print(line)
+        self._console.print(_counts(tally))
+
+    def end(self, tally: Tally) -> None:
+        self.look(tally)
+
+
+class LiveTable:
+    """Rows keep their places; refusals take the same lines below."""
+
+    seconds = 1 / _FRAMES_A_SECOND
+
+    def __init__(self, console: Console, told: Told) -> None:
+        self._told = told
+        self._live = Live(console=console, auto_refresh=False, vertical_overflow="crop")
+        self._is_begun = False
+
+    def look(self, tally: Tally) -> None:
+        if not self._is_begun:
+            self._live.start()
+            self._is_begun = True
+        self._live.update(self._drawn(tally), refresh=True)
+
+    def end(self, tally: Tally) -> None:
+        self.look(tally)
+        self._live.stop()
+
+    def _drawn(self, tally: Tally) -> Group:
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+        for name in ("producer", "topic"):
+            table.add_column(name, no_wrap=True, max_width=20, overflow="ellipsis")
+        for name in ("delivered", "refused"):
+            table.add_column(name, justify="right", no_wrap=True, min_width=len(name))
+        table.add_column("the last time because of", no_wrap=True, overflow="ellipsis")
+        for row in self._told.rows():
+            table.add_row(
+                Text(printable(row.client_id)),
+                Text(printable(row.topic)),
+                Text("-" if row.delivered is None else f"{row.delivered:,}", "green"),
+                Text(f"{row.refused:,}", "red" if row.refused else ""),
+                Text(row.why),
+            )
+        last = [line for refusal in reversed(tuple(self._told.refusals)) for line in _lines_about(refusal)]
+        last += [Text(" ")] * (_LAST_LINES - len(last))  # as many at the beginning as later
+        return Group(table, Text(), _counts(tally), Text(), Text("The last refusals:", "bold"), *last)
+
+
+def _lines_about(refusal: Refusal) -> list[Text]:
+    of = f"{refusal.bad_records} of {refusal.records} records"
+    whose = printable(f"{refusal.client_id} to {refusal.topic}-{refusal.partition}: {refusal.error}, {of}")
+    return [_line(("refused ", "red"), whose), *(_line(f"  {detail}") for detail in refusal.details)]
+
+
+def _line(*parts: str | tuple[str, str]) -> Text:
+    """One that stays one, however narrow the terminal."""
+    return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
+
+
+def _counts(tally: Tally) -> Text:
+    return _line(
+        ("forwarded ", "green"),
+        f"{tally.accepted_records:,} records in {tally.accepted_partitions:,} batches; ",
+        ("refused ", "red"),
+        f"{sum(tally.refused.values()):,} batches",
+    )

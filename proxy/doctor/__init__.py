@@ -1,0 +1,1 @@
+"""`sluicegate doctor`: looks at all that a proxy with a given configuration would depend on, and changes nothing."""

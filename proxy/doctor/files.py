@@ -1,0 +1,31 @@
+"""Certificates, keys and password files that the configuration names."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from sluicegate.config.model import Config
+from sluicegate.config.password import PasswordUnreadable
+from sluicegate.proxy.doctor.finding import Finding, Level
+from sluicegate.proxy.network import certificates
+
+_ADVICE = "put a usable file there; a running proxy takes it from the next connection on"
+
+
+def findings(config: Config) -> Iterator[Finding]:
+    """What `sluicegate check` says of them, and how long certificates still hold."""
+    now = datetime.now(UTC)
+    spoken_of = set()
+    for files in certificates.tls_files(config):
+        for finding in certificates.findings_of(files, now):
+            spoken_of.add(finding.key)
+            level = Level.FAULT if finding.is_error else Level.WARNING
+            yield Finding(finding.key, level, finding.message, _ADVICE)
+    for expiry in certificates.expiries_of(config):
+        if expiry.key not in spoken_of:
+            days = int(expiry.days_left(now))
+            yield Finding(expiry.key, Level.GOOD, f"{expiry.file} holds for {days} more days")
+    if config.upstream.sasl is not None:
+        try:
+            config.upstream.sasl.current_password.get()
+        except PasswordUnreadable as error:
+            yield Finding(error.key, Level.FAULT, error.message, "put the password there")

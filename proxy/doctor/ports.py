@@ -1,0 +1,49 @@
+"""Whether the ports that the proxy would listen at are free. Each is bound for a moment and given back."""
+
+from collections.abc import Iterator, Mapping
+
+from sluicegate.config.address import HostPort
+from sluicegate.config.model import Config
+from sluicegate.proxy.doctor.finding import Finding, Level
+from sluicegate.proxy.network.listeners import MAX_BROKERS, CannotListen, bind
+
+_MAX_PORT = 65535
+
+
+def is_free(address: HostPort) -> bool:
+    """Whether a proxy could listen there now."""
+    return _why_not(address) is None
+
+
+def findings(config: Config, brokers: Mapping[int, HostPort], running: frozenset[HostPort]) -> Iterator[Finding]:
+    """`running`: where a proxy with this configuration listens already, so that it is right that they are taken."""
+    listen = config.listen
+    wanted = [("listen.bootstrap", listen.bootstrap)]
+    if config.admin.listen is not None:
+        wanted.append(("admin.listen", config.admin.listen))
+    if listen.broker_host is None:
+        for node_id in sorted(brokers)[:MAX_BROKERS]:
+            port = listen.port_of(node_id)
+            if 0 < port <= _MAX_PORT:
+                wanted.append((f"port of broker {node_id}", HostPort(listen.bootstrap.host, port)))
+            else:
+                said = f"broker {node_id} would need port {port}, which does not exist"
+                yield Finding(
+                    "listen.broker_ports", Level.FAULT, said, "choose a smaller one, or use listen.broker_host"
+                )
+    for about, address in wanted:
+        reason = _why_not(address) if address.port else None
+        if reason is None:
+            yield Finding(about, Level.GOOD, f"{address} is free")
+        elif address in running or (running and about != "listen.bootstrap"):
+            yield Finding(about, Level.GOOD, f"{address} is taken; a proxy of this configuration is running")
+        else:
+            yield Finding(about, Level.FAULT, f"cannot listen on {reason}", reason.advice)
+
+
+def _why_not(address: HostPort) -> CannotListen | None:
+    try:
+        bind(address).close()
+    except CannotListen as error:
+        return error
+    return None

@@ -1,0 +1,55 @@
+"""What flowed in each of the last fifteen minutes' seconds."""
+
+from array import array
+from typing import NamedTuple
+
+from sluicegate.proxy.live.live_state import History
+
+SECONDS = 900
+_NONE_YET = -1
+
+
+class Flow(NamedTuple):
+    """Counts, of a second or since the start. `size` is Produce requests' bytes; `refused` and `told` are batches: told
+    of are those that were forwarded although something is wrong with them, or would be by other bounds.
+    """
+
+    requests: int = 0
+    records: int = 0
+    size: int = 0
+    refused: int = 0
+    refused_records: int = 0
+    told: int = 0
+
+
+class FlowHistory:
+    """A ring: 48 bytes a second, whether anything flows or not."""
+
+    def __init__(self) -> None:
+        self._columns = tuple(array("q", bytes(8 * SECONDS)) for _ in Flow._fields)
+        self._newest = _NONE_YET
+        self._oldest = _NONE_YET
+        self._before = Flow()
+
+    def add(self, second: int, since_start: Flow) -> None:
+        """What has been counted up to `second` (of Unix time), which never goes back."""
+        if self._newest == _NONE_YET:
+            self._oldest = self._newest = second
+        second = max(second, self._newest)  # a clock that was set back
+        for skipped in range(max(self._newest + 1, second - SECONDS + 1), second + 1):
+            for column in self._columns:
+                column[skipped % SECONDS] = 0
+        self._newest = second
+        for column, now, before in zip(self._columns, since_start, self._before, strict=True):
+            column[second % SECONDS] += now - before
+        self._before = since_start
+
+    def state(self, seconds: int) -> History:
+        """The newest `seconds` of it, the oldest first."""
+        begin = max(self._oldest, self._newest - min(seconds, SECONDS) + 1)
+        span = range(begin, self._newest + 1) if self._newest != _NONE_YET else range(0)
+        rows = {
+            name: [column[second % SECONDS] for second in span]
+            for name, column in zip(Flow._fields, self._columns, strict=True)
+        }
+        return {"begin": begin, **rows}  # type: ignore[typeddict-item]  # the names are History's

@@ -1,0 +1,101 @@
+"""What one process sees: flow by the second, who breaks what, the last violations, how far times reach.
+
+Told by the observer as judgements come; nothing of it is made into text before somebody looks.
+"""
+
+from collections import deque
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.proxy.live.flow_history import Flow, FlowHistory
+from sluicegate.proxy.live.offences import Key, Offences
+from sluicegate.proxy.live.reach import Reach
+from sluicegate.proxy.reporting.bounded_text import cut
+from sluicegate.proxy.reporting.tally import Tally
+from sluicegate.proxy.reporting.violation_event import Event, Violation
+from sluicegate.validation.policy import Mode
+from sluicegate.validation.produce import JudgedRequest
+
+if TYPE_CHECKING:
+    from sluicegate.validation.ordinary import OrdinaryRequests
+
+MAX_VIOLATIONS = 200
+_MESSAGE_CHARACTERS = 500
+_MAX_RULES = 5
+_REFUSING = frozenset({Mode.REJECT.value, Mode.QUARANTINE.value})
+_REHEARSED = "timestamp out of bounds on trial"
+_NAMES = {mode: mode.value for mode in Mode}
+
+
+class LiveView:
+    """Takes events as a sink for violations does, and never waits."""
+
+    def __init__(self, tally: Tally, ordinary: "OrdinaryRequests | None", began_ms: int) -> None:
+        self._tally = tally
+        self._ordinary = ordinary
+        self._size = self._refused = self._refused_records = self._told = 0
+        self.began_ms = began_ms
+        self.history = FlowHistory()
+        self.offences = Offences()
+        self.reach = Reach(ordinary)
+        self.violations: deque[tuple[int, int, Event]] = deque(maxlen=MAX_VIOLATIONS)
+        self._events = 0
+
+    def judged(self, request: ProduceRequest, judged: JudgedRequest, now_ms: int) -> None:
+        """The slow lane has judged one request."""
+        self._size += len(request.frame)
+        self.reach.judged(request, judged, now_ms)
+
+    def write(self, event: Event) -> None:
+        """Something is wrong with a batch. Of many alike some are listed, and all are counted."""
+        client_id, topic = event.who.client_id, event.topic
+        key: Key
+        if isinstance(event, Violation):
+            now_ms, bad_records = event.held_to.now_ms, event.bad_count
+            key = (_NAMES[event.mode], client_id, topic, event.reason)
+            self.reach.refused(event)
+        else:
+            now_ms, bad_records = event.now_ms, max(count for _, count in event.found)
+            key = ("rehearse", client_id, topic, _REHEARSED)
+        if key[0] in _REFUSING:
+            self._refused += 1
+            self._refused_records += bad_records
+        else:
+            self._told += 1
+        offence = self.offences.add(key, bad_records, now_ms)
+        if offence is not None:
+            offence.example = _kept(event) if isinstance(event, Violation) else event
+            self._events += 1
+            self.violations.append((self._events, now_ms, offence.example))
+
+    def close(self) -> None:
+        """Nothing is written."""
+
+    def tick(self, now_ms: int) -> None:
+        """A second is over, about."""
+        self.history.add(now_ms // 1000, self.flow())
+
+    def flow(self) -> Flow:
+        """What has flowed since the start; may be asked from another thread."""
+        tally, ordinary = self._tally, self._ordinary
+        more = (0, 0, 0) if ordinary is None else (ordinary.requests, ordinary.records, ordinary.size)
+        return Flow(
+            tally.produce_requests + more[0],
+            tally.accepted_records + more[1],
+            self._size + more[2],
+            self._refused,
+            self._refused_records,
+            self._told,
+        )
+
+
+def _kept(violation: Violation) -> Violation:
+    """With one bad record, and nothing of what that holds."""
+    records, message = violation.bad_records, violation.message or ""
+    has_contents = any(record.contents is not None for record in records[:1])
+    if len(records) <= 1 and not has_contents and len(message) <= _MESSAGE_CHARACTERS and not violation.rules:
+        return violation
+    shown = tuple(replace(record, contents=None) for record in records[:1]) if has_contents else records[:1]
+    kept = None if violation.message is None else cut(message, _MESSAGE_CHARACTERS)
+    return violation._replace(message=kept, bad_records=shown, rules=violation.rules[:_MAX_RULES])

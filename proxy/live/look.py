@@ -1,0 +1,130 @@
+"""Puts together what one process shows: made in the thread of who asks, never on the event loop."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sluicegate.config.address import HostPort
+from sluicegate.proxy.judgement.short_turns import ShortTurns
+from sluicegate.proxy.live.connection_list import connections_of
+from sluicegate.proxy.live.flow_history import SECONDS
+from sluicegate.proxy.live.live_state import Bounds, BrokerState, LiveState
+from sluicegate.proxy.live.live_view import LiveView
+from sluicegate.proxy.live.offences import MAX_OFFENCES
+from sluicegate.proxy.reporting.bounded_text import cut
+from sluicegate.proxy.reporting.build_info import VERSION
+from sluicegate.proxy.reporting.violation_event import event_of
+from sluicegate.proxy.session.session import Session
+from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.policy import TimestampType, TopicPolicy
+
+_MAX_BOUNDS = 50
+_MAX_BROKERS = 200
+_BOOTSTRAP = "bootstrap"
+
+Broker = tuple[int, HostPort | None, str]
+"""A node id, where it is, and where clients find it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What of a proxy is looked at; all of it may be read from another thread."""
+
+    view: LiveView
+    sessions: Iterable[Session]
+    rules: RulesInForce
+    bootstrap: tuple[HostPort, ...]
+    brokers: Callable[[], list[Broker]]
+    trouble: Callable[[], list[str]]
+    now_ms: Callable[[], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What who asks wants to see: `seconds` of history, events judged after `after_ms` (Unix time), and how many of the
+    worst `offences`.
+    """
+
+    seconds: int
+    after_ms: int
+    offences: int
+
+
+EVERYTHING = Wish(SECONDS, 0, MAX_OFFENCES)
+
+
+def look(seen: Seen, wish: Wish) -> LiveState:
+    """As it is now."""
+    view = seen.view
+    turns = ShortTurns()
+    violations = []
+    for number, judged_ms, event in list(view.violations):
+        if judged_ms > wish.after_ms:
+            violations.append({"id": f"{view.began_ms}-{number}", **_without_numbers_too_long(event_of(event))})
+            turns.give_way()
+    offences = view.offences.state(wish.offences)
+    turns.give_way()
+    flow = view.flow()
+    return {
+        "time_ms": seen.now_ms(),
+        "since_ms": view.began_ms,
+        "version": VERSION,
+        "proxies": 1,
+        "trouble": [cut(text) for text in seen.trouble()],
+        "in_all": flow._asdict(),
+        "history": view.history.state(wish.seconds),
+        "offences": offences,
+        "other_offences": view.offences.other,
+        "violations": violations,
+        "distances": view.reach.state(),
+        "bounds": _bounds(seen.rules, [offence["topic"] for offence in offences]),
+        "connections": connections_of(seen.sessions),
+        "brokers": _brokers(seen),
+    }
+
+
+def _without_numbers_too_long(event: dict[str, Any]) -> dict[str, Any]:
+    """JavaScript's numbers end at 2^53, and bad times do not."""
+    samples = [{**sample, "timestamp": str(sample["timestamp"])} for sample in event["samples"]]
+    return {**event, "samples": samples}
+
+
+def _bounds(rules: RulesInForce, broken: Iterable[str | None]) -> list[Bounds]:
+    """Of the file's entries, and of topics where something was wrong: the cluster's own may be stricter there."""
+    rulebook = rules.rulebook
+    file = rulebook.in_file
+    named: dict[str, TopicPolicy] = {"defaults": file.default}
+    for match, policy in file.topics[:_MAX_BOUNDS]:
+        named.setdefault(match, policy)
+    for topic in broken:
+        if topic is not None and len(named) < 2 * _MAX_BOUNDS:
+            named.setdefault(topic, rulebook.of(topic))
+    return [
+        {"name": cut(name), "before_ms": policy.before_max_ms, "after_ms": policy.after_max_ms}
+        for name, policy in named.items()
+        if policy.checked and policy.timestamp_type is not TimestampType.LOG_APPEND_TIME
+    ]
+
+
+def _brokers(seen: Seen) -> list[BrokerState]:
+    led = Counter(session.leads_to for session in seen.sessions)
+    shown: list[BrokerState] = [
+        {
+            "name": _BOOTSTRAP,
+            "upstream": ", ".join(map(str, seen.bootstrap[:10])),
+            "listener": None,
+            "connections": led[_BOOTSTRAP],
+        }
+    ]
+    for node_id, upstream, listener in seen.brokers()[:_MAX_BROKERS]:
+        name = f"broker {node_id}"
+        shown.append(
+            {
+                "name": name,
+                "upstream": "unknown" if upstream is None else str(upstream),
+                "listener": listener,
+                "connections": led[name],
+            }
+        )
+    return shown

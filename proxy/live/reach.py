@@ -1,0 +1,74 @@
+"""How far batches' times reach from now, good ones and refused ones.
+
+Good ones of the fast lane are counted natively (`sluicegate.validation.ordinary`); the slow lane's and those that were
+refused are counted here. A batch counts by its base time where it reaches behind, by its latest where it reaches ahead.
+"""
+
+from array import array
+from typing import TYPE_CHECKING
+
+from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.proxy.live.live_state import Distances
+from sluicegate.proxy.reporting.violation_event import Violation
+from sluicegate.validation.distances import STEPS, step_of
+from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.verdict import TIMED
+
+if TYPE_CHECKING:
+    from sluicegate.validation.ordinary import OrdinaryRequests
+
+_ROW = bytes(8 * STEPS)
+_BASE_TIME = slice(27, 35)
+_MAGIC_AT, _BATCHES = 16, 2
+_NO_TIME = -1
+_LONGEST_MS = 2**63 - 1
+
+
+class Reach:
+    """Counts since the start."""
+
+    def __init__(self, ordinary: "OrdinaryRequests | None") -> None:
+        self._ordinary = ordinary
+        self._behind, self._ahead, self._refused_behind, self._refused_ahead = (array("q", _ROW) for _ in range(4))
+
+    def judged(self, request: ProduceRequest, judged: JudgedRequest, now_ms: int) -> None:
+        """The slow lane has found some batches good."""
+        for place, accepted in judged.accepted.items():
+            records = request.records(*place)
+            if records is None or len(records) <= _BASE_TIME.stop or records[_MAGIC_AT] != _BATCHES:
+                continue
+            base = int.from_bytes(records[_BASE_TIME], "big", signed=True)
+            if base != _NO_TIME:
+                self._behind[_step_of(now_ms - base)] += 1
+                self._ahead[_step_of(accepted.ahead_ms)] += 1
+
+    def refused(self, violation: Violation) -> None:
+        """Something is wrong with a batch; it counts where that is the time of the first bad record."""
+        records = violation.bad_records
+        if not records or records[0].reason not in TIMED:
+            return
+        away = records[0].timestamp - violation.held_to.now_ms
+        self._refused_behind[_step_of(-away)] += 1
+        self._refused_ahead[_step_of(away)] += 1
+
+    def state(self) -> Distances:
+        """What was counted, without what is nothing; may be asked from another thread."""
+        behind, ahead = array("q", self._behind), array("q", self._ahead)
+        if self._ordinary is not None:
+            for row, more in zip((behind, ahead), self._ordinary.reaches(), strict=True):
+                for step, count in enumerate(memoryview(more).cast("q")):
+                    row[step] += count
+        return {
+            "behind": _shown(behind),
+            "ahead": _shown(ahead),
+            "refused_behind": _shown(self._refused_behind),
+            "refused_ahead": _shown(self._refused_ahead),
+        }
+
+
+def _step_of(away_ms: int) -> int:
+    return 0 if away_ms <= 0 else step_of(min(away_ms, _LONGEST_MS))
+
+
+def _shown(row: "array[int]") -> dict[str, int]:
+    return {str(step): count for step, count in enumerate(row) if count}

@@ -1,0 +1,169 @@
+// Puts the page together.
+
+import { Distances } from "./distances.js";
+import { byId, made, say } from "./elements.js";
+import { Flow } from "./flow.js";
+import { setUpPolicy, showPolicyOf } from "./policy.js";
+import { follow, token } from "./stream.js";
+import { Table } from "./tables.js";
+import { ago, batches, clock, named, size, span, whole } from "./words.js";
+
+const MOST_VIOLATIONS = 200;
+const SHOWN_VIOLATIONS = 50;
+const WORST = 10;
+const SAID_EVERY_MS = 15000;
+
+const flow = new Flow();
+const distances = new Distances();
+const violations = new Map();
+let now = 0;
+let pause = false;
+let saidAt = 0;
+let stop = new AbortController();
+
+const number = "number";
+const topicCell = { title: "Topic", show: (row) => named(row.topic), click: (row) => showPolicyOf(row.topic ?? "") };
+
+const tables = {
+  clients: new Table(byId("clients"), "Clients whose batches something is wrong with, the worst first", [
+    { title: "Client", show: (row) => named(row.name) },
+    { title: "Batches", show: (row) => whole(row.batches), className: number },
+    { title: "Last", show: (row) => ago(row.last_ms, now), className: "nowrap" },
+    { title: "Most often", show: (row) => row.what, className: "text" },
+  ], "Nobody."),
+  topics: new Table(byId("topics"), "Topics that are written to so, the worst first", [
+    { ...topicCell, show: (row) => named(row.name), click: (row) => showPolicyOf(row.name ?? "") },
+    { title: "Batches", show: (row) => whole(row.batches), className: number },
+    { title: "Last", show: (row) => ago(row.last_ms, now), className: "nowrap" },
+    { title: "Most often", show: (row) => row.what, className: "text" },
+  ], "None."),
+  violations: new Table(byId("violations"), "The newest first; what records hold is not shown", [
+    { title: "Time", show: (row) => clock(Date.parse(row.time)), className: "nowrap" },
+    { title: "Client", show: (row) => clientOf(row) },
+    { ...topicCell, show: (row) => `${named(row.topic)}-${row.partition}` },
+    { title: "Became", show: (row) => MODES[row.mode] ?? row.mode, className: "nowrap" },
+    { title: "Records", show: (row) => `${whole(row.bad_records)} of ${whole(row.records)}`, className: number },
+    { title: "Diagnosis", show: diagnosisOf, className: "text" },
+  ], "None yet."),
+  connections: new Table(byId("connections"), "Client connections, those that wait first", [
+    { title: "Client", show: (row) => named(row.client_id) },
+    { title: "From", show: (row) => row.peer },
+    { title: "Software", show: (row) => named(row.software) },
+    { title: "Principal", show: (row) => named(row.principal) },
+    { title: "Leads to", show: (row) => row.leads_to, className: "nowrap" },
+    { title: "State", show: (row) => (row.waits_for.length > 0 ? `${row.state}, waits for ${row.waits_for.join(", ")}` : row.state) },
+    { title: "In flight", show: (row) => whole(row.in_flight), className: number },
+    { title: "Received", show: (row) => size(row.received), className: number },
+  ], "Nobody is connected."),
+  brokers: new Table(byId("brokers"), "Brokers behind the proxy", [
+    { title: "Broker", show: (row) => row.name },
+    { title: "Upstream", show: (row) => row.upstream },
+    { title: "Clients find it at", show: (row) => row.listener ?? "(the bootstrap listener)" },
+    { title: "Connections", show: (row) => whole(row.connections), className: number },
+  ], "None is known yet."),
+};
+const MODES = { reject: "refused", observe: "forwarded", fix: "put right", quarantine: "quarantined", rehearse: "forwarded" };
+
+function clientOf(row) {
+  const software = [row.software_name, row.software_version].filter((text) => text !== null).join(" ");
+  const more = [row.principal, row.peer, software].filter((text) => text).join(", ");
+  return `${named(row.client_id)} (${more})`;
+}
+
+function diagnosisOf(row) {
+  const sample = row.samples[0];
+  const trial = (row.rehearsed ?? []).map((bound) => `${bound.key} of ${span(bound.max_ms)} would refuse ${whole(bound.bad_records)}`);
+  if (trial.length > 0) return trial.join("; ");
+  if (sample === undefined) return row.message ? `${row.reason}: ${row.message}` : row.reason;
+  const time = "diagnosis" in sample && !("rule" in sample) ? `timestamp ${sample.timestamp} ` : "";
+  const why = sample.diagnosis ?? (sample.reason === row.reason ? "" : sample.reason);
+  return `${row.reason}: record ${whole(sample.index)}${why && ", "}${time}${why}`;
+}
+
+function worst(offences, nameOf) {
+  const found = new Map();
+  for (const offence of offences) {
+    const name = nameOf(offence);
+    const one = found.get(name) ?? { name, batches: 0, last_ms: 0, what: "", most: 0 };
+    one.batches += offence.batches;
+    one.last_ms = Math.max(one.last_ms, offence.last_ms);
+    if (offence.batches > one.most) Object.assign(one, { most: offence.batches, what: offence.reason });
+    found.set(name, one);
+  }
+  return [...found.values()].sort((a, b) => b.batches - a.batches).slice(0, WORST);
+}
+
+function showTroubles(troubles) {
+  const list = byId("troubles");
+  list.hidden = troubles.length === 0;
+  if ([...list.children].map((item) => item.textContent).join("\n") !== troubles.join("\n")) list.replaceChildren(...troubles.map((text) => made("li", { text })));
+}
+
+function showState(kind, text) {
+  byId("state").dataset.state = kind;
+  say(byId("state-text"), text);
+}
+
+function showLive(state) {
+  byId("token-form").hidden = true;
+  if (pause) return;
+  now = state.time_ms;
+  showState(state.trouble.length === 0 ? "good" : "bad", state.trouble.length === 0 ? "ready" : "something is to be mended");
+  showTroubles(state.trouble);
+  say(byId("about"), `version ${state.version}, ${state.proxies === 1 ? "one process" : `${state.proxies} processes`}, since ${new Date(state.since_ms).toLocaleString()}`);
+  const summary = flow.show(state);
+  tables.clients.show(worst(state.offences, (offence) => offence.client_id), (row) => row.name);
+  tables.topics.show(worst(state.offences, (offence) => offence.topic), (row) => row.name);
+  say(byId("other-offences"), state.other_offences > 0 ? `and ${batches(state.other_offences)} of clients and topics that are too many to be named` : "Counted since the start.");
+  for (const violation of state.violations) violations.set(violation.id, violation);
+  for (const id of [...violations.keys()].slice(0, Math.max(0, violations.size - MOST_VIOLATIONS))) violations.delete(id);
+  const newest = [...violations.values()].sort((a, b) => (a.time < b.time ? 1 : -1)).slice(0, SHOWN_VIOLATIONS);
+  tables.violations.show(newest, (row) => row.id);
+  distances.show(state);
+  showKnownTopics(state.bounds);
+  const { count, listed } = state.connections;
+  say(byId("connections-said"), count > listed.length ? `${whole(listed.length)} of ${whole(count)} are shown.` : "");
+  tables.connections.show(listed, (row) => `${row.peer} ${row.leads_to}`);
+  tables.brokers.show(state.brokers, (row) => `${row.name} ${row.upstream}`);
+  if (Date.now() - saidAt > SAID_EVERY_MS) {
+    saidAt = Date.now();
+    say(byId("said"), summary);
+  }
+}
+
+function showKnownTopics(bounds) {
+  const names = bounds.map((one) => one.name).filter((name) => !/[*?[/ ]/.test(name) && name !== "defaults");
+  const list = byId("known-topics");
+  if ([...list.children].map((option) => option.value).join("\n") !== names.join("\n")) list.replaceChildren(...names.map((name) => made("option", { value: name })));
+}
+
+function refused(status, text) {
+  showState("bad", status === 401 ? "a token is needed" : "not shown");
+  showTroubles(status === 401 ? [] : [text.trim()]);
+  byId("token-form").hidden = status !== 401;
+  if (status === 401) {
+    say(byId("token-said"), token.get() === null ? "" : "This is not the token.");
+    byId("token").focus();
+  }
+}
+
+function begin() {
+  stop.abort();
+  stop = new AbortController();
+  const told = { live: showLive, trouble: (what) => showState("bad", what.text), refused, lost: (why) => showState("bad", `${why}; asked again`) };
+  follow(told, stop.signal);
+}
+
+byId("token-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  token.set(byId("token").value);
+  byId("token").value = "";
+  begin();
+});
+byId("pause").addEventListener("click", () => {
+  pause = !pause;
+  byId("pause").setAttribute("aria-pressed", String(pause));
+  if (pause) showState("waiting", "paused");
+});
+setUpPolicy();
+begin();

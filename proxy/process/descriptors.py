@@ -1,0 +1,36 @@
+"""How many files and connections this process may have open, and room for them from the start."""
+
+import fcntl
+import os
+import resource
+
+_MANY = 1 << 20
+# Half a megabyte in the kernel, for 32,000 clients and their brokers.
+_RESERVED = 1 << 16
+
+
+def raise_descriptor_limit() -> None:
+    """As many descriptors as the system lets this process have without asking for more rights."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MANY if hard == resource.RLIM_INFINITY else min(hard, _MANY)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def reserve_descriptors() -> None:
+    """Let the table of descriptors grow now, before clients come.
+
+    Linux doubles it when it is full, and where a process has threads the call that needs a place waits until all other
+    processors have passed a quiet point (`expand_fdtable`: `synchronize_rcu`): 20 to 60 ms in accept() or socket(), on
+    the event loop, at 64, 128, ... 8,192 descriptors. It never shrinks, and is not inherited: each process asks for
+    its own.
+    """
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _RESERVED if soft == resource.RLIM_INFINITY else min(soft, _RESERVED)
+    some = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.close(fcntl.fcntl(some, fcntl.F_DUPFD_CLOEXEC, most - 1))
+    except OSError:  # the last place is taken: then the table is that large
+        pass
+    finally:
+        os.close(some)

@@ -1,0 +1,102 @@
+"""Has the configuration read in another process, which ends when it has told what it found.
+
+What reads (YAML, pydantic, the command line, certificates) is megabytes that a proxy would hold for as long as it runs.
+Here is what is asked of that process, and what it answers; `proxy/process/reader.py` is the process.
+"""
+
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, Pipe
+from typing import Any
+
+from sluicegate.config.model import Config
+from sluicegate.proxy.process.config_file import ConfigFile
+
+_BEGIN = "import sys; sys.path[:] = {path!r}; from sluicegate.proxy.process.reader import main; main({descriptor})"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A question: what the arguments of the command line say shall be run. The reader tells its user what is wrong."""
+
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A question: what the file says now."""
+
+    file: ConfigFile
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """A question: what the file says now of a topic."""
+
+    file: ConfigFile
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """Lines for a person."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Usable:
+    """The configuration, the file that it came from as it was when it was read, and what its writer should know."""
+
+    config: Config
+    file: ConfigFile | None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """Why the file cannot be taken, problem by problem."""
+
+    file: ConfigFile
+    problems: tuple[str, ...]
+
+
+class ReaderEnded(Exception):
+    """The reader has ended without an answer."""
+
+    def __init__(self, exit_code: int) -> None:
+        super().__init__(f"the process that reads the configuration has ended with {exit_code}")
+        self.exit_code = exit_code
+
+
+class Reader:
+    """A process that reads, from now on. It shows what it has to show where this one does."""
+
+    def __init__(self, question: Start | Again | Explain) -> None:
+        self._pipe, there = Pipe()
+        code = _BEGIN.format(path=sys.path, descriptor=there.fileno())
+        flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing starts its own
+        with there:
+            command = [sys.executable, *flags, "-c", code]
+            self._process = subprocess.Popen(command, pass_fds=[there.fileno()])  # noqa: S603  # ourselves
+        with suppress(OSError):  # it has ended, and leaves the question without an answer
+            self._pipe.send(question)
+
+    def answer(self) -> Usable | Unusable | Explained:
+        """Blocks until it is there. Raises ReaderEnded."""
+        with self._pipe:
+            try:
+                answer: Any = self._pipe.recv()
+            except (EOFError, OSError):
+                answer = None
+        code = self._process.wait()
+        if not isinstance(answer, Usable | Unusable | Explained):
+            raise ReaderEnded(code)
+        return answer
+
+
+def reader_side(descriptor: int) -> Connection:
+    """In the reader: its end of the pipe."""
+    return Connection(descriptor)

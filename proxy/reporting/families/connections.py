@@ -1,0 +1,107 @@
+"""Who is here, and what holds them up."""
+
+from sluicegate.proxy.reporting.family import Family, counter, gauge
+from sluicegate.proxy.session.hold import Hold
+from sluicegate.proxy.session.life import Stage
+
+_STAGES = tuple(stage.name.lower() for stage in Stage if stage is not Stage.ENDED)
+_SIDES = ("client", "broker")
+_HOLDS = tuple((side, hold.name.lower()) for side in _SIDES for hold in Hold)
+_SHARES = (
+    "Shares: `small_requests` (up to 1 MiB), `large_requests`, `small_answers`, `large_answers`, `quarantine` (bad "
+    "records until they are stored)."
+)
+
+CONNECTIONS: tuple[Family, ...] = (
+    gauge(
+        "sluicegate_open_connections",
+        "Client connections open now.",
+        "Against `limits.max_connections`.",
+        lambda s: s.tally.connections_opened - s.tally.connections_closed,
+    ),
+    gauge(
+        "sluicegate_connections_by_stage",
+        "Client connections by how far they have come, as a look about once a second saw them.",
+        "Many in `connecting`: brokers take none, or clients connect and ask nothing. Many in `draining` or `leaving`: "
+        "brokers do not answer.",
+        lambda s: s.standing.connections,
+        ("stage",),
+        _STAGES,
+    ),
+    gauge(
+        "sluicegate_holds",
+        "Connections that are not read for a while, by side and by why, as a look about once a second saw them; one "
+        "may be held for several reasons.",
+        "What sessions wait for. `other_side_full`: the broker, or the client, does not take what it is sent; "
+        "`answers_unread`: the client reads no answers; `in_flight`: too many requests without an answer; `memory`: "
+        "the budget is spent; `judging`: the judging thread; `settings`, `asking`: the cluster is asked about a topic; "
+        "`quarantining`: bad records are being stored; `turn_over`: others go first; `refusals`: too many answers are "
+        "kept; `turned_away`: a client that asks for what was not offered.",
+        lambda s: s.standing.holds,
+        ("side", "reason"),
+        _HOLDS,
+    ),
+    gauge(
+        "sluicegate_in_flight",
+        "Requests without their answer yet.",
+        "A rise with the same traffic: brokers answer slower.",
+        lambda s: s.in_flight,
+    ),
+    gauge(
+        "sluicegate_held_bytes",
+        "Memory that is held for requests and answers which are gathered whole, by share.",
+        f"Against `sluicegate_held_bytes_limit`: at the limit clients wait. {_SHARES}",
+        lambda s: s.standing.held_bytes,
+        ("share",),
+        ("small_requests", "large_requests", "small_answers", "large_answers", "quarantine"),
+    ),
+    gauge(
+        "sluicegate_held_bytes_limit",
+        "What may be held, by share (limits.max_gathered_bytes, limits.max_quarantined_bytes).",
+        "The bound of the one above.",
+        lambda s: s.standing.budget_bytes,
+        ("share",),
+    ),
+    counter(
+        "sluicegate_connections",
+        "Client connections accepted.",
+        "A rise without more traffic: clients that connect again and again.",
+        lambda s: s.tally.connections_opened,
+    ),
+    counter(
+        "sluicegate_connections_refused",
+        "Connections not taken because of a limit.",
+        "Any rise: `limit` is the key to raise, or somebody opens too many.",
+        lambda s: s.tally.connections_refused,
+        ("limit",),
+        ("limits.max_connections", "limits.max_connections_per_address"),
+    ),
+    counter(
+        "sluicegate_cut_off",
+        "Connections ended because of a limit or a deadline.",
+        "`limits.frame_seconds`: a peer stands still; `limits.max_gathered_bytes`: one was so slow that others waited; "
+        "`limits.idle_seconds`: nothing was sent, which is ordinary.",
+        lambda s: s.tally.cut_off,
+        ("limit",),
+        ("limits.frame_seconds", "limits.max_gathered_bytes", "limits.idle_seconds"),
+    ),
+    counter(
+        "sluicegate_bad_clients",
+        "Connections closed because of what the client sent.",
+        "A rise: somebody speaks another protocol, TLS on a plain port for instance; the log has the address.",
+        lambda s: s.tally.bad_clients,
+    ),
+    counter(
+        "sluicegate_unsupported_versions",
+        "Requests of an API or version that was not offered; the connection was closed.",
+        "A rise: a client that goes by no ApiVersions answer.",
+        lambda s: s.tally.unsupported_versions,
+        ("api",),
+    ),
+    counter(
+        "sluicegate_judgements_abandoned",
+        "Judgements given up: their client had left.",
+        "A rise: clients time out before large requests are judged.",
+        lambda s: s.tally.judgements_abandoned,
+    ),
+)

@@ -1,0 +1,113 @@
+"""Counts what was judged, by topic, rule and client where these are known."""
+
+from typing import TYPE_CHECKING
+
+from sluicegate.protocol.api import APIS, ApiKey
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.proxy.reporting.broker_meters import has_failed, marks_of
+from sluicegate.proxy.reporting.client_labels import ClientLabels
+from sluicegate.proxy.reporting.outcomes import FIXED, FORWARDED, QUARANTINED, REFUSED
+from sluicegate.proxy.reporting.rule_labels import RuleLabels
+from sluicegate.proxy.reporting.tally import Tally
+from sluicegate.proxy.reporting.topic_labels import TopicLabels
+from sluicegate.proxy.reporting.violation_labels import ViolationLabels, rules_of
+from sluicegate.validation.policy import Mode, TopicPolicy
+from sluicegate.validation.produce import JudgedRequest, Place
+from sluicegate.validation.verdict import Refused
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.session.lane_counts import LaneCounts
+    from sluicegate.validation.ordinary import OrdinaryRequests
+
+_PRODUCE = APIS[ApiKey.PRODUCE].name
+_MODES = {mode: mode.value for mode in Mode}
+_NOT_FORWARDED = frozenset({Mode.REJECT, Mode.QUARANTINE})
+_NAME_OF = {code: code.name for code in ErrorCode}  # the enum's own takes longer
+
+
+class JudgementCounts:
+    """Adds to `tally`. `ordinary` counts what the fast lane called good, `lanes` what it took; None: there is none."""
+
+    def __init__(
+        self,
+        tally: Tally,
+        labels: TopicLabels,
+        ordinary: "OrdinaryRequests | None" = None,
+        lanes: "LaneCounts | None" = None,
+    ) -> None:
+        self._tally = tally
+        self._labels = labels
+        self._ordinary = ordinary
+        self._lanes = lanes
+        self._clients = ClientLabels(tally)
+        self._violations = ViolationLabels(tally, ClientLabels(tally))
+        self._rules = RuleLabels(tally)
+
+    def judged(self, request: ProduceRequest, judged: JudgedRequest) -> None:
+        """One Produce request: what of it is good or was left to the broker."""
+        tally = self._tally
+        tally.produce_requests += 1
+        tally.unchecked_partitions += judged.unchecked
+        tally.exempt_partitions += judged.exempt
+        tally.accepted_partitions += len(judged.accepted)
+        for place, accepted in judged.accepted.items():
+            tally.accepted_records += accepted.records
+            self._became(FIXED if place in judged.fixed else FORWARDED, request, place, accepted.records)
+        for place, refused in judged.refused.items():
+            self._became(QUARANTINED if place in judged.quarantined else REFUSED, request, place, refused.records)
+        for place, observed in judged.observed.items():
+            if place not in judged.accepted and place not in judged.refused:
+                self._became(FORWARDED, request, place, observed.records)
+
+    def _became(self, outcome: str, request: ProduceRequest, place: Place, records: int) -> None:
+        partition = request.topics[place[0]].partitions[place[1]]
+        self._tally.judged_batches[outcome] += 1
+        self._tally.judged_records[outcome] += records
+        self._tally.judged_bytes[outcome] += max(partition.records_end - partition.records_at, 0)
+
+    def refused(
+        self, mode: Mode, client_id: str | None, topic: str | None, refused: Refused, policy: TopicPolicy
+    ) -> None:
+        """Something is wrong with a batch of that client; `mode` is what became of it, `policy` its topic's."""
+        label = self._labels.label(topic)
+        self._violations.violated(label, rules_of(refused), _MODES[mode], client_id)
+        if mode in _NOT_FORWARDED:
+            self._tally.request_errors[_PRODUCE, _NAME_OF[refused.code]] += 1
+            for meter, marks in marks_of(refused, policy).items():
+                self._tally.broker_invalid[meter] += marks
+            if has_failed(refused):
+                self._tally.broker_failed[label] += 1
+        match mode:
+            case Mode.REJECT:
+                self._labels.refused(topic, _NAME_OF[refused.code], refused.bad_count)
+            case Mode.OBSERVE:
+                self._labels.observed(topic, _NAME_OF[refused.code], refused.bad_count)
+            case Mode.FIX:
+                self._labels.fixed(topic, refused.bad_count)
+            case Mode.QUARANTINE:
+                self._labels.quarantined(topic, _NAME_OF[refused.code], refused.bad_count)
+        if refused.rules:
+            self._rules.broken(mode, refused)
+
+    def rehearsed(self, client_id: str | None, topic: str | None, label: str, count: int) -> None:
+        """A bound on trial would refuse so many records."""
+        self._labels.rehearsed(topic, label, count)
+        self._clients.rehearsed(client_id, label)
+
+    def counted(self) -> Tally:
+        """The counters at one moment; may be asked from another thread."""
+        counted = self._labels.counted()
+        ordinary = self._ordinary
+        if ordinary is not None:
+            counted.produce_requests += ordinary.requests
+            counted.accepted_partitions += ordinary.partitions
+            counted.accepted_records += ordinary.records
+            counted.unchecked_partitions += ordinary.unchecked
+            counted.judged_batches[FORWARDED] += ordinary.partitions
+            counted.judged_records[FORWARDED] += ordinary.records
+            counted.judged_bytes[FORWARDED] += ordinary.bytes
+            counted.looked_closer.update({why.name.lower(): count for why, count in ordinary.closer_by().items()})
+        if self._lanes is not None:
+            counted.fast_taken.update({APIS[key].name: count for key, count in self._lanes.by_api().items()})
+        return counted

@@ -1,0 +1,1 @@
+"""For who looks at running proxies from a terminal: `sluicegate top` and `sluicegate who`."""

@@ -1,0 +1,87 @@
+"""What `sluicegate top` shows: each proxy and all together, the worst clients and topics, the last violations."""
+
+from collections.abc import Callable, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from sluicegate.proxy.live.adding_up import added_up
+from sluicegate.proxy.live.live_state import LiveState, OffenceState
+from sluicegate.proxy.reporting.bounded_text import cut
+from sluicegate.proxy.watching.admin_client import Answer
+from sluicegate.proxy.watching.rates import rates_of
+from sluicegate.proxy.watching.words import BECAME, diagnosis, named, rate, size
+
+_WORST = 8
+_LAST = 8
+_NAME_CHARACTERS = 30
+
+
+def screen(answers: Sequence[Answer]) -> RenderableType:
+    """All of it."""
+    states = [answer.state for answer in answers if answer.state is not None]
+    parts: list[RenderableType] = [_proxies(answers)]
+    if states:
+        together = added_up(states)
+        parts += [Text(f"to be mended: {named(text)}", "yellow") for text in together["trouble"]]
+        parts += [_worst("client", together["offences"], lambda offence: offence["client_id"])]
+        parts += [_worst("topic", together["offences"], lambda offence: offence["topic"]), _last(together)]
+    return Group(*parts)
+
+
+def _proxies(answers: Sequence[Answer]) -> Table:
+    table = Table(title="now, a second", title_justify="left", box=None, pad_edge=False)
+    table.add_column("proxy", no_wrap=True)
+    for column in ("requests", "records", "produced", "refused", "told of", "connections"):
+        table.add_column(column, justify="right")
+    table.add_column("state")
+    for answer in answers:
+        if answer.state is None:
+            table.add_row(str(answer.address), *["-"] * 6, Text(f"does not answer: {answer.reason}", "red"))
+        else:
+            table.add_row(*_row(str(answer.address), answer.state))
+    states = [answer.state for answer in answers if answer.state is not None]
+    if len(states) > 1:
+        table.add_row(*_row("all", added_up(states)), style="bold")
+    return table
+
+
+def _row(name: str, state: LiveState) -> list[RenderableType]:
+    flow = rates_of(state["history"])
+    shown = [rate(flow.requests), rate(flow.records), size(flow.size), rate(flow.refused), rate(flow.told)]
+    trouble = Text("to be mended", "yellow") if state["trouble"] else Text("ready", "green")
+    return [name, *shown, f"{state['connections']['count']:,}", trouble]
+
+
+def _worst(what: str, offences: Sequence[OffenceState], name_of: Callable[[OffenceState], str | None]) -> Table:
+    table = Table(title=f"worst {what}s, since their start", title_justify="left", box=None, pad_edge=False)
+    table.add_column(what)
+    table.add_column("batches", justify="right")
+    table.add_column("most often")
+    counted: dict[str | None, list[OffenceState]] = {}
+    for offence in offences:
+        counted.setdefault(name_of(offence), []).append(offence)
+    for name, found in sorted(counted.items(), key=lambda item: -sum(one["batches"] for one in item[1]))[:_WORST]:
+        most = max(found, key=lambda one: one["batches"])
+        batches = sum(one["batches"] for one in found)
+        table.add_row(_short(name), f"{batches:,}", Text(named(most["reason"])))
+    if not counted:
+        table.add_row(Text("none", "dim"), "", "")
+    return table
+
+
+def _last(state: LiveState) -> Table:
+    table = Table(title="the last violations", title_justify="left", box=None, pad_edge=False)
+    for column in ("time", "client", "topic", "became", "diagnosis"):
+        table.add_column(column, overflow="fold" if column == "diagnosis" else "ellipsis")
+    for event in state["violations"][: -_LAST - 1 : -1]:
+        became = BECAME.get(event["mode"], event["mode"]).partition(" ")[0].rstrip(",:")
+        table.add_row(
+            event["time"][11:19], _short(event["client_id"]), _short(event["topic"]), became, Text(diagnosis(event))
+        )
+    return table
+
+
+def _short(name: str | None) -> Text:
+    return Text(named(cut(name, _NAME_CHARACTERS) if name is not None else None))

@@ -1,0 +1,99 @@
+"""What a broker's meters count (KIP-467), the proxy counts under the same names: the same bytes go to a broker that has
+the limits itself, with Prometheus's JMX exporter in it, and through sluicegate; then both are scraped.
+"""
+
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.broker.fixtures import running
+from tests.broker.kafka import Kafka
+from tests.broker.meters import JmxExporter, Meters, meters_in, rise
+from tests.broker.proxy_process import ProxyProcess
+from tests.conformance.cases import CASES, Case
+from tests.conformance.pair import Pair, Request, proxy_settings, versions_of
+from tests.oracle.kafka_java import KAFKA_NEW
+
+# One codec is as good as another here; so is a version of those that have all that is judged.
+_CODECS = ("none", "lz4", "codec 0")
+_CODEC = re.compile(r", (none|gzip|snappy|xerial|lz4|zstd|codec \d)$")
+_FAMILIES = ("times", "keys", "header", "payload", "short", "request")
+
+
+def cases() -> list[tuple[Case, int]]:
+    """Each kind of case once, in the newest version that it and the broker have."""
+    chosen: dict[tuple[str, str], Case] = {}
+    for case in CASES:
+        codec = _CODEC.search(case.name)
+        is_meant = case.name.startswith(_FAMILIES) and case.difference is None
+        if is_meant and (codec is None or codec[1] in _CODECS):
+            chosen.setdefault((_CODEC.sub("", case.name), case.kind), case)
+    known = versions_of(KAFKA_NEW)
+    newest = [(case, max((v for v in case.versions if v in known), default=-1)) for case in chosen.values()]
+    return [(case, version) for case, version in newest if version >= 0]
+
+
+def looks_at_no_batch(answer: Any) -> bool:
+    """Whether a broker has found something before it looked at a batch, which the proxy cannot know when it counts: no
+    such partition (3), or bytes over which the whole request fails (-1).
+    """
+    if isinstance(answer, str):
+        return False
+    codes = [entry["error_code"] for topic in answer["responses"] for entry in topic["partition_responses"]]
+    return 3 in codes or (len(codes) > 1 and set(codes) == {-1})
+
+
+@pytest.fixture(scope="module")
+def exporter(tmp_path_factory: pytest.TempPathFactory) -> JmxExporter:
+    return JmxExporter(tmp_path_factory.mktemp("exporter"))
+
+
+@pytest.fixture(scope="module")
+def metered_broker(exporter: JmxExporter, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """A broker whose topics get the limits themselves, and whose meters can be read."""
+    yield from running(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("metered"), options=exporter.options))
+
+
+@pytest.fixture(scope="module")
+def broker_behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    yield from running(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("behind")))
+
+
+@pytest.fixture(scope="module")
+def metered_proxy(broker_behind: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+    process = ProxyProcess(tmp_path_factory.mktemp("proxy"), broker_behind.bootstrap, proxy_settings())
+    try:
+        yield process.start()
+    finally:
+        process.stop()
+
+
+def test_each_refusal_is_counted_as_a_broker_counts_it(
+    exporter: JmxExporter, metered_broker: Kafka, broker_behind: Kafka, metered_proxy: ProxyProcess
+) -> None:
+    differences = []
+    marked: Meters = {}
+
+    with Pair("meters", metered_broker, broker_behind, metered_proxy) as pair:
+        at_broker, at_proxy = meters_in(exporter.scrape()), meters_in(metered_proxy.get("/metrics")[1])
+        for case, version in cases():
+            now = time.time_ns() // 1_000_000
+            answer, _ = pair.compare(Request(version, case.topics(now), case.acks, case.transactional_id))
+            then_broker, then_proxy = meters_in(exporter.scrape()), meters_in(metered_proxy.get("/metrics")[1])
+            expected, found = rise(at_broker, then_broker), rise(at_proxy, then_proxy)
+            if expected != found and not looks_at_no_batch(answer):
+                differences.append(f"{case.name} [{case.kind}] v{version}:\n  broker {expected}\n  proxy  {found}")
+            marked |= expected
+            at_broker, at_proxy = then_broker, then_proxy
+
+    assert not differences, f"{len(differences)} differences:\n" + "\n".join(differences[:40])
+    # Only then it is known that something was compared: what magic 2 cannot do is not marked.
+    assert {meter for meter, _ in marked} == {
+        "failedproducerequests_total",
+        "invalidmessagecrcrecords_total",
+        "invalidoffsetorsequencerecords_total",
+        "nokeycompactedtopicrecords_total",
+    }

@@ -1,0 +1,1 @@
+"""What stands in deploy/, held against what the proxy shows and against Prometheus itself."""

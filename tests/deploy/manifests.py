@@ -1,0 +1,40 @@
+"""What stands under deploy/, read as a cluster or an engine would read it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.oracle.kafka_java import ROOT
+
+DEPLOY = ROOT / "deploy"
+UID = 10001
+"""The user that the image runs as (Dockerfile)."""
+
+
+def documents(file: Path) -> list[dict[str, Any]]:
+    return [document for document in yaml.safe_load_all(file.read_text()) if document is not None]
+
+
+def of_kind(found: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [document for document in found if document["kind"] == kind]
+
+
+def configurations(found: list[dict[str, Any]]) -> Iterator[str]:
+    """The configuration files that ConfigMaps hold."""
+    for document in of_kind(found, "ConfigMap"):
+        yield from document["data"].values()
+
+
+def containers(found: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Every container with the spec of its pod."""
+    for document in of_kind(found, "Deployment"):
+        pod = document["spec"]["template"]["spec"]
+        for container in (*pod.get("initContainers", ()), *pod["containers"]):
+            yield pod, container
+
+
+def sluicegates(found: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Those that are this proxy."""
+    return [(pod, container) for pod, container in containers(found) if container["name"] == "sluicegate"]

@@ -1,0 +1,88 @@
+"""A real Prometheus, as Debian packages it, in a folder of its own; and its promtool."""
+
+import json
+import shutil
+import signal
+import subprocess
+import urllib.parse
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.broker.eventually import eventually
+from tests.broker.ports import free_ports
+from tests.deploy.queries import JOB, RULES
+
+NEEDS_PROMETHEUS = pytest.mark.skipif(
+    shutil.which("prometheus") is None, reason="there is no prometheus: install Debian's package `prometheus`"
+)
+NEEDS_PROMTOOL = pytest.mark.skipif(
+    shutil.which("promtool") is None, reason="there is no promtool: install Debian's package `prometheus`"
+)
+
+
+def promtool(*arguments: str | Path, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+    command = ["promtool", *map(str, arguments)]
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120, check=False)
+
+
+class Prometheus:
+    """Scrapes `target` (host:port) once a second, with the alert rules loaded."""
+
+    def __init__(self, folder: Path, target: str) -> None:
+        self._port = free_ports(1)
+        self._folder = folder
+        config = {
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": [str(RULES)],
+            "scrape_configs": [{"job_name": JOB, "static_configs": [{"targets": [target]}]}],
+        }
+        (folder / "prometheus.yaml").write_text(yaml.safe_dump(config))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> "Prometheus":
+        with (self._folder / "prometheus.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [
+                    "prometheus",
+                    f"--config.file={self._folder / 'prometheus.yaml'}",
+                    f"--storage.tsdb.path={self._folder / 'data'}",
+                    f"--web.listen-address=127.0.0.1:{self._port}",
+                ],
+                stdout=log,
+                stderr=log,
+            )
+        eventually(self._is_ready, what=f"Prometheus is ready; see {self._folder / 'prometheus.log'}")
+        return self
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.send_signal(signal.SIGTERM)
+            self._process.wait(60)
+
+    def ask(self, query: str) -> list[dict[str, Any]]:
+        """The series that answer, each with its value now. Raises AssertionError where the query is none."""
+        answer = self._get(f"/api/v1/query?{urllib.parse.urlencode({'query': query})}")
+        assert answer["status"] == "success", answer
+        result: list[dict[str, Any]] = answer["data"]["result"]
+        return result
+
+    def rules_with_errors(self) -> list[str]:
+        groups = self._get("/api/v1/rules")["data"]["groups"]
+        return [f"{rule['name']}: {rule['lastError']}" for g in groups for rule in g["rules"] if rule.get("lastError")]
+
+    def _get(self, path: str) -> Any:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=30) as answer:
+            return json.load(answer)
+
+    def _is_ready(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, (self._folder / "prometheus.log").read_text()[-2000:]
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/-/ready", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False

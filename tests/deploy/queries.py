@@ -1,0 +1,77 @@
+"""Every query of the dashboard and the alert rules, and what it names."""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from tests.oracle.kafka_java import ROOT
+
+DASHBOARD = ROOT / "deploy" / "grafana" / "sluicegate.json"
+CONFIGURATION = ROOT / "deploy" / "prometheus" / "prometheus.yaml"
+RULES = ROOT / "deploy" / "prometheus" / "sluicegate.rules.yaml"
+RULE_TESTS = ROOT / "deploy" / "prometheus" / "sluicegate.rules.test.yaml"
+JOB = "sluicegate"
+_METRIC = re.compile(r"\b(?:sluicegate|kafka_server)_\w+|\bup\b")
+_SELECTOR = re.compile(r"(\w+)\{([^}]*)\}")
+_MATCHER = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"')
+_GROUPING = re.compile(r"\b(?:by|without|on)\s*\(([^)]*)\)")
+_LEGEND = re.compile(r"\{\{\s*(?:\$labels\.)?(\w+)\s*\}\}")
+# What an alert compares with: without it a query says what there is.
+_COMPARISON = re.compile(r"\s(?:==|!=|>=|<=|>|<)\s+[\d.* ]+$")
+
+
+@dataclass(frozen=True)
+class Query:
+    """`where` it stands, the query, and the labels that its legend or its words show."""
+
+    where: str
+    text: str
+    shown: frozenset[str] = frozenset()
+
+    @property
+    def metrics(self) -> set[str]:
+        return set(_METRIC.findall(self.text))
+
+    @property
+    def labels(self) -> set[str]:
+        """All labels that are named."""
+        matched = {name for _, inside in _SELECTOR.findall(self.text) for name in _MATCHER.findall(inside)}
+        grouped = {name.strip() for names in _GROUPING.findall(self.text) for name in names.split(",") if name.strip()}
+        return matched | grouped | self.shown
+
+    @property
+    def to_ask(self) -> list[str]:
+        """As Prometheus is asked: variables have their values, and an alert's parts their comparison taken off."""
+        text = self.text.replace("$job", JOB).replace("$__rate_interval", "1m")
+        return [_COMPARISON.sub("", part) for part in text.split(" and ")]
+
+
+def queries_of_dashboard() -> list[Query]:
+    panels: list[dict[str, Any]] = json.loads(DASHBOARD.read_text())["panels"]
+    return [
+        Query(f"dashboard: {panel['title']}", target["expr"], frozenset(_LEGEND.findall(target["legendFormat"])))
+        for panel in panels
+        for target in panel.get("targets", ())
+    ]
+
+
+def alerts() -> list[dict[str, Any]]:
+    groups = yaml.safe_load(RULES.read_text())["groups"]
+    return [rule for group in groups for rule in group["rules"]]
+
+
+def queries_of_alerts() -> list[Query]:
+    return [
+        Query(
+            f"alert: {rule['alert']}",
+            rule["expr"],
+            frozenset(label for words in rule["annotations"].values() for label in _LEGEND.findall(words)),
+        )
+        for rule in alerts()
+    ]
+
+
+ALL = [*queries_of_dashboard(), *queries_of_alerts()]

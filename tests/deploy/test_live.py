@@ -1,0 +1,135 @@
+"""A real Prometheus scrapes a proxy under load, good producers and bad ones, and every query has an answer."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from confluent_kafka import Producer
+
+from sluicegate.proxy.demo.embedded_cluster import EmbeddedCluster
+from sluicegate.proxy.demo.sample_stream import SampleStream
+from tests.broker.eventually import eventually
+from tests.broker.proxy_process import ProxyProcess
+from tests.deploy.prometheus import NEEDS_PROMETHEUS, NEEDS_PROMTOOL, Prometheus, promtool
+from tests.deploy.queries import ALL, Query
+
+HOUR = 3_600_000
+# Of what the samples send, payments are refused and telemetry is observed; orders.eu is compacted.
+_POLICIES = {
+    "defaults": {"message.timestamp.before.max.ms": "1d", "message.timestamp.after.max.ms": "1h"},
+    "topics": [
+        {"match": "telemetry", "mode": "observe"},
+        {"match": "orders.*", "cleanup.policy": "compact"},
+        {"match": "late", "fix": {"timestamp": "clamp"}},
+        {
+            "match": "ahead",
+            "message.timestamp.after.max.ms": "7d",
+            "rehearse": {"message.timestamp.after.max.ms": ["1h"]},
+        },
+    ],
+}
+_EMPTY_WHEN_WELL = {
+    "dashboard: What connections wait for": "nobody has to wait",
+    "dashboard: Certificates: time left": "there is no TLS here",
+    "alert: SluicegateCertificateExpires": "there is no TLS here",
+    "alert: SluicegateBrokerConnecting": "brokers take connections at once",
+    "alert: SluicegateQuarantineFailing": "nothing is kept elsewhere",
+    "alert: SluicegateInterpreted": "it is compiled, where a compiler was",
+}
+_EMPTY_HERE = {"quarantined_records": "nothing is kept elsewhere"}
+
+
+class WrongTimes:
+    """Sends to `late` what is two days old and to `ahead` what is two hours ahead, again and again."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._producer = Producer({"bootstrap.servers": bootstrap, "client.id": "wrong-times", "log_level": 0})
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(0.25):
+            now = time.time_ns() // 1_000_000
+            self._producer.produce("late", b"v", b"k", timestamp=now - 48 * HOUR)
+            self._producer.produce("ahead", b"v", b"k", timestamp=now + 2 * HOUR)
+            self._producer.flush(5)
+
+
+@pytest.fixture(scope="module")
+def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+    """Under load, in front of a cluster that validates nothing."""
+    with ExitStack() as stack:
+        cluster = EmbeddedCluster(3)
+        upstream = {"bootstrap": cluster.bootstrap, "topic_settings": False}
+        process = ProxyProcess(tmp_path_factory.mktemp("proxy"), "", _POLICIES | {"upstream": upstream})
+        stack.callback(process.stop)
+        process.start()
+        for load in (SampleStream(process.bootstrap, lambda _client_id, _error: None), WrongTimes(process.bootstrap)):
+            load.start()
+            stack.callback(load.stop)
+        yield process
+
+
+@pytest.fixture(scope="module")
+def prometheus(proxy: ProxyProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    server = Prometheus(tmp_path_factory.mktemp("prometheus"), proxy.admin.removeprefix("http://"))
+    try:
+        yield server.start()
+    finally:
+        server.stop()
+
+
+@NEEDS_PROMTOOL
+def test_a_live_scrape_is_as_prometheus_wants_it(proxy: ProxyProcess) -> None:
+    eventually(lambda: proxy.metric("sluicegate_refused_batches_total") > 0, what="something is refused")
+
+    checked = promtool("check", "metrics", stdin=proxy.get("/metrics")[1])
+
+    assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
+
+
+@NEEDS_PROMETHEUS
+@pytest.mark.parametrize("query", ALL, ids=lambda query: query.where)
+def test_every_query_answers_with_data(query: Query, prometheus: Prometheus) -> None:
+    if query.where in _EMPTY_WHEN_WELL or any(name in query.text for name in _EMPTY_HERE):
+        for text in query.to_ask:
+            prometheus.ask(text)  # it is a query, all the same
+        return
+    for text in query.to_ask:
+        eventually(lambda text=text: _has_data(prometheus, text), what=text)  # type: ignore[misc]
+
+
+@NEEDS_PROMETHEUS
+def test_the_rules_are_evaluated_and_the_refusals_are_seen(proxy: ProxyProcess, prometheus: Prometheus) -> None:
+    pending = 'ALERTS{alertname="SluicegateRefusing",topic="payments"}'
+    eventually(lambda: prometheus.ask(pending), what="an alert about payments")
+
+    assert prometheus.rules_with_errors() == []
+    (alert,) = prometheus.ask(pending)
+    assert (alert["metric"]["alertstate"], alert["metric"]["error"]) == ("pending", "INVALID_TIMESTAMP")
+
+
+def test_what_is_shown_adds_up(proxy: ProxyProcess) -> None:
+    """Without Prometheus too: clients are named, fixed batches are no refused ones, both lanes are counted."""
+    for name in ("violations", "fixed_batches", "far_ahead_batches", "observed_batches", "rehearsed_batches"):
+        eventually(lambda name=name: proxy.metric(f"sluicegate_{name}_total") > 0, what=name)  # type: ignore[misc]
+    text = proxy.get("/metrics")[1]
+
+    assert 'client_id="legacy-billing",mode="reject",rule="timestamp_after",topic="payments"' in text
+    assert 'client_id="wrong-times",mode="fix",rule="timestamp_before",topic="late"' in text
+    assert 'sluicegate_judged_batches_total{outcome="fixed"} 0.0' not in text
+    by_reason = [line for line in text.splitlines() if line.startswith("sluicegate_looked_closer_total{")]
+    assert sum(float(line.rpartition(" ")[2]) for line in by_reason) > 0
+
+
+def _has_data(prometheus: Prometheus, text: str) -> bool:
+    return any(series["value"][1] not in ("NaN", "+Inf", "-Inf") for series in prometheus.ask(text))

@@ -1,0 +1,24 @@
+"""Prometheus's own tool on the alert rules and their tests."""
+
+from tests.deploy.prometheus import NEEDS_PROMTOOL, promtool
+from tests.deploy.queries import CONFIGURATION, RULE_TESTS, RULES, alerts
+
+pytestmark = NEEDS_PROMTOOL
+
+
+def test_the_rules_are_rules() -> None:
+    checked = promtool("check", "rules", RULES)
+    assert (checked.returncode, f"{len(alerts())} rules found" in checked.stdout) == (0, True), checked
+
+
+def test_the_scrape_configuration_is_one() -> None:
+    checked = promtool("check", "config", CONFIGURATION)
+    assert (checked.returncode, "SUCCESS" in checked.stdout) == (0, True), checked
+
+
+def test_each_alert_fires_when_it_should_and_says_what_it_should() -> None:
+    tested = promtool("test", "rules", RULE_TESTS)
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+    written = RULE_TESTS.read_text()
+    untested = [rule["alert"] for rule in alerts() if f"alertname: {rule['alert']}\n" not in written]
+    assert untested == []

@@ -1,0 +1,87 @@
+"""Dashboard and alerts name only what the proxy shows, and an alert says what to do."""
+
+import json
+import re
+
+import pytest
+import yaml
+
+from sluicegate.proxy.reporting.families import FAMILIES, ROWS
+from sluicegate.proxy.reporting.family import Kind
+from tests.deploy.queries import ALL, CONFIGURATION, DASHBOARD, JOB, RULES, Query, alerts
+from tests.oracle.kafka_java import ROOT
+
+_BY_SERIES = {name: family for family in FAMILIES for name in family.series_names}
+# What Prometheus itself gives to every series.
+_OF_A_TARGET = {"job", "instance"}
+_RUNBOOK = (ROOT / "docs" / "runbook.md").read_text()
+_ANCHORS = {heading.lower() for heading in re.findall(r"^## (\w+)$", _RUNBOOK, re.MULTILINE)}
+
+
+def by_place(query: Query) -> str:
+    return query.where
+
+
+@pytest.mark.parametrize("query", ALL, ids=by_place)
+def test_every_metric_and_label_is_declared(query: Query) -> None:
+    assert query.metrics
+    assert query.metrics - set(_BY_SERIES) <= {"up"}
+    families = [_BY_SERIES[name] for name in query.metrics if name in _BY_SERIES]
+    known = _OF_A_TARGET | {label for family in families for label in family.labels}
+    if any(family.kind is Kind.HISTOGRAM for family in families):
+        known |= {"le"}
+    assert query.labels - known == set()
+
+
+@pytest.mark.parametrize("query", ALL, ids=by_place)
+def test_a_counter_is_asked_for_its_rate_and_a_gauge_is_not(query: Query) -> None:
+    for name in query.metrics & set(_BY_SERIES):
+        is_rated = re.search(rf"(?:rate|increase)\({name}\b", query.text) is not None
+        assert is_rated == (_BY_SERIES[name].kind is not Kind.GAUGE), name
+
+
+@pytest.mark.parametrize("rule", alerts(), ids=lambda rule: rule["alert"])
+def test_an_alert_says_what_happened_what_to_do_and_where_to_read_on(rule: dict[str, dict[str, str]]) -> None:
+    words = rule["annotations"]
+
+    assert rule["labels"]["severity"] in ("critical", "warning")
+    assert set(words) == {"summary", "description", "runbook_url"}
+    assert words["summary"].endswith(".")
+    assert words["description"].endswith(".")
+    page, _, anchor = words["runbook_url"].partition("#")
+    assert (page, anchor in _ANCHORS) == ("docs/runbook.md", True)
+
+
+def test_the_example_scrapes_where_the_readme_has_the_admin_address_under_the_name_that_queries_go_by() -> None:
+    written = yaml.safe_load(CONFIGURATION.read_text())
+    served = yaml.safe_load((ROOT / "sluicegate.yaml").read_text())
+
+    (job,) = written["scrape_configs"]
+    assert (job["job_name"], job["static_configs"]) == (JOB, [{"targets": [served["admin"]["listen"]]}])
+    assert written["rule_files"] == [RULES.name]
+
+
+def test_the_runbook_has_no_section_without_an_alert() -> None:
+    assert {rule["alert"].lower() for rule in alerts()} == _ANCHORS
+
+
+def test_the_dashboard_shows_something_of_every_row_of_the_page() -> None:
+    named = {name for query in ALL if query.where.startswith("dashboard") for name in query.metrics}
+    for title, _, families in ROWS:
+        assert any(set(family.series_names) & named for family in families), title
+
+
+def test_no_two_panels_lie_over_each_other_and_all_have_their_own_id() -> None:
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    taken: set[tuple[int, int]] = set()
+    for panel in panels:
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert not taken & cells, panel["title"]
+        assert max(x for x, _ in cells) < 24
+        taken |= cells
+    assert len({panel["id"] for panel in panels}) == len(panels)

@@ -1,0 +1,58 @@
+"""The unit: systemd reads it, and finds little that it could still take away."""
+
+import configparser
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.manifests import DEPLOY
+from tests.packaging.test_wheel import ROOT
+
+UNIT = DEPLOY / "systemd/sluicegate.service"
+_MOST_EXPOSED = 15
+"""Tenths, of the 100 that systemd-analyze gives at most: what it says today is 12."""
+
+
+def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed: Debian's package systemd")
+    return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True, check=False)
+
+
+def service() -> dict[str, str]:
+    reader = configparser.ConfigParser(strict=False, interpolation=None, delimiters=("=",))
+    reader.optionxform = str  # type: ignore[assignment, method-assign]
+    reader.read(UNIT)
+    return dict(reader["Service"])
+
+
+def test_systemd_has_nothing_to_say_of_it(tmp_path: Path) -> None:
+    """It exits with 0 whatever it finds: only what it says counts."""
+    installed = tmp_path / UNIT.name
+    installed.write_text(
+        UNIT.read_text().replace("/opt/sluicegate/bin/sluicegate", "/bin/true").replace("man:", "file:/")
+    )
+
+    done = analyze("verify", str(installed))
+
+    told = [line for line in done.stderr.splitlines() if "sluicegate.service" in line]
+    assert told == []
+
+
+def test_little_is_left_that_it_may_do() -> None:
+    done = analyze("security", "--offline=true", f"--threshold={_MOST_EXPOSED}", str(UNIT))
+
+    assert done.returncode == 0, done.stdout[-300:]
+    assert re.search(r"Overall exposure level for sluicegate.service: \d\.\d OK", done.stdout)
+
+
+def test_it_waits_longer_than_a_drain_and_reloads_by_the_signal_that_the_proxy_takes() -> None:
+    told = service()
+
+    assert int(told["TimeoutStopSec"]) > 30  # drain_seconds' default
+    assert told["ExecReload"] == "/bin/kill -HUP $MAINPID"
+    assert "SIGHUP" in (ROOT / "docs/observing.md").read_text()
+    assert told["ExecStart"].split("sluicegate ", 1)[1].startswith("run --config /etc/sluicegate/")

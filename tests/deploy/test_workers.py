@@ -1,0 +1,74 @@
+"""Several workers are scraped as one proxy, and what it shows is what the clients themselves were told."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from sluicegate.proxy.demo.embedded_cluster import EmbeddedCluster
+from sluicegate.proxy.demo.sample_stream import SampleStream
+from tests.broker.eventually import eventually
+from tests.broker.proxy_process import ProxyProcess
+
+_GATHERED_BYTES = 256 << 20
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ProxyProcess, Counter[str | None]]]:
+    """A proxy of two workers, and what clients that have ended were told of their records; None: stored."""
+    with ExitStack() as stack:
+        cluster = EmbeddedCluster(3)
+        settings = {
+            "upstream": {"bootstrap": cluster.bootstrap, "topic_settings": False},
+            "defaults": {"message.timestamp.before.max.ms": "1d", "message.timestamp.after.max.ms": "1h"},
+            "topics": [{"match": "orders.*", "cleanup.policy": "compact"}],
+            "limits": {"max_gathered_bytes": _GATHERED_BYTES},
+            "workers": 2,
+        }
+        process = ProxyProcess(tmp_path_factory.mktemp("proxy"), "", settings)
+        stack.callback(process.stop)
+        process.start()
+        outcomes: Counter[str | None] = Counter()
+        stream = SampleStream(process.bootstrap, lambda _client_id, error: outcomes.update([error]))
+        stream.start()
+        eventually(lambda: len(outcomes) > 2 and outcomes[None] > 100, what="all kinds of outcomes")
+        stream.stop()
+        yield process, outcomes
+
+
+def samples(process: ProxyProcess, name: str) -> dict[str, float]:
+    """The values of a metric by their labels, as text."""
+    lines = (line for line in process.get("/metrics")[1].splitlines() if line.startswith((name + " ", name + "{")))
+    return {line.rpartition(" ")[0].removeprefix(name): float(line.rpartition(" ")[2]) for line in lines}
+
+
+def test_what_clients_were_told_is_what_is_counted(told: tuple[ProxyProcess, Counter[str | None]]) -> None:
+    process, outcomes = told
+
+    records = samples(process, "sluicegate_judged_records_total")
+
+    assert records['{outcome="forwarded"}'] == outcomes[None]
+    assert records['{outcome="refused"}'] == outcomes.total() - outcomes[None]
+
+
+def test_each_produce_request_was_taken_by_one_lane_and_timed(told: tuple[ProxyProcess, Counter[str | None]]) -> None:
+    process, _ = told
+
+    by_lane = samples(process, "sluicegate_requests_total")
+    produced = sum(count for labels, count in by_lane.items() if 'api="Produce"' in labels)
+
+    assert produced == process.metric("sluicegate_produce_requests_total")
+    timed = samples(process, "sluicegate_request_upstream_seconds_count")['{api="Produce"}']
+    assert 0 < timed <= produced
+
+
+def test_what_there_is_now_is_of_both(told: tuple[ProxyProcess, Counter[str | None]]) -> None:
+    process, _ = told
+
+    assert process.metric("sluicegate_workers") == 2
+    budget = samples(process, "sluicegate_held_bytes_limit")
+    assert budget['{share="small_requests"}'] == _GATHERED_BYTES // 4
+    eventually(lambda: process.metric("sluicegate_connections_by_stage") == 0, what="all clients have gone")
+    assert process.metric("sluicegate_config_generation") == 1
+    assert process.metric("sluicegate_cpu_seconds_total") > 0

@@ -1,0 +1,41 @@
+"""The error codes of docs/checks.md are Kafka's, and all that a verdict can have."""
+
+import re
+
+from sluicegate.protocol.errors import ErrorCode
+from tests.oracle.java_program import java_command, said_by
+from tests.oracle.kafka_java import KAFKA_NEW, ROOT, kafka_folder
+
+_ROW = re.compile(r"^\| (-?\d+) \| ([A-Z_]+) \| .+ \| (yes|no) \|$", re.MULTILINE)
+_IN_CODE = re.compile(r"ErrorCode\.([A-Z_]+)")
+_BROKERS_OWN = {"NONE", "TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_OR_PARTITION", "UNSUPPORTED_VERSION"}
+"""No verdicts: what a broker or the proxy itself is asked about."""
+
+ROWS = {int(code): (name, again) for code, name, again in _ROW.findall((ROOT / "docs/checks.md").read_text())}
+
+
+def test_names_and_whether_clients_try_again_are_kafkas_own() -> None:
+    lines = said_by(java_command(kafka_folder(KAFKA_NEW), str(ROOT / "tests/oracle/ErrorCodes.java"))).splitlines()
+    kafkas = {int(code): (name, again) for code, name, again in (line.split() for line in lines)}
+
+    assert len(ROWS) > 5
+    assert {code: kafkas[code] for code in ROWS} == ROWS
+    assert {code: ErrorCode(code).name for code in ROWS} == {code: name for code, (name, _) in ROWS.items()}
+
+
+def test_every_code_of_a_verdict_is_there() -> None:
+    judging = [ROOT / "validation", ROOT / "proxy" / "session"]
+    used = {name for room in judging for file in room.rglob("*.py") for name in _IN_CODE.findall(file.read_text())}
+    assert {name for name in used if ErrorCode[name].value not in ROWS} <= _BROKERS_OWN
+
+
+def test_every_code_of_a_violation_event_is_there() -> None:
+    page = (ROOT / "docs" / "violations.md").read_text()
+    reasons = page[page.index("\nReasons:\n") :]
+    codes = {
+        int(code)
+        for row in re.findall(r"^\| `.*\| ([^|]+) \|$", reasons, re.MULTILINE)
+        for code in re.findall(r"-?\d+", row)
+    }
+    assert codes <= ROWS.keys()
+    assert len(codes) > 5

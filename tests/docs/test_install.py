@@ -1,0 +1,75 @@
+"""docs/install.md: its first run is run, in front of a real broker; what its other commands name is there."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from sluicegate.proxy.process.cli import app
+from sluicegate.proxy.process.command_tree import commands_of
+from tests.broker.eventually import eventually
+from tests.broker.ports import free_ports
+from tests.broker.proxy_process import COMMAND
+from tests.oracle.kafka_java import ROOT
+from tests.proxy.process.test_cli import sluicegate
+
+PAGE = (ROOT / "docs/install.md").read_text()
+BLOCKS = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+LINES = [line for block in BLOCKS for line in block.splitlines()]
+TOOLS = {"pip", "sluicegate", "make", "docker", "helm", "kubectl", "python3", "install", "systemctl", "source"}
+
+
+def test_the_first_run_is_as_the_page_says(kafka_bootstrap: str, tmp_path: Path) -> None:
+    (block,) = [block for block in BLOCKS if "sluicegate bootstrap" in block]
+    *before, run = block.replace("127.0.0.1:9092", kafka_bootstrap).splitlines()
+    first = free_ports(8)
+    own_ports = {
+        "SLUICEGATE__LISTEN__BOOTSTRAP": f"127.0.0.1:{first}",
+        "SLUICEGATE__LISTEN__BROKER_PORTS": str(first + 2),
+        "SLUICEGATE__ADMIN__LISTEN": f"127.0.0.1:{first + 1}",
+    }
+    environment = os.environ | own_ports | {"PATH": f"{Path(COMMAND).parent}:{os.environ['PATH']}"}
+
+    for line in before:
+        done = subprocess.run(
+            ["bash", "-c", line], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
+    with (tmp_path / "log").open("wb") as log:
+        proxy = subprocess.Popen(shlex.split(run), cwd=tmp_path, env=environment, stderr=log, stdout=log)
+    try:
+        eventually(lambda: sluicegate("healthcheck", **own_ports).returncode == 0, what="a proxy that is alive")
+        proxy.send_signal(signal.SIGTERM)
+        assert proxy.wait(60) == 0
+    finally:
+        proxy.kill()
+        proxy.wait()
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_what_a_command_names_is_there(line: str) -> None:
+    words = shlex.split(line.replace("<(", "").replace(")", "") if line.startswith("source") else line)
+    assert Path(words[0]).name in TOOLS
+    if words[0] == "make":
+        assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for word in words:
+        if word.startswith("deploy/"):
+            assert (ROOT / word).exists(), word
+    if "sluicegate" in words[:2] and words[0] in ("sluicegate", "source"):
+        at = words.index("sluicegate")
+        known = {command.name: command for command in commands_of(app)}[words[at + 1]]
+        names = {name for option in known.options for name in option.names}
+        assert {word for word in words[at + 2 :] if word.startswith("--")} <= names
+
+
+def test_every_extra_that_is_named_is_one() -> None:
+    extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+
+    named = set(re.findall(r"sluicegate\[(\w+)\]", PAGE))
+
+    assert named == extras

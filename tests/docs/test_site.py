@@ -1,0 +1,65 @@
+"""The site is built from the pages, strictly, and asks nobody on the internet for anything."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import PAGES
+from tests.oracle.kafka_java import ROOT
+
+_LOADED = re.compile(r"<(?:script|img|iframe|link)\b[^>]*?(?:src|href)=\"?(https?://[^\" >]+)")
+_LINK = re.compile(r"\]\((?!https?://)([^)#\s]*)(?:#([^)\s]+))?\)")
+_FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built as `make docs` builds it; strictly: a link or an anchor that leads nowhere ends it."""
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", folder],
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_it_has_every_page(site: Path) -> None:
+    pages = {page.relative_to(ROOT / "docs").with_suffix(".html") for page in PAGES if page.name != "README.md"}
+    assert {page for page in pages if not (site / page).exists()} == set()
+
+
+def test_it_loads_nothing_from_elsewhere(site: Path) -> None:
+    loaded = {(page.name, link) for page in site.rglob("*.html") for link in _LOADED.findall(page.read_text())}
+    assert loaded == set()
+
+
+def test_lists_and_tables_are_made_of_what_looks_like_them(site: Path) -> None:
+    """What a repository's page shows as a list, the site's Markdown may take for a line of text."""
+    text = re.compile(r"<p>(?:(?!</p>).)*\n(?:[-*] |\d+\. |\|)", re.DOTALL)
+    assert [page.name for page in site.rglob("*.html") if text.search(page.read_text())] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere_in_the_repository_too(page: Path) -> None:
+    lost = []
+    for target, anchor in _LINK.findall(_FENCED.sub("", page.read_text())):
+        file = (page.parent / target).resolve() if target else page
+        if not file.exists() or (anchor and file.suffix == ".md" and anchor not in anchors_of(file)):
+            lost.append(f"{target}#{anchor}")
+    assert lost == []
+
+
+def anchors_of(page: Path) -> set[str]:
+    """Of its headings, as repositories' own pages make them."""
+    headings = re.findall(r"^#+ (.*)$", _FENCED.sub("", page.read_text()), re.MULTILINE)
+    plain = (re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower() for heading in headings)
+    return {re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in plain}

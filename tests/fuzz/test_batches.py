@@ -1,0 +1,36 @@
+"""A short run of mutated batches; `make fuzz` runs ten million. SLUICEGATE_FUZZ_SEED and _BATCHES set what is drawn."""
+
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+
+from tests.fuzz import sanitized
+from tests.oracle.kafka_java import ROOT
+
+THOROUGH = "SLUICEGATE_THOROUGH" in os.environ
+SEED = int(os.environ.get("SLUICEGATE_FUZZ_SEED") or random.SystemRandom().randrange(1 << 31))
+BATCHES = int(os.environ.get("SLUICEGATE_FUZZ_BATCHES") or (10_000_000 if THOROUGH else 100_000))
+
+
+def test_mutated_batches_through_the_compiled_code() -> None:
+    """In a process of its own, whose memory nobody has used before."""
+    drawn = ("--batches", str(min(BATCHES, 100_000)), "--seed", str(SEED))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.fuzz.in_process", *drawn], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    print(done.stdout)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.timeout(7200)
+@pytest.mark.skipif(sanitized.runtime() is None, reason="needs gcc and its AddressSanitizer")
+@pytest.mark.skipif(not THOROUGH, reason="compiles the tree anew: make fuzz")
+def test_mutated_batches_under_address_sanitizer() -> None:
+    sanitized.build()
+
+    assert sanitized.run(BATCHES, os.cpu_count() or 1, SEED) == 0

@@ -1,0 +1,98 @@
+"""`sluicegate bootstrap` against real clusters: what it writes can be used, and says of topics what the broker does."""
+
+import subprocess
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+from sluicegate.config.loading import Loaded, load_file
+from sluicegate.validation.policy import Mode
+from sluicegate.validation.rulebook import file_policies_of
+from tests.broker.proxy_process import COMMAND
+from tests.integration.secure_brokers import TOPIC, Guarded
+from tests.integration.topics import create_topic
+
+KEYS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "max.message.bytes", "cleanup.policy")
+
+
+def bootstrap(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([COMMAND, "bootstrap", *arguments], capture_output=True, text=True, timeout=120, check=False)
+
+
+def written(folder: Path, *arguments: str) -> Loaded:
+    file = folder / "first.yaml"
+    done = bootstrap(*arguments, "--output", str(file))
+    assert (done.returncode, done.stderr) == (0, "")
+    checked = subprocess.run([COMMAND, "check", str(file)], capture_output=True, text=True, timeout=60, check=False)
+    assert checked.returncode == 0, checked.stderr
+    assert "warning" not in checked.stdout
+    return load_file(file, {})
+
+
+def test_each_topic_gets_what_the_broker_says_of_it_and_nothing_is_refused(
+    kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    names = [create_topic(kafka_bootstrap, {"message.timestamp.after.max.ms": "7000"}, 1) for _ in range(3)]
+    names.append(create_topic(kafka_bootstrap, {"cleanup.policy": "compact", "max.message.bytes": "12345"}, 1))
+    names.append(create_topic(kafka_bootstrap, {"message.timestamp.type": "LogAppendTime"}, 2))
+
+    loaded = written(tmp_path, kafka_bootstrap)
+
+    policies = file_policies_of(loaded.config)
+    admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
+    asked = admin.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in names])
+    for resource, future in asked.items():
+        theirs, ours = future.result(30), policies.of(resource.name)
+        before, after, size, cleanup = (theirs[key].value for key in KEYS)
+        assert (ours.before_max_ms, ours.after_max_ms, ours.max_message_bytes) == (int(before), int(after), int(size))
+        assert ours.compacted is ("compact" in cleanup)
+        assert ours.timestamp_type.value == theirs["message.timestamp.type"].value
+        assert ours.mode is Mode.OBSERVE
+
+
+def test_a_guarded_cluster_is_asked_with_a_clients_settings_and_keeps_its_secret(
+    guarded: Guarded, tmp_path: Path
+) -> None:
+    client = tmp_path / "client.properties"
+    client.write_text(
+        "security.protocol=SASL_SSL\nsasl.mechanism=SCRAM-SHA-256\nsasl.username=alice\nsasl.password=secret\n"
+        f"ssl.ca.location={guarded.authority.file}\n"
+    )
+
+    refused = bootstrap(guarded.kafka.bootstrap, "--client-config", str(client))
+    client.write_text(
+        client.read_text().replace("SCRAM-SHA-256", "PLAIN").replace("alice", "admin").replace("secret", "a")
+    )
+    loaded = written(tmp_path, guarded.kafka.bootstrap, "--client-config", str(client))
+
+    assert refused.returncode == 2  # alice may not read settings
+    assert "TOPIC_AUTHORIZATION_FAILED" in refused.stderr
+    assert "secret" not in refused.stderr
+    assert loaded.config.upstream.tls is not None
+    assert [str(address) for address in loaded.config.upstream.brokers.values()] == [guarded.kafka.bootstrap]
+    assert "password:" not in (tmp_path / "first.yaml").read_text()
+    assert file_policies_of(loaded.config).of(TOPIC).after_max_ms == 2**63 - 1
+
+
+def test_what_cannot_be_asked_is_told_and_nothing_is_written(guarded: Guarded, tmp_path: Path) -> None:
+    file = tmp_path / "first.yaml"
+
+    nobody = bootstrap("127.0.0.1:1", "--output", str(file))
+    no_address = bootstrap("broker", "--output", str(file))
+    no_tls = bootstrap(guarded.kafka.bootstrap, "--output", str(file))
+
+    assert [done.returncode for done in (nobody, no_address, no_tls)] == [2, 2, 2]
+    assert "127.0.0.1:1: " in nobody.stderr
+    assert "expected host:port" in no_address.stderr
+    assert "set upstream.tls" in no_tls.stderr
+    assert not file.exists()
+
+
+def test_a_file_that_is_there_is_never_written_over(kafka_bootstrap: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("mine")
+
+    done = bootstrap(kafka_bootstrap, "--output", str(file))
+
+    assert done.returncode == 2
+    assert file.read_text() == "mine"

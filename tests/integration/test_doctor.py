@@ -1,0 +1,187 @@
+"""`sluicegate doctor` in front of real brokers: what is well, and what is told of each thing that is not."""
+
+import json
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from sluicegate.config.address import parse_host_port
+from sluicegate.config.upstream import Upstream
+from sluicegate.proxy.doctor import clocks
+from sluicegate.proxy.doctor.finding import Level
+from tests.broker.fixtures import running
+from tests.broker.kafka import Kafka
+from tests.broker.ports import free_ports
+from tests.broker.proxy_process import COMMAND, ProxyProcess
+from tests.integration.secure_brokers import TOPIC, Guarded
+from tests.oracle.kafka_java import KAFKA_OLD
+
+Found = dict[str, tuple[str, str]]
+
+
+@pytest.fixture(scope="module")
+def old_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    yield from running(Kafka(KAFKA_OLD, tmp_path_factory.mktemp("old")))
+
+
+def in_front_of(bootstrap: str, **sections: Any) -> dict[str, Any]:
+    first = free_ports(8)
+    return {
+        "upstream": {"bootstrap": [bootstrap]},
+        "listen": {"bootstrap": f"127.0.0.1:{first}", "broker_ports": first + 2},
+        **sections,
+    }
+
+
+def doctor(folder: Path, config: dict[str, Any]) -> tuple[int, Found]:
+    file = folder / "sluicegate.yaml"
+    file.write_text(yaml.safe_dump(config))
+    done = subprocess.run(
+        [COMMAND, "doctor", "--config", str(file), "--json"], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.stderr == ""
+    findings = json.loads(done.stdout)["findings"]
+    return done.returncode, {one["about"]: (one["level"], one["found"]) for one in findings}
+
+
+def test_where_all_is_well(kafka_bootstrap: str, tmp_path: Path) -> None:
+    code, found = doctor(tmp_path, in_front_of(kafka_bootstrap))
+
+    assert code == 0
+    assert not [about for about, (level, _) in found.items() if level in ("mend", "not seen")]
+    assert found[f"broker at {kafka_bootstrap}"] == ("ok", "answers; brokers in the cluster: 1")
+    assert "Kafka 4.0 or later" in found["broker 1"][1]
+    assert "leads here" in found["advertised address"][1]
+    assert "this machine, give or take" in found["clock"][1]
+
+
+def test_an_older_release_is_told_by_what_it_speaks(old_broker: Kafka, tmp_path: Path) -> None:
+    code, found = doctor(tmp_path, in_front_of(old_broker.bootstrap))
+
+    assert code == 0
+    assert "older than Kafka 4.0" in found["broker 1"][1]
+    assert found["clock"][0] == "ok"
+
+
+async def test_a_clock_that_is_five_seconds_off_is_told(kafka_bootstrap: str) -> None:
+    address = parse_host_port(kafka_bootstrap)
+    upstream = Upstream(bootstrap=(address,))
+
+    behind = await clocks.finding(upstream, None, address, lambda: time.time_ns() - 5_000_000_000)
+    right = await clocks.finding(upstream, None, address)
+
+    assert behind.level is Level.WARNING
+    assert " ms ahead of this machine" in behind.found
+    assert 4 < int(behind.found.split(" is ")[1].split(" ms ")[0]) / 1000 < 6
+    assert right.level is Level.GOOD
+
+
+def test_a_topics_limits_are_held_against_the_files(kafka_bootstrap: str, tmp_path: Path) -> None:
+    topic = f"doctor-{uuid.uuid4()}"
+    settings = {"message.timestamp.before.max.ms": "60000", "cleanup.policy": "compact"}
+    admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
+    created = admin.create_topics([NewTopic(topic, 1, 1, config=settings)])
+    created[topic].result(30)
+    entry = {"match": topic, "message.timestamp.before.max.ms": "1d"}
+
+    code, found = doctor(tmp_path, in_front_of(kafka_bootstrap, topics=[entry, {"match": f"{topic}-gone"}]))
+
+    assert code == 0
+    level, said = found[f"topic {topic}"]
+    assert level == "warning"
+    assert said == (
+        "message.timestamp.before.max.ms is 86400000 in the file, 60000 on the cluster, which is stricter and holds"
+    )
+    assert found["topics[1]"][0] == "note"
+
+
+def test_clients_that_would_be_told_the_brokers_own_address(kafka_bootstrap: str, tmp_path: Path) -> None:
+    broker = parse_host_port(kafka_bootstrap)
+    config = in_front_of(kafka_bootstrap)
+    config["listen"] |= {"broker_ports": broker.port - 1, "advertised_host": "localhost"}
+
+    code, found = doctor(tmp_path, config)
+
+    assert code == 1
+    level, said = found["advertised address"]
+    assert level == "mend"
+    assert said == f"clients would be told localhost:{broker.port} for broker 1, which is a broker's own address"
+    assert found["port of broker 1"][0] == "mend"
+
+
+def test_an_advertised_host_that_leads_elsewhere(kafka_bootstrap: str, tmp_path: Path) -> None:
+    config = in_front_of(kafka_bootstrap)
+    config["listen"]["advertised_host"] = "127.0.0.3"  # another address of this machine, where nobody listens
+
+    code, found = doctor(tmp_path, config)
+
+    level, said = found["advertised address"]
+    assert (code, level) == (0, "warning")
+    assert "does not lead here from this machine: " in said
+
+
+def test_a_proxy_that_is_running_already_is_recognised(kafka_bootstrap: str, tmp_path: Path) -> None:
+    proxy = ProxyProcess(tmp_path, kafka_bootstrap).start()
+    try:
+        code, found = doctor(tmp_path, proxy.config)
+        stranger = in_front_of(kafka_bootstrap)
+        stranger["listen"]["bootstrap"] = proxy.bootstrap
+        other_code, other = doctor(tmp_path, stranger)
+    finally:
+        proxy.stop()
+
+    assert code == 0
+    assert "a proxy of this configuration is running" in found["listen.bootstrap"][1]
+    assert "answers as a proxy of this configuration" in found["advertised address"][1]
+    assert other_code == 1
+    assert "as no proxy of this configuration would" in other["advertised address"][1]
+
+
+def test_what_the_proxys_own_login_may_not(guarded: Guarded, tmp_path: Path) -> None:
+    config = in_front_of(guarded.kafka.bootstrap, violations={"topic": TOPIC})
+    tls = {"ca_file": str(guarded.authority.file)}
+
+    def asked_as(user: str, password: str) -> tuple[int, Found]:
+        sasl = {"mechanism": "PLAIN", "username": user, "password": password}
+        config["upstream"] = {"bootstrap": [guarded.kafka.bootstrap], "tls": tls, "sasl": sasl}
+        return doctor(tmp_path, config)
+
+    all_of_it, bobs, nobodys = asked_as("admin", "a"), asked_as("bob", "secret"), asked_as("bob", "wrong")
+
+    assert all_of_it[0] == 0
+    assert all_of_it[1]["violations.topic"] == ("ok", f"may write to topic {TOPIC}")
+    assert bobs[0] == 1
+    assert bobs[1]["violations.topic"] == ("mend", f"WRITE is not allowed on topic {TOPIC}")
+    assert "DESCRIBE_CONFIGS is not allowed" in bobs[1]["permissions"][1]
+    assert bobs[1]["clock"][0] == "not seen"
+    assert "CLUSTER_AUTHORIZATION_FAILED" in bobs[1]["clock"][1]
+    level, said = nobodys[1][f"broker at {guarded.kafka.bootstrap}"]
+    assert level == "warning"
+    assert "upstream.sasl is refused" in said
+    assert "wrong" not in said
+    assert nobodys[1]["permissions"][0] == "not seen"
+
+
+def test_a_port_of_another_kind_is_named_as_such(guarded: Guarded, kafka_bootstrap: str, tmp_path: Path) -> None:
+    tls = {"ca_file": str(guarded.authority.file)}
+    plain, encrypted = in_front_of(guarded.kafka.bootstrap), in_front_of(kafka_bootstrap)
+    encrypted["upstream"]["tls"] = tls
+
+    codes_and_words = [
+        (code, found[f"broker at {address}"][1])
+        for address, (code, found) in (
+            (guarded.kafka.bootstrap, doctor(tmp_path, plain)),
+            (kafka_bootstrap, doctor(tmp_path, encrypted)),
+        )
+    ]
+
+    assert [code for code, _ in codes_and_words] == [2, 2]
+    assert "set upstream.tls" in codes_and_words[0][1]
+    assert "probably a plaintext port (upstream.tls is set)" in codes_and_words[1][1]

@@ -1,0 +1,189 @@
+"""What the proxy writes itself (bad records, violation events) to a broker that wants TLS, a login and permissions."""
+
+import json
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka
+import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from tests.broker.eventually import eventually
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.secure_brokers import MECHANISMS, TOPIC, Guarded, login, proxy_for, send
+
+NANOSECONDS = 1_000_000
+WRONG = "swordfish"
+KEPT_WITHIN = 4
+"""Seconds, before a bad record is given up and its client told to send it again."""
+
+
+def topic_for(guarded: Guarded, writer: str | None) -> str:
+    """A topic that nobody may use but `writer`, who may write."""
+    name = f"dead-{uuid.uuid4().hex[:8]}"
+    admin = guarded.admin()
+    for future in admin.create_topics([NewTopic(name, 1, 1)]).values():
+        future.result(30)
+    if writer is not None:
+        allow(guarded, name, writer)
+    return name
+
+
+def allow(guarded: Guarded, topic: str, writer: str) -> None:
+    admin = guarded.admin()
+    for done in admin.create_acls([_right(AclBinding, topic, writer)]).values():
+        done.result(30)
+
+
+def forbid(guarded: Guarded, topic: str, writer: str) -> None:
+    admin = guarded.admin()
+    for done in admin.delete_acls([_right(AclBindingFilter, topic, writer)]).values():
+        done.result(30)
+
+
+def _right(kind: Any, topic: str, who: str) -> Any:
+    rights = (AclOperation.WRITE, AclPermissionType.ALLOW)
+    return kind(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, f"User:{who}", "*", *rights)
+
+
+@contextmanager
+def keeping(
+    guarded: Guarded, folder: Path, dead: str, own: dict[str, str], events: str | None = None
+) -> Iterator[ProxyProcess]:
+    """A proxy that keeps the bad records of the guarded topic in `dead`, and logs in as `own` says."""
+    proxy = proxy_for(guarded, folder)
+    proxy.config["topics"] = [{"match": TOPIC, "quarantine": dead}]
+    proxy.config["limits"] = {"frame_seconds": KEPT_WITHIN}
+    proxy.config["upstream"]["sasl"] = own
+    if events is not None:
+        proxy.config["violations"]["topic"] = events
+    try:
+        yield proxy.start()
+    finally:
+        proxy.stop()
+
+
+def as_alice(guarded: Guarded, **settings: Any) -> dict[str, Any]:
+    return login("alice", "secret") | {"ssl.ca.location": str(guarded.authority.file), **settings}
+
+
+def kept_in(guarded: Guarded, topic: str) -> list[confluent_kafka.Message]:
+    """All that is there."""
+    consumer = confluent_kafka.Consumer(
+        login("admin", "a")
+        | {"bootstrap.servers": guarded.kafka.bootstrap, "ssl.ca.location": str(guarded.authority.file)}
+        | {"group.id": uuid.uuid4().hex}
+    )
+    try:
+        place = confluent_kafka.TopicPartition(topic, 0, 0)
+        consumer.assign([place])
+        _, end = consumer.get_watermark_offsets(place, 30)
+        found: list[confluent_kafka.Message] = []
+        until = time.monotonic() + 60
+        while time.monotonic() < until and len(found) < end:
+            message = consumer.poll(0.5)
+            if message is not None and message.error() is None:
+                found.append(message)
+        return found
+    finally:
+        consumer.close()
+
+
+def header(message: confluent_kafka.Message, name: str) -> str:
+    return dict(message.headers() or [])[f"sluicegate.{name}"].decode()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_bad_records_and_events_arrive_by_tls_and_every_login(guarded: Guarded, tmp_path: Path, mechanism: str) -> None:
+    dead, events = topic_for(guarded, "alice"), topic_for(guarded, "alice")
+    own = {"mechanism": mechanism, "username": "alice", "password": "secret"}
+    now = time.time_ns() // NANOSECONDS
+
+    with keeping(guarded, tmp_path, dead, own, events) as proxy:
+        times = [now, now * NANOSECONDS, now, 5, (now + 1) * NANOSECONDS]
+        outcomes = send(proxy, as_alice(guarded), *times)
+        assert outcomes == ["ok", "INVALID_TIMESTAMP", "ok", "INVALID_TIMESTAMP", "INVALID_TIMESTAMP"]
+        kept = kept_in(guarded, dead)
+        # At least once: who has to log in again while its record is being kept sends it again.
+        stamps = list(dict.fromkeys(header(each, "timestamp") for each in kept))
+        assert stamps == [str(times[i]) for i in (1, 3, 4)]
+        assert {header(each, "principal") for each in kept} == {"User:alice"}
+        assert proxy.metric("sluicegate_quarantined_records_total") >= 3
+        eventually(lambda: len(kept_in(guarded, events)) >= 3, what="three events")
+        told = [json.loads(each.value() or b"") for each in kept_in(guarded, events)]
+        assert {each["mode"] for each in told} == {"quarantine"}
+        assert {each["samples"][0]["timestamp"] for each in told} == {times[i] for i in (1, 3, 4)}
+
+
+def test_a_wrong_password_loses_nothing_and_a_new_one_is_found_without_a_restart(
+    guarded: Guarded, tmp_path: Path
+) -> None:
+    dead, events = topic_for(guarded, "alice"), topic_for(guarded, "alice")
+    password = tmp_path / "password"
+    password.write_text("secret")
+    own = {"mechanism": "PLAIN", "username": "alice", "password_file": str(password)}
+
+    with keeping(guarded, tmp_path, dead, own, events) as proxy:
+        password.write_text(WRONG)
+        assert send(proxy, as_alice(guarded, **{"message.timeout.ms": 7000}), 5) == ["_MSG_TIMED_OUT"]
+        line = proxy.wait_for_line("bad records cannot be kept")
+        assert "authentication" in line.lower(), line
+        assert send(proxy, as_alice(guarded), time.time_ns() // NANOSECONDS) == ["ok"], "nobody else is harmed"
+        assert kept_in(guarded, dead) == []
+
+        password.write_text("secret")
+
+        def stored() -> bool:
+            return send(proxy, as_alice(guarded), 7) == ["INVALID_TIMESTAMP"]
+
+        eventually(stored, what="a verdict, once the password is right")
+        assert "7" in {header(each, "timestamp") for each in kept_in(guarded, dead)}
+        eventually(lambda: kept_in(guarded, events), what="events, too")
+        for page in ("/metrics", "/readyz"):
+            assert WRONG not in proxy.get(page)[1]
+        assert WRONG not in proxy.log()
+        assert WRONG not in json.dumps(proxy.violations())
+
+
+def test_a_missing_permission_loses_nothing_and_is_noticed_when_it_is_given(guarded: Guarded, tmp_path: Path) -> None:
+    dead, events = topic_for(guarded, None), topic_for(guarded, None)
+    own = {"mechanism": "PLAIN", "username": "bob", "password": "secret"}
+    refused: Counter[str] = Counter()
+
+    def becomes(outcome: str) -> None:
+        """Permissions count a moment after they were given or taken."""
+
+        def is_so() -> bool:
+            found = send(proxy, as_alice(guarded, **{"message.timeout.ms": 2500}), 7)
+            refused.update(found)
+            return found == [outcome]
+
+        eventually(is_so, what=outcome)
+
+    with keeping(guarded, tmp_path, dead, own, events) as proxy:
+        for _ in range(2):  # given, taken away, and given again
+            becomes("_MSG_TIMED_OUT")
+            assert "authorization failed" in proxy.wait_for_line("bad records cannot be kept").lower()
+            assert send(proxy, as_alice(guarded), time.time_ns() // NANOSECONDS) == ["ok"]
+            allow(guarded, dead, "bob")
+            becomes("INVALID_TIMESTAMP")
+            assert len(kept_in(guarded, dead)) >= refused["INVALID_TIMESTAMP"] > 0
+            forbid(guarded, dead, "bob")
+            assert "authorization failed" in proxy.wait_for_line("violation events cannot be sent").lower()
+            assert proxy.metric("sluicegate_violations_topic_failed_total") > 0
+            allow(guarded, events, "bob")
+        eventually(lambda: kept_in(guarded, events), what="events, too")
+        assert all(line.startswith("{") for line in proxy.log().splitlines()), "nothing but our own lines"

@@ -1,0 +1,135 @@
+"""The broker of a dead-letter topic is lost, or its disk is full, while bad records come: none of them is ever lost."""
+
+import random
+import subprocess
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.broker.eventually import eventually
+from tests.broker.kafka import Kafka, Node
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.strict_broker import kept_in, topic_on
+from tests.integration.test_quarantine import RETRIABLE, client_of, entries, now_ms, ours, patient
+from tests.integration.topics import DEFAULTS
+from tests.oracle.kafka_java import KAFKA_NEW
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import topic_data
+
+INVALID_TIMESTAMP = 32
+RECORD_BYTES = 50_000
+COUNT = 200
+
+
+class Disk:
+    """A small one, of memory, for the second broker alone."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def mount(self) -> None:
+        self.folder.mkdir(parents=True)
+        self._run("-t", "tmpfs", "-o", "size=4m", "none")
+
+    def enlarge(self) -> None:
+        self._run("-o", "remount,size=200m")
+
+    def unmount(self) -> None:
+        subprocess.run(["umount", "--lazy", str(self.folder)], check=False, capture_output=True)
+
+    def _run(self, *arguments: str) -> None:
+        done = subprocess.run(["mount", *arguments, str(self.folder)], check=False, capture_output=True, text=True)
+        if done.returncode != 0:
+            pytest.skip(f"nothing can be mounted here: {done.stderr.strip()}")
+
+
+@pytest.fixture
+def kafka(tmp_path: Path) -> Iterator[Kafka]:
+    made = Kafka(KAFKA_NEW, tmp_path / "kafka", settings={"auto.create.topics.enable": "false"})
+    try:
+        yield made.start()
+    finally:
+        made.stop()
+
+
+@pytest.fixture
+def disk(kafka: Kafka) -> Iterator[Disk]:
+    made = Disk(kafka.folder / "data-2")
+    try:
+        yield made
+    finally:
+        kafka.stop()
+        made.unmount()
+
+
+def killed(kafka: Kafka, node: Node, _disk: Disk) -> Callable[[], None]:
+    """As a power cut."""
+    kafka.kill(node)
+    return lambda: None
+
+
+def full(_kafka: Kafka, node: Node, disk: Disk) -> Callable[[], None]:
+    """Kafka ends a broker whose only disk takes nothing any more; it is brought back with a larger one."""
+    process = node.process
+    assert process is not None
+    eventually(lambda: process.poll() is not None, what="the broker's end")
+    return disk.enlarge
+
+
+@pytest.mark.parametrize("lose", [killed, full], ids=lambda each: each.__name__)
+def test_every_record_that_is_refused_for_good_has_been_kept(
+    lose: Callable[[Kafka, Node, Disk], Callable[[], None]], kafka: Kafka, disk: Disk, tmp_path: Path
+) -> None:
+    if lose is full:
+        disk.mount()
+    node = kafka.add_node()
+    topic, other = (topic_on(kafka, 1, f"{kind}-{uuid.uuid4().hex[:8]}") for kind in ("kept", "other"))
+    dead = topic_on(kafka, 2, "dead")
+    settings = {
+        "defaults": DEFAULTS,
+        "topics": [{"match": topic, "quarantine": dead}],
+        "limits": {"frame_seconds": 4},  # a record is given up that soon
+    }
+    proxy = ProxyProcess(tmp_path, kafka.nodes[0].address, settings)
+    codes: list[Counter[int]] = [Counter() for _ in range(COUNT)]
+    chance = random.Random(7)
+
+    def send() -> None:
+        with client_of(proxy) as client:
+            for i, seen in enumerate(codes):
+                data = batch([Rec(i, f"{i}".encode(), chance.randbytes(RECORD_BYTES))])
+                while seen[INVALID_TIMESTAMP] == 0:
+                    seen[patient(client, topic, data)["error_code"]] += 1
+
+    sender = threading.Thread(target=send, daemon=True)
+    try:
+        proxy.start()
+        sender.start()
+        eventually(lambda: codes[10][INVALID_TIMESTAMP], what="the first verdicts")
+        mend = lose(kafka, node, disk)
+        eventually(lambda: proxy.metric("sluicegate_quarantine_failures_total") > 0, what="a failure")
+        with client_of(proxy) as neighbour:
+            for _ in range(20):
+                began = time.monotonic()
+                good = topic_data(other, (0, batch([Rec(now_ms())])))
+                assert entries(neighbour.produce(9, [good]))[0]["error_code"] == 0
+                assert time.monotonic() - began < 2
+        mend()
+        kafka.start_node(node)
+        kafka.wait_until_up(node)
+        sender.join(240)
+        assert not sender.is_alive()
+    finally:
+        proxy.stop()
+
+    seen = sum(codes, Counter[int]())
+    assert set(seen) == {INVALID_TIMESTAMP, RETRIABLE}
+    assert seen[INVALID_TIMESTAMP] == COUNT
+    kept = Counter(ours(headers)["timestamp"] for _, _, headers in kept_in(kafka, dead, COUNT))
+    assert set(kept) == {str(i) for i in range(COUNT)}, "each at least once"
+    assert kept.total() <= seen.total(), "and none more often than it came"

@@ -1,0 +1,248 @@
+"""A real registry that goes, comes back, hangs, drips and says nonsense, behind a proxy with clients that write."""
+
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from sluicegate.protocol.messages import produce
+from tests.broker.eventually import eventually
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.topics import DEFAULTS, UNJUDGED, create_topic
+from tests.registry.apicurio import Apicurio
+from tests.registry.conftest import apicurio
+from tests.registry.relay import guarding, letting_through
+from tests.registry.stand_in import Answering, StandIn, said
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
+
+__all__ = ["apicurio"]  # a fixture
+
+OK, RETRIABLE, POLICY_VIOLATION, INVALID_RECORD = 0, 7, 44, 87
+SECRET = "swordfish"
+BODY = {"name": "body", "value": {"schema": {"registry": "main", "subject": "any"}}}
+
+
+class Front:
+    """What stands before the registry: it lets through who logs in, or does to everybody what a test wants."""
+
+    def __init__(self, registry: Apicurio) -> None:
+        self.instead: Answering | None = None
+        self.registry = registry
+        self._through = letting_through(registry.port, f"me:{SECRET}")
+        self.here = StandIn(self._answer)
+
+    def _answer(self, client: socket.socket, head: bytes) -> bool | None:
+        return (self.instead or self._through)(client, head)
+
+    def hang(self, _client: socket.socket, _head: bytes) -> None:
+        """No answer until it is over."""
+        instead = self.instead
+        while self.instead is instead and not self.here.over.wait(0.05):
+            pass
+
+    def hang_behind_headers(self, client: socket.socket, head: bytes) -> None:
+        client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+        self.hang(client, head)
+
+    def slowly(self, client: socket.socket, head: bytes) -> bool | None:
+        self.here.over.wait(0.1)
+        return self._through(client, head)
+
+    def drip(self, client: socket.socket, _head: bytes) -> None:
+        self.here.drip(client, b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000)
+
+
+@pytest.fixture(scope="module")
+def front(apicurio: Apicurio) -> Iterator[Front]:
+    made = Front(apicurio)
+    with made.here:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def proxy(kafka_bootstrap: str, front: Front, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+    """Topics whose names say what becomes of their batches in an outage; of `steady` ones the registry is another."""
+    topics: list[dict[str, Any]] = [
+        {"match": f"{outage}-*", "rules": [BODY | {"on.outage": outage}]}
+        for outage in ("retriable", "forward", "reject")
+    ]
+    steady = {"name": "body", "value": {"schema": {"registry": "steady", "subject": "any"}}}
+    topics += [
+        {"match": "steady-*", "rules": [steady]},
+        {"match": "cel-*", "rules": [{"name": "positive", "cel": "value.amount > 0"}]},
+    ]
+    with guarding(front.registry.port) as other:
+        settings = {
+            "defaults": DEFAULTS,
+            "topics": topics,
+            "registries": {
+                "main": {"url": f"{front.here.url}/apis/ccompat/v7", "username": "me", "password": SECRET},
+                "steady": {"url": f"{other.url}/apis/ccompat/v7"},
+            },
+        }
+        process = ProxyProcess(tmp_path_factory.mktemp("proxy"), kafka_bootstrap, settings)
+        try:
+            yield process.start()
+        finally:
+            process.stop()
+
+
+@pytest.fixture
+def topic_of(kafka_bootstrap: str) -> Callable[[str], str]:
+    return lambda kind: create_topic(kafka_bootstrap, UNJUDGED, 1, prefix=kind)
+
+
+@pytest.fixture
+def new_schema(apicurio: Apicurio) -> Callable[[], int]:
+    """Ids that nobody has asked for yet."""
+    return lambda: apicurio.register(
+        f"s-{uuid.uuid4().hex}", f'{{"type": "fixed", "size": 1, "name": "f{uuid.uuid4().hex}"}}'
+    )
+
+
+def sent(proxy: ProxyProcess, topic: str, value: bytes, source: str = "") -> tuple[int, str, float]:
+    """Code, message, and how long it took (s)."""
+    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}", timeout=30, source=source) as client:
+        data = batch([Rec(time.time_ns() // 1_000_000, value=value)])
+        began = time.monotonic()
+        asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]))
+        answer: Any = client.answer_to(asked, PRODUCE, 9, produce.RESPONSE, 30)
+        took = time.monotonic() - began
+    entry = answer["responses"][0]["partition_responses"][0]
+    return entry["error_code"], entry.get("error_message") or "", took
+
+
+def written_with(schema_id: int, data: bytes = b"x") -> bytes:
+    return b"\0" + schema_id.to_bytes(4) + data
+
+
+FAULTS: dict[str, tuple[Callable[[Front], Answering], str]] = {
+    "hangs": (lambda front: front.hang, "no answer within 2 s"),
+    "hangs behind headers": (lambda front: front.hang_behind_headers, "no answer within 2 s"),
+    "drips": (lambda front: front.drip, "no answer within 2 s"),
+    "429": (
+        lambda _: lambda client, _: client.sendall(said("429 No", b"", "Retry-After: 1")),
+        "be asked less (HTTP 429)",
+    ),
+    "500": (lambda _: lambda client, _: client.sendall(said("500 No", b"swordfish")), "it fails (HTTP 500)"),
+    "HTML": (lambda _: lambda client, _: client.sendall(said("200 OK", b"<html>")), "what is not JSON"),
+    "closes": (lambda _: lambda client, _: None, "it closed the connection without an answer"),
+    "another login": (lambda _: lambda client, _: client.sendall(said("401 No")), "it refuses the login (HTTP 401)"),
+    "elsewhere": (
+        lambda _: lambda client, _: client.sendall(said("302 No", b"", "Location: http://127.0.0.1:1/")),
+        "redirects elsewhere (HTTP 302)",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_is_an_outage_told_and_over_when_it_is_over(
+    fault: str, front: Front, proxy: ProxyProcess, topic_of: Callable[[str], str], new_schema: Callable[[], int]
+) -> None:
+    topics = {kind: topic_of(kind) for kind in ("retriable", "forward", "reject")}
+    known, unknown = new_schema(), new_schema()
+    eventually(lambda: sent(proxy, topics["retriable"], written_with(known))[0] == OK, 60)
+    make, words = FAULTS[fault]
+
+    front.instead = make(front)
+    try:
+        code, message, took = sent(proxy, topics["retriable"], written_with(unknown))
+        assert (code, took < 5) == (RETRIABLE, True), (message, took)
+        assert words in message
+        assert sent(proxy, topics["forward"], written_with(unknown))[0] == OK
+        code, message, took = sent(proxy, topics["reject"], written_with(unknown))
+        assert (code, took < 1.5) == (POLICY_VIOLATION, True), (message, took)
+        assert sent(proxy, topics["retriable"], written_with(known))[0] == OK, "what is known goes on"
+        assert sent(proxy, topics["retriable"], written_with(known, b"xx"))[0] == INVALID_RECORD
+    finally:
+        front.instead = None
+
+    eventually(lambda: sent(proxy, topics["retriable"], written_with(unknown))[0] == OK, 60, "an end of the outage")
+    for text in (proxy.log(), proxy.get("/metrics")[1], str(proxy.violations())):
+        assert SECRET not in text
+
+
+def test_a_registry_that_is_stopped_and_started_again(
+    front: Front, proxy: ProxyProcess, topic_of: Callable[[str], str], new_schema: Callable[[], int]
+) -> None:
+    topics = {kind: topic_of(kind) for kind in ("retriable", "forward", "reject")}
+    known, unknown = new_schema(), new_schema()
+    eventually(lambda: sent(proxy, topics["retriable"], written_with(known))[0] == OK, 60)
+
+    front.registry.stop()
+    found = {kind: sent(proxy, topic, written_with(unknown)) for kind, topic in topics.items()}
+    assert {kind: code for kind, (code, _, _) in found.items()} == {
+        "retriable": RETRIABLE,
+        "forward": OK,
+        "reject": POLICY_VIOLATION,
+    }
+    assert "registry main cannot be asked" in found["retriable"][1]
+    assert sent(proxy, topics["retriable"], written_with(known))[0] == OK, "what is known goes on"
+    assert sent(proxy, topics["retriable"], written_with(known, b"xx"))[0] == INVALID_RECORD
+
+    front.registry.start()  # in memory: it knows nothing any more, and begins its ids anew
+    while (again := new_schema()) <= unknown:
+        pass
+    eventually(lambda: sent(proxy, topics["retriable"], written_with(again))[0] == OK, 60, "an end of the outage")
+    assert sent(proxy, topics["retriable"], written_with(again, b"xx"))[0] == INVALID_RECORD
+
+
+def test_a_client_with_many_invented_schemas_keeps_no_other_from_a_slow_registry(
+    front: Front, proxy: ProxyProcess, topic_of: Callable[[str], str], new_schema: Callable[[], int]
+) -> None:
+    topic, new = topic_of("retriable"), new_schema()
+    eventually(lambda: sent(proxy, topic, written_with(new))[0] == OK, 60)
+    now = time.time_ns() // 1_000_000
+    front.instead = front.slowly
+    try:
+        with ExitStack() as stack:
+            for number in range(60):
+                data = batch([Rec(now, value=written_with(10_000_000 + 30 * number + i)) for i in range(30)])
+                client = stack.enter_context(RawClient(f"127.0.0.1:{proxy.broker_port(1)}"))
+                client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]))
+            code, message, took = sent(proxy, topic, written_with(new_schema()), source="127.0.0.2")
+    finally:
+        front.instead = None
+    assert (code, took < 2) == (OK, True), (message, took)
+
+
+def test_who_needs_nothing_of_a_silent_registry_does_not_wait_for_it(
+    front: Front, proxy: ProxyProcess, topic_of: Callable[[str], str], new_schema: Callable[[], int]
+) -> None:
+    """The first who asks waits two seconds; those in the same judging thread, and on the loop, do not."""
+    late, steady, cel, plain = (topic_of(kind) for kind in ("retriable", "steady", "cel", "plain"))
+    known, unknown = new_schema(), new_schema()
+    eventually(lambda: sent(proxy, late, written_with(known))[0] == OK, 60)
+    results: list[tuple[int, str, float]] = []
+
+    front.instead = front.hang
+    try:
+        waiting = threading.Thread(target=lambda: results.append(sent(proxy, late, written_with(unknown))))
+        waiting.start()
+        slowest = 0.0
+        rounds = 0
+        while waiting.is_alive():
+            rounds += 1
+            for topic, value in (
+                (steady, written_with(known)),
+                (steady, written_with(new_schema())),
+                (late, written_with(known)),
+                (cel, b'{"amount": 1}'),
+                (plain, b"x"),
+            ):
+                code, message, took = sent(proxy, topic, value)
+                if waiting.is_alive():
+                    assert code == OK, message
+                    slowest = max(slowest, took)
+    finally:
+        front.instead = None
+    assert results[0][0] == RETRIABLE
+    assert results[0][2] > 1.5
+    assert rounds > 1
+    assert slowest < 1

@@ -1,0 +1,67 @@
+"""A repair ends when readers see all that it has written."""
+
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+
+from sluicegate.pipeline.repair import job, readable
+from sluicegate.pipeline.repair.correction import Rules
+from sluicegate.pipeline.repair.readable import wait_until_readable
+from sluicegate.pipeline.repair.writing import CannotWrite
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.verify.job import verify
+from tests.integration.topics import create_topic
+from tests.pipeline.polluted import HOUR, UNLIMITED
+from tests.pipeline.repairs import now_ms
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readable, "_PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(readable, "_PAUSE_SECONDS", 0.05)
+
+
+def test_it_waits_as_long_as_more_and_more_is_seen(impatient: None) -> None:
+    left = [["p"] * n for n in range(40, 0, -1)]
+
+    wait_until_readable(lambda: left.pop(0) if left else [])
+
+    assert left == []
+
+
+def test_a_transaction_that_a_stranger_leaves_open_in_the_clean_topic_is_told(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, impatient: None
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    with RawClient(kafka_bootstrap) as client:
+        records = [Rec((now_ms() + i) * 1000, b"k", b"%d" % i) for i in range(50)]
+        client.produce(9, [topic_data(topic, (0, batch(records)))])
+    topics, clean = Topics(kafka_bootstrap, (topic,)), create_topic(kafka_bootstrap, UNLIMITED, 1)
+    results, rules = Results(spark, str(tmp_path / "repair")), Rules(now_ms(), HOUR)
+    stranger = Producer({"bootstrap.servers": kafka_bootstrap, "transactional.id": f"stranger-of-{clean}"})
+    stranger.init_transactions(60)
+    stranger.begin_transaction()
+    stranger.produce(clean, b"v", partition=0)
+    stranger.flush(30)
+
+    plan = job.planned(spark, topics, results, {topic: clean}, rules)
+    listing = job.listed(spark, topics, results, plan)
+    with pytest.raises(CannotWrite, match=f"committed, but .* all of 1 partitions: {clean}-0: offsets 0 to "):
+        job.apply(spark, topics, results, plan, listing)
+    stranger.abort_transaction(60)
+    kept = job.kept_plan(results, {topic: clean}, rules)
+    assert kept is not None
+    again = job.apply(spark, topics, results, kept, listing)
+
+    assert [each.records for each in again] == [0]
+    assert verify(spark, topics, clean, Results(spark, str(tmp_path / "verify")), now_ms())["same"]

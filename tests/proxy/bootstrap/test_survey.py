@@ -1,0 +1,42 @@
+"""What a cluster of many topics is asked: so much at once, so many in all, and never anything but questions."""
+
+from sluicegate.config.address import HostPort
+from sluicegate.config.upstream import Upstream
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.messages import metadata
+from sluicegate.proxy.bootstrap.first_file import lines_of
+from sluicegate.proxy.bootstrap.survey import MOST_TOPICS, survey
+from tests.proxy.scripted_broker import ScriptedBroker, asked_topics, topic_settings
+
+SETTINGS = {"message.timestamp.type": "CreateTime", "max.message.bytes": "1048588"}
+
+
+async def test_of_more_than_ten_thousand_topics_the_first_are_asked_for_and_the_rest_counted() -> None:
+    names = [f"t{i:05}" for i in range(MOST_TOPICS + 3)]
+    partition = {"error_code": 0, "partition_index": 0, "leader_id": 1, "replica_nodes": [1], "isr_nodes": [1]}
+    told = [{"error_code": 0, "name": name, "partitions": [partition]} for name in names]
+    own = [{"error_code": 0, "name": "__consumer_offsets", "is_internal": True, "partitions": []}]
+    questions: list[list[str]] = []
+
+    def topics(version: int, body: bytes) -> bytes:
+        all_of_them = metadata.REQUEST.parse(body, version)["topics"] is None
+        node = {"node_id": 1, "host": "kafka", "port": 9092}
+        return metadata.RESPONSE.build({"brokers": [node], "topics": told + own if all_of_them else []}, version)
+
+    def settings(version: int, body: bytes) -> bytes:
+        questions.append(asked_topics(version, body))
+        return answer_settings(version, body)  # type: ignore[return-value]
+
+    answer_settings = topic_settings(lambda _: SETTINGS)
+    async with ScriptedBroker({ApiKey.METADATA: topics, ApiKey.DESCRIBE_CONFIGS: settings}) as broker:
+        upstream = Upstream(bootstrap=(broker.address,), connect_timeout_seconds=300)
+        found = await survey(upstream)
+
+    assert len(found.topics) == MOST_TOPICS
+    assert max(map(len, questions)) == 500
+    assert sum(map(len, questions)) == MOST_TOPICS
+    assert set(broker.asked) == {ApiKey.API_VERSIONS, ApiKey.METADATA, ApiKey.DESCRIBE_CONFIGS}
+    lines = list(lines_of(found, upstream.bootstrap, {}, HostPort("127.0.0.1", 19092)))
+    assert "# 3 more topics are not in this file." in lines
+    assert "__consumer_offsets" not in "".join(lines)
+    assert len(lines) < 50

@@ -1,0 +1,102 @@
+"""`sluicegate demo` as a person meets it: in a terminal, in a pipe, with a port that is taken, with Ctrl-C."""
+
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator
+
+import pytest
+
+from tests.broker.eventually import eventually
+from tests.broker.ports import free_ports
+
+COMMAND = [sys.executable, "-c", "from sluicegate.proxy.process.command import main; main()", "demo"]
+"""As `make run` begins it."""
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    """With ports of its own."""
+    first = free_ports(8)
+    return os.environ | {
+        "SLUICEGATE__LISTEN__BOOTSTRAP": f"127.0.0.1:{first}",
+        "SLUICEGATE__LISTEN__BROKER_PORTS": str(first + 2),
+        "SLUICEGATE__ADMIN__LISTEN": f"127.0.0.1:{first + 1}",
+        "TERM": "xterm",
+    }
+
+
+@pytest.fixture
+def terminal(environment: dict[str, str]) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
+    """Of 80 columns, in which it runs."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
+    demo = subprocess.Popen(COMMAND, stdin=its, stdout=its, stderr=its, env=environment, start_new_session=True)
+    os.close(its)
+    os.set_blocking(ours, False)
+    yield ours, demo
+    demo.kill()
+    demo.wait()
+    os.close(ours)
+
+
+def test_a_pipe_gets_plain_lines_whose_counts_agree(environment: dict[str, str]) -> None:
+    done = subprocess.run(
+        [*COMMAND, "--seconds", "4"], env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\x1b" not in done.stdout
+    bootstrap = environment["SLUICEGATE__LISTEN__BOOTSTRAP"]
+    assert f"clients connect to  {bootstrap}\n" in done.stdout
+    assert f"kcat -P -b {bootstrap} -t orders.eu\n" in done.stdout
+    ((records, batches, refused),) = re.findall(
+        r"forwarded (\d+) records in (\d+) batches; refused (\d+) batches\n\Z", done.stdout
+    )
+    assert int(records) == 4 * int(batches) > 0  # every sample batch has four
+    assert done.stdout.count("refused ") == int(refused) + done.stdout.count("forwarded ")
+
+
+def test_a_terminal_gets_a_table_and_ctrl_c_ends_it_well(terminal: tuple[int, "subprocess.Popen[bytes]"]) -> None:
+    ours, demo = terminal
+    seen = bytearray()
+
+    def shows(text: bytes) -> bool:
+        try:
+            seen.extend(os.read(ours, 1 << 16))
+        except OSError:  # nothing new, or it has ended
+            return text in seen
+        return text in seen
+
+    eventually(lambda: shows(b"looks like nanoseconds"), what="a refusal in the table")
+    assert b"producer" in seen and b"legacy-billing" in seen
+    demo.send_signal(signal.SIGINT)
+    eventually(lambda: shows(b"never") or demo.poll() is not None, what="the end")
+
+    assert demo.returncode == 0
+    assert b"Traceback" not in seen
+
+
+def test_a_port_that_is_taken_is_told_in_a_line(environment: dict[str, str]) -> None:
+    environment["SLUICEGATE__LISTEN__BOOTSTRAP"] = environment["SLUICEGATE__ADMIN__LISTEN"]
+
+    done = subprocess.run(COMMAND, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"sluicegate: cannot listen on {environment['SLUICEGATE__ADMIN__LISTEN']}")
+
+
+def test_a_variable_that_cannot_be_is_told_in_a_line(environment: dict[str, str]) -> None:
+    environment["SLUICEGATE__LISTEN__BOOTSTRAP"] = "nowhere"
+
+    done = subprocess.run(COMMAND, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+    assert done.returncode == 1
+    assert "SLUICEGATE__LISTEN__BOOTSTRAP" in done.stderr
+    assert "Traceback" not in done.stderr

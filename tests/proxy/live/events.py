@@ -1,0 +1,26 @@
+"""Violations as the observer tells them."""
+
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.proxy.reporting.violation_event import Violation, Who, violation
+from sluicegate.validation.policy import Mode, TopicPolicy
+from sluicegate.validation.produce import HeldTo
+from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Reason, Refused
+
+NOW = 1_800_000_000_000
+SECRET = b"what-a-record-holds"
+
+
+def refused(
+    client_id: str | None = "billing",
+    topic: str | None = "payments",
+    reason: Reason = Reason.TIMESTAMP_AFTER,
+    now_ms: int = NOW,
+    timestamp: int = NOW * 1_000_000,
+    mode: Mode = Mode.REJECT,
+) -> Violation:
+    """One batch of which one record is bad."""
+    shown = Contents(Beginning(SECRET, 19), Beginning(SECRET, 19))
+    bad = BadRecord(3, timestamp, reason, "its text", contents=shown)
+    verdict = Refused(ErrorCode.INVALID_TIMESTAMP, reason, "its message", (bad,) * 5, 5, 8)
+    who = Who("192.0.2.1:5", client_id, "lib", "1.0", None)
+    return violation(mode, who, topic, None, 0, verdict, HeldTo(TopicPolicy(), now_ms), 10)

@@ -1,0 +1,64 @@
+"""What flowed by the second: nothing is lost or counted twice, whatever the clock and the event loop do."""
+
+from sluicegate.proxy.live.flow_history import SECONDS, Flow, FlowHistory
+
+
+def test_each_second_has_what_came_since_the_one_before() -> None:
+    history = FlowHistory()
+    for second, records in ((100, 5), (101, 5), (102, 25)):
+        history.add(second, Flow(records=records))
+
+    state = history.state(SECONDS)
+
+    assert (state["begin"], state["records"]) == (100, [5, 0, 20])
+
+
+def test_seconds_that_a_late_loop_has_left_out_are_there_with_nothing() -> None:
+    history = FlowHistory()
+    history.add(100, Flow(refused=1))
+    history.add(104, Flow(refused=7))
+
+    assert history.state(SECONDS)["refused"] == [1, 0, 0, 0, 6]
+
+
+def test_the_oldest_make_room() -> None:
+    history = FlowHistory()
+    for second in range(3 * SECONDS):
+        history.add(second, Flow(requests=second + 1))
+
+    state = history.state(10 * SECONDS)
+
+    assert state["begin"] == 2 * SECONDS
+    assert state["requests"] == [1] * SECONDS
+
+
+def test_a_long_pause_leaves_nothing_of_what_was() -> None:
+    history = FlowHistory()
+    for second in range(SECONDS):
+        history.add(second, Flow(records=1000 * second))
+    history.add(10 * SECONDS, Flow(records=1000 * (SECONDS - 1) + 7))
+
+    assert history.state(SECONDS)["records"] == [0] * (SECONDS - 1) + [7]
+
+
+def test_a_clock_that_is_set_back_adds_to_the_newest_second() -> None:
+    history = FlowHistory()
+    history.add(100, Flow(records=1))
+    history.add(50, Flow(records=3))
+
+    assert history.state(SECONDS) == {
+        "begin": 100, "requests": [0], "records": [3], "size": [0], "refused": [0], "refused_records": [0], "told": [0],
+    }  # fmt: skip
+
+
+def test_who_has_seen_the_rest_gets_the_newest() -> None:
+    history = FlowHistory()
+    for second in range(100, 110):
+        history.add(second, Flow(records=second))
+
+    assert history.state(3)["begin"] == 107
+    assert len(history.state(3)["told"]) == 3
+
+
+def test_before_anything_there_is_nothing() -> None:
+    assert FlowHistory().state(SECONDS)["requests"] == []

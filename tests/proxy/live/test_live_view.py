@@ -1,0 +1,32 @@
+"""The live view: what is kept of a violation is small and holds nothing of a record."""
+
+import json
+
+from sluicegate.proxy.live.live_view import MAX_VIOLATIONS, LiveView
+from sluicegate.proxy.reporting.tally import Tally
+from sluicegate.proxy.reporting.violation_event import event_of
+from sluicegate.validation.policy import Mode
+from tests.proxy.live.events import NOW, SECRET, refused
+
+
+def test_the_newest_violations_are_kept_without_what_records_hold() -> None:
+    view = LiveView(Tally(), None, NOW)
+    for number in range(MAX_VIOLATIONS + 7):
+        view.write(refused(f"client-{number}"))
+
+    assert len(view.violations) == MAX_VIOLATIONS
+    numbers = [number for number, _, _ in view.violations]
+    assert numbers == list(range(8, MAX_VIOLATIONS + 8))
+    event = event_of(view.violations[-1][2])
+    assert (event["bad_records"], len(event["samples"])) == (5, 1)
+    assert SECRET.decode() not in json.dumps([event, view.offences.state(10)])
+
+
+def test_what_is_forwarded_all_the_same_is_not_counted_as_refused() -> None:
+    view = LiveView(Tally(), None, NOW)
+    for mode in Mode:
+        view.write(refused(mode=mode))
+
+    flow = view.flow()
+
+    assert (flow.refused, flow.refused_records, flow.told) == (2, 10, 2)

@@ -1,0 +1,62 @@
+"""Who breaks what: bounded, and those who have long been at it are not pushed out by names made up for one request."""
+
+from sluicegate.proxy.live.live_view import LiveView
+from sluicegate.proxy.live.offences import MAX_OFFENCES
+from sluicegate.proxy.reporting.tally import Tally
+from sluicegate.validation.verdict import Reason
+from tests.proxy.live.events import NOW, refused
+
+
+def new_view() -> LiveView:
+    return LiveView(Tally(), None, NOW)
+
+
+def test_equal_ones_are_one_with_its_times_and_the_newest_example() -> None:
+    view = new_view()
+    for second in range(3):
+        view.write(refused(now_ms=NOW + 1000 * second))
+    view.write(refused(reason=Reason.NULL_KEY))
+
+    first, second_one = view.offences.state(10)
+
+    assert (first["client_id"], first["topic"], first["reason"]) == ("billing", "payments", "timestamp too far ahead")
+    assert (first["batches"], first["bad_records"]) == (3, 15)
+    assert (first["first_ms"], first["last_ms"]) == (NOW, NOW + 2000)
+    assert first["example"]["time"] == "2027-01-15T08:00:02.000+00:00"
+    assert second_one["reason"] == "null key on a compacted topic"
+
+
+def test_a_flood_of_names_takes_no_more_room_and_no_place_of_the_worst() -> None:
+    view = new_view()
+    for number in range(20 * MAX_OFFENCES):
+        view.write(refused(f"invented-{number}"))
+        if number % 50 == 0:
+            view.write(refused("the-real-one"))
+
+    state = view.offences.state(10 * MAX_OFFENCES)
+
+    assert len(state) == MAX_OFFENCES
+    assert (state[0]["client_id"], state[0]["batches"]) == ("the-real-one", 20 * MAX_OFFENCES // 50)
+    assert sum(one["batches"] for one in state) + view.offences.other == 20 * MAX_OFFENCES + 20 * MAX_OFFENCES // 50
+
+
+def test_who_wants_few_gets_the_worst() -> None:
+    view = new_view()
+    for name, times in (("a", 1), ("b", 3), ("c", 2)):
+        for _ in range(times):
+            view.write(refused(name))
+
+    assert [one["client_id"] for one in view.offences.state(2)] == ["b", "c"]
+
+
+def test_of_many_alike_at_once_one_is_listed_and_all_are_counted() -> None:
+    view = new_view()
+    for millisecond in range(1000):
+        view.write(refused(now_ms=NOW + millisecond))
+
+    (offence,) = view.offences.state(10)
+
+    assert offence["batches"] == 1000
+    assert offence["last_ms"] == NOW + 999
+    assert len(view.violations) == 10
+    assert offence["example"]["time"] == "2027-01-15T08:00:00.900+00:00"

@@ -1,0 +1,89 @@
+"""How far batches reach from now: both lanes count the same, each batch once, and refused ones apart."""
+
+import pytest
+
+from sluicegate.proxy.live.live_state import Distances
+from sluicegate.proxy.session.lanes import HAS_FAST_LANE
+from sluicegate.validation.distances import step_of
+from tests.bounds.frames import produce
+from tests.proxy.session.playbook import NOW, Playbook
+from tests.wire.batches import CODECS, NONE, Rec, batch
+
+HOUR, DAY = 3_600_000, 86_400_000
+BOUNDS = {
+    "SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": str(30 * DAY),
+    "SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_AFTER_MAX_MS": str(2 * HOUR),
+}
+TAUGHT = batch([Rec(NOW)])
+
+
+def reached(batches: list[bytes], has_fast_lane: bool) -> Distances:
+    """What is counted when each batch comes in a request of its own, behind one that teaches the topic."""
+    play = Playbook(has_fast_lane, **BOUNDS)
+    for number, records in enumerate([TAUGHT, *batches]):
+        play.from_client(produce(9, {b"orders": [(0, records)]}, 0, number))
+        play.loop.turns()
+    if has_fast_lane:
+        assert play.parts.ordinary is not None
+        assert play.parts.ordinary.requests > 0
+    return play.parts.view.reach.state()
+
+
+def steps(*aways: int) -> dict[str, int]:
+    counted: dict[str, int] = {}
+    for away in aways:
+        counted[str(step_of(away))] = counted.get(str(step_of(away)), 0) + 1
+    return counted
+
+
+LANES = [False, pytest.param(True, marks=pytest.mark.skipif(not HAS_FAST_LANE, reason="nothing was compiled"))]
+
+
+@pytest.mark.parametrize("has_fast_lane", LANES)
+@pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
+def test_a_batch_reaches_behind_by_its_base_and_ahead_by_its_latest_time(codec: int, has_fast_lane: bool) -> None:
+    records = batch([Rec(NOW - 3 * DAY), Rec(NOW + 40_000), Rec(NOW - 5)], codec)
+
+    found = reached([records], has_fast_lane)
+
+    assert found["behind"] == steps(0, 3 * DAY)
+    assert found["ahead"] == steps(0, 40_000)
+    assert found["refused_behind"] == found["refused_ahead"] == {}
+
+
+@pytest.mark.parametrize("has_fast_lane", LANES)
+def test_what_has_no_time_reaches_nowhere(has_fast_lane: bool) -> None:
+    found = reached([batch([Rec(-1)])], has_fast_lane)
+
+    assert found["behind"] == steps(0)
+
+
+@pytest.mark.parametrize("has_fast_lane", LANES)
+def test_a_request_that_is_looked_at_closer_counts_once(has_fast_lane: bool) -> None:
+    play = Playbook(has_fast_lane, **BOUNDS)
+    good, bad = batch([Rec(NOW - DAY)]), batch([Rec(NOW * 1_000_000)])
+    for number, parts in enumerate(([(0, TAUGHT)], [(0, good), (1, bad)])):
+        play.from_client(produce(9, {b"orders": parts}, 1, number))
+        play.loop.turns()
+
+    found = play.parts.view.reach.state()
+
+    assert found["behind"] == steps(0, DAY)
+    assert found["refused_ahead"] == steps(NOW * 1_000_000 - NOW)
+    assert found["refused_behind"] == steps(0)
+
+
+@pytest.mark.parametrize("has_fast_lane", LANES)
+def test_what_flowed_is_counted_in_both_lanes(has_fast_lane: bool) -> None:
+    play = Playbook(has_fast_lane, **BOUNDS)
+    sent = 0
+    for number in range(5):
+        request = produce(9, {b"orders": [(0, batch([Rec(NOW)] * 3, NONE))]}, 0, number)
+        sent += len(request)
+        play.from_client(request)
+        play.loop.turns()
+
+    flow = play.parts.view.flow()
+
+    assert (flow.requests, flow.records, flow.refused) == (5, 15, 0)
+    assert 0.7 * sent < flow.size < sent  # heads of requests that the fast lane takes are not counted

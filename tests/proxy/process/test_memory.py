@@ -1,0 +1,41 @@
+"""What a process that serves holds: nothing of what has read its configuration."""
+
+import json
+import pickle
+import subprocess
+import sys
+import textwrap
+
+from sluicegate.config.reading import config_of
+
+READS = {"cryptography", "pydantic", "pydantic_core", "rich", "scramp", "typer", "yaml"}
+SERVE = textwrap.dedent("""
+    import asyncio, json, pickle, sys
+    import sluicegate.proxy.process.serving, sluicegate.proxy.process.running, sluicegate.proxy.process.preloaded
+    from sluicegate.proxy.process.server import Server
+
+    async def serve(config):
+        server = Server(config)
+        await server.start()
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.admin_port)
+        writer.write(b"GET /metrics HTTP/1.1\\r\\nHost: a\\r\\nConnection: close\\r\\n\\r\\n")
+        assert b"200" in await reader.readline()
+        writer.close()
+        await server.drain()
+
+    asyncio.run(serve(pickle.load(sys.stdin.buffer)))
+    print(json.dumps(sorted({name.split(".")[0] for name in sys.modules})))
+""")
+
+
+def test_what_serves_loads_nothing_that_only_reads() -> None:
+    addresses = {"upstream": {"bootstrap": ["127.0.0.1:1"]}, "admin": {"listen": "127.0.0.1:0"}}
+    config = config_of({**addresses, "listen": {"bootstrap": "127.0.0.1:0", "broker_ports": 29_000}})
+
+    done = subprocess.run(
+        [sys.executable, "-c", SERVE], input=pickle.dumps(config), stdout=subprocess.PIPE, timeout=60, check=True
+    )
+
+    loaded = set(json.loads(done.stdout.splitlines()[-1]))
+    assert "sluicegate" in loaded
+    assert loaded & READS == set()

@@ -1,0 +1,45 @@
+"""However many clients, topics and rules there are, violations have a bounded number of series."""
+
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.proxy.reporting.client_labels import NOBODY, ClientLabels
+from sluicegate.proxy.reporting.tally import OTHER, Tally
+from sluicegate.proxy.reporting.violation_labels import ViolationLabels, rules_of
+from sluicegate.validation.verdict import Reason, Refused
+
+
+def test_the_first_clients_have_names_and_all_others_count_together() -> None:
+    tally = Tally()
+    labels = ViolationLabels(tally, ClientLabels(tally, max_clients=2))
+
+    for client_id in ("a", "b", "c", "d", None):
+        labels.violated("orders", ("timestamp_after",), "reject", client_id)
+
+    by_client = {client: count for (_, _, _, client), count in tally.violations.items()}
+    assert by_client == {"a": 1, "b": 1, OTHER: 3}
+
+
+def test_a_client_without_an_id_is_told_apart() -> None:
+    tally = Tally()
+    ViolationLabels(tally, ClientLabels(tally)).violated("orders", ("null_key",), "observe", None)
+
+    assert tally.violations == {("orders", "null_key", "observe", NOBODY): 1}
+
+
+def test_beyond_the_bound_topic_and_client_are_lost_and_no_count_is() -> None:
+    tally = Tally()
+    labels = ViolationLabels(tally, ClientLabels(tally), max_kinds=10)
+
+    for i in range(1000):
+        labels.violated(f"topic-{i % 40}", ("crc",), "reject", f"client-{i % 50}")
+
+    assert len(tally.violations) == 11
+    assert tally.violations.total() == 1000
+    assert tally.violations[OTHER, "crc", "reject", OTHER] > 900
+
+
+def test_an_operators_rules_are_named_and_a_brokers_reasons_are_words_for_queries() -> None:
+    rule = Refused(ErrorCode.INVALID_RECORD, Reason.RULE, rules=(("has-key", 2), ("is-json", 1)))
+    time = Refused(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_AFTER)
+
+    assert rules_of(rule) == ("has-key", "is-json")
+    assert rules_of(time) == ("timestamp_after",)

@@ -1,0 +1,129 @@
+"""How long requests take, by a clock that the test moves: what is looked at closely, and of all else each 128th."""
+
+from dataclasses import replace
+
+import pytest
+
+from sluicegate.protocol.api import ApiKey
+from sluicegate.proxy.session.in_flight import Exchange
+from sluicegate.proxy.session.lanes import HAS_FAST_LANE, counts_of_lanes
+from sluicegate.proxy.session.needs import SessionNeeds
+from sluicegate.proxy.session.request_clock import RequestClock
+from tests.bounds.frames import good_batch, int32, produce, request, sized_frame
+from tests.proxy.session.playbook import NOW, Playbook, with_gate
+
+METADATA, HEARTBEAT = 3, 12
+Told = tuple[int, float, int]
+
+
+class Watch:
+    """A clock that stands until it is set, and who is told."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.sent: list[Told] = []
+        self.answered: list[Told] = []
+        self.clock = RequestClock(lambda: self.now, self)
+
+    def in_proxy(self, api_key: int, seconds: float, stands_for: int) -> None:
+        self.sent.append((api_key, seconds, stands_for))
+
+    def upstream(self, api_key: int, seconds: float, stands_for: int) -> None:
+        self.answered.append((api_key, seconds, stands_for))
+
+    def hand_in(self, needs: SessionNeeds) -> SessionNeeds:
+        return replace(with_gate(needs, clock=self.clock), lane_counts=counts_of_lanes(self.clock))
+
+
+def play(watch: Watch, has_fast_lane: bool) -> Playbook:
+    """A session whose client has sent a first request, which is answered, and of which nothing is told any more."""
+    made = Playbook(has_fast_lane, change=watch.hand_in)
+    made.from_client(produce(3, {b"orders": [(0, good_batch(NOW))]}, -1, 1))
+    answer(made, 1)
+    watch.sent.clear()
+    watch.answered.clear()
+    return made
+
+
+def answer(made: Playbook, correlation_id: int) -> None:
+    made.from_broker(sized_frame(int32(correlation_id) + b"\0" * 8))
+
+
+def test_a_request_that_is_looked_at_is_timed_each_time() -> None:
+    watch = Watch()
+    made = play(watch, has_fast_lane=False)
+
+    for number in range(2, 5):
+        made.from_client(produce(3, {b"orders": [(0, good_batch(NOW))]}, -1, number))
+        watch.now += 0.25
+        answer(made, number)
+
+    assert watch.sent == [(ApiKey.PRODUCE, 0.0, 1)] * 3
+    assert watch.answered == [(ApiKey.PRODUCE, 0.25, 1)] * 3
+
+
+def test_one_that_streams_has_a_time_behind_the_proxy_only() -> None:
+    watch = Watch()
+    made = play(watch, has_fast_lane=False)
+
+    made.from_client(request(HEARTBEAT, 4, bytes(30), 2))
+    watch.now += 3.0
+    answer(made, 2)
+
+    assert (watch.sent, watch.answered) == ([], [(HEARTBEAT, 3.0, 1)])
+
+
+def test_time_in_the_proxy_begins_when_a_request_has_come_whole() -> None:
+    """However slowly its bytes came, which is the client's time."""
+    watch = Watch()
+    made = play(watch, has_fast_lane=False)
+    frame = produce(3, {b"orders": [(0, good_batch(NOW))]}, -1, 2)
+
+    made.from_client(frame[:30])
+    watch.now += 60.0
+    made.from_client(frame[30:])
+
+    assert watch.sent == [(ApiKey.PRODUCE, 0.0, 1)]
+
+
+@pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")
+def test_of_the_fast_lane_the_first_is_timed_and_then_each_128th_for_those_before_it() -> None:
+    watch = Watch()
+    made = play(watch, has_fast_lane=True)
+
+    for number in range(2, 272):
+        made.from_client(produce(3, {b"orders": [(0, good_batch(NOW))]}, -1, number))
+        watch.now += 0.5
+        answer(made, number)
+
+    assert [stands_for for _, _, stands_for in watch.sent] == [1, 128, 128]
+    assert watch.answered == [(ApiKey.PRODUCE, 0.5, 1), (ApiKey.PRODUCE, 0.5, 128), (ApiKey.PRODUCE, 0.5, 128)]
+    assert made.needs.lane_counts is not None
+    assert made.needs.lane_counts.by_api() == {ApiKey.PRODUCE: 270}
+
+
+@pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")
+def test_each_api_has_its_own_128th_and_what_comes_in_one_read_is_timed_once() -> None:
+    watch = Watch()
+    made = play(watch, has_fast_lane=True)
+
+    made.from_client(b"".join(request(HEARTBEAT, 4, bytes(30), number) for number in range(2, 52)))
+    made.from_client(produce(3, {b"orders": [(0, good_batch(NOW))]}, -1, 52))
+
+    assert watch.sent == [(HEARTBEAT, 0.0, 50), (ApiKey.PRODUCE, 0.0, 1)]
+
+
+@pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")
+def test_what_nobody_answers_has_no_time_behind_the_proxy() -> None:
+    watch = Watch()
+    made = play(watch, has_fast_lane=True)
+
+    for number in range(2, 150):
+        made.from_client(produce(3, {b"orders": [(0, good_batch(NOW))]}, 0, number))
+
+    assert [stands_for for _, _, stands_for in watch.sent] == [1, 128]
+    assert watch.answered == []
+
+
+def test_a_request_without_a_clock_on_it_is_not_told() -> None:
+    assert Exchange(1).stands_for == 0

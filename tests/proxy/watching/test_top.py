@@ -1,0 +1,104 @@
+"""`sluicegate top`: several proxies, those that do not answer, and names that would do something to a terminal."""
+
+import json
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+
+import pytest
+from rich.console import Console
+
+from sluicegate.config.address import HostPort
+from sluicegate.proxy.watching.admin_client import Answer, NotShown, ask, ask_all
+from sluicegate.proxy.watching.rates import rates_of
+from sluicegate.proxy.watching.top_screen import screen
+from tests.broker.ports import free_ports
+from tests.proxy.live.events import refused
+from tests.proxy.live.test_adding_up import seen, view_with
+
+A, B, C = (HostPort("proxy", port) for port in (1, 2, 3))
+
+
+def shown(*answers: Answer) -> str:
+    console = Console(width=160, highlight=False)
+    with console.capture() as captured:
+        console.print(screen(answers))
+    return captured.get()
+
+
+def row_of(told: str, name: str) -> list[str]:
+    return next(line.split() for line in told.splitlines() if line.startswith(name))
+
+
+def test_each_proxy_has_a_row_and_all_together_one() -> None:
+    flowing = dict.fromkeys(range(100, 107), 10)
+    one, other = seen(view_with("billing", flowing), []), seen(view_with("billing", flowing), ["the login is refused"])
+
+    told = shown(Answer(A, one), Answer(B, other), Answer(C, None, "Connection refused"))
+
+    assert row_of(told, "proxy:1") == ["proxy:1", "0", "10.0", "0", "B", "0", "0", "0", "ready"]
+    assert "does not answer: Connection refused" in told
+    assert row_of(told, "all")[2] == "20.0"
+    assert "to be mended: the login is refused" in told
+    assert row_of(told, "billing")[:2] == ["billing", "2"]
+    assert "looks like nanoseconds: as milliseconds it is 0.0 s ago" in told
+
+
+def test_the_second_that_is_not_over_is_not_counted() -> None:
+    state = seen(view_with("a", {100: 5, 101: 5, 102: 0}), [])
+
+    assert rates_of(state["history"]).records == 5
+    assert rates_of(seen(view_with("a", {}), [])["history"]).records == 0
+
+
+@pytest.mark.parametrize("name", ["[red]x[/red]", "x\x1b[31mred", "a\u202eb", "w" * 4000, ""])
+def test_a_name_does_nothing_to_the_terminal(name: str) -> None:
+    view = view_with(name, {})
+    view.write(refused(name, name))
+
+    told = shown(Answer(A, seen(view, [])))
+
+    assert all(line.isprintable() for line in told.splitlines())
+    assert "[red]x[/red]" in told or name != "[red]x[/red]"
+
+
+class Odd(BaseHTTPRequestHandler):
+    """Answers what no sluicegate would."""
+
+    body = b""
+
+    def do_GET(self) -> None:
+        body = self.body
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("body", [b"{}", b"[" * 100_000, b"\xff", b"null", json.dumps({"time_ms": 1}).encode()])
+def test_what_is_no_sluicegate_is_told_apart(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Odd, "body", body)
+    server = HTTPServer(("127.0.0.1", 0), Odd)
+    thread = Thread(target=server.handle_request)
+    thread.start()
+    try:
+        with pytest.raises(NotShown, match="no sluicegate with a page"):
+            ask(HostPort("127.0.0.1", server.server_port), None)
+    finally:
+        thread.join()
+        server.server_close()
+
+
+def test_one_that_is_not_there_keeps_nothing_of_the_others_from_being_shown() -> None:
+    there = seen(view_with("a", {}), [])
+    gone = HostPort("127.0.0.1", free_ports(1))
+
+    def told(address: HostPort, token: str | None) -> object:
+        return there if address == A else ask(address, token)
+
+    first, second = ask_all([A, gone], None, told)  # type: ignore[arg-type]
+
+    assert first.state is there
+    assert (second.state, second.reason) == (None, "Connection refused")

@@ -1,0 +1,92 @@
+"""`sluicegate who`: out of files of events, whatever is in them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sluicegate.proxy.live.live_state import OffenceState
+from sluicegate.proxy.live.live_view import LiveView
+from sluicegate.proxy.reporting.tally import Tally
+from sluicegate.proxy.reporting.violation_event import Violation, event_of
+from sluicegate.proxy.watching.event_files import EventsUnreadable, OffencesOfTopic
+from sluicegate.proxy.watching.who_lines import lines_about
+from sluicegate.validation.policy import Mode
+from sluicegate.validation.verdict import Reason
+from tests.proxy.live.events import NOW, refused
+
+EVENTS = [
+    refused("billing"),
+    refused("billing", now_ms=NOW + 5000),
+    refused("billing", reason=Reason.NULL_KEY, mode=Mode.OBSERVE),
+    refused("billing", topic="another"),
+    refused(None, now_ms=NOW - 3_600_000, timestamp=0, reason=Reason.TIMESTAMP_BEFORE),
+]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    file = tmp_path / "violations.jsonl"
+    file.write_text("".join(json.dumps(event_of(event)) + "\n" for event in EVENTS))
+    return file
+
+
+def test_each_client_is_told_of_with_what_it_breaks_since_when_and_an_example(file: Path) -> None:
+    assert list(lines_about("payments", OffencesOfTopic("payments").read([file]))) == [
+        "payments: 2 clients break something, since 2027-01-15 07:00:00 UTC",
+        "billing (lib 1.0, 192.0.2.1:5)",
+        "  timestamp too far ahead: 2 batches, 10 bad records, 2027-01-15 08:00:00 to 2027-01-15 08:00:05; refused",
+        "    such as partition 0, record 3, timestamp 1800000000000000000: looks like nanoseconds: as milliseconds it "
+        "is 5.0 s ago",
+        "  null key on a compacted topic: 1 batch, 5 bad records, 2027-01-15 08:00:00 to 2027-01-15 08:00:00; "
+        "forwarded all the same",
+        "    such as partition 0, record 3: null key on a compacted topic",
+        "(no client id) (lib 1.0, 192.0.2.1:5)",
+        "  timestamp too far behind: 1 batch, 5 bad records, 2027-01-15 07:00:00 to 2027-01-15 07:00:00; refused",
+        "    such as partition 0, record 3, timestamp 0: is 0, probably never set",
+    ]
+
+
+def test_a_file_tells_what_a_running_proxy_does(file: Path) -> None:
+    of_live = [offence for offence in _offences(*EVENTS) if offence["topic"] == "payments"]
+
+    of_file = OffencesOfTopic("payments").read([file])
+
+    assert list(lines_about("payments", of_file)) == list(lines_about("payments", of_live))
+
+
+def test_what_is_no_event_is_skipped_and_counted(file: Path) -> None:
+    with file.open("a") as lines:
+        lines.write('{"version": 1, "topic": "payments", "ti\n\n[1]\nnull\n{"topic": "payments", "version": 1}\n')
+        lines.write(json.dumps({**event_of(EVENTS[0]), "version": 2}) + "\n")
+        lines.write("[" * 100_000 + "\n")
+
+    reading = OffencesOfTopic("payments")
+
+    assert sum(one["batches"] for one in reading.read([file, file])) == 8
+    assert reading.skipped == 10
+
+
+def test_names_do_nothing_to_a_terminal(tmp_path: Path) -> None:
+    name = "x\x1b[31m\u202egnp.exe\n"
+    lines = list(lines_about(name, _offences(refused(name, name))))
+
+    assert all(line.isprintable() for line in lines)
+
+
+def _offences(*events: Violation) -> list[OffenceState]:
+    view = LiveView(Tally(), None, NOW)
+    for event in events:
+        view.write(event)
+    return view.offences.state(10)
+
+
+def test_where_nobody_breaks_anything_that_is_said(file: Path) -> None:
+    (line,) = lines_about("quiet", OffencesOfTopic("quiet").read([file]))
+
+    assert line == "quiet: nobody breaks anything, as far as is known here"
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EventsUnreadable, match=r"nowhere\.jsonl cannot be read: No such file"):
+        OffencesOfTopic("t").read([tmp_path / "nowhere.jsonl"])

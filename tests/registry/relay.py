@@ -1,0 +1,45 @@
+"""What stands before a real registry in a company: it ends TLS, wants a login, and passes on what it lets through."""
+
+import http.client
+import socket
+import ssl
+from base64 import b64encode
+
+from tests.broker.certificates import Authority, Certificate
+from tests.registry.stand_in import Answering, StandIn, said
+
+
+def server_context(certificate: Certificate, clients: Authority | None = None) -> ssl.SSLContext:
+    """With `clients`, only those who show a certificate that it has signed are let in."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate.chain, certificate.key)
+    if clients is not None:
+        context.load_verify_locations(clients.file)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def guarding(port: int, login: str | None = None, tls: ssl.SSLContext | None = None) -> StandIn:
+    """Before the registry at `port`; `login` is `user:password`."""
+    return StandIn(letting_through(port, login), tls)
+
+
+def letting_through(port: int, login: str | None = None) -> Answering:
+    """What the registry at `port` says, to who logs in."""
+    wanted = None if login is None else b"Authorization: Basic " + b64encode(login.encode())
+
+    def answer(client: socket.socket, head: bytes) -> bool:
+        if wanted is not None and wanted not in head.split(b"\r\n"):
+            client.sendall(said("401 Unauthorized", b"", 'WWW-Authenticate: Basic realm="registry"'))
+            return True
+        method, path, _ = head.split(b" ", 2)
+        assert method == b"GET"
+        behind = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        behind.request("GET", path.decode())
+        found = behind.getresponse()
+        body = found.read()
+        behind.close()
+        client.sendall(said(f"{found.status} {found.reason}", body, f"Content-Type: {found.headers['Content-Type']}"))
+        return True
+
+    return answer

@@ -1,0 +1,216 @@
+"""A real registry behind TLS and a login: who is let in, and what is told of each way not to be."""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from cryptography.hazmat.primitives import serialization
+
+from sluicegate.config.loading import load
+from sluicegate.config.reading import read_section
+from sluicegate.config.registries import Registry
+from sluicegate.config.yaml_source import read_yaml
+from sluicegate.proxy.process.file_check import findings_in
+from sluicegate.proxy.registry.registries import Registries
+from sluicegate.validation.rules.rule import Outage
+from tests.broker.certificates import Authority, Certificate
+from tests.broker.eventually import eventually
+from tests.broker.proxy_process import COMMAND
+from tests.registry.apicurio import Apicurio
+from tests.registry.relay import guarding, server_context
+
+SECRET = "swordfish"
+
+
+@pytest.fixture(scope="module")
+def known(apicurio: Apicurio) -> int:
+    """A schema's id."""
+    return apicurio.register("guarded-value", '"long"')
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def certificate(authority: Authority) -> Certificate:
+    return authority.sign("registry")
+
+
+def asked(url: str, schema_id: int, **keys: Any) -> str:
+    """What comes of asking for a schema, as the section of a file would have it: "found", or the outage."""
+    section = read_section(Registry, {"url": f"{url}/apis/ccompat/v7", **keys})
+    registry = Registries().by_name({"main": section})["main"]
+    with closing(registry):
+        try:
+            assert registry.schema(schema_id).content.fault(b"\x02") is None
+            assert registry.is_under(schema_id, "guarded-value")
+        except Outage as outage:
+            assert SECRET not in str(outage)
+            return str(outage)
+        return "found"
+
+
+def test_a_certificate_of_a_named_authority_is_accepted(
+    apicurio: Apicurio, known: int, authority: Authority, certificate: Certificate
+) -> None:
+    with guarding(apicurio.port, None, server_context(certificate)) as there:
+        assert asked(there.url, known, tls={"ca_file": str(authority.file)}) == "found"
+
+
+def test_each_certificate_that_is_not_accepted_is_told(
+    apicurio: Apicurio, known: int, authority: Authority, certificate: Certificate, tmp_path: Path
+) -> None:
+    trusted = {"ca_file": str(authority.file)}
+    with guarding(apicurio.port, None, server_context(certificate)) as there:
+        stranger = Authority(tmp_path, "stranger")
+        for tls in ({"ca_file": str(stranger.file)}, None):
+            said = asked(there.url, known, tls=tls)
+            assert "the certificate is not accepted: unable to get local issuer certificate" in said
+            assert "name its CA in tls.ca_file" in said
+        assert "it closed the connection without an answer" in asked(there.url.replace("https", "http"), known)
+    other = authority.sign("elsewhere", "registry.internal")
+    with guarding(apicurio.port, None, server_context(other)) as there:
+        said = asked(there.url, known, tls=trusted)
+        assert "IP address mismatch, certificate is not valid for '127.0.0.1'" in said
+        said = asked(there.url.replace("127.0.0.1", "localhost"), known, tls=trusted)
+        assert "Hostname mismatch, certificate is not valid for 'localhost'" in said
+    old = authority.sign("old", expires=datetime.now(UTC) - timedelta(days=1))
+    with guarding(apicurio.port, None, server_context(old)) as there:
+        assert "the certificate is not accepted: certificate has expired" in asked(there.url, known, tls=trusted)
+    assert "does not speak TLS: its url should begin with http:" in asked(
+        f"https://127.0.0.1:{apicurio.port}", known, tls=trusted
+    )
+
+
+def encrypted(certificate: Certificate, file: Path) -> str:
+    """Its key, under a password."""
+    key = serialization.load_pem_private_key(certificate.key.read_bytes(), None)
+    under = serialization.BestAvailableEncryption(SECRET.encode())
+    file.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, under))
+    return str(file)
+
+
+def test_one_that_wants_a_certificate_of_ours_gets_it(
+    apicurio: Apicurio, known: int, authority: Authority, certificate: Certificate, tmp_path: Path
+) -> None:
+    own, strangers = authority.sign("sluicegate"), Authority(tmp_path, "strangers").sign("nobody")
+    trusted = {"ca_file": str(authority.file)}
+    with guarding(apicurio.port, None, server_context(certificate, authority)) as there:
+        assert asked(there.url, known, tls=trusted | own.files) == "found"
+        key = {"key_file": encrypted(own, tmp_path / "own.key"), "key_password": SECRET}
+        assert asked(there.url, known, tls=trusted | own.files | key) == "found"
+        # Which of these is seen depends on whether its complaint comes before its end.
+        closed = ("within TLS; does it want another certificate of ours", "it closed the connection without an answer")
+        said = asked(there.url, known, tls=trusted)
+        assert any(words in said for words in ("wants a certificate and got none", *closed)), said
+        said = asked(there.url, known, tls=trusted | strangers.files)
+        assert any(words in said for words in ("the peer does not trust the CA of our certificate", *closed)), said
+
+
+def test_a_renewed_certificate_and_a_new_authority_are_used_without_a_restart(
+    apicurio: Apicurio, known: int, authority: Authority, certificate: Certificate, tmp_path: Path
+) -> None:
+    trusted = tmp_path / "trusted.pem"
+    trusted.write_bytes(Authority(tmp_path, "before").file.read_bytes())
+    with guarding(apicurio.port, None, server_context(certificate)) as there:
+        section = read_section(Registry, {"url": f"{there.url}/apis/ccompat/v7", "tls": {"ca_file": str(trusted)}})
+        now = [100.0]
+        registry = Registries(now=lambda: now[0]).by_name({"main": section})["main"]
+        with closing(registry):
+            with pytest.raises(Outage, match="not accepted"):
+                registry.schema(known)
+            trusted.write_bytes(authority.file.read_bytes())
+            now[0] += 2
+
+            def is_found() -> bool:
+                with suppress(Outage):
+                    return registry.schema(known).content.fault(b"\x02") is None
+                return False
+
+            eventually(is_found)
+
+
+def test_a_login_lets_in_and_a_wrong_one_is_told_without_the_password(
+    apicurio: Apicurio, known: int, tmp_path: Path
+) -> None:
+    file = tmp_path / "password"
+    file.write_text(f"{SECRET}\n")
+    with guarding(apicurio.port, f"me:{SECRET}") as there:
+        assert asked(there.url, known, username="me", password_file=str(file)) == "found"
+        assert asked(there.url, known, username="me", password=SECRET) == "found"
+        assert "it wants a login (HTTP 401): look at its username and password_file" in asked(there.url, known)
+        assert "it refuses the login (HTTP 401)" in asked(there.url, known, username="you", password_file=str(file))
+
+
+def test_check_names_what_is_wrong_with_a_registrys_files(
+    authority: Authority, certificate: Certificate, tmp_path: Path
+) -> None:
+    old = authority.sign("past", expires=datetime.now(UTC) - timedelta(days=1))
+    locked = encrypted(certificate, tmp_path / "locked.key")
+    other = authority.sign("another")
+    cases: dict[str, dict[str, str]] = {
+        "ca_file: /nowhere.pem cannot be read: No such file or directory": {"ca_file": "/nowhere.pem"},
+        "key_file: " + locked + " is encrypted: set key_password_file": certificate.files | {"key_file": locked},
+        "cannot be decrypted": certificate.files | {"key_file": locked, "key_password": "perch"},
+        "the key is not that of the certificate": certificate.files | {"key_file": str(other.key)},
+        "past.crt has expired": old.files,
+    }
+    for words, tls in cases.items():
+        text = {
+            "upstream": {"bootstrap": ["kafka:9092"]},
+            "listen": {"bootstrap": "127.0.0.1:9292"},
+            "registries": {"main": {"url": "https://registry:8081", "tls": tls}},
+        }
+        found = [str(each) for each in findings_in(load(read_yaml(yaml.safe_dump(text), "x.yaml"), {}).config)]
+        assert [each for each in found if each.startswith("registries.main.tls.") and words in each], (words, found)
+        assert "perch" not in str(found)
+
+
+@pytest.fixture
+def configured(apicurio: Apicurio, tmp_path: Path) -> Iterator[Path]:
+    """A file with a login at a registry that wants another one."""
+    with guarding(apicurio.port, "me:another") as there:
+        file = tmp_path / "sluicegate.yaml"
+        file.write_text(
+            yaml.safe_dump(
+                {
+                    "upstream": {"bootstrap": ["kafka:9092"]},
+                    "listen": {"bootstrap": "127.0.0.1:9292"},
+                    "topics": [
+                        {"match": "orders", "rules": [{"name": "b", "value": {"schema": {"registry": "main"}}}]}
+                    ],
+                    "registries": {"main": {"url": there.url, "username": "me", "password": SECRET}},
+                }
+            )
+        )
+        yield file
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["check"],
+        ["explain", "FILE", "orders"],
+        ["try", "FILE", "--topic", "orders", "--value-file", "VALUE"],
+    ],
+    ids=lambda each: each[0],
+)
+def test_no_command_shows_the_password(configured: Path, command: list[str]) -> None:
+    value = configured.with_name("value")
+    value.write_bytes(b"\0\0\0\0\x07\x02")
+    given = [{"FILE": str(configured), "VALUE": str(value)}.get(each, each) for each in command]
+    if command[0] == "check":
+        given += ["--config", str(configured)]
+    done = subprocess.run([COMMAND, *given], capture_output=True, text=True, check=False, timeout=120)
+    assert SECRET not in done.stdout + done.stderr
+    if command[0] == "try":
+        assert "it refuses the login (HTTP 401)" in done.stdout + done.stderr
+    else:
+        assert done.returncode == 0, done.stderr

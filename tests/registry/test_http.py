@@ -1,0 +1,220 @@
+"""What stands at a registry's address may do what it likes: a look-up ends in time, is small, and tells no secret."""
+
+import json
+import re
+import socket
+from base64 import b64encode
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from time import monotonic
+from uuid import UUID
+
+import pytest
+
+from sluicegate.config.password import Password
+from sluicegate.config.secret import SecretText
+from sluicegate.proxy.registry.failures import AnswerTooLarge, RegistryFailed
+from sluicegate.proxy.registry.http import MAX_ANSWER_BYTES, Answer, Login, RegistryHttp
+from sluicegate.proxy.registry.schema_registry import SchemaRegistry
+from sluicegate.validation.rules.registered_schema import HasRegisteredSchema
+from sluicegate.validation.rules.side import Side
+from tests.registry.stand_in import StandIn, said
+from tests.validation.rules.records import record
+
+SECRET = "swordfish"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def login() -> Login:
+    return Login("me", Password("registries.password_file", SecretText(SECRET), None))
+
+
+def failure_of(url: str, seconds: float = 5) -> RegistryFailed:
+    """What a look-up fails with; it tells no password."""
+    with pytest.raises(RegistryFailed) as raised, closing(RegistryHttp(url, login(), look_up_seconds=seconds)) as http:
+        http.get("/schemas/ids/1")
+    for hidden in (SECRET, b64encode(f"me:{SECRET}".encode()).decode()):
+        assert hidden not in f"{raised.value} {raised.value.__cause__}"
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    "said_slowly",
+    [
+        b"HTTP/1.1 200 O" + b"K" * 10_000,
+        b"HTTP/1.1 200 OK\r\nX: " + b"y" * 10_000,
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 1000,
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"{" * 10_000,
+        CHUNKED + b"0" * 10_000,
+        CHUNKED + b"0\r\n" + b"X: y\r\n" * 10_000,
+    ],
+    ids=["status", "header", "interim answers", "body", "chunk size", "trailer"],
+)
+def test_one_that_answers_a_byte_at_a_time_is_given_up_in_time(said_slowly: bytes) -> None:
+    with StandIn(lambda client, _: there.drip(client, said_slowly)) as there:
+        began = monotonic()
+        assert str(failure_of(there.url, 0.4)) == "no answer within 0.4 s"
+        assert monotonic() - began < 3
+
+
+def test_all_questions_of_a_look_up_have_one_deadline() -> None:
+    def late(client: socket.socket, _: bytes) -> bool:
+        there.over.wait(0.15)
+        client.sendall(said("200 OK", b"{}"))
+        return True
+
+    with StandIn(late) as there, closing(RegistryHttp(there.url, look_up_seconds=0.5)) as http:
+        http.begin()
+        began = monotonic()
+        with pytest.raises(RegistryFailed, match=r"no answer within 0\.5 s"):
+            for _ in range(100):
+                http.get("/schemas/ids/1")
+        assert monotonic() - began < 3
+        http.begin()
+        assert http.get("/schemas/ids/1") == Answer(200, {})
+
+
+def endless(*parts: bytes) -> Callable[[socket.socket, bytes], None]:
+    """Sends the first part, then the second again and again, until nobody reads any more."""
+
+    def answer(client: socket.socket, _: bytes) -> None:
+        client.sendall(parts[0])
+        while True:
+            client.sendall(parts[1])
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 65536),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n", b"x" * 65536),
+        (CHUNKED, b"10000\r\n" + b"x" * 65536 + b"\r\n"),
+        (CHUNKED + b"7fffffffffffffff\r\n", b"x" * 65536),
+        (CHUNKED + b"0\r\n", b"X: y\r\n" * 1000),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
+    ],
+    ids=["until closed", "announced", "chunks", "one chunk", "trailers", "interim answers"],
+)
+def test_one_that_answers_without_end_is_read_so_far_and_no_further(first: bytes, then: bytes) -> None:
+    with StandIn(endless(first, then)) as there:
+        failure = failure_of(there.url, 60)
+    assert isinstance(failure, AnswerTooLarge)
+    assert str(failure) == f"it sends an answer of more than {MAX_ANSWER_BYTES} bytes"
+
+
+def test_headers_without_end_are_no_http() -> None:
+    with StandIn(endless(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n" * 1000)) as there:
+        assert str(failure_of(there.url)) == "it answers what is not HTTP (HTTPException)"
+
+
+def test_an_answer_of_too_many_parts_is_not_made_into_objects() -> None:
+    body = b"[" + b"[]," * 300_000 + b"1]"
+    with StandIn(lambda client, _: client.sendall(said("200 OK", body))) as there:
+        assert str(failure_of(there.url)) == "it sends an answer of more than 200000 parts"
+
+
+def test_redirects_are_not_followed_and_the_password_goes_nowhere_else() -> None:
+    with StandIn(lambda _client, _head: None) as elsewhere:
+        to = f"Location: {elsewhere.url}/schemas/ids/1"
+        with StandIn(lambda client, _: client.sendall(said("301 Moved", b"", to))) as there:
+            assert "redirects elsewhere (HTTP 301), which is not followed" in str(failure_of(there.url))
+            assert b"Authorization: Basic" in there.heads[0]
+        assert elsewhere.heads == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "words", "wait"),
+    [
+        (said("429 Slow down", b"", "Retry-After: 7"), "it wants to be asked less (HTTP 429)", 7),
+        (said("503 Busy", b"", "Retry-After: 120"), "it fails (HTTP 503)", 120),
+        (said("503 Busy", b"", "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT"), "it fails (HTTP 503)", 0),
+        (said("500 Oh", b"<html>swordfish"), "it fails (HTTP 500)", 0),
+        (said("200 OK", b"<html>swordfish"), "what is not JSON: is the url that of its Confluent API?", 0),
+        (said("200 OK", b"[" * 100_000), "what is not JSON", 0),
+        (said("401 No"), "it refuses the login (HTTP 401): look at its username and password_file", 0),
+        (said("403 No"), "it does not let this login read (HTTP 403)", 0),
+        (said("200 OK", b"{}")[:-1], "it closed the connection in the middle of an answer", 0),
+        (CHUNKED + b"5\r\n{}", "it closed the connection in the middle of an answer", 0),
+        (b"HTTP/1.1 20", "it does not speak HTTP", 0),
+        (b"", "it closed the connection without an answer", 0),
+        (b"\x15\x03\x03\x00\x02\x02\x46", "it does not speak HTTP, or only HTTPS", 0),
+        (CHUNKED + b"-5\r\n", "it closed the connection in the middle of an answer", 0),
+    ],
+)
+def test_each_answer_that_is_none_is_told_in_its_own_words(answer: bytes, words: str, wait: float) -> None:
+    with StandIn(lambda client, _: client.sendall(answer)) as there:
+        failure = failure_of(there.url)
+    assert words in str(failure)
+    assert failure.wait_seconds == wait
+
+
+def test_one_that_sends_back_what_it_is_sent_puts_nothing_of_it_into_words() -> None:
+    with StandIn(lambda client, head: client.sendall(head)) as there:
+        failure_of(there.url)
+    with StandIn(lambda client, head: client.sendall(head.partition(b"\r\n")[2])) as there:
+        failure_of(there.url)
+
+
+def test_a_connection_is_kept_and_made_anew_where_it_was_closed() -> None:
+    def one_more(client: socket.socket, _: bytes) -> bool:
+        client.sendall(said("200 OK", b"{}"))
+        return len(there.heads) % 2 == 1  # every second answer is the last of its connection
+
+    with StandIn(one_more) as there:
+        with closing(RegistryHttp(there.url)) as http:
+            for _ in range(6):
+                assert http.get("/schemas/ids/1") == Answer(200, {})
+        assert len(there.heads) == 6
+
+
+def test_a_password_file_is_read_anew_and_named_where_it_cannot_be(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_text("first\n")
+    with StandIn(lambda client, _: bool(client.sendall(said("200 OK", b"{}"))) or True) as there:
+        me = Login("me", Password("registries.password_file", None, str(file)))
+        with closing(RegistryHttp(there.url, me)) as http:
+            http.get("/schemas/ids/1")
+            file.write_text("second\n")
+            http.get("/schemas/ids/1")
+            file.unlink()
+            with pytest.raises(RegistryFailed, match="password cannot be read: No such file or directory"):
+                http.get("/schemas/ids/1")
+    for head, password in zip(there.heads, (b"first", b"second"), strict=True):
+        assert b64encode(b"me:" + password) in head
+
+
+def test_an_address_where_nobody_is_and_a_name_that_nobody_has() -> None:
+    with StandIn(lambda _client, _head: None) as there:
+        url = there.url
+    assert str(failure_of(url)) == "Connection refused"
+    assert "is no host name" in str(failure_of("http://a..b"))
+
+
+def test_a_schema_that_a_header_names_by_guid_is_asked_for_as_confluents_registry_is() -> None:
+    """Apicurio has none; the paths and bodies are those of Confluent's documentation."""
+    guid = UUID("89be4d5b-d5b8-9d0b-5de4-b3ec58bbd0bb")
+    schema = b'{"guid": "89be4d5b-d5b8-9d0b-5de4-b3ec58bbd0bb", "schemaType": "AVRO", "schema": "\\"long\\""}'
+
+    def answer(client: socket.socket, head: bytes) -> bool:
+        method, path, _ = head.split(b" ", 2)
+        if method == b"POST":
+            size = int(re.findall(rb"Content-Length: (\d+)", head)[0])
+            asked.append((path, json.loads(client.recv(size, socket.MSG_WAITALL))))
+        is_there = path in (b"/schemas/guids/89be4d5b-d5b8-9d0b-5de4-b3ec58bbd0bb", b"/subjects/orders-value")
+        missing = b'{"error_code": 40401, "message": "Subject not found."}'
+        client.sendall(said("200 OK", schema) if is_there else said("404 Not Found", missing))
+        return True
+
+    asked: list[tuple[bytes, object]] = []
+    named = ((b"__value_schema_id", b"\x01" + guid.bytes),)
+    with StandIn(answer) as there, closing(SchemaRegistry("main", RegistryHttp(there.url))) as registry:
+        rule = HasRegisteredSchema(Side.VALUE, registry)
+        assert rule.complaint(record(b"\x02", headers=named, topic="orders")) is None
+        assert "is not Avro of its schema" in str(rule.complaint(record(b"", headers=named, topic="orders")))
+        words = str(rule.complaint(record(b"\x02", headers=named, topic="payments")))
+        assert "not registered under subject payments-value" in words
+    body = {"schema": '"long"', "schemaType": "AVRO"}
+    assert asked == [(b"/subjects/orders-value", body), (b"/subjects/payments-value", body)]

@@ -1,0 +1,110 @@
+"""The examples of docs/policies.md that name a registry, with a real one behind the login that they give."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from sluicegate.config.loading import load
+from sluicegate.config.model import Config
+from sluicegate.config.yaml_source import read_yaml
+from sluicegate.proxy.registry.registries import Registries
+from sluicegate.proxy.registry.schema_rules import SchemaRules
+from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.rulebook import Rulebook, rulebook_of
+from sluicegate.validation.rules import own_rule
+from sluicegate.validation.rules.rule import Part, RuledRecord
+from tests.broker.certificates import Authority
+from tests.docs.test_policies import ELSEWHERE, EXAMPLES, NOW, Sent, judged, names_in
+from tests.registry.apicurio import Apicurio
+from tests.registry.relay import guarding, server_context
+from tests.wire.batches import Rec
+
+SCHEMA = '{"type": "object", "properties": {"amount": {"type": "number"}}, "required": ["amount"]}'
+KEY = '{"type": "string"}'
+SECRET = "swordfish"
+
+
+class OurRule:
+    """The page's own rule: what is paid is paid in the currency of its options."""
+
+    needs = Part.HEADERS
+    is_slow = False
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self.currency = options["currency"].encode()
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        return None if (b"currency", self.currency) in record.headers else "it is paid in another currency"
+
+
+@pytest.fixture(scope="module")
+def schema_id(apicurio: Apicurio) -> int:
+    return apicurio.register("payments-value", SCHEMA, "JSON")
+
+
+@pytest.fixture
+def example_of(
+    apicurio: Apicurio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[str], tuple[Config, Rulebook]]]:
+    """Makes an example's rules, its registry and its files being where they can be here."""
+    authority = Authority(tmp_path)
+    (tmp_path / "password").write_text(f"{SECRET}\n")
+    (tmp_path / "key.json").write_text(KEY)
+    monkeypatch.setattr(own_rule, "entry_points", lambda group: _Points())
+    made: list[Registries] = []
+    with guarding(apicurio.port, f"sluicegate:{SECRET}", server_context(authority.sign("registry"))) as there:
+
+        def make(example: str) -> tuple[Config, Rulebook]:
+            here = example.replace("/etc/sluicegate/payment-key.json", str(tmp_path / "key.json"))
+            here = here.replace("/run/secrets/registry", str(tmp_path / "password"))
+            here = here.replace("https://registry.internal:8081", f"{there.url}/apis/ccompat/v7")
+            here = re.sub(r"(password_file: \S+)}", rf"\1, tls: {{ca_file: {authority.file}}}}}", here)
+            config = load(read_yaml(here, "policies.md"), {}).config
+            made.append(Registries())
+            return config, rulebook_of(config, SchemaRules(made[-1].by_name(config.registries)))
+
+        yield make
+        for each in made:
+            each.by_name({})
+
+
+class _Points:
+    names = frozenset({"our_rule"})
+
+    def __getitem__(self, _name: str) -> SimpleNamespace:
+        return SimpleNamespace(load=lambda: OurRule)
+
+
+def paid(schema_id: int, value: bytes = b'{"amount": 5}', key: bytes | None = b'"k"', currency: bytes = b"EUR") -> Sent:
+    written = b"\0" + schema_id.to_bytes(4) + value
+    return Sent("payments", (Rec(NOW, key, written, [(b"currency", currency)]),))
+
+
+def broken(found: JudgedRequest) -> tuple[list[str], list[str]]:
+    """By which rules it is refused, and which are only told."""
+    sides = (found.refused, found.observed)
+    refused, told = ([name for name, _ in side[0, 0].rules] if (0, 0) in side else [] for side in sides)
+    return refused, told
+
+
+@pytest.mark.parametrize("example", [each for each in EXAMPLES if ELSEWHERE in each])
+def test_every_rule_takes_what_is_good_and_refuses_what_the_page_says(
+    example: str, example_of: Callable[[str], tuple[Config, Rulebook]], schema_id: int
+) -> None:
+    config, rulebook = example_of(example)
+    assert names_in(example) == ["body", "key", "positive", "ours"], "a new example needs its cases here"
+    assert config.registries["main"].username == "sluicegate"
+
+    assert broken(judged(rulebook, paid(schema_id))) == ([], [])
+    assert broken(judged(rulebook, paid(schema_id, b'{"amount": "5"}'))) == (["body"], ["positive"])
+    assert broken(judged(rulebook, paid(schema_id + 1000))) == (["body"], [])
+    assert broken(judged(rulebook, paid(schema_id, key=b"7"))) == (["key"], [])
+    assert broken(judged(rulebook, paid(schema_id, b'{"amount": -5}'))) == ([], ["positive"])
+    assert broken(judged(rulebook, paid(schema_id, currency=b"USD"))) == (["ours"], [])
+
+
+def test_there_is_such_an_example() -> None:
+    assert [each for each in EXAMPLES if ELSEWHERE in each]

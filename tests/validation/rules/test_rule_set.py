@@ -1,0 +1,32 @@
+"""What the rules of a topic need together, and whether they may be asked on the event loop."""
+
+import pytest
+
+from sluicegate.validation.rules import rule_set
+from sluicegate.validation.rules.batch_size import MostRecords
+from sluicegate.validation.rules.json_syntax import JsonSyntax
+from sluicegate.validation.rules.rule import NamedRule, Part, Rule
+from sluicegate.validation.rules.rule_set import RuleSet
+from sluicegate.validation.rules.side import Side
+from sluicegate.validation.rules.time_order import MonotonicTime
+
+JSON, SMALL, ORDER = JsonSyntax(Side.VALUE), MostRecords(7), MonotonicTime()
+
+
+@pytest.mark.parametrize(
+    ("rules", "needs", "when_compiled", "when_not"),
+    [
+        ([JSON], Part.VALUE, False, True),
+        ([JSON, SMALL], Part.VALUE, False, True),
+        ([SMALL], Part.NONE, False, False),
+        ([SMALL, ORDER], Part.NONE, True, True),
+        ([], Part.NONE, False, False),
+    ],
+)
+def test_what_reads_content_is_slow_where_nothing_is_compiled(
+    rules: list[Rule], needs: Part, when_compiled: bool, when_not: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for is_fast, is_slow in ((True, when_compiled), (False, when_not)):
+        monkeypatch.setattr(rule_set, "_FAST", is_fast)
+        found = RuleSet(NamedRule(f"r{i}", rule) for i, rule in enumerate(rules))
+        assert (found.needs, found.is_slow) == (needs, is_slow)

@@ -1,2 +1,0 @@
-# The types that Cython compiles policy.py with; the file itself stays plain Python.
-cimport cython

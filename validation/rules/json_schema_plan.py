@@ -1,0 +1,201 @@
+"""A JSON Schema as a plan for ordinary_json_schema.pyx, where it says nothing but what that can look for.
+
+Types, properties, items, bounds, lengths, and words to choose from: most of what schemas of records say. What has any
+other keyword that asks something has no plan, and is asked of jsonschema-rs alone.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+NULL, BOOLEAN, INTEGER, NUMBER, STRING, ARRAY, OBJECT = 1, 2, 4, 8, 16, 32, 64
+ANYTHING: Final = 127
+_TYPES: Final = {
+    "null": NULL,
+    "boolean": BOOLEAN,
+    "integer": INTEGER,
+    "number": INTEGER | NUMBER,
+    "string": STRING,
+    "array": ARRAY,
+    "object": OBJECT,
+}
+# These ask nothing.
+_SAID: Final = frozenset(
+    {"$schema", "$comment", "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"}
+    | {"$defs", "definitions"}
+)
+_ASKED: Final = frozenset(
+    {
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "minItems",
+        "maxItems",
+        "minLength",
+        "maxLength",
+    }
+    | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "enum", "const"}
+)
+_MOST_PARTS = 10_000
+_MOST_REQUIRED = 64  # names have bits
+_LARGEST = (1 << 62) - 1
+_DEEPEST = 100
+
+WHATEVER, NOTHING = 0, -1
+"""Places in a plan: of the part that takes anything, and of none."""
+
+
+@dataclass(slots=True)
+class SchemaPart:
+    """What a value is held to. `least`, `most`: of a number, in whole steps. Places of other parts, or NOTHING.
+
+    `names`: each property with its place and the bit of `required`, 0 where it may be missing. `words`: the strings
+    that may stand here; None: any.
+    """
+
+    types: int = ANYTHING
+    least: int = -_LARGEST
+    most: int = _LARGEST
+    min_length: int = 0
+    max_length: int = _LARGEST
+    min_items: int = 0
+    max_items: int = _LARGEST
+    items: int = WHATEVER
+    additional: int = WHATEVER
+    names: list[tuple[bytes, int, int]] = field(default_factory=list)
+    required: int = 0
+    words: list[bytes] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSchemaPlan:
+    """The parts of a schema, which name each other by their places; `root` is that of the whole."""
+
+    parts: tuple[SchemaPart, ...]
+    root: int
+
+
+class _Unplanned(Exception):
+    """It says something that is not looked for natively."""
+
+
+def json_schema_plan(schema: Any) -> JsonSchemaPlan | None:
+    """None where it has to be asked of jsonschema-rs. `schema` is one that is known to be a JSON Schema."""
+    planner = _Planner(schema)
+    try:
+        root = planner.part(schema, 0, True)
+    except _Unplanned:
+        return None
+    return JsonSchemaPlan(tuple(planner.parts), root)
+
+
+class _Planner:
+    def __init__(self, schema: Any) -> None:
+        self.parts = [SchemaPart()]
+        self._schema = schema
+        self._referred: dict[str, int] = {}
+
+    def part(self, schema: Any, depth: int, is_root: bool = False) -> int:
+        """Where the part of a schema was put."""
+        if schema is True or schema == {}:
+            return WHATEVER
+        if schema is False:
+            return NOTHING
+        if not isinstance(schema, dict) or depth > _DEEPEST or len(self.parts) >= _MOST_PARTS:
+            raise _Unplanned
+        asked = schema.keys() - _SAID - ({"$id"} if is_root else set())
+        if asked == {"$ref"}:
+            return self._refer(schema["$ref"], depth)
+        if asked - _ASKED:
+            raise _Unplanned
+        at = len(self.parts)
+        self.parts.append(SchemaPart())
+        self._fill(self.parts[at], schema, depth)
+        return at
+
+    def _refer(self, reference: Any, depth: int) -> int:
+        """Only to definitions of the schema itself, by plain names."""
+        begin, _, name = str(reference).rpartition("/")
+        found = self._schema.get(begin[2:]) if begin in ("#/$defs", "#/definitions") else None
+        if not isinstance(found, Mapping) or not name.isidentifier() or name not in found:
+            raise _Unplanned
+        if reference not in self._referred:
+            target = found[name]
+            if not isinstance(target, dict) or "$ref" in target or not target:
+                raise _Unplanned
+            self._referred[reference] = len(self.parts)  # also for what is within it
+            self.part(target, depth + 1)
+        return self._referred[reference]
+
+    def _fill(self, part: SchemaPart, schema: Mapping[str, Any], depth: int) -> None:
+        part.types = _types(schema.get("type"))
+        _fill_number(part, schema)
+        part.min_length, part.max_length = _count(schema, "minLength", 0), _count(schema, "maxLength", _LARGEST)
+        part.min_items, part.max_items = _count(schema, "minItems", 0), _count(schema, "maxItems", _LARGEST)
+        if isinstance(schema.get("items"), list):
+            raise _Unplanned
+        part.items = self.part(schema.get("items", True), depth + 1)
+        part.additional = self.part(schema.get("additionalProperties", True), depth + 1)
+        self._fill_names(part, schema, depth)
+        words = schema.get("enum", [schema["const"]] if "const" in schema else None)
+        if words is not None:
+            if not isinstance(words, list) or ("enum" in schema and "const" in schema):
+                raise _Unplanned
+            # Others may be taken, too, and are looked at closer.
+            part.words = [word.encode() for word in words if isinstance(word, str) and _is_plain(word)]
+
+    def _fill_names(self, part: SchemaPart, schema: Mapping[str, Any], depth: int) -> None:
+        properties, required = schema.get("properties", {}), schema.get("required", [])
+        if not isinstance(properties, dict) or not isinstance(required, list) or len(required) > _MOST_REQUIRED:
+            raise _Unplanned
+        bits = {name: 1 << place for place, name in enumerate(dict.fromkeys(required))}
+        part.required = sum(bits.values())
+        for name in dict.fromkeys((*properties, *required)):
+            if not isinstance(name, str) or not _is_plain(name):
+                raise _Unplanned
+            place = self.part(properties[name], depth + 1) if name in properties else part.additional
+            part.names.append((name.encode(), place, bits.get(name, 0)))
+
+
+def _types(given: Any) -> int:
+    if given is None:
+        return ANYTHING
+    found = 0
+    for name in given if isinstance(given, list) else [given]:
+        if not isinstance(name, str) or name not in _TYPES:
+            raise _Unplanned
+        found |= _TYPES[name]
+    return found
+
+
+def _fill_number(part: SchemaPart, schema: Mapping[str, Any]) -> None:
+    """What lies between two whole numbers is held to the narrower bound, and looked at closer beyond it."""
+    for name, step in (("minimum", 0), ("exclusiveMinimum", 1)):
+        if name in schema:
+            bound = _bound(schema[name])
+            part.least = max(part.least, math.floor(bound) + 1 if step else math.ceil(bound))
+    for name, step in (("maximum", 0), ("exclusiveMaximum", 1)):
+        if name in schema:
+            bound = _bound(schema[name])
+            part.most = min(part.most, math.ceil(bound) - 1 if step else math.floor(bound))
+
+
+def _bound(given: Any) -> int | float:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not -_LARGEST < given < _LARGEST:
+        raise _Unplanned
+    return given
+
+
+def _count(schema: Mapping[str, Any], name: str, default: int) -> int:
+    given = schema.get(name, default)
+    if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= _LARGEST:
+        raise _Unplanned
+    return given
+
+
+def _is_plain(text: str) -> bool:
+    """Whether it may stand in JSON as it is; written any other way it is looked at closer."""
+    return not any(character in '"\\' or character < " " or "\ud800" <= character <= "\udfff" for character in text)
