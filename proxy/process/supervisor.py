@@ -8,9 +8,7 @@ import asyncio
 import multiprocessing
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from multiprocessing.connection import Connection
-from multiprocessing.context import ForkServerProcess
+from dataclasses import replace
 from time import process_time
 from typing import TYPE_CHECKING, cast
 
@@ -28,7 +26,6 @@ from sluicegate.proxy.process.worker import (
     Adopt,
     Adopted,
     CouldNotStart,
-    Look,
     Looked,
     Message,
     Report,
@@ -36,6 +33,8 @@ from sluicegate.proxy.process.worker import (
     Word,
     run_worker,
 )
+from sluicegate.proxy.process.worker_process import WorkerProcess
+from sluicegate.proxy.process.workers_look import WorkersLook
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.log_setup import log_lines_dropped
 from sluicegate.proxy.reporting.tally import Snapshot, Tally, total_of, total_standing
@@ -59,32 +58,18 @@ _BEYOND_DRAIN_SECONDS = 5.0
 _ADOPTED_WITHIN_SECONDS = 30.0
 
 
-@dataclass(slots=True)
-class _Worker:
-    index: int
-    process: ForkServerProcess
-    pipe: Connection
-    outbox: Outbox
-    started_at: float
-    heard_at: float
-    takes_connections: bool = False
-    adopted: int = 0
-    report: Report | None = None
-    looked: Looked | None = None
-
-
 class Supervisor:
     """Start it, wait, drain it; as `sluicegate.proxy.process.server.Server`, but with processes instead of sessions."""
 
     def __init__(self, config: Config, file: ConfigFile | None = None) -> None:
         """`file` is where `config` came from."""
         self._file = file
-        self._looks = 0
+        self._workers_look = WorkersLook(_FRESH_SECONDS)
         self._config = config
         self._log = structlog.get_logger("sluicegate")
         self._workshop = multiprocessing.get_context("forkserver")
         self._workshop.set_forkserver_preload([_PRELOADED])
-        self._workers: dict[int, _Worker] = {}
+        self._workers: dict[int, WorkerProcess] = {}
         self._of_the_ended: list[Tally] = []
         self._restarts = 0
         self._adoptions = 0
@@ -170,10 +155,10 @@ class Supervisor:
         there.close()
         now = time.monotonic()
         outbox = Outbox(here, f"outbox-of-worker-{index}")
-        worker = self._workers[index] = _Worker(index, process, here, outbox, now, now, adopted=self._adoptions)
+        worker = self._workers[index] = WorkerProcess(index, process, here, outbox, now, now, adopted=self._adoptions)
         self._loop.add_reader(here.fileno(), self._hear, worker)
 
-    def _hear(self, worker: _Worker) -> None:
+    def _hear(self, worker: WorkerProcess) -> None:
         try:
             message = cast(Message, worker.pipe.recv())
         except (EOFError, OSError):
@@ -190,16 +175,17 @@ class Supervisor:
             case Report():
                 worker.report = message
             case Looked():
-                worker.looked = message
+                self._workers_look.answered(worker.index, message)
         self._judge_health()
         self._changed.set()
 
-    def _ended(self, worker: _Worker) -> None:
+    def _ended(self, worker: WorkerProcess) -> None:
         self._loop.remove_reader(worker.pipe.fileno())
         worker.outbox.close()
         worker.pipe.close()
         worker.process.join(_BEYOND_DRAIN_SECONDS)
         del self._workers[worker.index]
+        self._workers_look.ended(worker.index)
         if worker.report is not None:
             self._of_the_ended.append(_without_open_connections(worker.report.snapshot.tally))
             self._of_the_ended = [with_few_topics(total_of(self._of_the_ended))]
@@ -289,27 +275,14 @@ class Supervisor:
         from sluicegate.proxy.live.adding_up import added_up  # noqa: PLC0415  # only who looks needs it
         from sluicegate.proxy.page.site import NothingToShow  # noqa: PLC0415
 
-        states = asyncio.run_coroutine_threadsafe(self._what_workers_see(wish), self._loop).result(2 * _FRESH_SECONDS)
+        asked = asyncio.run_coroutine_threadsafe(self._what_workers_see(wish), self._loop)
+        states, missing = asked.result(2 * _FRESH_SECONDS)
         if not states:
             raise NothingToShow("no worker has answered yet")
-        return {**added_up(states), "trouble": self.health.troubles()}
+        return {**added_up(states), "trouble": self.health.troubles() + missing}
 
-    async def _what_workers_see(self, wish: "Wish") -> "list[LiveState]":
-        self._looks += 1
-        number = self._looks
-        asked = [
-            worker for worker in self._workers.values() if worker.takes_connections and not worker.outbox.is_behind
-        ]
-        for worker in asked:
-            worker.outbox.say(Look(wish, number))
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_FRESH_SECONDS):
-                while any(worker.looked is None or worker.looked.number < number for worker in asked):
-                    await self._next_change()
-        found = [worker.looked for worker in asked if worker.looked is not None and worker.looked.number == number]
-        for worker in asked:
-            worker.looked = None
-        return [looked.state for looked in found]
+    async def _what_workers_see(self, wish: "Wish") -> "tuple[list[LiveState], list[str]]":
+        return await self._workers_look.ask(list(self._workers.values()), wish)
 
     async def _next_change(self) -> None:
         self._changed.clear()

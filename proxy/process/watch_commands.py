@@ -106,11 +106,15 @@ def who(
     else:
         from sluicegate.proxy.live.adding_up import added_up  # noqa: PLC0415
         from sluicegate.proxy.watching.admin_client import ask_all  # noqa: PLC0415
+        from sluicegate.proxy.watching.words import named  # noqa: PLC0415
 
         answers = ask_all([_address(text) for text in admin or ()], _token(token_file))
         for answer in answers:
             if answer.state is None:
                 say(f"{answer.address} does not answer: {answer.reason}", err=True)
+                continue
+            for text in answer.state["trouble"]:
+                say(f"{answer.address}, to be mended: {named(text)}", err=True)
         states = [answer.state for answer in answers if answer.state is not None]
         if not states:
             raise typer.Exit(1)

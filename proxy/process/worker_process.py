@@ -1,0 +1,23 @@
+"""One worker, as its supervisor knows it."""
+
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
+
+from sluicegate.proxy.process.outbox import Outbox
+from sluicegate.proxy.process.worker import Report
+
+
+@dataclass(slots=True)
+class WorkerProcess:
+    """A process, the pipe to it, and the last that was heard of it; times in seconds, monotonic."""
+
+    index: int
+    process: ForkServerProcess
+    pipe: Connection
+    outbox: Outbox
+    started_at: float
+    heard_at: float
+    takes_connections: bool = False
+    adopted: int = 0
+    report: Report | None = None
