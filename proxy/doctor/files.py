@@ -16,10 +16,10 @@ def findings(config: Config) -> Iterator[Finding]:
     now = datetime.now(UTC)
     spoken_of = set()
     for files in certificates.tls_files(config):
-        for finding in certificates.findings_of(files, now):
-            spoken_of.add(finding.key)
-            level = Level.FAULT if finding.is_error else Level.WARNING
-            yield Finding(finding.key, level, finding.message, _ADVICE)
+        for flaw in certificates.flaws_of(files, now):
+            spoken_of.add(flaw.key)
+            level = Level.FAULT if flaw.is_error else Level.WARNING
+            yield Finding(flaw.key, level, flaw.message, _ADVICE)
     for expiry in certificates.expiries_of(config):
         if expiry.key not in spoken_of:
             days = int(expiry.days_left(now))

@@ -24,8 +24,8 @@ _CERTIFICATE_MARK = b"-----BEGIN CERTIFICATE-----"
 _KEY_MARK = b"PRIVATE KEY-----"
 
 
-class Level(Enum):
-    """How bad a finding is."""
+class Severity(Enum):
+    """How bad a flaw is."""
 
     UNUSABLE = "unusable"
     """No connection can be made with the file."""
@@ -35,17 +35,17 @@ class Level(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """Something about the files that a configuration names."""
+class Flaw:
+    """Something wrong, or soon to be, with a file that a configuration names."""
 
     key: str
     message: str
-    level: Level = Level.UNUSABLE
+    level: Severity = Severity.UNUSABLE
 
     @property
     def is_error(self) -> bool:
         """Whether the file cannot do what it is for."""
-        return self.level is not Level.WARNING
+        return self.level is not Severity.WARNING
 
     def __str__(self) -> str:
         return f"{self.key}: {self.message}"
@@ -106,7 +106,7 @@ def tls_files(config: Config) -> list[TlsFiles]:
     return clients + brokers
 
 
-def findings_of(files: TlsFiles, now: datetime) -> Iterator[Finding]:
+def flaws_of(files: TlsFiles, now: datetime) -> Iterator[Flaw]:
     """What there is to say about each file, errors and warnings."""
     certificate_key = f"{files.section}.certificate_file"
     shown: Sequence[Certificate] = ()
@@ -114,7 +114,7 @@ def findings_of(files: TlsFiles, now: datetime) -> Iterator[Finding]:
         try:
             shown = _certificates(files.certificate_file)
         except _Unusable as error:
-            yield Finding(certificate_key, str(error))
+            yield Flaw(certificate_key, str(error))
         else:
             yield from _validity(certificate_key, files.certificate_file, shown[:1], now)
             yield from _later_ones(certificate_key, files.certificate_file, shown[1:], now)
@@ -122,16 +122,16 @@ def findings_of(files: TlsFiles, now: datetime) -> Iterator[Finding]:
         try:
             key = _key(files.key_file, files.password)
         except PasswordUnreadable as error:
-            yield Finding(error.key, error.message)
+            yield Flaw(error.key, error.message)
         except _Unusable as error:
-            yield Finding(f"{files.section}.key_file", str(error))
+            yield Flaw(f"{files.section}.key_file", str(error))
         else:
             yield from _belonging(files, key, shown)
     for name, file in files.authorities:
         try:
             trusted = _certificates(file)
         except _Unusable as error:
-            yield Finding(name, str(error))
+            yield Flaw(name, str(error))
         else:
             yield from (
                 _validity(name, file, trusted[:1], now) if len(trusted) == 1 else _later_ones(name, file, trusted, now)
@@ -140,8 +140,8 @@ def findings_of(files: TlsFiles, now: datetime) -> Iterator[Finding]:
 
 def first_error(files: TlsFiles) -> str | None:
     """The first thing that keeps files from being read or used together; dates aside."""
-    found = findings_of(files, datetime.now(UTC))
-    return next((str(finding) for finding in found if finding.level is Level.UNUSABLE), None)
+    found = flaws_of(files, datetime.now(UTC))
+    return next((str(flaw) for flaw in found if flaw.level is Severity.UNUSABLE), None)
 
 
 def expiries_of(config: Config) -> list[Expiry]:
@@ -165,37 +165,37 @@ def expired_for_clients(config: Config, now: datetime) -> str | None:
     return None
 
 
-def _validity(key: str, file: str, certificates: Iterable["Certificate"], now: datetime) -> Iterator[Finding]:
+def _validity(key: str, file: str, certificates: Iterable["Certificate"], now: datetime) -> Iterator[Flaw]:
     for certificate in certificates:
         until, since = certificate.not_valid_after_utc, certificate.not_valid_before_utc
         if until <= now:
-            yield Finding(key, f"{file} has expired, on {until:%Y-%m-%d %H:%M} UTC: renew it", Level.EXPIRED)
+            yield Flaw(key, f"{file} has expired, on {until:%Y-%m-%d %H:%M} UTC: renew it", Severity.EXPIRED)
         elif until - now <= SOON:
             days = (until - now).days
-            yield Finding(key, f"{file} expires in {days} days, on {until:%Y-%m-%d %H:%M} UTC: renew it", Level.WARNING)
+            yield Flaw(key, f"{file} expires in {days} days, on {until:%Y-%m-%d %H:%M} UTC: renew it", Severity.WARNING)
         elif since > now:
-            yield Finding(
-                key, f"{file} is not valid before {since:%Y-%m-%d %H:%M} UTC: look at the clock too", Level.WARNING
+            yield Flaw(
+                key, f"{file} is not valid before {since:%Y-%m-%d %H:%M} UTC: look at the clock too", Severity.WARNING
             )
 
 
-def _later_ones(key: str, file: str, certificates: Iterable["Certificate"], now: datetime) -> Iterator[Finding]:
+def _later_ones(key: str, file: str, certificates: Iterable["Certificate"], now: datetime) -> Iterator[Flaw]:
     """Of a chain or a list of CAs: one that has ended need not matter."""
     for certificate in certificates:
         if certificate.not_valid_after_utc <= now:
             name = certificate.subject.rfc4514_string()
             ended = f"{certificate.not_valid_after_utc:%Y-%m-%d}"
-            yield Finding(key, f"{file}: the certificate of {name} in it has expired, on {ended}", Level.WARNING)
+            yield Flaw(key, f"{file}: the certificate of {name} in it has expired, on {ended}", Severity.WARNING)
 
 
-def _belonging(files: TlsFiles, key: "PrivateKeyTypes", shown: Sequence["Certificate"]) -> Iterator[Finding]:
+def _belonging(files: TlsFiles, key: "PrivateKeyTypes", shown: Sequence["Certificate"]) -> Iterator[Flaw]:
     places = [i for i, each in enumerate(shown) if each.public_key() == key.public_key()]
     if not shown or 0 in places:
         return
     message = f"{files.key_file}, {files.certificate_file}: the key is not that of the certificate"
     if places:
         message += f" at its beginning, but of the one at place {places[0] + 1}, which must be the first"
-    yield Finding(f"{files.section}.key_file", message)
+    yield Flaw(f"{files.section}.key_file", message)
 
 
 def _read(file: str) -> bytes:

@@ -56,14 +56,14 @@ def run(context: typer.Context, config: _Config = None, upstream: _Upstream = No
         loaded = read(lambda: load(Source("command line"), os.environ, options), {"upstream", "listen"})
     else:
         loaded = read(file.read)
-    from sluicegate.proxy.network.certificates import Level  # noqa: PLC0415
-    from sluicegate.proxy.process.file_check import findings_in  # noqa: PLC0415
+    from sluicegate.proxy.network.certificates import Severity  # noqa: PLC0415
+    from sluicegate.proxy.process.file_check import flaws_in  # noqa: PLC0415
 
-    findings = list(findings_in(loaded.config))
-    unusable = [str(finding) for finding in findings if finding.level is Level.UNUSABLE]
+    flaws = list(flaws_in(loaded.config))
+    unusable = [str(flaw) for flaw in flaws if flaw.level is Severity.UNUSABLE]
     if unusable:
         end([f"sluicegate: {words}" for words in unusable])
-    for warning in (*loaded.warnings, *findings):
+    for warning in (*loaded.warnings, *flaws):
         say(f"warning: {warning}", err=True)
     from sluicegate.proxy.process.reading_apart import Usable  # noqa: PLC0415
 
@@ -84,15 +84,15 @@ def check(
     if chosen is None or (file is not None and config is not None):
         raise typer.BadParameter("give one file to check: sluicegate check FILE")
     loaded = read_file(chosen)
-    from sluicegate.proxy.process.file_check import findings_in, problem_of  # noqa: PLC0415
+    from sluicegate.proxy.process.file_check import flaws_in, problem_of  # noqa: PLC0415
 
-    findings = list(findings_in(loaded.config))
-    errors = [str(problem_of(finding, loaded.source)) for finding in findings if finding.is_error]
+    flaws = list(flaws_in(loaded.config))
+    errors = [str(problem_of(flaw, loaded.source)) for flaw in flaws if flaw.is_error]
     for warning in loaded.warnings:
         say(f"warning: {warning}")
-    for finding in findings:
-        if not finding.is_error:
-            say(f"warning: {problem_of(finding, loaded.source)}")
+    for flaw in flaws:
+        if not flaw.is_error:
+            say(f"warning: {problem_of(flaw, loaded.source)}")
     if errors:
         end(errors)
     for hint in loaded.hints:

@@ -52,11 +52,11 @@ def try_one(
     from sluicegate.proxy.process.clock import now_ms  # noqa: PLC0415
     from sluicegate.proxy.process.file_check import problem_of  # noqa: PLC0415
     from sluicegate.proxy.process.given_record import BadGivenRecord, given_record  # noqa: PLC0415
-    from sluicegate.proxy.process.rule_check import findings_in_rules  # noqa: PLC0415
+    from sluicegate.proxy.process.rule_check import flaws_in_rules  # noqa: PLC0415
     from sluicegate.proxy.process.trial import judge_one  # noqa: PLC0415
 
     loaded = read_file(file, _USAGE)
-    unusable = [str(problem_of(finding, loaded.source)) for finding in findings_in_rules(loaded.config)]
+    unusable = [str(problem_of(flaw, loaded.source)) for flaw in flaws_in_rules(loaded.config)]
     if unusable:
         end(unusable, _USAGE)
     now = now_ms()

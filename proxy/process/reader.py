@@ -4,7 +4,7 @@ from sluicegate.config.loading import ConfigError
 from sluicegate.proxy.process.config_file import ConfigFile
 from sluicegate.proxy.process.file_check import problem_of
 from sluicegate.proxy.process.reading_apart import Again, Explain, Explained, Start, Unusable, Usable, reader_side
-from sluicegate.proxy.process.rule_check import findings_in_rules
+from sluicegate.proxy.process.rule_check import flaws_in_rules
 
 
 def main(descriptor: int) -> None:
@@ -27,7 +27,7 @@ def read_again(file: ConfigFile) -> Usable | Unusable:
         loaded = file.read()
     except ConfigError as error:
         return Unusable(file, tuple(str(problem) for problem in error.problems))
-    problems = tuple(str(problem_of(finding, loaded.source)) for finding in findings_in_rules(loaded.config))
+    problems = tuple(str(problem_of(flaw, loaded.source)) for flaw in flaws_in_rules(loaded.config))
     return Unusable(file, problems) if problems else Usable(loaded.config, file, loaded.warnings)
 
 

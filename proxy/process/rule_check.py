@@ -5,14 +5,14 @@ from datetime import UTC, datetime
 
 from sluicegate.config.model import Config
 from sluicegate.config.password import PasswordUnreadable
-from sluicegate.proxy.network.certificates import Finding, files_for_registry, findings_of
+from sluicegate.proxy.network.certificates import Flaw, files_for_registry, flaws_of
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.validation.rules.from_keys import parts_of
 from sluicegate.validation.rules.rule import RuleUnusable
 
 
-def findings_in_rules(config: Config) -> Iterator[Finding]:
+def flaws_in_rules(config: Config) -> Iterator[Flaw]:
     """About schemas, expressions, entry points, and registries' passwords and certificates. No registry is asked."""
     schema_rules = SchemaRules(Registries().by_name(config.registries))
     sections = [("defaults", config.defaults), *((f"topics.{i}", topic) for i, topic in enumerate(config.topics))]
@@ -22,11 +22,11 @@ def findings_in_rules(config: Config) -> Iterator[Finding]:
                 for _ in parts_of(rule, schema_rules):
                     pass
             except RuleUnusable as error:
-                yield Finding(f"{place}.rules.{i}", f"rule {rule.name}: {error}")
+                yield Flaw(f"{place}.rules.{i}", f"rule {rule.name}: {error}")
     for name, registry in config.registries.items():
         try:
             registry.current_password.get()
         except PasswordUnreadable as error:
-            yield Finding(f"registries.{name}.password_file", error.message)
+            yield Flaw(f"registries.{name}.password_file", error.message)
         if registry.tls is not None:
-            yield from findings_of(files_for_registry(name, registry.tls), datetime.now(UTC))
+            yield from flaws_of(files_for_registry(name, registry.tls), datetime.now(UTC))

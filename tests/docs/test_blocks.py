@@ -10,7 +10,7 @@ import yaml
 
 from sluicegate.config.loading import load
 from sluicegate.config.yaml_source import read_yaml
-from sluicegate.proxy.process.file_check import findings_in
+from sluicegate.proxy.process.file_check import flaws_in
 from tests.broker.certificates import Authority
 from tests.broker.kafka import Kafka
 from tests.docs.blocks import BLOCKS, Block
@@ -83,7 +83,7 @@ def test_every_configuration_passes_the_check(block: Block, tmp_path: Path, monk
 
     assert [warning for warning in loaded.warnings if not warning.endswith("leads to no file")] == []  # not here
     if not any(word in text for word in ELSEWHERE):
-        assert [str(finding) for finding in findings_in(loaded.config) if finding.is_error] == []
+        assert [str(flaw) for flaw in flaws_in(loaded.config) if flaw.is_error] == []
 
 
 def with_files(text: str, folder: Path) -> str:

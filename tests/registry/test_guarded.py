@@ -15,7 +15,7 @@ from sluicegate.config.loading import load
 from sluicegate.config.reading import read_section
 from sluicegate.config.registries import Registry
 from sluicegate.config.yaml_source import read_yaml
-from sluicegate.proxy.process.file_check import findings_in
+from sluicegate.proxy.process.file_check import flaws_in
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.validation.rules.rule import Outage
 from tests.broker.certificates import Authority, Certificate
@@ -168,7 +168,7 @@ def test_check_names_what_is_wrong_with_a_registrys_files(
             "listen": {"bootstrap": "127.0.0.1:9292"},
             "registries": {"main": {"url": "https://registry:8081", "tls": tls}},
         }
-        found = [str(each) for each in findings_in(load(read_yaml(yaml.safe_dump(text), "x.yaml"), {}).config)]
+        found = [str(each) for each in flaws_in(load(read_yaml(yaml.safe_dump(text), "x.yaml"), {}).config)]
         assert [each for each in found if each.startswith("registries.main.tls.") and words in each], (words, found)
         assert "perch" not in str(found)
 

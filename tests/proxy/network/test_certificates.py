@@ -11,12 +11,12 @@ from sluicegate.config.reading import config_of
 from sluicegate.config.secret import SecretText
 from sluicegate.config.upstream import UpstreamTls
 from sluicegate.proxy.network.certificates import (
-    Level,
+    Severity,
     expiries_of,
     files_for_brokers,
     files_for_clients,
-    findings_of,
     first_error,
+    flaws_of,
 )
 from sluicegate.proxy.network.tls import AskedNames, BadTlsFiles, context_for_clients
 from tests.broker.certificates import Authority, Certificate
@@ -24,8 +24,8 @@ from tests.broker.certificates import Authority, Certificate
 NOW = datetime.now(UTC)
 
 
-def findings(tls: ListenTls, now: datetime = NOW) -> list[tuple[Level, str]]:
-    return [(finding.level, str(finding)) for finding in findings_of(files_for_clients(tls), now)]
+def flaws(tls: ListenTls, now: datetime = NOW) -> list[tuple[Severity, str]]:
+    return [(flaw.level, str(flaw)) for flaw in flaws_of(files_for_clients(tls), now)]
 
 
 def encrypted(own: Certificate, password: str) -> Path:
@@ -39,21 +39,21 @@ def test_nothing_is_said_of_files_that_are_in_order(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     own = authority.sign("own", expires=NOW + timedelta(days=400))
 
-    assert findings(ListenTls(**own.files, client_auth="required", client_ca_file=str(authority.file))) == []
+    assert flaws(ListenTls(**own.files, client_auth="required", client_ca_file=str(authority.file))) == []
 
 
 @pytest.mark.parametrize(
     ("days", "level", "words"),
     [
-        (-1, Level.EXPIRED, "has expired, on "),
-        (10.5, Level.WARNING, "expires in 10 days, on "),
-        (29.5, Level.WARNING, "expires in 29 days, on "),
+        (-1, Severity.EXPIRED, "has expired, on "),
+        (10.5, Severity.WARNING, "expires in 10 days, on "),
+        (29.5, Severity.WARNING, "expires in 29 days, on "),
     ],
 )
-def test_a_certificate_that_has_expired_or_soon_will(days: float, level: Level, words: str, tmp_path: Path) -> None:
+def test_a_certificate_that_has_expired_or_soon_will(days: float, level: Severity, words: str, tmp_path: Path) -> None:
     own = Authority(tmp_path).sign("own", expires=NOW + timedelta(days=days))
 
-    ((found, said),) = findings(ListenTls(**own.files))
+    ((found, said),) = flaws(ListenTls(**own.files))
 
     assert found is level
     assert said.startswith(f"listen.tls.certificate_file: {own.chain} {words}")
@@ -62,9 +62,9 @@ def test_a_certificate_that_has_expired_or_soon_will(days: float, level: Level, 
 def test_a_certificate_of_tomorrow(tmp_path: Path) -> None:
     own = Authority(tmp_path).sign("own", expires=NOW + timedelta(days=400))
 
-    ((level, said),) = findings(ListenTls(**own.files), datetime(1990, 1, 1, tzinfo=UTC))
+    ((level, said),) = flaws(ListenTls(**own.files), datetime(1990, 1, 1, tzinfo=UTC))
 
-    assert level is Level.WARNING
+    assert level is Severity.WARNING
     assert "is not valid before" in said
 
 
@@ -107,7 +107,7 @@ def test_a_file_that_cannot_be_used_is_named_with_its_key(
 
 def test_files_in_each_others_place(tmp_path: Path) -> None:
     own = Authority(tmp_path).sign("own")
-    found = findings(ListenTls(certificate_file=str(own.key), key_file=str(own.chain)))
+    found = flaws(ListenTls(certificate_file=str(own.key), key_file=str(own.chain)))
 
     assert [said.rpartition("; ")[2] for _, said in found] == ["it holds a key", "it holds a certificate"]
 
@@ -133,7 +133,7 @@ def test_an_encrypted_key_follows_the_file_of_its_password(tmp_path: Path) -> No
     tls = ListenTls(**own.files, key_password_file=str(password))
     context = context_for_clients(tls, AskedNames())
     before = context.current()
-    assert findings(tls) == []
+    assert flaws(tls) == []
 
     Authority(tmp_path, "second").sign("own")
     encrypted(own, "new")
@@ -152,13 +152,13 @@ def test_an_encrypted_key_follows_the_file_of_its_password(tmp_path: Path) -> No
 def test_authorities_are_looked_at_too(tmp_path: Path) -> None:
     file = tmp_path / "ca.pem"
     file.write_text("nothing")
-    (finding,) = findings_of(files_for_brokers(UpstreamTls(ca_file=str(file))), NOW)
-    assert str(finding) == f"upstream.tls.ca_file: no PEM certificate in {file}"
+    (flaw,) = flaws_of(files_for_brokers(UpstreamTls(ca_file=str(file))), NOW)
+    assert str(flaw) == f"upstream.tls.ca_file: no PEM certificate in {file}"
 
     expired = Authority(tmp_path).sign("old", expires=NOW - timedelta(days=1)).chain.read_bytes()
     file.write_bytes(expired + Authority(tmp_path, "new").file.read_bytes())
-    ended = list(findings_of(files_for_brokers(UpstreamTls(ca_file=str(file))), NOW))
-    assert [finding.level for finding in ended] == [Level.WARNING]
+    ended = list(flaws_of(files_for_brokers(UpstreamTls(ca_file=str(file))), NOW))
+    assert [flaw.level for flaw in ended] == [Severity.WARNING]
 
 
 def test_days_left_for_a_metric(tmp_path: Path) -> None:
