@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, ConfigResource
 
 T = TypeVar("T")
 SECONDS = 30

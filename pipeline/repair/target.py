@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.repair.obstacles import what_is_gone

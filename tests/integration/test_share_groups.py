@@ -1,7 +1,8 @@
 """Share groups (KIP-932): their answers carry node endpoints behind the records, so they are gathered and rewritten."""
 
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.clients import PLAIN, Confluent, Sent, java_tool
+from tests.integration.clients import PLAIN, Confluent, Sent
+from tests.integration.java import java_tool
 from tests.integration.test_produce import now_ms
 from tests.integration.topics import UNJUDGED, create_topic
 

@@ -9,11 +9,12 @@ import pytest
 
 import sluicegate.proxy.judgement.judging
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
+from sluicegate.proxy.answers.dispatch import Dispatch
 from sluicegate.proxy.answers.log_starts import LogStarts
 from sluicegate.proxy.answers.produce_answers import dispatch_of
 from sluicegate.proxy.judgement.heaviness import is_heavy
 from sluicegate.proxy.judgement.job import Job
-from sluicegate.proxy.judgement.judging import Dispatch, Judges
+from sluicegate.proxy.judgement.judging import Judges
 from sluicegate.proxy.judgement.turns import Account
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits, TopicPolicy

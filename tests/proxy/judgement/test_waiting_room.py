@@ -12,7 +12,8 @@ from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_req
 from sluicegate.proxy.answers.dispatch import Dispatch
 from sluicegate.proxy.answers.log_starts import LogStarts
 from sluicegate.proxy.answers.produce_answers import dispatch_of
-from sluicegate.proxy.judgement.judging import Job, Judges
+from sluicegate.proxy.judgement.job import Job
+from sluicegate.proxy.judgement.judging import Judges
 from sluicegate.proxy.judgement.patience import OutOfPatience, Patience
 from sluicegate.proxy.judgement.turns import Account
 from sluicegate.proxy.judgement.waiting_room import MOST_THREADS

@@ -6,7 +6,8 @@ import pytest
 import uvloop
 
 from sluicegate.config.address import HostPort
-from sluicegate.proxy.network.upstream import UpstreamUnreachable, connect
+from sluicegate.proxy.network.upstream import connect
+from sluicegate.proxy.session.outlets import UpstreamUnreachable
 from tests.broker.ports import free_ports
 
 IMPOSSIBLE = [

@@ -63,12 +63,12 @@ def test_a_value_comes_from_one_place_and_has_a_bound(tmp_path: Path) -> None:
     value = tmp_path / "value"
     value.write_bytes(bytes(101))
 
-    for arguments, words in (
+    for (key, text, file, headers), words in (
         ((None, "x", value, ()), "--value and --value-file exclude each other"),
         ((None, None, value, ()), "has more than limits.max_frame_bytes (100) bytes"),
         ((None, None, tmp_path / "none", ()), "cannot be read: No such file or directory"),
         ((None, None, None, ["x"]), "--header: expected NAME=VALUE, found 'x'"),
     ):
         with pytest.raises(BadGivenRecord) as caught:
-            given_record(*arguments, "1", NOW, 100)
+            given_record(key, text, file, headers, "1", NOW, 100)
         assert words in str(caught.value)

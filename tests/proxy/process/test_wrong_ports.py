@@ -15,7 +15,8 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import metadata, sasl_handshake
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker
 from sluicegate.proxy.network.tls import context_for_brokers
-from sluicegate.proxy.network.upstream import UpstreamUnreachable, connect
+from sluicegate.proxy.network.upstream import connect
+from sluicegate.proxy.session.outlets import UpstreamUnreachable
 from tests.broker.certificates import Authority
 from tests.proxy.scripted_broker import CLOSE, ScriptedBroker
 

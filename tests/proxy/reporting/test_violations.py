@@ -16,7 +16,6 @@ import pytest
 from structlog.testing import capture_logs
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.proxy.reporting import event_file
 from sluicegate.proxy.reporting.tally import Tally
 from sluicegate.proxy.reporting.violation_event import Rehearsal, Violation, event_of, violation, who
 from sluicegate.proxy.reporting.violations import ViolationFile
@@ -332,7 +331,7 @@ def test_of_several_writers_exactly_one_renames_and_no_event_is_lost(
         aside.append(path.rename(f"{target}.{next(numbers)}"))
         return aside[-1]
 
-    monkeypatch.setattr(event_file.Path, "replace", replace)
+    monkeypatch.setattr(Path, "replace", replace)
     monkeypatch.setattr(
         "sluicegate.proxy.reporting.whole_lines._LOCK_SECONDS", 60
     )  # what is tested is not who is fast enough
