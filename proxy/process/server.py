@@ -4,7 +4,6 @@ import asyncio
 import gc
 import socket
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import partial
 from time import process_time
 from typing import TYPE_CHECKING
@@ -14,13 +13,11 @@ import structlog
 from sluicegate.config.address import HostPort
 from sluicegate.config.model import Config
 from sluicegate.proxy.answers.addressing import AddressBook
-from sluicegate.proxy.cluster.discovery import Discovered, look_at_cluster
 from sluicegate.proxy.cluster.topic_settings import TopicSettings
 from sluicegate.proxy.judgement.patience import Patience
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.look import Broker, Seen, Wish, look
 from sluicegate.proxy.network.accepting import ClientAcceptor
-from sluicegate.proxy.network.certificates import expired_for_clients
 from sluicegate.proxy.network.handshakes import Handshakes
 from sluicegate.proxy.network.introduction import ClientIntroduction, introduce_broker
 from sluicegate.proxy.network.listeners import BACKLOG, Acceptor, Bind, CannotListen, Listeners, bind
@@ -32,6 +29,7 @@ from sluicegate.proxy.process.assembly import Assembled, World, assembled
 from sluicegate.proxy.process.cannot_start import CannotStart
 from sluicegate.proxy.process.census import Census
 from sluicegate.proxy.process.clock import now_ms
+from sluicegate.proxy.process.cluster_watch import ClusterWatch
 from sluicegate.proxy.process.config_file import ConfigFile
 from sluicegate.proxy.process.health import Health
 from sluicegate.proxy.process.told_violations import check_may_write, open_violations
@@ -54,13 +52,11 @@ if TYPE_CHECKING:
     from sluicegate.proxy.process.admin import AdminServer
 
 
-_RETRY_SECONDS = 2.0
 # New objects, in thousands of which little is ever garbage: a session that ends is taken apart. A look through all that
 # thousands of sessions have keeps others waiting for 50 ms, so it is seldom taken while they come.
 _COLLECTED_AFTER = (5_000, 5, 100)
 # How long bad records may take to be stored elsewhere before their client is told to send them again.
 _KEEP_SECONDS = 10.0
-_LEADS_BACK = "upstream.bootstrap leads back to this proxy itself: name brokers there"
 
 
 class Server:
@@ -173,16 +169,27 @@ class Server:
             raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
         for node_id in self._book.node_ids:
             self._listeners.offer(node_id)
-        self._look_done(await self._look(), await self._expired())
-        if self._leading_back.listener is not None:
+        watch = ClusterWatch(
+            config,
+            self._broker_tls,
+            self._book,
+            self._listeners,
+            self._leading_back,
+            self._mark,
+            self._parts,
+            self.health,
+            self.tally,
+        )
+        await watch.look()
+        if watch.leads_back is not None:
             await self._listeners.close()
             await self._close()
-            raise CannotStart(f"{_LEADS_BACK} (listener {self._leading_back.listener})")
+            raise CannotStart(watch.leads_back)
         await self._listeners.started()
         loop = asyncio.get_running_loop()
         upkeep = Upkeep(self._parts, self.health, self._allocator, config.limits.frame_seconds, self._census)
         self._tasks = [
-            loop.create_task(keep_on(self._look_again)),
+            loop.create_task(keep_on(watch.look_again)),
             loop.create_task(keep_on(upkeep.sweep)),
             loop.create_task(keep_on(upkeep.look_at_sessions)),
             loop.create_task(keep_on(upkeep.measure_delay)),
@@ -289,51 +296,3 @@ class Server:
             return Route("bootstrap", self._config.upstream.bootstrap)
         address = self._book.upstream_of(node_id)
         return Route(f"broker {node_id}", (address,) if address is not None else ())
-
-    # -- the cluster ---------------------------------------------------------------------------------------------
-
-    async def _look(self) -> Discovered:
-        self._leading_back.listener = None
-        return await look_at_cluster(self._config.upstream, self._broker_tls, self._mark)
-
-    async def _expired(self) -> str | None:
-        return await asyncio.to_thread(expired_for_clients, self._config, datetime.now(UTC))
-
-    def _look_done(self, found: Discovered, expired: str | None) -> None:
-        for node_id, address in (found.brokers or {}).items():
-            self._book.advertise(node_id, address.host, address.port)
-        was_ready = self.tally.ready
-        self.tally.ready = found.answered_by is not None
-        self.tally.cluster_looks["answered" if self.tally.ready else "silent"] += 1
-        self.health.not_ready = None
-        self.health.trouble = found.login_refused
-        assert self._parts is not None
-        if found.needs_login is not None:
-            self._parts.login.is_wanted = found.needs_login
-        if found.login_refused is not None:
-            self.tally.own_logins_refused += 1
-            self._parts.log.own_login_refused(found.login_refused)
-        if not self.tally.ready:
-            listener = self._leading_back.listener
-            reason = str(found.reason) if listener is None else f"{_LEADS_BACK} (listener {listener})"
-            self.health.not_ready = f"no upstream broker answers: {reason}"
-            self._parts.log.upstream_silent(reason)
-        elif not was_ready:
-            self._log.info("upstream answers", address=str(found.answered_by), brokers=self._book.node_ids)
-        if self.tally.ready:
-            self.health.not_ready = self._listeners.not_open or self._leads_back() or expired
-
-    def _leads_back(self) -> str | None:
-        for node_id, address in self._book.leading_back.items():
-            return (
-                f"broker {node_id} is said to be at {address}, which is this proxy's own listener: correct "
-                "upstream.brokers or the broker's advertised.listeners"
-            )
-        return None
-
-    async def _look_again(self) -> None:
-        await asyncio.sleep(self._config.upstream.refresh_seconds if self.health.not_ready is None else _RETRY_SECONDS)
-        self._look_done(await self._look(), await self._expired())
-        assert self._parts is not None
-        if self._parts.settings is not None:
-            await self._parts.settings.refresh()
