@@ -29,8 +29,12 @@ _Labels = tuple[tuple[str, str], ...]
 
 
 def metrics_of(shown: Iterable[Shown], started_ns: int, now_ns: int) -> Iterator[Metric]:
-    """Times in ns since the epoch: that of the start, from which all is counted, and that of the look."""
+    """Of those that have series. Times in ns since the epoch: that of the start, from which all is counted, and that of
+    the look.
+    """
     for family in shown:
+        if not family.samples:
+            continue
         metric = Metric(name=family.name, description=family.documentation, unit=_unit_of(family.name))
         if family.type == "histogram":
             points = _histogram_points(family.samples, started_ns, now_ns)

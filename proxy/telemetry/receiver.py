@@ -62,7 +62,7 @@ class Receiver:
         except (PasswordUnreadable, BadTlsFiles) as error:
             raise NotTaken(str(error)) from error
         except (OSError, HTTPException) as error:
-            raise NotTaken(why_failed(error, given), later=True) from error
+            raise NotTaken(why_failed(error, round(given, 1)), later=True) from error
         self._judge(response, path)
         return answer
 

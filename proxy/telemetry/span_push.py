@@ -62,15 +62,17 @@ class SpanPush:
         self._ends_at = time.monotonic() + _AT_THE_END_SECONDS
         self._queue.close()
         self._ends.set()
-        self._thread.join(_AT_THE_END_SECONDS)
-        self._tally.otel_spans_dropped += len(self._queue)
+        self._thread.join(_AT_THE_END_SECONDS + 1)
 
     def _run(self) -> None:
-        while not self._queue.ended:
+        while not self._queue.ended and time.monotonic() < self._ends_at:
             first = self._queue.take()
             if first is not None:
                 self._ends.wait(_GATHER_SECONDS)
-                self._send(self._gathered(first))
+                spans = self._gathered(first)
+                if spans:
+                    self._send(spans)
+        self._tally.otel_spans_dropped += len(self._queue)
 
     def _gathered(self, first: SeenRequest) -> list[Span]:
         spans: list[Span] = []
@@ -89,7 +91,8 @@ class SpanPush:
         message = ExportTraceServiceRequest(resource_spans=[resource_spans]).SerializeToString()
         for left in reversed(range(_TRIES)):
             try:
-                rejected = self._rejected_of(self._receiver.send(TRACES, message, self._seconds_left()))
+                answer = self._receiver.send(TRACES, message, self._seconds_left())
+                rejected = min(self._rejected_of(answer), len(spans))
             except NotTaken as error:
                 if not error.later or not left or self._ends.is_set():
                     self._failed(len(spans), str(error))
