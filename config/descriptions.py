@@ -188,8 +188,8 @@ KEYS = {
     "one before",
     "violations.max_records": "bad records that are listed in each event",
     "violations.queue_size": "events that may wait to be written; further ones are dropped and counted",
-    "otel.endpoint": "where the receiver is, as `http://collector.internal:4318`; `/v1/metrics` and `/v1/traces` are put "
-    "behind it",
+    "otel.endpoint": "where the receiver is, as `http://collector.internal:4318`; `/v1/metrics` and `/v1/traces` are "
+    "put behind it",
     "otel.headers": "what is sent with each request, as `authorization=Bearer%20secret,x-tenant=a`; never shown",
     "otel.headers_file": "a file that holds them, instead; read again each time",
     "otel.tls.ca_file": "whom to trust, PEM; none: the system's CAs",
@@ -200,8 +200,8 @@ KEYS = {
     "otel.service_name": "the resource's `service.name`",
     "otel.metrics": "`true`: the receiver gets what `/metrics` shows; of several workers together",
     "otel.metrics_every_seconds": "how often",
-    "otel.traces_per_second": "spans a second, at most, of Produce requests in which something is wrong, and as many of "
-    "those in which nothing is; 0: none",
+    "otel.traces_per_second": "spans a second, at most, of Produce requests in which something is wrong, and as many "
+    "of those in which nothing is; 0: none",
     "otel.timeout_seconds": "patience with the receiver; no client ever waits for it",
     "limits.max_frame_bytes": "largest request or gathered answer",
     "limits.max_gathered_bytes": "all requests that are being gathered, of all connections together; at least "
