@@ -54,8 +54,8 @@ def _attributes(seen: SeenRequest, topic: str | None) -> dict[str, Value | None]
         _OURS + "client.software": _software(client.software_name, client.software_version),
         _OURS + "client.principal": _shown(client.principal),
         _OURS + "untraced": seen.untraced,
-        _OURS + "proxy.seconds": seen.proxy_seconds,
-        _OURS + "upstream.seconds": seen.upstream_seconds,
+        _OURS + "proxy_seconds": seen.proxy_seconds,
+        _OURS + "upstream_seconds": seen.upstream_seconds,
     }
     attributes |= {f"{_OURS}batches.{verdict}": count for verdict, count in seen.batches.items()}
     for name in _PROBLEM:

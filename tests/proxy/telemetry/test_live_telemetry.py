@@ -84,7 +84,7 @@ def test_figures_are_those_of_the_scrape_and_a_refused_request_names_client_topi
             "error.type": "INVALID_TIMESTAMP",
         }.items() <= refused.items()
         assert "nanoseconds" in refused["sluicegate.problem.diagnosis"]
-        assert all(span["sluicegate.upstream.seconds"] > 0 for span in spans)
+        assert all(span["sluicegate.upstream_seconds"] > 0 for span in spans)
         assert {span["messaging.client.id"] for span in spans} == {"honest", "in-nanoseconds"}
 
 
