@@ -241,9 +241,8 @@ class Server:
         await asyncio.to_thread(self._parts.observer.close)
         if self._parts.traces is not None:
             self._parts.traces.close()
-        for push in (self._span_push, self._metric_push):
-            if push is not None:
-                await asyncio.to_thread(push.close)
+        pushes = [push for push in (self._span_push, self._metric_push) if push is not None]
+        await asyncio.gather(*(asyncio.to_thread(push.close) for push in pushes))
         if self._admin is not None:
             await asyncio.to_thread(self._admin.close)
 

@@ -24,7 +24,7 @@ from sluicegate.proxy.telemetry.metric_points import metrics_of
 from sluicegate.proxy.telemetry.receiver import METRICS, NotTaken, Receiver
 from sluicegate.proxy.telemetry.resource import SCOPE
 
-_AT_THE_END_SECONDS = 3.0
+_AT_THE_END_SECONDS = 2.0
 
 
 class MetricPush:
@@ -52,7 +52,7 @@ class MetricPush:
         self._thread.start()
 
     def close(self) -> None:
-        """Send the last figures, for at most 3 s."""
+        """Send the last figures, for at most 2 s."""
         self._ends.set()
         self._thread.join(_AT_THE_END_SECONDS)
 

@@ -30,7 +30,8 @@ _OF_A_SPAN = 4000  # bytes that one holds while it waits, about
 _MAX_QUEUED_BYTES = 8 << 20
 _AT_ONCE = 200
 _GATHER_SECONDS = 1.0
-_AT_THE_END_SECONDS = 3.0
+_AT_THE_END_SECONDS = 2.0
+_TO_COUNT_SECONDS = 0.5
 _TRIES = 3
 _BETWEEN_TRIES_SECONDS = 2.0
 _LONGEST_WAIT_SECONDS = 30.0
@@ -58,11 +59,11 @@ class SpanPush:
             self._tally.otel_spans_dropped += 1
 
     def close(self) -> None:
-        """Send what is queued, for at most 3 s; what is left is counted."""
+        """Send what is queued, for at most 2 s; what is left is counted."""
         self._ends_at = time.monotonic() + _AT_THE_END_SECONDS
         self._queue.close()
         self._ends.set()
-        self._thread.join(_AT_THE_END_SECONDS + 1)
+        self._thread.join(_AT_THE_END_SECONDS + _TO_COUNT_SECONDS)
 
     def _run(self) -> None:
         while not self._queue.ended and time.monotonic() < self._ends_at:
