@@ -20,7 +20,8 @@ METRICS, TRACES = "/v1/metrics", "/v1/traces"
 _MOST_ANSWER_BYTES = 64 << 10
 # What the specification has senders try again upon.
 _LATER = frozenset({429, 502, 503, 504})
-_OWN_HEADERS = {"content-type": "application/x-protobuf", "user-agent": "sluicegate"}
+_PROTOBUF = "application/x-protobuf"
+_OWN_HEADERS = {"content-type": _PROTOBUF, "user-agent": "sluicegate"}
 
 
 class NotTaken(Exception):
@@ -47,9 +48,9 @@ class Receiver:
         self._tls = cache(lambda: context_for_receiver(keys.tls or OtelTls()))
 
     def send(self, path: str, message: bytes, seconds: float | None = None) -> bytes:
-        """The answer to a message that was taken, for which there are `seconds` instead of `otel.timeout_seconds`.
+        """The answer to a message that was taken; empty where it is none of OTLP's, which some receivers give.
 
-        Raises NotTaken.
+        It is given `otel.timeout_seconds`, or `seconds` where that is less. Raises NotTaken.
         """
         given = self._seconds if seconds is None else min(seconds, self._seconds)
         bounds = Bounds(monotonic() + given, _MOST_ANSWER_BYTES)
@@ -64,7 +65,7 @@ class Receiver:
         except (OSError, HTTPException) as error:
             raise NotTaken(why_failed(error, round(given, 1)), later=True) from error
         self._judge(response, path)
-        return answer
+        return answer if response.headers.get_content_type() == _PROTOBUF else b""
 
     def _all_headers(self) -> dict[str, str]:
         text = self._headers.get()
@@ -100,6 +101,8 @@ class Receiver:
             raise NotTaken(f"it takes nothing at {path} (HTTP {status}): look at otel.endpoint")
         if not 200 <= status < 300:
             raise NotTaken(f"it does not take this (HTTP {status})")
+        if response.headers.get_content_type() == "text/html":
+            raise NotTaken("it answers with a web page: look at otel.endpoint")
 
 
 def _wait_of(response: HTTPResponse) -> float:

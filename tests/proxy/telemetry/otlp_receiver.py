@@ -23,7 +23,7 @@ class OtlpReceiver:
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.status = 200
         self.answer = b""
-        self.headers: dict[str, str] = {}
+        self.headers = {"content-type": "application/x-protobuf"}
         self.asked: list[tuple[str, dict[str, str]]] = []
         self.resource: dict[str, Any] = {}
         self.metrics: Series = {}

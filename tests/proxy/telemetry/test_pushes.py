@@ -25,6 +25,7 @@ from tests.broker.certificates import Authority
 from tests.broker.eventually import eventually
 from tests.proxy.telemetry.otlp_receiver import OtlpReceiver, receiving, values_of
 
+PROTOBUF = "application/x-protobuf"
 NOW = 1_800_000_000_000
 RESOURCE = Resource(attributes=attributes_of({"service.name": "test"}))
 SEEN = SeenRequest(Who("10.0.0.1:5", "c", None, None, None), ("t",), 1, 1, 1, -1, 9, "forwarded", {}, None, 0, NOW, 0.1)
@@ -96,6 +97,20 @@ def test_a_receiver_that_refuses_is_told_once_and_counted_each_time(
         eventually(lambda: tally.otel_metrics_failed >= 3)
 
     assert [line["reason"] for line in lines] == [words]
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer", "sent"),
+    [("application/json", b'{"partialSuccess":{}}', True), ("text/html", b"<p>hello", False), (PROTOBUF, b"{}", False)],
+)
+def test_an_answer_of_another_kind_is_a_yes_unless_it_is_a_page(
+    receiver: OtlpReceiver, kind: str, answer: bytes, sent: bool
+) -> None:
+    receiver.headers["content-type"], receiver.answer, tally = kind, answer, Tally()
+    with closing(metrics_to(Otel(endpoint=receiver.endpoint), tally)):
+        eventually(lambda: tally.otel_metrics_sent + tally.otel_metrics_failed)
+
+    assert bool(tally.otel_metrics_sent) is sent
 
 
 def test_what_it_says_it_has_rejected_is_counted_as_lost(receiver: OtlpReceiver) -> None:
