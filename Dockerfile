@@ -12,7 +12,7 @@ COPY validation ./validation
 COPY config ./config
 COPY proxy ./proxy
 COPY pipeline ./pipeline
-# EXTRAS=rules,topic adds what rules about schemas and expressions need.
+# EXTRAS=rules,topic adds what rules about schemas and expressions need, otel what OpenTelemetry does.
 ARG EXTRAS=topic
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 # hadolint ignore=DL3013  # of ourselves, from the folder that was copied

@@ -13,7 +13,7 @@ ENGINE ?= docker
 REVISION = $(shell git rev-parse HEAD 2>/dev/null)
 IS_NEW_ENOUGH := $(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "sluicegate needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Say which to use: make PYTHON=python3.12 ...")'
 
-.PHONY: setup spark run test check jars unit interpreted lanes conformance clients bounds fuzz bench bench-scan bench-check bench-rules bench-pipeline executors kafka registry docs wheel wheel-check sbom image man format clean
+.PHONY: setup spark run test check jars unit interpreted lanes conformance clients collector bounds fuzz bench bench-scan bench-check bench-rules bench-pipeline executors kafka registry docs wheel wheel-check sbom image man format clean
 
 setup: $(STAMP)
 
@@ -27,7 +27,7 @@ $(STAMP): pyproject.toml uv.lock setup.py $(COMPILED) $(wildcard $(COMPILED:.pxd
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	@echo 'Installing and compiling (this is the long part) ...'
-	$(BIN)/uv sync --quiet --frozen --inexact --extra demo --extra rules --reinstall-package sluicegate --python $(BIN)/python
+	$(BIN)/uv sync --quiet --frozen --inexact --extra demo --extra rules --extra otel --reinstall-package sluicegate --python $(BIN)/python
 	@touch $@
 	@$(BIN)/sluicegate version
 
@@ -123,6 +123,12 @@ lanes: setup
 # Every version of every case, and 10,000 random requests; prints a table.
 conformance: setup kafka
 	SLUICEGATE_THOROUGH=1 $(BIN)/python -m pytest tests/conformance --timeout=1800 $(PYTEST_ARGS)
+
+# The OpenTelemetry Collector that the tests of proxy/telemetry/ are held against where it is there. Ten minutes, once.
+collector: .collector/otelcol
+
+.collector/otelcol: tests/proxy/telemetry/collector/go.sum tests/proxy/telemetry/collector/main.go
+	cd tests/proxy/telemetry/collector && go build -trimpath -ldflags "-s -w" -o $(CURDIR)/$@ .
 
 # Every client there is a registry for, driven through the proxy; writes docs/clients.md. What cannot be installed here
 # (Go, Node.js or kcat are missing) is named in it.
@@ -236,5 +242,5 @@ format: setup
 	$(BIN)/ruff format $(SOURCES)
 
 clean:
-	rm -rf $(VENV) .kafka .registry .spark .streams .clients .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .kafka .registry .spark .streams .clients .collector .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find protocol validation proxy \( -name '*.so' -o -name '*.c' \) -delete

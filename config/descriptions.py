@@ -39,6 +39,9 @@ SECTIONS = {
     "exempt[]": "Clients that are asked nothing: no rule, no bound, no check of ours; the broker's own hold "
     "([policies](policies.md)).",
     "violations": "[Violation events](violations.md), one JSON object for each refused partition.",
+    "otel": "[OpenTelemetry](how-to/opentelemetry.md): metrics and traces by OTLP over HTTP. Needs `pip install "
+    "'sluicegate[otel]'`. Absent: none.",
+    "otel.tls": "TLS to the receiver. Absent: the system's CAs.",
     "limits": "What any client can make the proxy hold or do. What goes beyond is refused, with the key's name.",
     "log": "Log lines.",
 }
@@ -185,6 +188,21 @@ KEYS = {
     "one before",
     "violations.max_records": "bad records that are listed in each event",
     "violations.queue_size": "events that may wait to be written; further ones are dropped and counted",
+    "otel.endpoint": "where the receiver is, as `http://collector.internal:4318`; `/v1/metrics` and `/v1/traces` are "
+    "put behind it",
+    "otel.headers": "what is sent with each request, as `authorization=Bearer%20secret,x-tenant=a`; never shown",
+    "otel.headers_file": "a file that holds them, instead; read again each time",
+    "otel.tls.ca_file": "whom to trust, PEM; none: the system's CAs",
+    "otel.tls.certificate_file": "the proxy's own certificate and its chain, PEM",
+    "otel.tls.key_file": "its key, PEM",
+    "otel.tls.key_password": "what the key is encrypted with",
+    "otel.tls.key_password_file": "a file that holds it, instead",
+    "otel.service_name": "the resource's `service.name`",
+    "otel.metrics": "`true`: the receiver gets what `/metrics` shows; of several workers together",
+    "otel.metrics_every_seconds": "how often",
+    "otel.traces_per_second": "spans a second, at most, of Produce requests in which something is wrong, and as many "
+    "of those in which nothing is; 0: none",
+    "otel.timeout_seconds": "patience with the receiver; no client ever waits for it",
     "limits.max_frame_bytes": "largest request or gathered answer",
     "limits.max_gathered_bytes": "all requests that are being gathered, of all connections together; at least "
     "`max_frame_bytes`",

@@ -28,6 +28,7 @@ from sluicegate.config.kinds import (
     Workers,
 )
 from sluicegate.config.notes import Checks
+from sluicegate.config.otel import Otel
 from sluicegate.config.password import Password, check_one
 from sluicegate.config.registries import Registry
 from sluicegate.config.requests import Exempt, RequestRule, check_request_names
@@ -220,6 +221,7 @@ class Config:
     exempt: tuple[Exempt, ...] = ()
     registries: dict[Text, Registry] = field(default_factory=dict)
     violations: Violations = Violations()
+    otel: Otel | None = None
     limits: Limits = Limits()
     log: Log = Log()
     drain_seconds: Seconds = 30
@@ -247,6 +249,7 @@ class Config:
         share = max(self.limits.max_frame_bytes, self.limits.max_gathered_bytes // self.workers)
         connections, of_address = self.limits.max_connections, self.limits.max_connections_per_address
         listen = replace(self.listen, bootstrap=bootstrap)
+        otel = None if self.otel is None else self.otel.of_one_worker(self.workers)
         limits = replace(
             self.limits,
             max_gathered_bytes=share,
@@ -254,4 +257,4 @@ class Config:
             max_connections=None if connections is None else -(-connections // self.workers),
             max_connections_per_address=None if of_address is None else -(-of_address // self.workers),
         )
-        return replace(self, listen=listen, admin=Admin(), limits=limits)
+        return replace(self, listen=listen, admin=Admin(), limits=limits, otel=otel)

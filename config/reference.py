@@ -47,9 +47,9 @@ as YAML. An empty one is as good as none. `--upstream` and `--listen` go before 
 
 ## Passwords
 
-Beside each password stands a key for a file that holds it: `upstream.sasl.password_file`, and `key_password_file` in
-`upstream.tls` and `listen.tls`. The file is read at each login and each time keys are loaded, so a new password is used
-without a restart. Line ends behind it are not part of it. No message shows a password.
+Beside each password stands a key for a file that holds it: `upstream.sasl.password_file`, `otel.headers_file`, and
+`key_password_file` in `upstream.tls` and `listen.tls`. The file is read at each login and each time keys are loaded, so
+a new password is used without a restart. Line ends behind it are not part of it. No message shows a password.
 """
 
 

@@ -1,15 +1,12 @@
 """What the file says of schema registries."""
 
-import re
 from typing import Annotated
-from urllib.parse import urlsplit
 
+from sluicegate.config.http_url import url_like
 from sluicegate.config.kinds import FileName, Seconds, Secret, Text
 from sluicegate.config.notes import Checks
 from sluicegate.config.password import Password, check_one
 from sluicegate.config.section import section
-
-_NOT_IN_A_PATH = re.compile(r"[^!-~]")
 
 
 @section
@@ -33,26 +30,11 @@ class RegistryTls:
         return Password("registries.tls.key_password_file", self.key_password, self.key_password_file)
 
 
-def _can_be_asked(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise ValueError("expected a URL, as https://registry.internal:8081") from None
-    if "@" in parts.netloc:  # what stands before it may be a secret
-        raise ValueError("expected a URL without a user or password; they have keys of their own")
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or parts.query or parts.fragment:
-        raise ValueError("expected a URL, as https://registry.internal:8081, http or https, without ? and #")
-    if _NOT_IN_A_PATH.search(parts.path):
-        raise ValueError("expected a URL whose path has ASCII letters alone; write others as %20")
-    return url
-
-
 @section
 class Registry:
     """A schema registry with Confluent's API. `refresh_seconds`: how long a schema is taken to be under its subject."""
 
-    url: Annotated[Text, Checks(_can_be_asked)]
+    url: Annotated[Text, Checks(url_like("https://registry.internal:8081"))]
     username: Text | None = None
     password: Secret | None = None
     password_file: FileName | None = None

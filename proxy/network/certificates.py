@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sluicegate.config.model import Config, ListenTls
+from sluicegate.config.otel import OtelTls
 from sluicegate.config.password import Password, PasswordUnreadable
 from sluicegate.config.registries import RegistryTls
 from sluicegate.config.upstream import UpstreamTls
@@ -97,6 +98,12 @@ def files_for_registry(name: str, tls: RegistryTls) -> TlsFiles:
     section = f"registries.{name}.tls"
     trusted = () if tls.ca_file is None else ((f"{section}.ca_file", tls.ca_file),)
     return TlsFiles(section, tls.certificate_file, tls.key_file, tls.password_of_key, trusted)
+
+
+def files_for_receiver(tls: OtelTls) -> TlsFiles:
+    """What otel.tls names."""
+    trusted = () if tls.ca_file is None else (("otel.tls.ca_file", tls.ca_file),)
+    return TlsFiles("otel.tls", tls.certificate_file, tls.key_file, tls.password_of_key, trusted)
 
 
 def tls_files(config: Config) -> list[TlsFiles]:

@@ -10,10 +10,17 @@ from weakref import WeakKeyDictionary
 import structlog
 
 from sluicegate.config.model import ListenTls
+from sluicegate.config.otel import OtelTls
 from sluicegate.config.password import PasswordUnreadable
 from sluicegate.config.registries import RegistryTls
 from sluicegate.config.upstream import UpstreamTls
-from sluicegate.proxy.network.certificates import files_for_brokers, files_for_clients, files_for_registry, first_error
+from sluicegate.proxy.network.certificates import (
+    files_for_brokers,
+    files_for_clients,
+    files_for_receiver,
+    files_for_registry,
+    first_error,
+)
 
 _CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 _Stamp = tuple[tuple[int, int, int] | None, ...]
@@ -106,7 +113,15 @@ def context_for_brokers(tls: UpstreamTls) -> TlsContext:
 
 def context_for_registry(name: str, tls: RegistryTls) -> TlsContext:
     """What a schema registry is met with. Raises BadTlsFiles."""
+    return _context_for_server(f"registries.{name}.tls", tls, lambda: first_error(files_for_registry(name, tls)))
 
+
+def context_for_receiver(tls: OtelTls) -> TlsContext:
+    """What a receiver of OpenTelemetry is met with. Raises BadTlsFiles."""
+    return _context_for_server("otel.tls", tls, lambda: first_error(files_for_receiver(tls)))
+
+
+def _context_for_server(section: str, tls: RegistryTls | OtelTls, blame: Callable[[], str | None]) -> TlsContext:
     def make() -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=tls.ca_file)
         if tls.certificate_file is not None:
@@ -114,7 +129,7 @@ def context_for_registry(name: str, tls: RegistryTls) -> TlsContext:
         return context
 
     files = _named(tls.ca_file, tls.certificate_file, tls.key_file, tls.key_password_file)
-    return TlsContext(f"registries.{name}.tls", files, make, lambda: first_error(files_for_registry(name, tls)))
+    return TlsContext(section, files, make, blame)
 
 
 class AskedNames:

@@ -41,6 +41,8 @@ from sluicegate.proxy.session.pacing import LoopTurn, Pacer
 from sluicegate.proxy.session.quarantining import DeadLetterSink
 from sluicegate.proxy.session.read_buffer import new_shared_buffer
 from sluicegate.proxy.session.request_clock import RequestClock
+from sluicegate.proxy.telemetry.request_traces import RequestTraces
+from sluicegate.proxy.telemetry.seen_request import SeenRequest
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy_memo import PolicyMemo
 from sluicegate.validation.produce import JudgedRequest
@@ -60,7 +62,7 @@ class World:
     `call_soon`, `call_later` and `from_thread` are an event loop's; `now_ms` is the time that records are judged
     against, `seconds` a monotonic clock; `why_lost` says of a broker's connection what has to be told of its end.
     `make_settings` None: nobody asks what topics are set to. `dead_letters`: where bad records go. `patience`: what
-    rules wait with.
+    rules wait with. `keep_trace` takes what is picked of requests; None: they are not traced.
     """
 
     call_soon: Callable[..., Any]
@@ -73,6 +75,7 @@ class World:
     make_settings: Callable[[RulesInForce], TopicSettings] | None = None
     dead_letters: DeadLetterSink | None = None
     patience: Patience | None = None
+    keep_trace: Callable[[SeenRequest], None] | None = None
     now_ms: Callable[[], int] = now_ms
     seconds: Callable[[], float] = monotonic
 
@@ -95,6 +98,7 @@ class Assembled:
     ordinary: "OrdinaryRequests | None"
     budget: GatherBudget
     room: QuarantineRoom
+    traces: RequestTraces | None
 
 
 def assembled(
@@ -115,7 +119,8 @@ def assembled(
     connecting = Pacer(world.call_soon, turn, _CONNECTS_AT_ONCE)
     ordinary = judge_of_ordinary(limits_of(config), limits.max_request_partitions, world.now_ms, rules)
     labels = TopicLabels(tally, names.is_known, exact_names(config), topics_of_one(config.workers))
-    clock = RequestClock(world.seconds, RequestTimes(tally))
+    traces = _traces(config, world, names)
+    clock = RequestClock(world.seconds, RequestTimes(tally), traces)
     lane_counts = counts_of_lanes(clock)
     counts = JudgementCounts(tally, labels, ordinary, lane_counts)
     view = LiveView(tally, ordinary, world.now_ms())
@@ -142,6 +147,7 @@ def assembled(
         dead_letters=world.dead_letters,
         counts=tally,
         clock=clock,
+        traces=traces,
         from_thread=world.from_thread,
         now_ms=world.now_ms,
     )
@@ -167,8 +173,28 @@ def assembled(
         requests=RequestNeeds(budget, login, rewriter, log, gate),
     )
     return Assembled(
-        needs, rules, names, judges, observer, view, log, tally, sessions, login, settings, ordinary, budget, room
+        needs,
+        rules,
+        names,
+        judges,
+        observer,
+        view,
+        log,
+        tally,
+        sessions,
+        login,
+        settings,
+        ordinary,
+        budget,
+        room,
+        traces,
     )
+
+
+def _traces(config: Config, world: World, names: TopicNames) -> RequestTraces | None:
+    if config.otel is None or world.keep_trace is None:
+        return None
+    return RequestTraces(names.by_id, config.otel.traces_per_second, world.keep_trace, world.now_ms)
 
 
 def _prepare(now_ms: Callable[[], int]) -> Callable[[ProduceRequest, JudgedRequest, Callable[[], None]], Dispatch]:

@@ -3,15 +3,18 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from sluicegate.config.http_headers import headers_in
 from sluicegate.config.model import Config
+from sluicegate.config.otel import Otel
 from sluicegate.config.password import PasswordUnreadable
 from sluicegate.config.source import Problem, Source
-from sluicegate.proxy.network.certificates import Flaw, flaws_of, tls_files
+from sluicegate.proxy.network.certificates import Flaw, files_for_receiver, flaws_of, tls_files
 from sluicegate.proxy.process.rule_check import flaws_in_rules
+from sluicegate.proxy.telemetry.extra import ExtraMissing, check_extra
 
 
 def flaws_in(config: Config) -> Iterator[Flaw]:
-    """About certificates, keys, files with secrets, and what rules name: schemas, expressions, entry points."""
+    """About certificates, keys, files with secrets, what rules name (schemas, expressions), and what `otel` needs."""
     now = datetime.now(UTC)
     for files in tls_files(config):
         yield from flaws_of(files, now)
@@ -23,6 +26,23 @@ def flaws_in(config: Config) -> Iterator[Flaw]:
         except PasswordUnreadable as error:
             yield Flaw(error.key, error.message)
     yield from flaws_in_rules(config)
+    if config.otel is not None:
+        yield from _flaws_in_otel(config.otel, now)
+
+
+def _flaws_in_otel(otel: Otel, now: datetime) -> Iterator[Flaw]:
+    """No receiver is asked."""
+    try:
+        check_extra()
+    except ExtraMissing as error:
+        yield Flaw("otel", str(error))
+    try:
+        if otel.headers_file is not None:
+            headers_in(otel.current_headers.get())
+    except (PasswordUnreadable, ValueError) as error:
+        yield Flaw("otel.headers_file", error.message if isinstance(error, PasswordUnreadable) else str(error))
+    if otel.tls is not None:
+        yield from flaws_of(files_for_receiver(otel.tls), now)
 
 
 def problem_of(flaw: Flaw, source: Source) -> Problem:

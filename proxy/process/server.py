@@ -32,6 +32,7 @@ from sluicegate.proxy.process.clock import now_ms
 from sluicegate.proxy.process.cluster_watch import ClusterWatch
 from sluicegate.proxy.process.config_file import ConfigFile
 from sluicegate.proxy.process.health import Health
+from sluicegate.proxy.process.telemetry import check_telemetry, metric_push, span_push
 from sluicegate.proxy.process.told_violations import check_may_write, open_violations
 from sluicegate.proxy.process.upkeep import Upkeep, keep_on
 from sluicegate.proxy.registry.registries import Registries
@@ -50,6 +51,8 @@ from sluicegate.validation.rulebook import FilePolicies, Rulebook, file_policies
 
 if TYPE_CHECKING:
     from sluicegate.proxy.process.admin import AdminServer
+    from sluicegate.proxy.telemetry.metric_push import MetricPush
+    from sluicegate.proxy.telemetry.span_push import SpanPush
 
 
 # New objects, in thousands of which little is ever garbage: a session that ends is taken apart. A look through all that
@@ -85,6 +88,8 @@ class Server:
         self._book = AddressBook(config.upstream.brokers, self._listeners.offer)
         self._parts: Assembled | None = None
         self._dead_letters: DeadLetterWriter | None = None
+        self._metric_push: MetricPush | None = None
+        self._span_push: SpanPush | None = None
         self._asked_names = AskedNames()
         self._allocator = Allocator()
         self._mark = new_mark() if mark is None else mark
@@ -186,6 +191,7 @@ class Server:
             await self._close()
             raise CannotStart(watch.leads_back)
         await self._listeners.started()
+        self._metric_push = metric_push(config, self.snapshot, self.tally)
         loop = asyncio.get_running_loop()
         upkeep = Upkeep(self._parts, self.health, self._allocator, config.limits.frame_seconds, self._census)
         self._tasks = [
@@ -240,6 +246,10 @@ class Server:
             await asyncio.to_thread(self._dead_letters.close)
         self._parts.log.flush()
         await asyncio.to_thread(self._parts.observer.close)
+        if self._parts.traces is not None:
+            self._parts.traces.close()
+        pushes = [push for push in (self._span_push, self._metric_push) if push is not None]
+        await asyncio.gather(*(asyncio.to_thread(push.close) for push in pushes))
         if self._admin is not None:
             await asyncio.to_thread(self._admin.close)
 
@@ -257,6 +267,8 @@ class Server:
         self._dead_letters = DeadLetterWriter(
             config.upstream, min(_KEEP_SECONDS, config.limits.frame_seconds), loop.call_soon_threadsafe
         )
+        check_telemetry(config)
+        self._span_push = span_push(config, self.tally)
         world = World(
             call_soon=loop.call_soon,
             call_later=loop.call_later,
@@ -268,6 +280,7 @@ class Server:
             make_settings=self._make_settings if config.upstream.topic_settings else None,
             dead_letters=self._dead_letters,
             patience=self._patience,
+            keep_trace=None if self._span_push is None else self._span_push.keep,
         )
         rulebook = Rulebook(self._policies_of(config))
         violations = self._violations if self._violations is not None else open_violations(config, self.tally)

@@ -22,6 +22,7 @@ from sluicegate.proxy.process.config_file import ConfigFile
 from sluicegate.proxy.process.health import Health
 from sluicegate.proxy.process.outbox import Outbox
 from sluicegate.proxy.process.resident import resident_bytes
+from sluicegate.proxy.process.telemetry import check_telemetry, metric_push
 from sluicegate.proxy.process.worker import (
     Adopt,
     Adopted,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from sluicegate.proxy.live.live_state import LiveState
     from sluicegate.proxy.live.look import Wish
     from sluicegate.proxy.process.admin import AdminServer
+    from sluicegate.proxy.telemetry.metric_push import MetricPush
 
 
 _PRELOADED = "sluicegate.proxy.process.preloaded"
@@ -75,6 +77,7 @@ class Supervisor:
         self._adoptions = 0
         self._draining = False
         self._admin: AdminServer | None = None
+        self._metric_push: MetricPush | None = None
         self.health = Health()
         self.tally = Tally()
         self._changed = asyncio.Event()
@@ -87,6 +90,7 @@ class Supervisor:
     async def start(self) -> None:
         """Start every worker and wait until each takes connections. Raises CannotStart."""
         shared = self._config.listen.bootstrap
+        check_telemetry(self._config)
         try:
             self._reserved = reserve_shared(shared)
             if self._config.admin.listen is not None:
@@ -106,6 +110,7 @@ class Supervisor:
                 await self._end_all()
                 raise CannotStart(self._cannot_start)
         self._tasks = [self._loop.create_task(self._keep_asking())]
+        self._metric_push = metric_push(self._config, self._snapshot, self.tally)
         self._log.info(
             "started",
             version=VERSION,
@@ -217,6 +222,8 @@ class Supervisor:
             worker.pipe.close()
         self._workers.clear()
         self._reserved.close()
+        if self._metric_push is not None:
+            await asyncio.to_thread(self._metric_push.close)
         if self._admin is not None:
             await asyncio.to_thread(self._admin.close)
 

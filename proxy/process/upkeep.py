@@ -56,6 +56,8 @@ class Upkeep:
         parts.observer.sweep()
         parts.log.sweep()
         parts.names.sweep(now_ms())
+        if parts.traces is not None:
+            parts.traces.sweep()
         if self._allocator.has_grown:
             if len(parts.sessions) <= _FEW_SESSIONS:
                 gc.collect()

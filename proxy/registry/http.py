@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sluicegate.config.password import Password, PasswordUnreadable
-from sluicegate.proxy.registry.bounded_socket import BoundedSocket, Bounds, TooLarge, connected
+from sluicegate.proxy.network.bounded_socket import BoundedSocket, Bounds, TooLarge, connected
 from sluicegate.proxy.registry.failures import RegistryFailed, failed
 
 # Kafka's own bound of a record is 1 MiB, and a registry keeps its schemas in records; JSON in JSON may take twice that.

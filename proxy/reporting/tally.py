@@ -32,6 +32,11 @@ class Tally:
     violations_failed: int = 0
     violations_topic_dropped: int = 0
     violations_topic_failed: int = 0
+    otel_metrics_sent: int = 0
+    otel_metrics_failed: int = 0
+    otel_spans_sent: int = 0
+    otel_spans_failed: int = 0
+    otel_spans_dropped: int = 0
     log_lines_dropped: int = 0
     judgements_abandoned: int = 0
     closed_acks_0: int = 0

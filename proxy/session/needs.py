@@ -17,7 +17,7 @@ from sluicegate.proxy.session.memory import GatherBudget
 from sluicegate.proxy.session.outlets import Dial, Introduce, LoopCalls, Reached
 from sluicegate.proxy.session.pacing import LoopTurn
 from sluicegate.proxy.session.quarantining import DeadLetterSink
-from sluicegate.proxy.session.reports import BeginTrace, Counts, Judgements, Lines, Register
+from sluicegate.proxy.session.reports import BeginTrace, Counts, Judgements, Lines, Register, Traces
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy_memo import PolicyMemo
@@ -36,9 +36,9 @@ class Settings(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GateNeeds:
-    """What the gates of all sessions use. `ordinary` None: there are no fast lanes; `clock` times requests;
-    `from_thread` runs something on the event loop; `now_ms` is the proxy's clock; `settings` None: nobody asks for
-    topics' settings; `dead_letters` None: nothing can be kept.
+    """What the gates of all sessions use. `ordinary` None: there are no fast lanes; `clock` times requests; `traces`
+    None: nobody traces them; `from_thread` runs something on the event loop; `now_ms` is the proxy's clock; `settings`
+    None: nobody asks for topics' settings; `dead_letters` None: nothing can be kept.
     """
 
     max_request_partitions: int
@@ -53,6 +53,7 @@ class GateNeeds:
     dead_letters: DeadLetterSink | None
     counts: Counts
     clock: RequestClock
+    traces: Traces | None
     from_thread: Callable[..., Any]
     now_ms: Callable[[], int]
 

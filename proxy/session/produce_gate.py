@@ -178,8 +178,21 @@ class ProduceGate:
 
     def _send(self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch) -> None:
         """Forward it as it came, or with stand-ins for what was refused."""
+        identity = self._session.identity
+        self._needs.judgements.judged(identity, request, dispatch.judged)
+        awaited = self._sent(request, correlation_id, dispatch)
+        self._needs.clock.sent(_PRODUCE, self._came, awaited)
+        traces = self._needs.traces
+        if traces is not None:
+            traces.sent(identity, request, dispatch.judged, self._came, self._needs.clock.now(), awaited)
+        partly = dispatch.partly
+        if request.acks == 0 and partly is not None and partly.refuses_anything:
+            self._needs.counts.closed_acks_0 += 1
+            self._session.delivery.in_turn(Exchange(closes=True))
+
+    def _sent(self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch) -> Exchange | None:
+        """It has left, or was answered here; what waits for the broker's answer."""
         session = self._session
-        self._needs.judgements.judged(session.identity, request, dispatch.judged)
         partly = dispatch.partly
         if partly is None:
             self._teach(request)
@@ -191,26 +204,20 @@ class ProduceGate:
                 self._forward_parts(dispatch.parts, exchange)
             else:
                 self.forward(request.frame, exchange)
-            self._needs.clock.sent(_PRODUCE, self._came, exchange)
-            return
+            return exchange
         if request.acks != 0:
             alone = partly.answer_alone(self._proven, correlation_id, self._needs.now_ms())
             if alone is not None:
                 session.delivery.in_turn(Exchange(answer=alone))
-                self._needs.clock.sent(_PRODUCE, self._came, None)
-                return
+                return None
             question = self._question_for(partly)
             exchange = Exchange(correlation_id, partial(self._finish_partly, partly, request.version, request.acks))
             session.queue.add(exchange)
             self._refusal_begins(partly)
             session.broker.write_parts((*question, size_prefix(dispatch.parts), *dispatch.parts))
-            self._needs.clock.sent(_PRODUCE, self._came, exchange)
-            return
+            return exchange
         self._forward_parts(dispatch.parts, None)
-        self._needs.clock.sent(_PRODUCE, self._came, None)
-        if partly.refuses_anything:
-            self._needs.counts.closed_acks_0 += 1
-            session.delivery.in_turn(Exchange(closes=True))
+        return None
 
     def forward(self, frame: bytearray, exchange: Exchange | None) -> None:
         """Send a request as it came; `exchange` awaits its answer, None: there will be none (acks=0)."""

@@ -10,6 +10,7 @@ from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.answers.dead_letters import DeadLetters
 from sluicegate.proxy.session.identity import ClientIdentity, LoginFailure
+from sluicegate.proxy.session.in_flight import Exchange
 from sluicegate.validation.produce import JudgedRequest
 
 if TYPE_CHECKING:
@@ -78,6 +79,25 @@ class Judgements(Protocol):
 
     def learn(self, topic: str, /) -> None:
         """A broker's answer has shown that `topic` exists."""
+
+
+class Traces(Protocol):
+    """Is shown Produce requests as they leave, and how long their brokers took. Seconds, of one monotonic clock."""
+
+    def sent(
+        self,
+        identity: ClientIdentity,
+        request: ProduceRequest,
+        judged: JudgedRequest,
+        came: float,
+        now: float,
+        exchange: Exchange | None,
+        /,
+    ) -> None:
+        """One that came whole at `came` was sent on, or answered (`exchange` None: no broker's answer is awaited)."""
+
+    def answered(self, exchange: Exchange, seconds: float, /) -> None:
+        """The broker's answer to a request, traced or not, began so long after it was sent."""
 
 
 class Register(Protocol):

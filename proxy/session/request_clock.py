@@ -3,15 +3,16 @@
 from collections.abc import Callable
 
 from sluicegate.proxy.session.in_flight import Exchange
-from sluicegate.proxy.session.reports import Times
+from sluicegate.proxy.session.reports import Times, Traces
 
 
 class RequestClock:
-    """Of one proxy. `seconds` is a monotonic clock; `times` is told what it shows."""
+    """Of one proxy. `seconds` is a monotonic clock; `times` is told what it shows, and `traces` of answers."""
 
-    def __init__(self, seconds: Callable[[], float], times: Times) -> None:
+    def __init__(self, seconds: Callable[[], float], times: Times, traces: Traces | None = None) -> None:
         self.now = seconds
         self._times = times
+        self._traces = traces
 
     def sent(self, api_key: int, came: float, exchange: Exchange | None, stands_for: int = 1) -> None:
         """A request that came whole at `came` has just been sent on, or answered here (`exchange` None: no broker's
@@ -30,4 +31,7 @@ class RequestClock:
 
     def answered(self, exchange: Exchange) -> None:
         """A broker's answer begins, to a request that is timed."""
-        self._times.upstream(exchange.api_key, self.now() - exchange.sent_at, exchange.stands_for)
+        seconds = self.now() - exchange.sent_at
+        self._times.upstream(exchange.api_key, seconds, exchange.stands_for)
+        if self._traces is not None:
+            self._traces.answered(exchange, seconds)

@@ -22,6 +22,7 @@ LANGUAGES = {"sh", "yaml", "json", "python", "text", ""}
 
 NO_CONFIGURATION = {
     "docs/how-to/policies-as-code.md": "# .github/workflows/policies.yaml",
+    "docs/how-to/opentelemetry.md": "# collector.yaml",
     "docs/how-to/from-other-proxies.md": "# kroxylicious",
 }
 """YAML of somebody else's, by its first line."""

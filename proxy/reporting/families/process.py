@@ -81,6 +81,27 @@ PROCESS: tuple[Family, ...] = (
         "Near one a second for each worker: more workers are needed, or somebody makes the proxy look closer.",
         lambda s: s.tally.cpu_seconds,
     ),
+    counter(
+        "sluicegate_otel_metrics",
+        "Times that metrics were sent by OTLP, by what became of them.",
+        "Any rise of `failed`: the receiver of `otel.endpoint` is gone, slow or refuses them; the log says which.",
+        lambda s: {"sent": s.tally.otel_metrics_sent, "failed": s.tally.otel_metrics_failed},
+        ("result",),
+        ("sent", "failed"),
+    ),
+    counter(
+        "sluicegate_otel_spans",
+        "Spans of requests, by what became of them: `sent`, `failed` (not taken by the receiver) or `dropped` (their "
+        "queue was full).",
+        "Any rise of the last two: as above. No client waits for it.",
+        lambda s: {
+            "sent": s.tally.otel_spans_sent,
+            "failed": s.tally.otel_spans_failed,
+            "dropped": s.tally.otel_spans_dropped,
+        },
+        ("result",),
+        ("sent", "failed", "dropped"),
+    ),
     gauge(
         "sluicegate_resident_bytes",
         "Memory of the proxy's processes, what they share counted for each; 0 where the system does not tell.",

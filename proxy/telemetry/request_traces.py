@@ -1,0 +1,70 @@
+"""Picks Produce requests that spans are made of, on the event loop: what is not picked costs a comparison.
+
+Only what the slow lane takes is seen. That is every request in which something is wrong, and of the others one of each
+topic in five seconds, because the fast lane forgets topics after that.
+"""
+
+from collections.abc import Callable, Mapping
+
+from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.proxy.session.in_flight import Exchange
+from sluicegate.proxy.telemetry.per_second import PerSecond
+from sluicegate.proxy.telemetry.seen_request import SeenRequest, seen
+from sluicegate.validation.produce import JudgedRequest
+
+_MOST_AWAITED = 1000
+_PATIENCE_SECONDS = 30.0
+
+Keep = Callable[[SeenRequest], None]
+
+
+class RequestTraces:
+    """Hands what it picks to `keep`, which never waits. `names` resolves topic ids; `now_ms` is since the epoch."""
+
+    def __init__(self, names: Mapping[bytes, str], most_a_second: int, keep: Keep, now_ms: Callable[[], int]) -> None:
+        self._names = names
+        self._keep = keep
+        self._now_ms = now_ms
+        self._wrong = PerSecond(most_a_second)
+        self._good = PerSecond(most_a_second)
+        self._awaited: dict[Exchange, SeenRequest] = {}
+
+    def sent(
+        self,
+        identity: ClientIdentity,
+        request: ProduceRequest,
+        judged: JudgedRequest,
+        came: float,
+        now: float,
+        exchange: Exchange | None,
+    ) -> None:
+        """A request that came whole at `came` has just been sent on, or answered here (`exchange` None: no broker's
+        answer is waited for). Seconds, monotonic.
+        """
+        untraced = (self._wrong if judged.held_to else self._good).take(now)
+        if untraced is None:
+            return
+        picked = seen(identity, request, judged, self._names, untraced, self._now_ms(), now - came)
+        if exchange is None or len(self._awaited) >= _MOST_AWAITED:
+            self._keep(picked)
+        else:
+            self._awaited[exchange] = picked
+
+    def answered(self, exchange: Exchange, seconds: float) -> None:
+        """The broker's answer to a request began to arrive, so long after it was sent."""
+        picked = self._awaited.pop(exchange, None)
+        if picked is not None:
+            self._keep(picked._replace(upstream_seconds=seconds))
+
+    def sweep(self) -> None:
+        """Give up waiting for what nobody has answered in 30 s; called every few seconds."""
+        late = self._now_ms() - _PATIENCE_SECONDS * 1000
+        old = [exchange for exchange, picked in self._awaited.items() if picked.sent_ms < late]
+        for exchange in old:
+            self._keep(self._awaited.pop(exchange))
+
+    def close(self) -> None:
+        """No answer will come any more."""
+        for exchange in list(self._awaited):
+            self._keep(self._awaited.pop(exchange))

@@ -1,0 +1,72 @@
+"""The span of one Produce request, by OpenTelemetry's names for messaging where it has them."""
+
+from os import urandom
+
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
+
+from sluicegate.proxy.reporting.bounded_text import printable
+from sluicegate.proxy.telemetry.attributes import Value, attributes_of
+from sluicegate.proxy.telemetry.seen_request import NOT_STORED, SeenRequest
+
+_NS = 1_000_000_000
+_OURS = "sluicegate."
+_PROBLEM = ("topic", "partition", "error", "reason", "rule", "record", "record_timestamp", "diagnosis")
+
+
+def span_of(seen: SeenRequest) -> Span:
+    """From when it had come whole until its broker's answer began, or else until it was sent. In a trace of its own."""
+    sent_ns = seen.sent_ms * 1_000_000
+    topic = seen.topics[0] if seen.topic_count == 1 and seen.topics else None
+    span = Span(
+        trace_id=urandom(16),
+        span_id=urandom(8),
+        name="produce" if topic is None else f"produce {topic}",
+        kind=Span.SPAN_KIND_SERVER,
+        start_time_unix_nano=sent_ns - int(seen.proxy_seconds * _NS),
+        end_time_unix_nano=sent_ns + int((seen.upstream_seconds or 0) * _NS),
+        attributes=attributes_of(_attributes(seen, topic)),
+    )
+    if seen.verdict in NOT_STORED and seen.problem is not None:
+        message = f"{seen.problem['error']}: {seen.problem['reason']}"
+        span.status.CopyFrom(Status(code=Status.STATUS_CODE_ERROR, message=message))
+    return span
+
+
+def _attributes(seen: SeenRequest, topic: str | None) -> dict[str, Value | None]:
+    client, problem = seen.client, seen.problem or {}
+    host, _, port = client.peer.rpartition(":")
+    attributes: dict[str, Value | None] = {
+        "messaging.system": "kafka",
+        "messaging.operation.type": "send",
+        "messaging.operation.name": "produce",
+        "messaging.destination.name": topic,
+        "messaging.client.id": _shown(client.client_id),
+        "messaging.batch.message_count": seen.records,
+        "network.peer.address": host.strip("[]") if port.isdecimal() else client.peer,
+        "network.peer.port": int(port) if port.isdecimal() else None,
+        "error.type": problem.get("error") if seen.verdict in NOT_STORED else None,
+        _OURS + "verdict": seen.verdict,
+        _OURS + "topics": seen.topics,
+        _OURS + "topics.count": seen.topic_count,
+        _OURS + "partitions.count": seen.partition_count,
+        _OURS + "acks": seen.acks,
+        _OURS + "api_version": seen.version,
+        _OURS + "client.software": _software(client.software_name, client.software_version),
+        _OURS + "client.principal": _shown(client.principal),
+        _OURS + "untraced": seen.untraced,
+        _OURS + "proxy_seconds": seen.proxy_seconds,
+        _OURS + "upstream_seconds": seen.upstream_seconds,
+    }
+    attributes |= {f"{_OURS}batches.{verdict}": count for verdict, count in seen.batches.items()}
+    for name in _PROBLEM:
+        found = problem.get(name)
+        attributes[f"{_OURS}problem.{name}"] = printable(found) if isinstance(found, str) else found
+    return attributes
+
+
+def _software(name: str | None, version: str | None) -> str | None:
+    return None if name is None else printable(f"{name} {version or ''}".rstrip())
+
+
+def _shown(text: str | None) -> str | None:
+    return None if text is None else printable(text)

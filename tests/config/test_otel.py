@@ -1,0 +1,75 @@
+"""Where OpenTelemetry goes: what is taken, and what is a mistake, told without what is secret."""
+
+import pytest
+
+from sluicegate.config.http_headers import headers_in
+from tests.config.reading import SMALLEST, loaded, problems
+
+SECRET = "S3CRET"
+
+
+def otel_with(keys: str) -> str:
+    return SMALLEST + f"otel: {{endpoint: 'http://c:4318', {keys}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "headers"),
+    [
+        ("authorization=Bearer%20a%2Cb==", {"authorization": "Bearer a,b=="}),
+        (" X-Tenant = a , api-key=b,", {"x-tenant": "a", "api-key": "b"}),
+    ],
+)
+def test_headers_are_read_as_opentelemetry_writes_them_in_its_variable(text: str, headers: dict[str, str]) -> None:
+    assert headers_in(text) == headers
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SECRET,
+        f"={SECRET}",
+        f"a b={SECRET}",
+        f"a={SECRET}%0D%0Ab:c",
+        f"a={SECRET},A={SECRET}",
+        f"Host={SECRET}",
+        f"a={SECRET}%C3%A4",
+        ",".join(f"a{i}={SECRET}" for i in range(21)),
+    ],
+)
+def test_headers_that_cannot_be_are_told_without_what_is_in_them(text: str) -> None:
+    (problem,) = problems(otel_with(f"headers: '{text}'"))
+
+    assert problem.startswith("c.yaml:3: otel: headers: ")
+    assert SECRET not in problem
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ("headers: 'a=b', headers_file: f", "c.yaml:3: otel: headers and headers_file exclude each other"),
+        ("tls: {ca_file: f}", "c.yaml:3: otel: tls belongs to an https endpoint"),
+        ("traces_per_second: -1", "c.yaml:3: otel.traces_per_second: expected a whole number of 0 to"),
+    ],
+)
+def test_mistakes_are_told_by_key(keys: str, words: str) -> None:
+    (problem,) = problems(otel_with(keys))
+
+    assert problem.startswith(words)
+
+
+def test_an_endpoint_is_a_url_without_a_login() -> None:
+    (no_url,) = problems(SMALLEST + "otel: {endpoint: 'c:4318'}")
+    (login,) = problems(SMALLEST + f"otel: {{endpoint: 'http://u:{SECRET}@c'}}")
+
+    assert "otel.endpoint: expected a URL, as http://collector.internal:4318" in no_url
+    assert "otel.endpoint: expected a URL without a user or password" in login
+    assert SECRET not in login
+
+
+def test_several_workers_share_the_traces_and_leave_metrics_to_their_supervisor() -> None:
+    config = loaded(otel_with("traces_per_second: 10") + "workers: 4").config
+
+    otel = config.of_one_worker(config.listen.bootstrap).otel
+
+    assert otel is not None
+    assert (otel.metrics, otel.traces_per_second) == (False, 3)

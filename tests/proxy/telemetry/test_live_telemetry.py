@@ -1,0 +1,127 @@
+"""Two workers, a real producer, and receivers that know nothing of us: figures are those of /metrics, spans say who."""
+
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from prometheus_client.parser import text_string_to_metric_families
+
+from sluicegate.proxy.demo.embedded_cluster import EmbeddedCluster
+from tests.broker.eventually import eventually
+from tests.broker.ports import free_ports
+from tests.broker.proxy_process import ProxyProcess
+from tests.oracle.kafka_java import ROOT
+from tests.proxy.telemetry.otlp_receiver import Series, receiving, values_of
+
+HERE = Path(__file__).parent
+COLLECTOR = ROOT / ".collector/otelcol"
+MOVES_BY_ITSELF = (
+    "sluicegate_cluster_looks",
+    "sluicegate_cpu_seconds",
+    "sluicegate_event_loop_delay_seconds",
+    "sluicegate_otel_metrics",
+    "sluicegate_resident_bytes",
+)
+
+
+@contextmanager
+def two_workers(folder: Path, endpoint: str) -> Iterator[ProxyProcess]:
+    cluster = EmbeddedCluster(1)
+    bounds = {"message.timestamp.before.max.ms": "1d", "message.timestamp.after.max.ms": "1h"}
+    otel = {"endpoint": endpoint, "metrics_every_seconds": 0.2}
+    settings = {"workers": 2, "defaults": bounds, "otel": otel, "upstream": {"bootstrap": list(cluster.bootstrap)}}
+    proxy = ProxyProcess(folder, ",".join(cluster.bootstrap), settings)
+    try:
+        yield proxy.start()
+    finally:
+        proxy.stop()
+
+
+def send(proxy: ProxyProcess, client_id: str, *timestamps: int) -> None:
+    """A producer that comes, sends each by itself, and goes."""
+    producer = Producer({"bootstrap.servers": proxy.bootstrap, "client.id": client_id, "linger.ms": 0, "log_level": 0})
+    for timestamp in timestamps:
+        producer.produce("payments", b"v", b"k", timestamp=timestamp)
+        assert producer.flush(60) == 0
+    producer.close()
+
+
+def shown_by(proxy: ProxyProcess) -> Series:
+    families = list(text_string_to_metric_families(proxy.get("/metrics")[1]))
+    return {(s.name, frozenset(s.labels.items())): s.value for family in families for s in family.samples}
+
+
+def that_stand(series: Series) -> Series:
+    return {
+        (name, frozenset((key, str(float(value)) if key == "le" else value) for key, value in labels)): value
+        for (name, labels), value in series.items()
+        if not name.startswith(MOVES_BY_ITSELF)
+    }
+
+
+def test_figures_are_those_of_the_scrape_and_a_refused_request_names_client_topic_and_verdict(tmp_path: Path) -> None:
+    with receiving() as receiver, two_workers(tmp_path, receiver.endpoint) as proxy:
+        now = time.time_ns() // 1_000_000
+        send(proxy, "honest", now, now)
+        send(proxy, "in-nanoseconds", now * 1_000_000)
+        eventually(lambda: proxy.metric("sluicegate_open_connections") == 0)
+
+        eventually(lambda: that_stand(receiver.metrics) == that_stand(shown_by(proxy)), what="equal figures")
+        eventually(lambda: proxy.metric("sluicegate_otel_spans_total") == len(receiver.spans) >= 2, what="their spans")
+
+        assert {name for name, _ in receiver.metrics} == {name for name, _ in shown_by(proxy)}
+        assert sum(v for (name, _), v in receiver.metrics.items() if name == "sluicegate_refused_batches_total") == 1
+        assert receiver.resource["service.name"] == "sluicegate"
+        spans = [values_of(span.attributes) for span in receiver.spans]
+        (refused,) = [span for span in spans if span["sluicegate.verdict"] == "refused"]
+        assert {
+            "messaging.client.id": "in-nanoseconds",
+            "messaging.destination.name": "payments",
+            "error.type": "INVALID_TIMESTAMP",
+        }.items() <= refused.items()
+        assert "nanoseconds" in refused["sluicegate.problem.diagnosis"]
+        assert all(span["sluicegate.upstream_seconds"] > 0 for span in spans)
+        assert {span["messaging.client.id"] for span in spans} == {"honest", "in-nanoseconds"}
+
+
+def test_a_receiver_that_is_gone_costs_producers_nothing_and_is_told_and_counted(tmp_path: Path) -> None:
+    nobody = f"http://127.0.0.1:{free_ports(1)}"
+    with two_workers(tmp_path, nobody) as proxy:
+        send(proxy, "honest", *[time.time_ns() // 1_000_000] * 5)
+
+        line = proxy.wait_for_line("metrics are not taken by the receiver of otel.endpoint")
+        assert "Connection refused" in line
+        eventually(lambda: proxy.metric("sluicegate_otel_metrics_total") >= 3)
+        assert proxy.log().count("metrics are not taken") == 1
+        proxy.terminate()
+        assert proxy.process is not None
+        assert proxy.process.wait(60) == 0
+
+
+@pytest.mark.skipif(not COLLECTOR.exists(), reason="no OpenTelemetry Collector: make collector")
+def test_a_collector_takes_all_of_it(tmp_path: Path) -> None:
+    endpoint = f"127.0.0.1:{free_ports(1)}"
+    configuration, printed = tmp_path / "collector.yaml", tmp_path / "printed"
+    configuration.write_text((HERE / "collector/collector.yaml").read_text().replace("ENDPOINT", endpoint))
+    with printed.open("wb") as file:
+        collector = subprocess.Popen([COLLECTOR, "--config", f"file:{configuration}"], stderr=file)
+    try:
+        eventually(lambda: "Everything is ready" in printed.read_text(), what="a collector")
+        with two_workers(tmp_path, f"http://{endpoint}") as proxy:
+            send(proxy, "in-nanoseconds", time.time_ns())
+            eventually(lambda: "Name           : produce payments" in printed.read_text(), what="a span")
+            eventually(lambda: proxy.metric("sluicegate_otel_metrics_total") >= 2)
+
+            assert "failed" not in {dict(labels).get("result") for (name, labels), v in shown_by(proxy).items() if v}
+    finally:
+        collector.terminate()
+        collector.wait(60)
+    text = printed.read_text()
+    assert "sluicegate.verdict: Str(refused)" in text
+    assert "messaging.client.id: Str(in-nanoseconds)" in text
+    assert "Name: sluicegate_refused_batches\n" in text
+    assert "ExplicitBounds #15: 10.000000" in text

@@ -1,0 +1,56 @@
+"""What /metrics shows, as OTLP has it."""
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+from sluicegate.proxy.telemetry.metric_points import metrics_of
+from tests.proxy.telemetry.otlp_receiver import values_of
+
+STARTED, NOW = 1_000, 2_000
+
+
+def test_a_counter_is_a_cumulative_sum_since_the_start() -> None:
+    family = CounterMetricFamily("requests", "How many.", labels=["api"])
+    family.add_metric(["Produce"], 3)
+
+    (metric,) = metrics_of([family], STARTED, NOW)
+
+    (point,) = metric.sum.data_points
+    assert (metric.name, metric.description, metric.unit, metric.sum.is_monotonic) == (
+        "requests",
+        "How many.",
+        "",
+        True,
+    )
+    assert (point.start_time_unix_nano, point.time_unix_nano, point.as_double) == (STARTED, NOW, 3)
+    assert values_of(point.attributes) == {"api": "Produce"}
+
+
+def test_a_gauge_has_no_start_and_the_unit_of_its_name() -> None:
+    (metric,) = metrics_of([GaugeMetricFamily("held_bytes_limit", "Memory.", 5)], STARTED, NOW)
+
+    (point,) = metric.gauge.data_points
+    assert (metric.unit, point.as_double, point.start_time_unix_nano) == ("By", 5, 0)
+
+
+def test_a_histogram_counts_each_bucket_by_itself() -> None:
+    family = HistogramMetricFamily("wait_seconds", "How long.", labels=["api"])
+    family.add_metric(["Fetch"], [("0.5", 2), ("1.0", 2), ("+Inf", 7)], 40.5)
+
+    (metric,) = metrics_of([family], STARTED, NOW)
+
+    (point,) = metric.histogram.data_points
+    assert (metric.unit, list(point.explicit_bounds), list(point.bucket_counts)) == ("s", [0.5, 1.0], [2, 0, 5])
+    assert (point.count, point.sum, values_of(point.attributes)) == (7, 40.5, {"api": "Fetch"})
+
+
+def test_a_family_without_series_is_left_out() -> None:
+    assert list(metrics_of([CounterMetricFamily("none", "None.", labels=["a"])], STARTED, NOW)) == []
+
+
+def test_a_label_that_is_no_unicode_costs_no_other_its_place() -> None:
+    family = CounterMetricFamily("violations", "How many.", labels=["client_id"])
+    family.add_metric(["half \udc80"], 1)
+
+    (metric,) = metrics_of([family], STARTED, NOW)
+
+    assert values_of(metric.sum.data_points[0].attributes) == {"client_id": "half \\udc80"}

@@ -1,0 +1,170 @@
+"""Receivers that are gone, slow or refuse: nobody waits for them, and it is told and counted."""
+
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+from prometheus_client.core import GaugeMetricFamily
+from structlog.testing import capture_logs
+
+from sluicegate.config.otel import Otel, OtelTls
+from sluicegate.proxy.reporting.tally import Tally
+from sluicegate.proxy.reporting.violation_event import Who
+from sluicegate.proxy.telemetry.attributes import attributes_of
+from sluicegate.proxy.telemetry.metric_push import MetricPush
+from sluicegate.proxy.telemetry.receiver import Receiver
+from sluicegate.proxy.telemetry.seen_request import SeenRequest
+from sluicegate.proxy.telemetry.span_push import SpanPush
+from tests.broker.certificates import Authority
+from tests.broker.eventually import eventually
+from tests.proxy.telemetry.otlp_receiver import OtlpReceiver, receiving, values_of
+
+PROTOBUF = "application/x-protobuf"
+NOW = 1_800_000_000_000
+RESOURCE = Resource(attributes=attributes_of({"service.name": "test"}))
+SEEN = SeenRequest(Who("10.0.0.1:5", "c", None, None, None), ("t",), 1, 1, 1, -1, 9, "forwarded", {}, None, 0, NOW, 0.1)
+
+
+@pytest.fixture
+def receiver() -> Iterator[OtlpReceiver]:
+    with receiving() as made:
+        yield made
+
+
+def metrics_to(keys: Otel, tally: Tally) -> MetricPush:
+    return MetricPush(lambda: [GaugeMetricFamily("now", "Now.", 5)], Receiver(keys), RESOURCE, 0.05, tally)
+
+
+def spans_to(keys: Otel, tally: Tally) -> SpanPush:
+    return SpanPush(Receiver(keys), RESOURCE, tally)
+
+
+def test_metrics_go_to_their_path_below_the_endpoint_with_the_headers_of_a_file_as_it_is_now(
+    receiver: OtlpReceiver, tmp_path: Path
+) -> None:
+    file, tally = tmp_path / "headers", Tally()
+    file.write_text("authorization=Bearer%20one,x-tenant=a\n")
+    with closing(metrics_to(Otel(endpoint=receiver.endpoint + "/otlp/", headers_file=str(file)), tally)):
+        eventually(lambda: receiver.asked)
+        file.write_text("authorization=Bearer%20two\n")
+        eventually(lambda: receiver.asked[-1][1]["authorization"] == "Bearer two")
+
+    path, headers = receiver.asked[0]
+    assert (path, headers["content-type"]) == ("/otlp/v1/metrics", "application/x-protobuf")
+    assert (headers["authorization"], headers["x-tenant"]) == ("Bearer one", "a")
+    assert receiver.metrics == {("now", frozenset()): 5}
+    assert receiver.resource == {"service.name": "test"}
+    assert tally.otel_metrics_sent
+
+
+def test_spans_that_a_receiver_wants_later_are_sent_again(
+    receiver: OtlpReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sluicegate.proxy.telemetry.span_push._BETWEEN_TRIES_SECONDS", 0.05)
+    receiver.status, tally = 503, Tally()
+    push = spans_to(Otel(endpoint=receiver.endpoint), tally)
+    push.keep(SEEN)
+    eventually(lambda: receiver.asked)
+    receiver.status = 200
+    eventually(lambda: tally.otel_spans_sent)
+    push.close()
+
+    (span,) = receiver.spans
+    assert values_of(span.attributes)["sluicegate.verdict"] == "forwarded"
+    assert (tally.otel_spans_failed, tally.otel_spans_dropped) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (401, "it does not let us in (HTTP 401): look at otel.headers or otel.headers_file"),
+        (404, "it takes nothing at /v1/metrics (HTTP 404): look at otel.endpoint"),
+        (400, "it does not take this (HTTP 400)"),
+        (503, "it wants to be asked later (HTTP 503)"),
+    ],
+)
+def test_a_receiver_that_refuses_is_told_once_and_counted_each_time(
+    receiver: OtlpReceiver, status: int, words: str
+) -> None:
+    receiver.status, receiver.answer, tally = status, b"<b>its own words</b>", Tally()
+    with capture_logs() as lines, closing(metrics_to(Otel(endpoint=receiver.endpoint), tally)):
+        eventually(lambda: tally.otel_metrics_failed >= 3)
+
+    assert [line["reason"] for line in lines] == [words]
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer", "sent"),
+    [("application/json", b'{"partialSuccess":{}}', True), ("text/html", b"<p>hello", False), (PROTOBUF, b"{}", False)],
+)
+def test_an_answer_of_another_kind_is_a_yes_unless_it_is_a_page(
+    receiver: OtlpReceiver, kind: str, answer: bytes, sent: bool
+) -> None:
+    receiver.headers["content-type"], receiver.answer, tally = kind, answer, Tally()
+    with closing(metrics_to(Otel(endpoint=receiver.endpoint), tally)):
+        eventually(lambda: tally.otel_metrics_sent + tally.otel_metrics_failed)
+
+    assert bool(tally.otel_metrics_sent) is sent
+
+
+def test_what_it_says_it_has_rejected_is_counted_as_lost(receiver: OtlpReceiver) -> None:
+    answer, tally = ExportTraceServiceResponse(), Tally()
+    answer.partial_success.rejected_spans = 1
+    receiver.answer = answer.SerializeToString()
+    push = spans_to(Otel(endpoint=receiver.endpoint), tally)
+    push.keep(SEEN)
+    push.keep(SEEN)
+    push.close()
+
+    assert (tally.otel_spans_sent, tally.otel_spans_failed) == (1, 1)
+
+
+def _gone(listening: socket.socket) -> None:
+    listening.close()
+
+
+def _silent(_listening: socket.socket) -> None:
+    pass
+
+
+@pytest.mark.parametrize(("what", "words"), [(_gone, "Connection refused"), (_silent, "no answer within 0.3 s")])
+def test_while_a_receiver_is_gone_or_silent_nobody_waits_and_what_waits_is_bounded(
+    what: Callable[[socket.socket], None], words: str
+) -> None:
+    tally = Tally()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        keys = Otel(endpoint=f"http://127.0.0.1:{listening.getsockname()[1]}", timeout_seconds=0.3)
+        what(listening)
+        with capture_logs() as lines:
+            push = spans_to(keys, tally)
+            began = time.thread_time()
+            for _ in range(5000):
+                push.keep(SEEN)
+            took = time.thread_time() - began
+            push.close()
+
+    assert took < 1  # of CPU; waiting for one answer alone would be 0.3 s each
+    assert lines[0]["reason"] == words
+    assert len(lines) <= 4  # at the end there is less time for it
+    assert tally.otel_spans_dropped >= 2500
+    assert tally.otel_spans_failed + tally.otel_spans_dropped == 5000
+
+
+def test_a_receiver_behind_tls_must_be_one_that_is_trusted(tmp_path: Path) -> None:
+    authority, tally = Authority(tmp_path), Tally()
+    certificate = authority.sign("receiver", "localhost", "127.0.0.1")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate.chain, certificate.key)
+    with receiving(context) as receiver:
+        with capture_logs() as lines, closing(metrics_to(Otel(endpoint=receiver.endpoint), tally)):
+            eventually(lambda: tally.otel_metrics_failed)
+        assert "name its CA in tls.ca_file" in lines[0]["reason"]
+        trusting = Otel(endpoint=receiver.endpoint, tls=OtelTls(ca_file=str(authority.file)))
+        with closing(metrics_to(trusting, tally)):
+            eventually(lambda: tally.otel_metrics_sent)

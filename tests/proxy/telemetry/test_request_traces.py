@@ -1,0 +1,157 @@
+"""Which requests are traced, and what their spans say."""
+
+from collections.abc import Callable
+
+import pytest
+
+from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.proxy.session.in_flight import Exchange
+from sluicegate.proxy.telemetry.request_traces import RequestTraces
+from sluicegate.proxy.telemetry.seen_request import SeenRequest
+from sluicegate.proxy.telemetry.spans import span_of
+from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.verdict import Accepted
+from tests.proxy.reporting.test_observer import HELD_TO, NOW, refusal, request_of
+from tests.proxy.telemetry.otlp_receiver import values_of
+
+CLIENT = ClientIdentity("[2001:db8::1]:5", "billing", "librdkafka", "2.6", "User:alice")
+
+
+class Traced:
+    """Requests of a client, traced at most `most` a second; `at` is the time (s)."""
+
+    def __init__(self, most: int = 10) -> None:
+        self.kept: list[SeenRequest] = []
+        self.now_ms = NOW
+        self.traces = RequestTraces({}, most, self.kept.append, lambda: self.now_ms)
+
+    def sends(
+        self,
+        judged: JudgedRequest,
+        at: float = 100,
+        topics: dict[str, int] | None = None,
+        exchange: Exchange | None = None,
+    ) -> None:
+        request = request_of(topics or {"payments": 1})
+        self.traces.sent(CLIENT, request, judged, at - 0.25, at, exchange)
+
+
+def good() -> JudgedRequest:
+    return JudgedRequest(accepted={(0, 0): Accepted(3, 0)})
+
+
+def refused(places: int = 1) -> JudgedRequest:
+    judged = JudgedRequest(refused={(0, p): refusal() for p in range(places)})
+    judged.held_to.update(dict.fromkeys(judged.refused, HELD_TO))
+    return judged
+
+
+def test_a_refused_request_names_client_topic_verdict_and_what_was_wrong() -> None:
+    traced = Traced()
+
+    traced.sends(refused())
+
+    span = span_of(traced.kept[0])
+    values = values_of(span.attributes)
+    assert (span.name, span.status.message) == ("produce payments", "INVALID_TIMESTAMP: timestamp too far behind")
+    assert (span.end_time_unix_nano, span.end_time_unix_nano - span.start_time_unix_nano) == (NOW * 10**6, 250_000_000)
+    assert {
+        "messaging.system": "kafka",
+        "messaging.client.id": "billing",
+        "messaging.destination.name": "payments",
+        "messaging.batch.message_count": 3,
+        "network.peer.address": "2001:db8::1",
+        "network.peer.port": 5,
+        "error.type": "INVALID_TIMESTAMP",
+        "sluicegate.verdict": "refused",
+        "sluicegate.client.software": "librdkafka 2.6",
+        "sluicegate.client.principal": "User:alice",
+        "sluicegate.problem.record": 0,
+    }.items() <= values.items()
+
+
+def _quarantined(judged: JudgedRequest) -> None:
+    judged.quarantined = frozenset({(0, 0)})
+
+
+def _not_kept(judged: JudgedRequest) -> None:
+    judged.left_open = frozenset({(0, 0)})
+
+
+def _observed(judged: JudgedRequest) -> None:
+    judged.observed = {(0, 0): judged.refused.pop((0, 0))}
+
+
+@pytest.mark.parametrize(
+    ("become", "verdict", "is_error"),
+    [(_quarantined, "quarantined", True), (_not_kept, "send_again", True), (_observed, "observed", False)],
+)
+def test_the_verdict_is_what_became_of_it(
+    become: Callable[[JudgedRequest], None], verdict: str, is_error: bool
+) -> None:
+    traced, judged = Traced(), refused()
+    become(judged)
+
+    traced.sends(judged)
+
+    span = span_of(traced.kept[0])
+    assert values_of(span.attributes)["sluicegate.verdict"] == verdict
+    assert values_of(span.attributes)[f"sluicegate.batches.{verdict}"] == 1
+    assert (span.status.code == span.status.STATUS_CODE_ERROR) is is_error
+
+
+def test_good_ones_and_those_with_something_wrong_have_a_share_each_and_what_was_passed_over_is_told() -> None:
+    traced = Traced(most=2)
+
+    for at in (100, 100.1, 100.2, 100.3):
+        traced.sends(good(), at)
+        traced.sends(refused(), at)
+    traced.sends(refused(), 101.5)
+
+    assert [one.verdict for one in traced.kept] == ["forwarded", "refused"] * 2 + ["refused"]
+    assert [one.untraced for one in traced.kept] == [0, 0, 0, 0, 2]
+
+
+def test_a_span_ends_when_its_brokers_answer_begins_or_nobody_waits_any_more() -> None:
+    traced, answered, never = Traced(), Exchange(1), Exchange(2)
+    traced.sends(good(), exchange=answered)
+    traced.sends(good(), exchange=never)
+    assert traced.kept == []
+
+    traced.traces.answered(answered, 0.5)
+    traced.traces.answered(Exchange(3), 0.5)
+    traced.now_ms += 40_000
+    traced.traces.sweep()
+
+    assert [one.upstream_seconds for one in traced.kept] == [0.5, None]
+    span = span_of(traced.kept[0])
+    assert span.end_time_unix_nano - span.start_time_unix_nano == 750_000_000
+
+
+def test_what_clients_name_is_cut_and_made_harmless() -> None:
+    traced = Traced()
+    traced.traces.sent(
+        ClientIdentity("10.0.0.1:5", "c\x1b" + "x" * 20_000),
+        request_of({f"topic-{i}" + "y" * 1000: 1 for i in range(300)}),
+        refused(),
+        0,
+        0,
+        None,
+    )
+
+    span = span_of(traced.kept[0])
+    values = values_of(span.attributes)
+    assert values["messaging.client.id"].startswith("c\\x1bx")
+    assert (len(values["sluicegate.topics"]), values["sluicegate.topics.count"]) == (10, 300)
+    assert len(span.SerializeToString()) < 8000
+
+
+def test_what_waits_for_brokers_is_bounded() -> None:
+    traced = Traced(most=2000)
+
+    for number in range(1001):
+        traced.sends(good(), exchange=Exchange(number))
+
+    assert len(traced.kept) == 1
+    traced.traces.close()
+    assert len(traced.kept) == 1001
