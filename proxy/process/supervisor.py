@@ -9,8 +9,9 @@ import multiprocessing
 import time
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from time import process_time
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -20,6 +21,7 @@ from sluicegate.proxy.network.listeners import CannotListen, reserve_shared
 from sluicegate.proxy.process.cannot_start import CannotStart
 from sluicegate.proxy.process.config_file import ConfigFile
 from sluicegate.proxy.process.health import Health
+from sluicegate.proxy.process.inbox import Inbox
 from sluicegate.proxy.process.outbox import Outbox
 from sluicegate.proxy.process.resident import resident_bytes
 from sluicegate.proxy.process.telemetry import check_telemetry, metric_push
@@ -161,14 +163,10 @@ class Supervisor:
         now = time.monotonic()
         outbox = Outbox(here, f"outbox-of-worker-{index}")
         worker = self._workers[index] = WorkerProcess(index, process, here, outbox, now, now, adopted=self._adoptions)
-        self._loop.add_reader(here.fileno(), self._hear, worker)
+        heard, ended = partial(self._heard, worker), partial(self._ended, worker)
+        worker.inbox = Inbox(here, f"inbox-of-worker-{index}", self._loop.call_soon_threadsafe, heard, ended)
 
-    def _hear(self, worker: WorkerProcess) -> None:
-        try:
-            message = cast(Message, worker.pipe.recv())
-        except (EOFError, OSError):
-            self._ended(worker)
-            return
+    def _heard(self, worker: WorkerProcess, message: Message) -> None:
         worker.heard_at = time.monotonic()
         match message:
             case Started():
@@ -185,9 +183,9 @@ class Supervisor:
         self._changed.set()
 
     def _ended(self, worker: WorkerProcess) -> None:
-        self._loop.remove_reader(worker.pipe.fileno())
-        worker.outbox.close()
-        worker.pipe.close()
+        if self._workers.get(worker.index) is not worker:  # all are being ended
+            return
+        worker.close()
         worker.process.join(_BEYOND_DRAIN_SECONDS)
         del self._workers[worker.index]
         self._workers_look.ended(worker.index)
@@ -215,11 +213,9 @@ class Supervisor:
 
     async def _end_all(self) -> None:
         for worker in list(self._workers.values()):
-            self._loop.remove_reader(worker.pipe.fileno())
             worker.process.kill()
             await asyncio.to_thread(worker.process.join)
-            await asyncio.to_thread(worker.outbox.close)
-            worker.pipe.close()
+            await asyncio.to_thread(worker.close)
         self._workers.clear()
         self._reserved.close()
         if self._metric_push is not None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 
+from sluicegate.proxy.process.inbox import Inbox
 from sluicegate.proxy.process.outbox import Outbox
 from sluicegate.proxy.process.worker import Report
 
@@ -18,6 +19,14 @@ class WorkerProcess:
     outbox: Outbox
     started_at: float
     heard_at: float
+    inbox: Inbox | None = None
     takes_connections: bool = False
     adopted: int = 0
     report: Report | None = None
+
+    def close(self) -> None:
+        """Its process has ended, or ends: nothing is said or heard any more."""
+        if self.inbox is not None:
+            self.inbox.close()
+        self.outbox.close()
+        self.pipe.close()

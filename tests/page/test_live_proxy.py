@@ -19,6 +19,7 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
     with proxy_under_load(tmp_path_factory.mktemp("proxy")) as running:
         eventually(lambda: len(live(running)["offences"]) >= 6, what="producers that do things wrong")
         yield running
+        assert "a worker has ended" not in running.log()
 
 
 def live(proxy: ProxyProcess) -> dict[str, Any]:
