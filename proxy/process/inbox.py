@@ -22,7 +22,7 @@ class Inbox:
         heard: Callable[[Any], None],
         ended: Callable[[], None],
     ) -> None:
-        """`heard` is told each message, `ended` that the other side is gone: by `from_thread`, which is an event loop's."""
+        """`heard` is told each message, `ended` that the other side is gone; both run by `from_thread`, on a loop."""
         self._pipe = pipe
         self._from_thread = from_thread
         self._heard = heard
