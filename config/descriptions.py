@@ -50,6 +50,8 @@ KEYS = {
     "topics_from": "further files with entries of `topics`, names or globs, as `policies/*.yaml`, relative to this "
     "file; they stand behind its own, file by file in the order of their names "
     "([policy files](policy-files.md))",
+    "on.internal.error": "what becomes of a Produce request that cannot be judged because sluicegate itself fails: its "
+    "connection is closed (`close`), or it is forwarded as it came, and told (`forward`)",
     "drain_seconds": "after SIGTERM: accept nothing, let what is in flight finish, at most this long",
     "workers": "processes that share the ports and the work (SO_REUSEPORT), one admin endpoint, metrics summed; one "
     "that dies is started again and counted (`sluicegate_worker_restarts_total`)",

@@ -32,7 +32,7 @@ from sluicegate.config.otel import Otel
 from sluicegate.config.password import Password, check_one
 from sluicegate.config.registries import Registry
 from sluicegate.config.requests import Exempt, RequestRule, check_request_names
-from sluicegate.config.section import section
+from sluicegate.config.section import named, section
 from sluicegate.config.topics import Topic, TopicKeys
 from sluicegate.config.upstream import Upstream
 
@@ -224,6 +224,7 @@ class Config:
     otel: Otel | None = None
     limits: Limits = Limits()
     log: Log = Log()
+    on_internal_error: Literal["close", "forward"] = named("on.internal.error", default="close")
     drain_seconds: Seconds = 30
     workers: Workers = 1
     topics_from: TopicFiles = ()

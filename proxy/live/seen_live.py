@@ -1,6 +1,8 @@
-"""Shows every judgement to the observer, and then to the live view."""
+"""Shows every judgement to the observer, and then to the live view. Whatever fails in that, requests go their way."""
 
+from collections import Counter
 from collections.abc import Callable
+from typing import Protocol
 
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.answers.dead_letters import DeadLetters
@@ -10,23 +12,46 @@ from sluicegate.proxy.session.reports import Judgements
 from sluicegate.validation.produce import JudgedRequest
 
 
-class SeenLive:
-    """Judgements as a session tells them."""
+class _Lines(Protocol):
+    def not_told(self, identity: ClientIdentity, error: BaseException, /) -> None: ...
 
-    def __init__(self, observer: Judgements, view: LiveView, now_ms: Callable[[], int]) -> None:
+
+class SeenLive:
+    """Judgements as a session tells them. `internal_errors` counts what failed, and `log` has a line of it."""
+
+    def __init__(
+        self,
+        observer: Judgements,
+        view: LiveView,
+        now_ms: Callable[[], int],
+        log: _Lines,
+        internal_errors: Counter[str],
+    ) -> None:
         self._observer = observer
         self._view = view
         self._now_ms = now_ms
+        self._log = log
+        self._internal_errors = internal_errors
 
     def judged(self, identity: ClientIdentity, request: ProduceRequest, judged: JudgedRequest) -> None:
         """One Produce request was judged."""
-        self._observer.judged(identity, request, judged)
-        self._view.judged(request, judged, self._now_ms())
+        try:
+            self._observer.judged(identity, request, judged)
+            self._view.judged(request, judged, self._now_ms())
+        except Exception as error:
+            self._failed(identity, error)
 
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str) -> None:
         """The bad records of a batch could not be kept; its client was told to send it again."""
-        self._observer.not_quarantined(identity, letters, reason)
+        try:
+            self._observer.not_quarantined(identity, letters, reason)
+        except Exception as error:
+            self._failed(identity, error)
 
     def learn(self, topic: str) -> None:
         """A broker's answer has shown that `topic` exists."""
         self._observer.learn(topic)
+
+    def _failed(self, identity: ClientIdentity, error: Exception) -> None:
+        self._internal_errors["not told"] += 1
+        self._log.not_told(identity, error)

@@ -32,6 +32,7 @@ from sluicegate.proxy.reporting.tally import Tally
 from sluicegate.proxy.reporting.topic_labels import TopicLabels, exact_names, topics_of_one
 from sluicegate.proxy.reporting.violations import ViolationSink
 from sluicegate.proxy.session.admission import Admission, most_connections
+from sluicegate.proxy.session.internal_error import OnInternalError
 from sluicegate.proxy.session.lanes import counts_of_lanes, judge_of_ordinary
 from sluicegate.proxy.session.leading_back import LeadingBack
 from sluicegate.proxy.session.memory import GatherBudget
@@ -143,13 +144,14 @@ def assembled(
         judges=judges,
         ordinary=ordinary,
         rewriter=rewriter,
-        judgements=SeenLive(observer, view, world.now_ms),
+        judgements=SeenLive(observer, view, world.now_ms, log, tally.internal_errors),
         dead_letters=world.dead_letters,
         counts=tally,
         clock=clock,
         traces=traces,
         from_thread=world.from_thread,
         now_ms=world.now_ms,
+        on_internal_error=OnInternalError(config.on_internal_error),
     )
     budget = GatherBudget(limits.max_gathered_bytes, limits.max_frame_bytes, world.call_soon)
     needs = SessionNeeds(

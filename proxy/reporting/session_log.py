@@ -100,6 +100,14 @@ class SessionLog:
         """Our own fault: an exception that nothing in a session expected; the connection was closed."""
         self._fault("a fault of sluicegate's own, connection closed: please report it", identity, error)
 
+    def goes_unjudged(self, identity: ClientIdentity, error: BaseException) -> None:
+        """The same over one request, which went on as it came (`on.internal.error: forward`)."""
+        self._fault("a fault of sluicegate's own, request forwarded unjudged: please report it", identity, error)
+
+    def not_told(self, identity: ClientIdentity, error: BaseException) -> None:
+        """The same over what is counted and told of a request; what becomes of that is not changed."""
+        self._fault("a fault of sluicegate's own, a judgement is not told: please report it", identity, error)
+
     def sweep(self) -> None:
         """Write what has gathered."""
         now = time.monotonic()

@@ -12,6 +12,7 @@ from sluicegate.proxy.answers.rewriting import AnswerRewriter
 from sluicegate.proxy.answers.topic_names import TopicNames
 from sluicegate.proxy.judgement.judging import Judges
 from sluicegate.proxy.session.admission import Admission
+from sluicegate.proxy.session.internal_error import OnInternalError
 from sluicegate.proxy.session.leading_back import LeadingBack
 from sluicegate.proxy.session.memory import GatherBudget
 from sluicegate.proxy.session.outlets import Dial, Introduce, LoopCalls, Reached
@@ -56,6 +57,7 @@ class GateNeeds:
     traces: Traces | None
     from_thread: Callable[..., Any]
     now_ms: Callable[[], int]
+    on_internal_error: OnInternalError = OnInternalError.CLOSE
 
 
 class ClusterLogin:

@@ -5,16 +5,15 @@ does it. Whatever a request waits for, names, settings or that thread, it waits 
 (`sluicegate.proxy.session.waiting`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING
 
 from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import Parts, frame_of, size_prefix
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, response_body_at
-from sluicegate.protocol.log_start_question import log_starts_in
-from sluicegate.protocol.log_start_question import question as log_start_question
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.protocol.produce_response import tail_with_endpoints
 from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE, NODE_ENDPOINTS_SINCE, TOPIC_ID_SINCE
@@ -25,6 +24,8 @@ from sluicegate.proxy.answers.topic_names import names_in, question
 from sluicegate.proxy.judgement.job import Job, Judgement
 from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.in_flight import Exchange, Finish
+from sluicegate.proxy.session.internal_error import OnInternalError
+from sluicegate.proxy.session.log_start_questions import LogStartQuestions
 from sluicegate.proxy.session.needs import GateNeeds
 from sluicegate.proxy.session.quarantining import Quarantining
 from sluicegate.proxy.session.waiting import Tell, Waiting
@@ -59,7 +60,7 @@ class ProduceGate:
         self._came = 0.0
         self._kept_bytes = 0
         self._proven: dict[tuple[Spot, int], int] = {}
-        self._asking: dict[Spot, list[PartlyRefused]] = {}  # who waits for a broker's word on where its log starts
+        self._log_starts = LogStartQuestions(session, needs)
 
     @property
     def is_busy(self) -> bool:
@@ -82,7 +83,7 @@ class ProduceGate:
         self.abandon()
         self._finish = None
         self._finish_version = -1
-        self._asking.clear()
+        self._log_starts.end()
 
     def take(self, frame: bytearray, version: int, correlation_id: int, body_at: int, came: float) -> None:
         """A Produce request that has come whole at `came` (seconds, monotonic), its body from `body_at` on. Raises
@@ -147,7 +148,11 @@ class ProduceGate:
 
     def _judge(self, request: ProduceRequest, correlation_id: int) -> None:
         client = self._who_asks()
-        dispatch = self._needs.judges.judge(request, client)
+        try:
+            dispatch = self._needs.judges.judge(request, client)
+        except Exception as error:
+            self._not_judged(request, correlation_id, error)
+            return
         if dispatch is not None:
             self._judged(request, correlation_id, dispatch)
         else:
@@ -163,10 +168,26 @@ class ProduceGate:
         self._job.future.add_done_callback(partial(self._needs.from_thread, tell))
 
     def _judged_in_thread(self, request: ProduceRequest, correlation_id: int, judgement: Judgement) -> None:
-        """What the thread failed over is raised here."""
         self._job = None
-        if not judgement.cancelled():
+        if judgement.cancelled():
+            return
+        error = judgement.exception()
+        if error is not None:
+            self._not_judged(request, correlation_id, error)
+        else:
             self._judged(request, correlation_id, judgement.result())
+
+    def _not_judged(self, request: ProduceRequest, correlation_id: int, error: BaseException) -> None:
+        """A fault of ours, before anything of the request was sent. Raises it again where nothing may pass unjudged."""
+        is_ours = isinstance(error, Exception) and not isinstance(error, SenderError)
+        if not is_ours or self._needs.on_internal_error is OnInternalError.CLOSE:
+            raise error
+        self._session.goes_unjudged(error)
+        finish = self.plain_finish(request.version)
+        version = request.version if finish is not None else 0
+        exchange = Exchange(correlation_id, finish, None, False, version) if request.acks != 0 else None
+        self.forward(request.frame, exchange)
+        self._needs.clock.sent(_PRODUCE, self._came, exchange)
 
     def _judged(self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch) -> None:
         if dispatch.dead_letters:
@@ -210,7 +231,7 @@ class ProduceGate:
             if alone is not None:
                 session.delivery.in_turn(Exchange(answer=alone))
                 return None
-            question = self._question_for(partly)
+            question = self._log_starts.ask_for(partly)
             exchange = Exchange(correlation_id, partial(self._finish_partly, partly, request.version, request.acks))
             session.queue.add(exchange)
             self._refusal_begins(partly)
@@ -250,37 +271,6 @@ class ProduceGate:
                 policy = policy_of(name).ordinary
                 if policy is not None:
                     needs.ordinary.teach(key, topic.topic_id is not None, policy)
-
-    def _question_for(self, partly: PartlyRefused) -> Parts:
-        """What asks the broker where logs start, to be sent on this very connection just before the request, so that
-        the answer is there before the request's. Nothing where that is being asked already.
-        """
-        by_id = self._needs.names.by_id
-        named: dict[tuple[str, int], Spot] = {}
-        partitions: dict[str, list[int]] = {}
-        for spot in partly.asked_log_starts:
-            waiting = self._asking.get(spot)
-            if waiting is not None:
-                waiting.append(partly)
-                continue
-            name = spot.topic if isinstance(spot.topic, str) else by_id.get(spot.topic)
-            if name is not None and is_legal_topic_name(name):
-                named[name, spot.partition] = spot
-                partitions.setdefault(name, []).append(spot.partition)
-                self._asking[spot] = [partly]
-        if not named:
-            return ()
-        self._session.queue.add(Exchange(_OUR_CORRELATION_ID, partial(self._log_starts_answered, named)))
-        return (frame_of(log_start_question(partitions, _OUR_CORRELATION_ID)),)
-
-    def _log_starts_answered(self, named: Mapping[tuple[str, int], Spot], answer: bytearray) -> None:
-        told = log_starts_in(answer, len(named))
-        now_ms = self._needs.now_ms()
-        for place, spot in named.items():
-            waiting = self._asking.pop(spot)
-            if place in told:
-                for partly in waiting:
-                    partly.log_start_told(spot, told[place], now_ms)
 
     def _refusal_begins(self, partly: PartlyRefused) -> None:
         """What clients are told is kept until the broker has answered: no more of it than a broker's answer or two."""

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 class Counts(Protocol):
     """Plain integers that sessions add to; `connections_refused` and `cut_off` by the limit (its key), `closely_taken`
-    (requests that the slow lane took) by API, `request_errors` by API and what it was.
+    (requests that the slow lane took) by API, `request_errors` by API and what it was, `internal_errors` by what was
+    done.
     """
 
     bad_clients: int
@@ -31,6 +32,7 @@ class Counts(Protocol):
     unsupported_versions: Counter[str]
     closely_taken: Counter[str]
     request_errors: Counter[tuple[str, str]]
+    internal_errors: Counter[str]
 
 
 class Times(Protocol):
@@ -66,6 +68,12 @@ class Lines(Protocol):
 
     def our_fault(self, identity: ClientIdentity, error: BaseException, /) -> None:
         """Our own fault; the connection was closed."""
+
+    def goes_unjudged(self, identity: ClientIdentity, error: BaseException, /) -> None:
+        """The same, and a request went on as it came."""
+
+    def not_told(self, identity: ClientIdentity, error: BaseException, /) -> None:
+        """The same, and what was judged is not counted or told, or in part."""
 
 
 class Judgements(Protocol):

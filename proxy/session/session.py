@@ -235,7 +235,13 @@ class Session:
     def on_our_fault(self, connection: Connection, error: BaseException) -> None:
         self._ends("proxy: a fault of its own")
         self._needs.log.our_fault(self.identity, error)
+        self._needs.counts.internal_errors["closed"] += 1
         self.close_now()
+
+    def goes_unjudged(self, error: BaseException) -> None:
+        """A request goes on as it came, because of a fault of ours over it."""
+        self._needs.log.goes_unjudged(self.identity, error)
+        self._needs.counts.internal_errors["forwarded"] += 1
 
     def on_eof(self, connection: Connection) -> None:
         if self.is_late():  # thousands may leave at once

@@ -73,7 +73,7 @@ def test_a_pattern_that_backtracks_elsewhere_takes_no_time() -> None:
 
     assert compiled.fullmatch("a" * 249) is None
 
-    assert perf_counter() - started < 1
+    assert perf_counter() - started < 5
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,8 @@ def _is_there(name: str) -> bool:
         return True  # a file, which another test looks for
     for count in range(len(parts), 0, -1):
         place = ROOT.joinpath(*parts[:count])
+        if place.with_suffix(".pyx").exists():
+            return True  # native: there is none of it without a compiler
         if place.is_dir() or place.with_suffix(".py").exists():
             found: ModuleType | object = importlib.import_module(".".join(parts[:count])) if parts[count:] else None
             for part in parts[count:]:

@@ -99,6 +99,15 @@ CONNECTIONS: tuple[Family, ...] = (
         ("api",),
     ),
     counter(
+        "sluicegate_internal_errors",
+        "Faults of sluicegate's own on the way of a request, by what was done.",
+        "Any rise is a bug: the log has it, please report it. `closed`: the connection; `forwarded`: the request went "
+        "on unjudged (`on.internal.error`); `not told`: what was judged is missing in counts or events.",
+        lambda s: s.tally.internal_errors,
+        ("outcome",),
+        ("closed", "forwarded", "not told"),
+    ),
+    counter(
         "sluicegate_judgements_abandoned",
         "Judgements given up: their client had left.",
         "A rise: clients time out before large requests are judged.",

@@ -84,7 +84,7 @@ async def test_a_broker_that_says_half_of_it_is_given_up_in_time() -> None:
         with pytest.raises(NoBrokerAnswers, match=r"no answer within 0\.3 s"):
             await ask_any_broker(upstream(broker.address, seconds=0.3), None, ask_brokers)
 
-    assert monotonic() - started < 3
+    assert monotonic() - started < 10
 
 
 async def test_a_broker_that_never_reads_is_left_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

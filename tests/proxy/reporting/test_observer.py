@@ -112,13 +112,14 @@ def test_ten_thousand_refused_partitions_hold_the_loop_for_less_than_their_share
 
     with capture_logs():
         took = min(timed(seen.observer.judged, identity, request, judged) for _ in range(3))
-    made = timed(lambda: [event_of(kept) for kept in seen.kept.violations[:10_000]])
+    made = min(timed(lambda: [event_of(kept) for kept in seen.kept.violations[:10_000]]) for _ in range(3))
 
-    assert took < made, "the events are not made on the loop"
+    assert took < 1.3 * made, "the events are not made on the loop: else it were 1.7 times as long"
     assert took < 1
 
 
 def timed(function: Any, *arguments: Any) -> float:
-    begin = time.perf_counter()
+    """CPU seconds: what else runs on the machine counts little."""
+    begin = time.thread_time()
     function(*arguments)
-    return time.perf_counter() - begin
+    return time.thread_time() - begin
