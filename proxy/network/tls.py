@@ -60,7 +60,9 @@ class TlsContext:
 
     def _made(self) -> ssl.SSLContext:
         try:
-            return self._make()
+            context = self._make()
+            context.minimum_version = ssl.TLSVersion.TLSv1_2  # whatever the system's settings allow (RFC 8996)
+            return context
         except PasswordUnreadable as error:
             raise BadTlsFiles(str(error)) from error
         except (OSError, ValueError) as error:

@@ -14,7 +14,8 @@ from pathlib import Path
 from sluicegate.proxy.reporting.whole_lines import NotWhole, append_lines, ends_within_a_line, is_regular, locked
 
 _FLAGS = os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-_MODE = 0o666
+# It names clients and may show what records hold: for its owner, and a group that the operator chooses.
+_MODE = 0o640
 _MAX_TRIES = 100
 
 

@@ -47,6 +47,23 @@ def handshake(server: ssl.SSLContext, client: ssl.SSLContext, name: str | None =
     return ends[0]
 
 
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated")
+@pytest.mark.parametrize("who_is_old", ["client", "broker"])
+def test_nobody_is_met_below_tls_1_2(who_is_old: str, tmp_path: Path) -> None:
+    own = signed_by_itself(tmp_path, (NameOID.COMMON_NAME, "alice"))
+    ends = {
+        "broker": context_for_clients(ListenTls(**own.files), AskedNames()).current(),
+        "client": context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False)).current(),
+    }
+    assert handshake(ends["broker"], ends["client"]).version() in ("TLSv1.2", "TLSv1.3")
+    old = ends[who_is_old]
+    old.set_ciphers("ALL:@SECLEVEL=0")
+    old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
+
+    with pytest.raises(ssl.SSLError):
+        handshake(ends["broker"], ends["client"])
+
+
 @pytest.mark.parametrize(
     "attributes",
     [

@@ -16,6 +16,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from sluicegate.protocol.errors import ErrorCode
+from sluicegate.proxy.reporting.event_file import EventFile
 from sluicegate.proxy.reporting.tally import Tally
 from sluicegate.proxy.reporting.violation_event import Rehearsal, Violation, event_of, violation, who
 from sluicegate.proxy.reporting.violations import ViolationFile
@@ -390,3 +391,14 @@ def test_a_lock_that_a_stranger_keeps_loses_events_after_a_second_and_is_named(t
 
     assert partitions_in(path) == [2]
     assert lines[0]["reason"] == "another process holds the file's lock"
+
+
+def test_others_on_the_machine_may_not_read_what_clients_sent(tmp_path: Path) -> None:
+    path = tmp_path / "violations.jsonl"
+    before = os.umask(0)
+    try:
+        EventFile(path, 1000).close()
+    finally:
+        os.umask(before)
+
+    assert path.stat().st_mode & 0o777 == 0o640
