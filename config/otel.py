@@ -9,27 +9,7 @@ from sluicegate.config.kinds import FileName, Flag, NoneOrMore, Seconds, Secret,
 from sluicegate.config.notes import Checks
 from sluicegate.config.password import Password, check_one
 from sluicegate.config.section import section
-
-
-@section
-class OtelTls:
-    """TLS to the receiver: whom to trust (the system's CAs if no file is named), and the proxy's own certificate."""
-
-    ca_file: FileName | None = None
-    certificate_file: FileName | None = None
-    key_file: FileName | None = None
-    key_password: Secret | None = None
-    key_password_file: FileName | None = None
-
-    def __post_init__(self) -> None:
-        if (self.certificate_file is None) != (self.key_file is None):
-            raise ValueError("certificate_file and key_file belong together")
-        check_one("key_password", self.key_password, self.key_password_file)
-
-    @property
-    def password_of_key(self) -> Password:
-        """What the key is encrypted with."""
-        return Password("otel.tls.key_password_file", self.key_password, self.key_password_file)
+from sluicegate.config.server_tls import ServerTls
 
 
 @section
@@ -41,7 +21,7 @@ class Otel:
     endpoint: Annotated[Text, Checks(url_like("http://collector.internal:4318"))]
     headers: Secret | None = None
     headers_file: FileName | None = None
-    tls: OtelTls | None = None
+    tls: ServerTls | None = None
     service_name: Text = "sluicegate"
     metrics: Flag = True
     metrics_every_seconds: Seconds = 15

@@ -7,27 +7,7 @@ from sluicegate.config.kinds import FileName, Seconds, Secret, Text
 from sluicegate.config.notes import Checks
 from sluicegate.config.password import Password, check_one
 from sluicegate.config.section import section
-
-
-@section
-class RegistryTls:
-    """TLS to a registry: whom to trust (the system's CAs if no file is named), and a certificate of the proxy's own."""
-
-    ca_file: FileName | None = None
-    certificate_file: FileName | None = None
-    key_file: FileName | None = None
-    key_password: Secret | None = None
-    key_password_file: FileName | None = None
-
-    def __post_init__(self) -> None:
-        if (self.certificate_file is None) != (self.key_file is None):
-            raise ValueError("certificate_file and key_file belong together")
-        check_one("key_password", self.key_password, self.key_password_file)
-
-    @property
-    def password_of_key(self) -> Password:
-        """What the key is encrypted with."""
-        return Password("registries.tls.key_password_file", self.key_password, self.key_password_file)
+from sluicegate.config.server_tls import ServerTls
 
 
 @section
@@ -38,7 +18,7 @@ class Registry:
     username: Text | None = None
     password: Secret | None = None
     password_file: FileName | None = None
-    tls: RegistryTls | None = None
+    tls: ServerTls | None = None
     refresh_seconds: Seconds = 60
 
     def __post_init__(self) -> None:

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sluicegate.config.model import Config, ListenTls
-from sluicegate.config.otel import OtelTls
 from sluicegate.config.password import Password, PasswordUnreadable
-from sluicegate.config.registries import RegistryTls
+from sluicegate.config.server_tls import ServerTls
 from sluicegate.config.upstream import UpstreamTls
 
 if TYPE_CHECKING:
@@ -93,17 +92,10 @@ def files_for_brokers(tls: UpstreamTls) -> TlsFiles:
     return TlsFiles("upstream.tls", tls.certificate_file, tls.key_file, tls.password_of_key, trusted)
 
 
-def files_for_registry(name: str, tls: RegistryTls) -> TlsFiles:
-    """What the section tls of a registry names."""
-    section = f"registries.{name}.tls"
+def files_for_server(section: str, tls: ServerTls) -> TlsFiles:
+    """What `section` names, which leads to a server that is no broker."""
     trusted = () if tls.ca_file is None else ((f"{section}.ca_file", tls.ca_file),)
-    return TlsFiles(section, tls.certificate_file, tls.key_file, tls.password_of_key, trusted)
-
-
-def files_for_receiver(tls: OtelTls) -> TlsFiles:
-    """What otel.tls names."""
-    trusted = () if tls.ca_file is None else (("otel.tls.ca_file", tls.ca_file),)
-    return TlsFiles("otel.tls", tls.certificate_file, tls.key_file, tls.password_of_key, trusted)
+    return TlsFiles(section, tls.certificate_file, tls.key_file, tls.password_of_key(section), trusted)
 
 
 def tls_files(config: Config) -> list[TlsFiles]:

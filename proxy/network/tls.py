@@ -10,15 +10,13 @@ from weakref import WeakKeyDictionary
 import structlog
 
 from sluicegate.config.model import ListenTls
-from sluicegate.config.otel import OtelTls
 from sluicegate.config.password import PasswordUnreadable
-from sluicegate.config.registries import RegistryTls
+from sluicegate.config.server_tls import ServerTls
 from sluicegate.config.upstream import UpstreamTls
 from sluicegate.proxy.network.certificates import (
     files_for_brokers,
     files_for_clients,
-    files_for_receiver,
-    files_for_registry,
+    files_for_server,
     first_error,
 )
 
@@ -113,25 +111,17 @@ def context_for_brokers(tls: UpstreamTls) -> TlsContext:
     return TlsContext("upstream.tls", files, make, lambda: first_error(files_for_brokers(tls)))
 
 
-def context_for_registry(name: str, tls: RegistryTls) -> TlsContext:
-    """What a schema registry is met with. Raises BadTlsFiles."""
-    return _context_for_server(f"registries.{name}.tls", tls, lambda: first_error(files_for_registry(name, tls)))
+def context_for_server(section: str, tls: ServerTls) -> TlsContext:
+    """What a server that is no broker is met with; `section` is where that stands. Raises BadTlsFiles."""
 
-
-def context_for_receiver(tls: OtelTls) -> TlsContext:
-    """What a receiver of OpenTelemetry is met with. Raises BadTlsFiles."""
-    return _context_for_server("otel.tls", tls, lambda: first_error(files_for_receiver(tls)))
-
-
-def _context_for_server(section: str, tls: RegistryTls | OtelTls, blame: Callable[[], str | None]) -> TlsContext:
     def make() -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=tls.ca_file)
         if tls.certificate_file is not None:
-            context.load_cert_chain(tls.certificate_file, tls.key_file, tls.password_of_key.get())
+            context.load_cert_chain(tls.certificate_file, tls.key_file, tls.password_of_key(section).get())
         return context
 
     files = _named(tls.ca_file, tls.certificate_file, tls.key_file, tls.key_password_file)
-    return TlsContext(section, files, make, blame)
+    return TlsContext(section, files, make, lambda: first_error(files_for_server(section, tls)))
 
 
 class AskedNames:

@@ -8,7 +8,7 @@ from sluicegate.config.model import Config
 from sluicegate.config.otel import Otel
 from sluicegate.config.password import PasswordUnreadable
 from sluicegate.config.source import Problem, Source
-from sluicegate.proxy.network.certificates import Flaw, files_for_receiver, flaws_of, tls_files
+from sluicegate.proxy.network.certificates import Flaw, files_for_server, flaws_of, tls_files
 from sluicegate.proxy.process.rule_check import flaws_in_rules
 from sluicegate.proxy.telemetry.extra import ExtraMissing, check_extra
 
@@ -42,7 +42,7 @@ def _flaws_in_otel(otel: Otel, now: datetime) -> Iterator[Flaw]:
     except (PasswordUnreadable, ValueError) as error:
         yield Flaw("otel.headers_file", error.message if isinstance(error, PasswordUnreadable) else str(error))
     if otel.tls is not None:
-        yield from flaws_of(files_for_receiver(otel.tls), now)
+        yield from flaws_of(files_for_server("otel.tls", otel.tls), now)
 
 
 def problem_of(flaw: Flaw, source: Source) -> Problem:

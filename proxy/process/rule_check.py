@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from sluicegate.config.model import Config
 from sluicegate.config.password import PasswordUnreadable
-from sluicegate.proxy.network.certificates import Flaw, files_for_registry, flaws_of
+from sluicegate.proxy.network.certificates import Flaw, files_for_server, flaws_of
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.validation.rules.from_keys import parts_of
@@ -29,4 +29,4 @@ def flaws_in_rules(config: Config) -> Iterator[Flaw]:
         except PasswordUnreadable as error:
             yield Flaw(f"registries.{name}.password_file", error.message)
         if registry.tls is not None:
-            yield from flaws_of(files_for_registry(name, registry.tls), datetime.now(UTC))
+            yield from flaws_of(files_for_server(f"registries.{name}.tls", registry.tls), datetime.now(UTC))

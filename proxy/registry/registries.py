@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from time import monotonic
 
-from sluicegate.config.registries import Registry, RegistryTls
+from sluicegate.config.registries import Registry
+from sluicegate.config.server_tls import ServerTls
 from sluicegate.proxy.judgement.patience import Patience
-from sluicegate.proxy.network.tls import BadTlsFiles, TlsContext, context_for_registry
+from sluicegate.proxy.network.tls import BadTlsFiles, TlsContext, context_for_server
 from sluicegate.proxy.registry.failures import RegistryFailed
 from sluicegate.proxy.registry.http import Login, RegistryHttp
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
@@ -36,16 +37,16 @@ class Registries:
 
     def _new(self, name: str, section: Registry) -> SchemaRegistry:
         login = None if section.username is None else Login(section.username, section.current_password)
-        http = RegistryHttp(section.url, login, _context_maker(name, section.tls or RegistryTls()))
+        http = RegistryHttp(section.url, login, _context_maker(name, section.tls or ServerTls()))
         return SchemaRegistry(name, http, section.refresh_seconds, now=self._now, patience=self._patience)
 
 
-def _context_maker(name: str, tls: RegistryTls) -> Callable[[], ssl.SSLContext]:
+def _context_maker(name: str, tls: ServerTls) -> Callable[[], ssl.SSLContext]:
     """Files are looked at when it is first connected to, and again at each connection."""
 
     @cache
     def made() -> TlsContext:
-        return context_for_registry(name, tls)
+        return context_for_server(f"registries.{name}.tls", tls)
 
     def current() -> ssl.SSLContext:
         try:

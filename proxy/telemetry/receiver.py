@@ -10,11 +10,12 @@ from time import monotonic
 from urllib.parse import urlsplit
 
 from sluicegate.config.http_headers import headers_in
-from sluicegate.config.otel import Otel, OtelTls
+from sluicegate.config.otel import Otel
 from sluicegate.config.password import PasswordUnreadable
+from sluicegate.config.server_tls import ServerTls
 from sluicegate.proxy.network.bounded_socket import BoundedSocket, Bounds, connected
 from sluicegate.proxy.network.http_failures import why_failed
-from sluicegate.proxy.network.tls import BadTlsFiles, context_for_receiver
+from sluicegate.proxy.network.tls import BadTlsFiles, context_for_server
 
 METRICS, TRACES = "/v1/metrics", "/v1/traces"
 _MOST_ANSWER_BYTES = 64 << 10
@@ -45,7 +46,7 @@ class Receiver:
         self._headers = keys.current_headers
         self._seconds = keys.timeout_seconds
         # Files are looked at when it is first connected to, and again at each connection.
-        self._tls = cache(lambda: context_for_receiver(keys.tls or OtelTls()))
+        self._tls = cache(lambda: context_for_server("otel.tls", keys.tls or ServerTls()))
 
     def send(self, path: str, message: bytes, seconds: float | None = None) -> bytes:
         """The answer to a message that was taken; empty where it is none of OTLP's, which some receivers give.

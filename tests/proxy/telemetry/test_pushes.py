@@ -13,7 +13,8 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from prometheus_client.core import GaugeMetricFamily
 from structlog.testing import capture_logs
 
-from sluicegate.config.otel import Otel, OtelTls
+from sluicegate.config.otel import Otel
+from sluicegate.config.server_tls import ServerTls
 from sluicegate.proxy.reporting.tally import Tally
 from sluicegate.proxy.reporting.violation_event import Who
 from sluicegate.proxy.telemetry.attributes import attributes_of
@@ -165,6 +166,6 @@ def test_a_receiver_behind_tls_must_be_one_that_is_trusted(tmp_path: Path) -> No
         with capture_logs() as lines, closing(metrics_to(Otel(endpoint=receiver.endpoint), tally)):
             eventually(lambda: tally.otel_metrics_failed)
         assert "name its CA in tls.ca_file" in lines[0]["reason"]
-        trusting = Otel(endpoint=receiver.endpoint, tls=OtelTls(ca_file=str(authority.file)))
+        trusting = Otel(endpoint=receiver.endpoint, tls=ServerTls(ca_file=str(authority.file)))
         with closing(metrics_to(trusting, tally)):
             eventually(lambda: tally.otel_metrics_sent)

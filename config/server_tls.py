@@ -1,0 +1,25 @@
+"""TLS to a server that is no broker: a schema registry, a receiver of OpenTelemetry."""
+
+from sluicegate.config.kinds import FileName, Secret
+from sluicegate.config.password import Password, check_one
+from sluicegate.config.section import section
+
+
+@section
+class ServerTls:
+    """Whom to trust (the system's CAs if no file is named), and a certificate of the proxy's own."""
+
+    ca_file: FileName | None = None
+    certificate_file: FileName | None = None
+    key_file: FileName | None = None
+    key_password: Secret | None = None
+    key_password_file: FileName | None = None
+
+    def __post_init__(self) -> None:
+        if (self.certificate_file is None) != (self.key_file is None):
+            raise ValueError("certificate_file and key_file belong together")
+        check_one("key_password", self.key_password, self.key_password_file)
+
+    def password_of_key(self, section: str) -> Password:
+        """What the key is encrypted with; `section` is where this stands in the file, for messages."""
+        return Password(f"{section}.key_password_file", self.key_password, self.key_password_file)
