@@ -183,9 +183,7 @@ class ProduceGate:
         if not is_ours or self._needs.on_internal_error is OnInternalError.CLOSE:
             raise error
         self._session.goes_unjudged(error)
-        finish = self.plain_finish(request.version)
-        version = request.version if finish is not None else 0
-        exchange = Exchange(correlation_id, finish, None, False, version) if request.acks != 0 else None
+        exchange = self._plain_exchange(request, correlation_id)
         self.forward(request.frame, exchange)
         self._needs.clock.sent(_PRODUCE, self._came, exchange)
 
@@ -217,10 +215,7 @@ class ProduceGate:
         partly = dispatch.partly
         if partly is None:
             self._teach(request)
-            finish = self.plain_finish(request.version)
-            version = request.version if finish is not None else 0
-            answered = request.acks != 0
-            exchange = Exchange(correlation_id, finish, None, False, version) if answered else None
+            exchange = self._plain_exchange(request, correlation_id)
             if dispatch.parts:
                 self._forward_parts(dispatch.parts, exchange)
             else:
@@ -239,6 +234,14 @@ class ProduceGate:
             return exchange
         self._forward_parts(dispatch.parts, None)
         return None
+
+    def _plain_exchange(self, request: ProduceRequest, correlation_id: int) -> Exchange | None:
+        """What awaits the answer to a request of which nothing is refused; None: acks=0 gets none."""
+        if request.acks == 0:
+            return None
+        finish = self.plain_finish(request.version)
+        version = request.version if finish is not None else 0
+        return Exchange(correlation_id, finish, None, False, version)
 
     def forward(self, frame: bytearray, exchange: Exchange | None) -> None:
         """Send a request as it came; `exchange` awaits its answer, None: there will be none (acks=0)."""
