@@ -15,7 +15,7 @@ from sluicegate.pipeline.kafka.fetching import StoredBatch, stored_batches
 from sluicegate.pipeline.profile.clock import Clock
 from sluicegate.pipeline.topics import Topics
 from sluicegate.protocol.records.record_batch import RecordBatch
-from sluicegate.validation.policy import JudgementLimits, TimestampType, TopicPolicy
+from sluicegate.validation.policy import Fix, JudgementLimits, Mode, TimestampType, TopicPolicy
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
 from sluicegate.validation.rules.rule import NamedRule, Outage, Part, RuledRecord
 from sluicegate.validation.rules.rule_set import RuleSet
@@ -76,6 +76,29 @@ def test_gaps_of_compaction_are_nobodys_fault_and_offsets_are_those_that_are_lef
     assert judged.refused[PLACE].bad_count == 1
     (sample,) = [row for row in findings.table([]).to_pylist() if row["what"] == "samples"]
     assert (sample["first_offset"], sample["reason"]) == (102, "null key on a compacted topic")
+
+
+@pytest.mark.parametrize(
+    ("policy", "verdict"),
+    [
+        (TopicPolicy(after_max_ms=HOUR), "reject"),
+        (TopicPolicy(after_max_ms=HOUR, mode=Mode.OBSERVE), "observe"),
+        (TopicPolicy(after_max_ms=HOUR, mode=Mode.QUARANTINE, dead_letters="dead"), "quarantine"),
+        (TopicPolicy(after_max_ms=HOUR, fix=Fix.UNIT), "fix"),
+        (TopicPolicy(after_max_ms=HOUR, checked=False), "unchecked"),
+    ],
+)
+def test_what_becomes_of_a_batch_is_what_its_policy_says(policy: TopicPolicy, verdict: str) -> None:
+    findings = Findings(OF, samples=5)
+    each = stored(batch([Rec(NOW), Rec(NOW * 1_000_000), Rec(NOW)]))
+
+    findings.add(each, judge_by(policy).judge(each, NOW), NOW)
+
+    rows = findings.table([]).to_pylist()
+    (whole,) = [row for row in rows if row["what"] == "batches"]
+    told = [(row["verdict"], row["reason"], row["bad_records"]) for row in rows if row["what"] == "findings"]
+    assert (whole["verdict"], whole["records"]) == (verdict, 3)
+    assert told == ([] if verdict == "unchecked" else [(verdict, "timestamp too far ahead", 1)])
 
 
 def test_a_wrong_crc_is_told_and_not_mended() -> None:
