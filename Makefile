@@ -167,7 +167,7 @@ bench-check: setup
 executors:
 	mkdir -p dist
 	printf 'from sluicegate.pipeline.cli import main\n\nmain()\n' > dist/sluicegate-spark.py
-	$(PYTHON) -c 'import pathlib, zipfile; z = zipfile.ZipFile("dist/sluicegate-executors.zip", "w", zipfile.ZIP_DEFLATED); z.write("sluicegate/__init__.py"); [z.write(f) for d in ("config", "pipeline", "protocol", "validation") for f in sorted(pathlib.Path("sluicegate", d).rglob("*")) if f.suffix in (".py", ".properties")]'
+	$(PYTHON) -c 'import pathlib, zipfile; z = zipfile.ZipFile("dist/sluicegate-executors.zip", "w", zipfile.ZIP_DEFLATED); z.write("sluicegate/__init__.py"); [z.write(f) for d in ("config", "pipeline", "protocol", "proxy", "validation") for f in sorted(pathlib.Path("sluicegate", d).rglob("*")) if f.suffix in (".py", ".properties")]'
 
 # What asking a rule about a value costs, without the wire; writes bench/results/rules.json.
 bench-rules: setup

@@ -4,6 +4,7 @@ import typer
 
 from sluicegate.pipeline.advise.command import advise
 from sluicegate.pipeline.extract.command import extract
+from sluicegate.pipeline.judge.command import judge
 from sluicegate.pipeline.profile.command import profile
 from sluicegate.pipeline.repair.command import repair
 from sluicegate.pipeline.verify.command import verify
@@ -16,7 +17,7 @@ app = typer.Typer(
     help="Profile, audit and repair Kafka topics with Spark, by sluicegate's rules.",
 )
 
-for _job in (profile, advise, violations, extract, repair, verify):
+for _job in (profile, advise, judge, violations, extract, repair, verify):
     app.command()(_job)
 
 

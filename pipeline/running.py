@@ -15,6 +15,7 @@ from rich.console import Console
 
 from sluicegate.pipeline.advise.job import NoProfile
 from sluicegate.pipeline.extract.job import OtherExtraction
+from sluicegate.pipeline.judge.judging import CannotBeJudged
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.kafka.connection import BrokerUnreachable, LoginRefused
 from sluicegate.pipeline.kafka.settings import BadSetting, read_settings
@@ -30,7 +31,7 @@ from sluicegate.pipeline.verify.job import NotThePlan
 _WIDE = 240
 _OURS = (
     *(BadOption, BadSetting, TopicTrouble, BrokerUnreachable, LoginRefused, NoProfile, RepairBegun, CannotWrite),
-    *(NotThePlan, OtherExtraction, BadFolder, NoSession),
+    *(NotThePlan, OtherExtraction, BadFolder, NoSession, CannotBeJudged),
 )
 
 

@@ -1,0 +1,65 @@
+"""The command `sluicegate-spark judge`."""
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sluicegate.pipeline.arguments import Bootstrap, ConfigFile, Master, Out, Topic
+from sluicegate.pipeline.running import end, now_in_ms, session_for, show, topics_of
+
+_APPEND = "append"
+
+
+def judge(
+    bootstrap: Bootstrap,
+    topic: Topic,
+    out: Out,
+    policies: Annotated[Path, typer.Option(metavar="FILE", help="The proxy's own configuration file.")],
+    as_of: Annotated[
+        str,
+        typer.Option(metavar="WHEN", help="Judge times as of then: append (as estimated), now, 2026-11-30T12:00:00Z."),
+    ] = _APPEND,
+    events: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Files of the proxy's violation events, which name clients.")
+    ] = None,
+    samples: Annotated[int, typer.Option(help="Bad records kept of each kind and partition.", min=0, max=1000)] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    config: ConfigFile = None,
+    master: Master = None,
+) -> None:
+    """What the proxy would have refused, fixed, quarantined or told of the records that are stored."""
+    from sluicegate.config.loading import ConfigError, load_file  # noqa: PLC0415
+    from sluicegate.pipeline.judge import job, report  # noqa: PLC0415
+    from sluicegate.pipeline.judge.append_times import BadMoment, moment_from  # noqa: PLC0415
+    from sluicegate.pipeline.judge.clients import clients_of  # noqa: PLC0415
+    from sluicegate.pipeline.judge.policies import policies_of  # noqa: PLC0415
+    from sluicegate.pipeline.judge.summary import in_a_sentence, what_to_do  # noqa: PLC0415
+    from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
+
+    now_ms = now_in_ms()
+    try:
+        as_of_ms = None if as_of == _APPEND else moment_from(as_of, now_ms)
+        said = load_file(policies, os.environ).config
+        policies_of(said, {}).rulebook()  # what cannot be made is known before anything starts
+    except (BadMoment, ConfigError, RuleUnusable) as error:
+        end(str(error))
+    topics = topics_of(bootstrap, topic, config)
+    with session_for("judge", topics, out, master) as (spark, results):
+        settings, warnings = job.cluster_settings(topics) if said.upstream.topic_settings else ({}, [])
+        asked = (said, policies_of(said, settings), now_ms, as_of_ms, samples)
+        summary = job.judge(spark, topics, results, *asked)
+        if events is not None:
+            for name, clients in clients_of(spark, events, topics.names).items():
+                summary["topics"][name]["clients"] = clients
+        report.write_report(results, summary)
+        results.write_summary(summary)
+        for line in (*warnings, *report.remarks(summary)):
+            typer.echo(f"warning: {line}", err=True)
+        if as_json:
+            typer.echo(json.dumps(summary, indent=2))
+            return
+        typer.echo(f"{in_a_sentence(summary['topics'])} {what_to_do(summary['topics'])}")
+        show(report.console_table(summary), out)

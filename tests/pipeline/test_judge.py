@@ -1,0 +1,215 @@
+"""Policies over what is stored: the figures are those of a proxy that observed the same records being written."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pyspark.sql import SparkSession
+
+from sluicegate.config.loading import load
+from sluicegate.config.yaml_source import read_file
+from sluicegate.pipeline.judge import job, report
+from sluicegate.pipeline.judge.clients import clients_of
+from sluicegate.pipeline.judge.policies import policies_of
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.topics import Topics
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.topics import create_topic
+from tests.pipeline.commands import run
+from tests.pipeline.polluted import DAY, HOUR, UNLIMITED
+from tests.wire.batches import GZIP, LZ4, NONE, ZSTD, Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+SHAPE = '{"type": "object", "required": ["amount"], "properties": {"amount": {"type": "integer"}}}'
+RULES: list[dict[str, Any]] = [
+    {"name": "small", "value": {"max_size": 40}},
+    {"name": "keyed", "key": {"required": True}, "mode": "observe"},
+    {"name": "tenant", "headers": {"required": ["tenant"]}},
+    {"name": "shape", "value": {"schema": {"file": "shape.json", "format": "json"}}},
+    {"name": "positive", "cel": "value.amount > 0"},
+    {"name": "order", "time": {"monotonic": True}, "mode": "observe"},
+]
+TENANT = [(b"tenant", b"a")]
+GOOD = b'{"amount": 1}'
+
+
+def policies(mode: str, folder: Path) -> dict[str, Any]:
+    (folder / "shape.json").write_text(SHAPE)
+    rules = json.loads(json.dumps(RULES).replace("shape.json", str(folder / "shape.json")))
+    bounds = {"message.timestamp.before.max.ms": 7 * DAY, "message.timestamp.after.max.ms": HOUR}
+    tried = {"message.timestamp.before.max.ms": [HOUR, DAY], "message.timestamp.after.max.ms": ["10m"]}
+    return {"defaults": {**bounds, "mode": mode, "rehearse": tried, "rules": rules}}
+
+
+def written(now: int) -> list[tuple[int, list[Rec], dict[str, int]]]:
+    """Batches, each with its codec and its producer, of which some break something."""
+
+    def rec(time_ms: int = now, key: bytes | None = b"k", value: bytes = GOOD, headers: Any = TENANT) -> Rec:
+        return Rec(time_ms, key, value, headers)
+
+    idempotent = {"producer_id": 7000, "producer_epoch": 0}
+    return [
+        *((LZ4, [rec(now + i) for i in range(20)], {}) for _ in range(3)),
+        (NONE, [rec(), rec((now + 5) * 1_000_000), rec(now - 30 * DAY), rec(-1)], {}),
+        (ZSTD, [rec(now // 1000), rec(0), rec()], {}),
+        (GZIP, [rec(now + 30 * 60_000), rec(now - 2 * HOUR), rec(now - 2 * DAY)], {}),
+        (LZ4, [rec(value=b'{"amount": 1, "note": "' + b"x" * 50 + b'"}'), rec(headers=[]), rec(key=None)], {}),
+        (NONE, [rec(value=b'{"amount": "1"}'), rec(value=b"no json", headers=[]), rec(value=b'{"amount": -1}')], {}),
+        (NONE, [rec(now - 60_000), rec(now - 61_000), rec(key=None)], {**idempotent, "base_sequence": 0}),
+        (LZ4, [rec(now - 62_000, key=None), rec()], {**idempotent, "base_sequence": 3}),
+        *((LZ4, [rec(now + i) for i in range(20)], {}) for _ in range(3)),
+    ]
+
+
+@pytest.fixture(scope="module")
+def observed(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ProxyProcess]]:
+    """A topic that was written through a proxy that observes."""
+    folder = tmp_path_factory.mktemp("observing")
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 2)
+    proxy = ProxyProcess(folder, kafka_bootstrap, policies("observe", folder))
+    try:
+        proxy.start()
+        now = time.time_ns() // 1_000_000
+        with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+            for partition in (0, 1):
+                for codec, records, producer in written(now):
+                    answer = client.produce(9, [topic_data(topic, (partition, batch(records, codec, **producer)))])
+                    assert isinstance(answer, dict)
+                    assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0, answer
+        proxy.wait_for_violations(topic, 2 * (12 + 3))  # all batches but the first; three break bounds on trial
+        yield topic, proxy
+    finally:
+        proxy.stop()
+
+
+def judged(spark: SparkSession, bootstrap: str, topic: str, file: Path, out: Path) -> dict[str, Any]:
+    config = load(read_file(file), {}).config
+    topics = Topics(bootstrap, (topic,))
+    settings, warnings = job.cluster_settings(topics)
+    assert warnings == []
+    results = Results(spark, str(out))
+    now_ms = time.time_ns() // 1_000_000
+    summary = job.judge(spark, topics, results, config, policies_of(config, settings), now_ms, None, 5)
+    report.write_report(results, summary)
+    return summary
+
+
+def told_by(events: list[dict[str, Any]]) -> tuple[Counter[Any], Counter[Any]]:
+    """Batches and bad records by mode, reason and rule, and what bounds on trial would refuse."""
+    found: Counter[Any] = Counter()
+    tried: Counter[Any] = Counter()
+    for event in events:
+        for bound in event.get("rehearsed", ()):
+            tried[bound["key"], bound["max_ms"]] += bound["bad_records"]
+        if event["mode"] != "rehearse":
+            for broken in event.get("rules", [{"rule": None, "bad_records": event["bad_records"]}]):
+                key = (event["mode"], event["reason"], broken["rule"])
+                found[*key, "batches"] += 1
+                found[*key, "bad records"] += broken["bad_records"]
+    return found, tried
+
+
+def test_the_figures_are_those_of_a_proxy_that_observed_rule_by_rule(
+    spark: SparkSession, kafka_bootstrap: str, observed: tuple[str, ProxyProcess], tmp_path: Path
+) -> None:
+    topic, proxy = observed
+    events, tried = told_by(proxy.violations_of(topic))
+
+    summary = judged(spark, kafka_bootstrap, topic, proxy.folder / "sluicegate.yaml", tmp_path)
+
+    its = summary["topics"][topic]
+    at_rest: Counter[Any] = Counter()
+    for row in its["findings"]:
+        at_rest[row["verdict"], row["reason"], row["rule"], "batches"] = row["batches"]
+        at_rest[row["verdict"], row["reason"], row["rule"], "bad records"] = row["bad_records"]
+    assert at_rest == events
+    assert {key[2] for key in at_rest} == {None, *(rule["name"] for rule in RULES)}
+    assert {(row["key"], row["max_ms"]): row["bad_records"] for row in its["rehearsed"]} == tried
+    assert len(tried) == 3
+    assert its["records"] == 2 * sum(len(records) for _, records, _ in written(0))
+    assert sum(p["told"] for p in its["producers"] if p["producer_id"] == 7000) == 2 * 5
+    assert summary["not_judged"] == []
+
+
+def test_samples_name_the_offset_and_what_was_meant(
+    spark: SparkSession, kafka_bootstrap: str, observed: tuple[str, ProxyProcess], tmp_path: Path
+) -> None:
+    topic, proxy = observed
+
+    summary = judged(spark, kafka_bootstrap, topic, proxy.folder / "sluicegate.yaml", tmp_path)
+
+    of_first = {
+        (s["reason"], s["rule"], s["offset"]): s["diagnosis"] for s in summary["samples"] if s["partition"] == 0
+    }
+    assert "nanoseconds" in of_first["timestamp too far ahead", None, 61]
+    assert "seconds" in of_first["timestamp too far behind", None, 64]
+    assert "rule tenant" in of_first["breaks a rule", "tenant", 71]
+    page = (tmp_path / "report.html").read_text()
+    assert "would have been told of" in page
+    assert "rule positive" in page
+
+
+def test_clients_are_those_of_the_events(
+    spark: SparkSession, observed: tuple[str, ProxyProcess], tmp_path: Path
+) -> None:
+    topic, proxy = observed
+    events, _ = told_by(proxy.violations_of(topic))
+    file = tmp_path / "events.jsonl"
+    refused = {**proxy.violations_of(topic)[0], "mode": "reject", "client_id": "elsewhere"}
+    file.write_text(Path(proxy.config["violations"]["file"]).read_text() + json.dumps(refused) + "\nno event\n")
+
+    found = clients_of(spark, str(file), (topic,))[topic]
+
+    told: Counter[Any] = Counter()
+    for row in found:
+        if row["client_id"] == "raw":
+            assert row["is_stored"]
+            told[row["mode"], row["reason"], row["rule"], "batches"] = row["batches"]
+            told[row["mode"], row["reason"], row["rule"], "bad records"] = row["bad_records"]
+    assert told == events
+    assert [row["is_stored"] for row in found if row["client_id"] == "elsewhere"] == [False]
+
+
+def test_the_command_says_what_refusing_would_have_done(
+    kafka_bootstrap: str, observed: tuple[str, ProxyProcess], tmp_path: Path
+) -> None:
+    topic, proxy = observed
+    asked = policies("reject", tmp_path) | {"requests": [{"name": "all", "acks": ["all"]}]}
+    asked |= {name: proxy.config[name] for name in ("upstream", "listen")}
+    file = tmp_path / "policies.yaml"
+    file.write_text(yaml.safe_dump(asked))
+    about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"), "--policies", str(file))
+
+    said = run("judge", *about, "--json", "--events", proxy.config["violations"]["file"])
+
+    assert "warning: not judged: rules about requests (requests)" in said
+    summary = json.loads(said[said.index("{") : said.rindex("}") + 1])
+    verdicts = summary["topics"][topic]["verdicts"]
+    # Of a partition's 13 batches four break what refuses; all others but the first have no key or times that go back.
+    assert {name: its["batches"] for name, its in verdicts.items() if its["batches"]} == {
+        "good": 2 * 1,
+        "reject": 2 * 4,
+        "observe": 2 * 8,
+    }
+    assert summary["topics"][topic]["clients"][0]["client_id"] == "raw"
+
+
+def test_policies_that_cannot_be_are_said_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "policies.yaml"
+    file.write_text("upstream: {}\n")
+    about = ("--bootstrap", "127.0.0.1:9", "--topic", "t", "--out", str(tmp_path / "out"), "--policies", str(file))
+
+    said = run("judge", *about, status=1)
+
+    assert said.startswith("sluicegate-spark: ")
+    assert "upstream.bootstrap" in said
+    assert not (tmp_path / "out").exists()

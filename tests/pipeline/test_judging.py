@@ -1,0 +1,150 @@
+"""One stored batch judged as it was sent, whatever broker and compaction have made of it."""
+
+import time
+
+import numpy as np
+import pytest
+
+from sluicegate.pipeline.judge import judging
+from sluicegate.pipeline.judge.append_times import BadMoment, moment_from, when_appended
+from sluicegate.pipeline.judge.as_sent import as_sent
+from sluicegate.pipeline.judge.findings import Findings
+from sluicegate.pipeline.judge.judging import PLACE, CannotBeJudged, PartitionJudge
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.kafka.fetching import StoredBatch, stored_batches
+from sluicegate.pipeline.profile.clock import Clock
+from sluicegate.pipeline.topics import Topics
+from sluicegate.protocol.records.record_batch import RecordBatch
+from sluicegate.validation.policy import Fix, JudgementLimits, Mode, TimestampType, TopicPolicy
+from sluicegate.validation.rulebook import FilePolicies, Rulebook
+from sluicegate.validation.rules.rule import NamedRule, Outage, Part, RuledRecord
+from sluicegate.validation.rules.rule_set import RuleSet
+from tests.integration.topics import create_topic
+from tests.wire.batches import LZ4, NONE, Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+
+NOW = 1_790_000_000_000
+HOUR = 3_600_000
+OF = TopicPartition("t", 0)
+
+
+def stored(data: bytes, base_offset: int = 0) -> StoredBatch:
+    whole = memoryview(base_offset.to_bytes(8) + data[8:])
+    header = RecordBatch(whole, 0, len(whole))
+    return StoredBatch(whole, 0, len(whole), base_offset, base_offset + header.last_offset_delta, header)
+
+
+def judge_by(policy: TopicPolicy) -> PartitionJudge:
+    return PartitionJudge(OF, Rulebook(FilePolicies(policy, ())), JudgementLimits())
+
+
+def test_what_a_broker_has_stamped_is_judged_as_it_was_sent(kafka_bootstrap: str) -> None:
+    topic = create_topic(kafka_bootstrap, {"message.timestamp.type": "LogAppendTime"}, 1)
+    sent = [batch([Rec(time_ms) for time_ms in (7, NOW * 1000)], codec) for codec in (NONE, LZ4)]
+    before = time.time_ns() // 1_000_000
+    with RawClient(kafka_bootstrap.split(",", maxsplit=1)[0]) as client:
+        for data in sent:
+            client.produce(9, [topic_data(topic, (0, data))])
+    after = time.time_ns() // 1_000_000
+    cluster = Topics(kafka_bootstrap, (topic,)).cluster()
+    found = [*stored_batches(cluster, OffsetRange(TopicPartition(topic, 0), 0, 4), committed=True)]
+    cluster.close()
+
+    frames = [as_sent(each) for each in found]
+
+    # But for the leader's epoch, the CRC, and the largest time, which is when it was appended.
+    assert [(f[:12], f[16:17], f[21:35], f[43:]) for f in frames] == [
+        (s[:12], s[16:17], s[21:35], s[43:]) for s in sent
+    ]
+    moment = when_appended(Clock.standing_at(0))
+    assert all(before <= moment(each) <= after for each in found)
+    policy = TopicPolicy(before_max_ms=HOUR, after_max_ms=HOUR)
+    assert [judge_by(policy).judge(each, NOW).refused[PLACE].bad_count for each in found] == [2, 2]
+    by_broker = TopicPolicy(TimestampType.LOG_APPEND_TIME, before_max_ms=HOUR, after_max_ms=HOUR)
+    assert [judge_by(by_broker).judge(each, NOW).accepted[PLACE].records for each in found] == [2, 2]
+
+
+def test_gaps_of_compaction_are_nobodys_fault_and_offsets_are_those_that_are_left() -> None:
+    whole = batch([Rec(NOW), Rec(NOW), Rec(NOW, key=None)], last_offset_delta=9)
+    policy = TopicPolicy(compacted=True)
+    findings = Findings(OF, samples=5)
+    each = stored(whole, base_offset=100)
+
+    judged = judge_by(policy).judge(each, NOW)
+    findings.add(each, judged, NOW)
+
+    assert judged.refused[PLACE].bad_count == 1
+    (sample,) = [row for row in findings.table([]).to_pylist() if row["what"] == "samples"]
+    assert (sample["first_offset"], sample["reason"]) == (102, "null key on a compacted topic")
+
+
+@pytest.mark.parametrize(
+    ("policy", "verdict"),
+    [
+        (TopicPolicy(after_max_ms=HOUR), "reject"),
+        (TopicPolicy(after_max_ms=HOUR, mode=Mode.OBSERVE), "observe"),
+        (TopicPolicy(after_max_ms=HOUR, mode=Mode.QUARANTINE, dead_letters="dead"), "quarantine"),
+        (TopicPolicy(after_max_ms=HOUR, fix=Fix.UNIT), "fix"),
+        (TopicPolicy(after_max_ms=HOUR, checked=False), "unchecked"),
+    ],
+)
+def test_what_becomes_of_a_batch_is_what_its_policy_says(policy: TopicPolicy, verdict: str) -> None:
+    findings = Findings(OF, samples=5)
+    each = stored(batch([Rec(NOW), Rec(NOW * 1_000_000), Rec(NOW)]))
+
+    findings.add(each, judge_by(policy).judge(each, NOW), NOW)
+
+    rows = findings.table([]).to_pylist()
+    (whole,) = [row for row in rows if row["what"] == "batches"]
+    told = [(row["verdict"], row["reason"], row["bad_records"]) for row in rows if row["what"] == "findings"]
+    assert (whole["verdict"], whole["records"]) == (verdict, 3)
+    assert told == ([] if verdict == "unchecked" else [(verdict, "timestamp too far ahead", 1)])
+
+
+def test_a_wrong_crc_is_told_and_not_mended() -> None:
+    judged = judge_by(TopicPolicy()).judge(stored(batch([Rec(NOW)], crc=7, last_offset_delta=3)), NOW)
+
+    assert judged.refused[PLACE].reason == "CRC mismatch or batch shorter than its header"
+
+
+class _Down:
+    needs = Part.NONE
+    is_slow = False
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        raise Outage("registry main cannot be asked: no route")
+
+
+def test_what_a_rule_cannot_ask_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "_PATIENCE_SECONDS", 0.0)
+    policy = TopicPolicy(rules=RuleSet([NamedRule("schema", _Down())]))
+
+    with pytest.raises(CannotBeJudged, match=r"t-0: rule schema cannot be asked .* no route.* from offset 40 on"):
+        judge_by(policy).judge(stored(batch([Rec(NOW)]), 40), NOW)
+
+
+@pytest.mark.parametrize(("last", "at"), [(0, 1000), (5, 1000), (10, 1000), (15, 1500), (20, 2000), (99, 2000)])
+def test_a_batch_is_as_old_as_its_last_record(last: int, at: int) -> None:
+    clock = Clock(np.array([10, 20]), np.array([1000, 2000]))
+    each = stored(batch([Rec(NOW)], last_offset_delta=0), last)
+
+    assert when_appended(clock)(each) == at
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("now", NOW),
+        ("1767225600000", 1_767_225_600_000),
+        ("2026-01-01", 1_767_225_600_000),
+        ("2026-01-01T01:00:00+01:00", 1_767_225_600_000),
+    ],
+)
+def test_a_moment_is_given_in_these_ways(text: str, found: int) -> None:
+    assert moment_from(text, NOW) == found
+
+
+@pytest.mark.parametrize("text", ["yesterday", "", "12", "2026-13-01", "9" * 30])
+def test_what_is_no_moment_is_said(text: str) -> None:
+    with pytest.raises(BadMoment, match="--as-of: expected now, a date"):
+        moment_from(text, NOW)
