@@ -81,6 +81,8 @@ KEYS = {
     "all connections, or `optional`; none: nobody is believed",
     "listen.proxy_protocol_from": "the load balancers' networks or addresses; with `required` nobody else may connect, "
     "with `optional` nobody else is believed",
+    "listen.allowed_addresses": "networks or addresses that clients may connect from, before any TLS handshake; where "
+    "a load balancer tells who the client is, that address counts; none: all",
     "listen.tls.certificate_file": "the certificate that clients see and its chain, PEM",
     "listen.tls.key_file": "its key, PEM",
     "listen.tls.key_password": "what the key is encrypted with",

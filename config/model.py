@@ -77,7 +77,7 @@ BrokerHost = Annotated[Text, Checks(_names_each_broker)]
 class Listen:
     """Where clients connect. Broker N listens at `broker_ports` + N (default: the bootstrap port + 1 + N), or, with
     `broker_host`, at the bootstrap port under a name of its own that TLS clients ask for (SNI). `proxy_protocol`: load
-    balancers at `proxy_protocol_from` say who the client is.
+    balancers at `proxy_protocol_from` say who the client is. `allowed_addresses`: nobody else may connect.
     """
 
     bootstrap: ListenAddress
@@ -87,6 +87,7 @@ class Listen:
     tls: ListenTls | None = None
     proxy_protocol: Literal["required", "optional"] | None = None
     proxy_protocol_from: Networks = ()
+    allowed_addresses: Networks = ()
 
     def __post_init__(self) -> None:
         if self.bootstrap.is_wildcard and not self.advertised_host:
