@@ -89,6 +89,9 @@ KEYS = {
     "listen.tls.key_password_file": "a file that holds it, instead",
     "listen.tls.client_auth": "whether clients show certificates, as `ssl.client.auth` on a broker",
     "listen.tls.client_ca_file": "who signs clients' certificates, PEM; needed unless `client_auth` is `none`",
+    "listen.tls.allowed_names": "who may connect, by one of its certificate's names: the common name, and the "
+    "alternative names (hosts, mail addresses, URIs, addresses), upper and lower case as they stand; needs "
+    "`client_auth: required`; none: who has a certificate",
     "admin.listen": "where `/metrics`, `/livez`, `/readyz` and the [page](page.md) are; none: nowhere",
     "admin.page": "whether there is a page at `/`; without a token only on a loopback address",
     "admin.token": "what who looks at the page has to know; `/metrics`, `/livez` and `/readyz` are answered without it",

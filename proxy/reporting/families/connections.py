@@ -75,7 +75,12 @@ CONNECTIONS: tuple[Family, ...] = (
         "who may not connect.",
         lambda s: s.tally.connections_refused,
         ("limit",),
-        ("limits.max_connections", "limits.max_connections_per_address", "listen.allowed_addresses"),
+        (
+            "limits.max_connections",
+            "limits.max_connections_per_address",
+            "listen.allowed_addresses",
+            "listen.tls.allowed_names",
+        ),
     ),
     counter(
         "sluicegate_cut_off",
