@@ -81,12 +81,17 @@ KEYS = {
     "all connections, or `optional`; none: nobody is believed",
     "listen.proxy_protocol_from": "the load balancers' networks or addresses; with `required` nobody else may connect, "
     "with `optional` nobody else is believed",
+    "listen.allowed_addresses": "networks or addresses that clients may connect from, before any TLS handshake; where "
+    "a load balancer tells who the client is, that address counts; none: all",
     "listen.tls.certificate_file": "the certificate that clients see and its chain, PEM",
     "listen.tls.key_file": "its key, PEM",
     "listen.tls.key_password": "what the key is encrypted with",
     "listen.tls.key_password_file": "a file that holds it, instead",
     "listen.tls.client_auth": "whether clients show certificates, as `ssl.client.auth` on a broker",
     "listen.tls.client_ca_file": "who signs clients' certificates, PEM; needed unless `client_auth` is `none`",
+    "listen.tls.allowed_names": "who may connect, by one of its certificate's names: the common name, and the "
+    "alternative names (hosts, mail addresses, URIs, addresses), upper and lower case as they stand; needs "
+    "`client_auth: required`; none: who has a certificate",
     "admin.listen": "where `/metrics`, `/livez`, `/readyz` and the [page](page.md) are; none: nowhere",
     "admin.page": "whether there is a page at `/`; without a token only on a loopback address",
     "admin.token": "what who looks at the page has to know; `/metrics`, `/livez` and `/readyz` are answered without it",

@@ -141,6 +141,12 @@ TopicFiles = Annotated[
 ]
 Pattern = Annotated[str, Checks(_text), Checks(_pattern), schema.told(schema.TEXT)]
 Names = Annotated[tuple[Text, ...], Checks(_unlike), schema.told({"type": "array", "items": schema.TEXT})]
+Patterns = Annotated[
+    tuple[Pattern, ...],
+    Reads(_one_or_more),
+    schema.told(schema.one_or_more(schema.TEXT, fewest=0)),
+    schema.Takes("a glob, a regular expression between slashes, or a list of them"),
+]
 SomeBytes = Annotated[int, Reads(_SOME_BYTES.read), _SOME_BYTES]
 
 __all__ = [
@@ -161,6 +167,7 @@ __all__ = [
     "NoneOrMore",
     "OneOrMore",
     "Pattern",
+    "Patterns",
     "Port",
     "Quantity",
     "Seconds",

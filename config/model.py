@@ -19,6 +19,7 @@ from sluicegate.config.kinds import (
     Networks,
     NoneOrMore,
     OneOrMore,
+    Patterns,
     Port,
     Seconds,
     Secret,
@@ -43,7 +44,9 @@ POLICIES = frozenset({"defaults", "topics", "topics_from", "requests", "exempt",
 
 @section
 class ListenTls:
-    """TLS towards clients. `client_auth` means what ssl.client.auth means on a broker."""
+    """TLS towards clients. `client_auth` means what ssl.client.auth means on a broker; `allowed_names`: nobody else may
+    connect.
+    """
 
     certificate_file: FileName
     key_file: FileName
@@ -51,10 +54,13 @@ class ListenTls:
     key_password_file: FileName | None = None
     client_auth: Literal["none", "requested", "required"] = "none"
     client_ca_file: FileName | None = None
+    allowed_names: Patterns = ()
 
     def __post_init__(self) -> None:
         if self.client_auth != "none" and self.client_ca_file is None:
             raise ValueError(f"client_auth {self.client_auth} needs client_ca_file: who signs clients' certificates")
+        if self.allowed_names and self.client_auth != "required":
+            raise ValueError("allowed_names needs client_auth: required: without a certificate nobody has a name")
         check_one("key_password", self.key_password, self.key_password_file)
 
     @property
@@ -77,7 +83,7 @@ BrokerHost = Annotated[Text, Checks(_names_each_broker)]
 class Listen:
     """Where clients connect. Broker N listens at `broker_ports` + N (default: the bootstrap port + 1 + N), or, with
     `broker_host`, at the bootstrap port under a name of its own that TLS clients ask for (SNI). `proxy_protocol`: load
-    balancers at `proxy_protocol_from` say who the client is.
+    balancers at `proxy_protocol_from` say who the client is. `allowed_addresses`: nobody else may connect.
     """
 
     bootstrap: ListenAddress
@@ -87,6 +93,7 @@ class Listen:
     tls: ListenTls | None = None
     proxy_protocol: Literal["required", "optional"] | None = None
     proxy_protocol_from: Networks = ()
+    allowed_addresses: Networks = ()
 
     def __post_init__(self) -> None:
         if self.bootstrap.is_wildcard and not self.advertised_host:

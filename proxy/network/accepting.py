@@ -1,5 +1,5 @@
-"""Accepts clients by hand: first what a load balancer says of them, then the TLS handshake, then the connection is its
-session's.
+"""Accepts clients by hand: first what a load balancer says of them, then whether they may come in, then the TLS
+handshake, then the connection is its session's.
 
 Not by the event loop's own servers, because those tell nobody why a handshake failed, and know no PROXY protocol.
 """
@@ -11,6 +11,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
+from sluicegate.proxy.network.entrance import Entrance
 from sluicegate.proxy.network.handshakes import Handshakes
 from sluicegate.proxy.network.listeners import BACKLOG
 from sluicegate.proxy.network.proxy_protocol import (
@@ -45,15 +46,17 @@ class ClientAcceptor:
         label: str,
         tls: TlsContext | None,
         proxied: ProxyProtocol | None,
+        entrance: Entrance | None,
         new_protocol: NewProtocol,
         log: SessionLog,
         handshakes: Handshakes,
     ) -> None:
-        """`handshakes` are those of all listeners together."""
+        """`entrance` and `handshakes` are those of all listeners together; no entrance: everybody may come in."""
         self._listener = listener
         self._label = label
         self._tls = tls
         self._proxied = proxied
+        self._entrance = entrance
         self._new_protocol = new_protocol
         self._log = log
         self._loop = asyncio.get_running_loop()
@@ -100,6 +103,9 @@ class ClientAcceptor:
                 connection.close()
                 self._header_failed(peer, error)
                 return
+        if self._entrance is not None and not self._entrance.lets_in(client or _shown(peer)):
+            connection.close()
+            return
         await self._shake_hands(connection, peer, client)
 
     # -- who it is, where a load balancer says so ------------------------------------------------------------------

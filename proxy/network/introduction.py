@@ -4,6 +4,7 @@ import socket
 import ssl
 from typing import Any
 
+from sluicegate.proxy.network.certificate_names import names_of
 from sluicegate.proxy.network.tls import AskedNames, principal_of
 from sluicegate.proxy.session.outlets import Introduced
 
@@ -22,7 +23,8 @@ class ClientIntroduction:
         peer, own_end = ends_of(transport)
         if handshake is None:
             return Introduced(peer, own_end)
-        return Introduced(peer, own_end, True, self._asked_names.of(handshake), principal_of(handshake))
+        asked_name = self._asked_names.of(handshake)
+        return Introduced(peer, own_end, True, asked_name, principal_of(handshake), names_of(handshake))
 
 
 def introduce_broker(transport: Any) -> Introduced:

@@ -5,10 +5,11 @@ are not read. Version 1, a line of text, is not taken.
 """
 
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import ip_address
 from struct import Struct
 
 from sluicegate.config.model import Listen
+from sluicegate.proxy.network.networks import Networks, networks_of, plain
 
 SIGNATURE = b"\r\n\r\n\x00\r\nQUIT\n"
 _FIXED = Struct(">12sBBH")
@@ -33,24 +34,18 @@ class ProxyProtocol:
     """Who has to begin a connection with a header (`is_required`: everybody), and who may."""
 
     is_required: bool
-    trusted: tuple[IPv4Network | IPv6Network, ...]
+    trusted: Networks
 
     def trusts(self, peer: str) -> bool:
         """Whether an address may say for whom it connects."""
-        try:
-            address = _plain(ip_address(peer.partition("%")[0]))
-        except ValueError:
-            return False
-        return any(address in network for network in self.trusted)
+        return self.trusted.hold(peer)
 
 
 def proxy_protocol_of(listen: Listen) -> ProxyProtocol | None:
     """As it is configured; None: nobody sends headers."""
     if listen.proxy_protocol is None:
         return None
-    return ProxyProtocol(
-        listen.proxy_protocol == "required", tuple(ip_network(text) for text in listen.proxy_protocol_from)
-    )
+    return ProxyProtocol(listen.proxy_protocol == "required", networks_of(listen.proxy_protocol_from))
 
 
 def may_begin(head: bytes) -> bool:
@@ -84,10 +79,4 @@ def client_in(fixed: bytes, behind: bytes) -> str | None:
     if len(behind) < layout.size:
         raise BadProxyHeader(f"a PROXY protocol header with {len(behind)} bytes for addresses of {layout.size}")
     source, _, port, _ = layout.unpack_from(behind)
-    return f"{_plain(ip_address(source))}:{port}"
-
-
-def _plain(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """An IPv4 address that is written as an IPv6 one is that IPv4 address."""
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return address if mapped is None else mapped
+    return f"{plain(ip_address(source))}:{port}"

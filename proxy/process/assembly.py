@@ -32,6 +32,7 @@ from sluicegate.proxy.reporting.tally import Tally
 from sluicegate.proxy.reporting.topic_labels import TopicLabels, exact_names, topics_of_one
 from sluicegate.proxy.reporting.violations import ViolationSink
 from sluicegate.proxy.session.admission import Admission, most_connections
+from sluicegate.proxy.session.allowed_names import AllowedNames
 from sluicegate.proxy.session.internal_error import OnInternalError
 from sluicegate.proxy.session.lanes import counts_of_lanes, judge_of_ordinary
 from sluicegate.proxy.session.leading_back import LeadingBack
@@ -166,6 +167,7 @@ def assembled(
         introduce_broker=world.introduce_broker,
         why_lost=world.why_lost,
         admission=Admission(most_connections(limits), limits.max_connections_per_address),
+        allowed_names=_allowed_names(config),
         leading_back=leading_back,
         register=sessions,
         log=log,
@@ -191,6 +193,11 @@ def assembled(
         room,
         traces,
     )
+
+
+def _allowed_names(config: Config) -> AllowedNames | None:
+    tls = config.listen.tls
+    return None if tls is None or not tls.allowed_names else AllowedNames(tls.allowed_names)
 
 
 def _traces(config: Config, world: World, names: TopicNames) -> RequestTraces | None:

@@ -18,6 +18,7 @@ from sluicegate.proxy.judgement.patience import Patience
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.look import Broker, Seen, Wish, look
 from sluicegate.proxy.network.accepting import ClientAcceptor
+from sluicegate.proxy.network.entrance import Entrance, entrance_of
 from sluicegate.proxy.network.handshakes import Handshakes
 from sluicegate.proxy.network.introduction import ClientIntroduction, introduce_broker
 from sluicegate.proxy.network.listeners import BACKLOG, Acceptor, Bind, CannotListen, Listeners, bind
@@ -96,6 +97,7 @@ class Server:
         self._leading_back = LeadingBack(self._mark)
         self._client_tls: TlsContext | None = None
         self._handshakes = Handshakes()
+        self._entrance: Entrance | None = None
         self._broker_tls: TlsContext | None = None
         self._patience = Patience()
         self._registries = Registries(self._patience)
@@ -163,6 +165,7 @@ class Server:
         except BadTlsFiles as error:
             raise CannotStart(str(error)) from error
         self._parts = self._assemble()
+        self._entrance = entrance_of(config, self._parts.log.turned_away, self.tally.connections_refused)
         self._census = Census(self._parts.budget, self._parts.room)
         try:
             self._listeners.open_bootstrap()
@@ -298,10 +301,12 @@ class Server:
             return as_protocol(Session(parts.needs, partial(self._route, listener), told_peer).client)
 
         proxied = proxy_protocol_of(self._config.listen)
-        if self._client_tls is None and proxied is None:
+        if self._client_tls is None and proxied is None and self._entrance is None:
             return await asyncio.get_running_loop().create_server(new_session, sock=listening, backlog=BACKLOG)
         label = "bootstrap" if listener is None else f"broker {listener}"
-        return ClientAcceptor(listening, label, self._client_tls, proxied, new_session, parts.log, self._handshakes)
+        return ClientAcceptor(
+            listening, label, self._client_tls, proxied, self._entrance, new_session, parts.log, self._handshakes
+        )
 
     def _route(self, listener: int | None, asked_name: str | None) -> Route:
         node_id = listener if listener is not None else self._listeners.node_named(asked_name)

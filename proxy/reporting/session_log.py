@@ -85,6 +85,10 @@ class SessionLog:
         details = {"peer": peer, "limit": limit, "reason": f"there are {value} already; see {limit}"}
         self._note("connection refused", (_host(peer), limit), details)
 
+    def turned_away(self, peer: str, limit: str, reason: str) -> None:
+        """A connection was not taken: `limit` is the key that says who may connect, or how often."""
+        self._note("connection refused", (_host(peer), limit), {"peer": peer, "limit": limit, "reason": reason})
+
     def cut_off(self, identity: ClientIdentity, listener: str, limit: str, text: str) -> None:
         """A connection was ended by a limit or a deadline of ours: its key, and what happened."""
         details = {

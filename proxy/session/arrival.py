@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
+from sluicegate.proxy.session.allowed_names import ALLOWED_NAMES
 from sluicegate.proxy.session.client_text import client_text
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.hold import Hold
@@ -34,6 +35,8 @@ class Arrival:
         introduced = self._client.introduced
         peer = self._identity.peer = introduced.peer if told_peer is None else told_peer
         address = peer.rpartition(":")[0]
+        if not self._is_named(peer, introduced.names):
+            return False
         beyond = self._needs.admission.enter(address)
         if beyond is not None:
             limit, most = beyond
@@ -46,6 +49,17 @@ class Arrival:
             self._identity.principal = client_text(introduced.principal)
         self.route = route_for(introduced.asked_name)
         return True
+
+    def _is_named(self, peer: str, names: tuple[str, ...]) -> bool:
+        """Whether its certificate, where that is asked for, names somebody who may connect."""
+        allowed = self._needs.allowed_names
+        if allowed is None or allowed.hold_one_of(names):
+            return True
+        shown = client_text(", ".join(names)) or "nobody"
+        reason = f"its certificate names {shown}, whom {ALLOWED_NAMES} does not have: add a name if it may connect"
+        self._needs.log.turned_away(peer, ALLOWED_NAMES, reason)
+        self._needs.counts.connections_refused[ALLOWED_NAMES] += 1
+        return False
 
     def call_broker(self, head: bytes, failed: Callable[[Exception], None]) -> None:
         """A first request has begun with `head`. Raises UpstreamLeadsBack."""

@@ -12,6 +12,7 @@ from sluicegate.proxy.answers.rewriting import AnswerRewriter
 from sluicegate.proxy.answers.topic_names import TopicNames
 from sluicegate.proxy.judgement.judging import Judges
 from sluicegate.proxy.session.admission import Admission
+from sluicegate.proxy.session.allowed_names import AllowedNames
 from sluicegate.proxy.session.internal_error import OnInternalError
 from sluicegate.proxy.session.leading_back import LeadingBack
 from sluicegate.proxy.session.memory import GatherBudget
@@ -81,8 +82,8 @@ class RequestNeeds:
 @dataclass(frozen=True, slots=True)
 class SessionNeeds:
     """What all sessions of one proxy use. `connecting` begins connections to brokers, in the turn of an address;
-    `why_lost` says of a broker's connection what has to be told of its end; `lane_counts` None: there are no fast
-    lanes.
+    `why_lost` says of a broker's connection what has to be told of its end; `allowed_names` None: no certificate
+    has to name its client; `lane_counts` None: there are no fast lanes.
     """
 
     limits: Limits
@@ -96,6 +97,7 @@ class SessionNeeds:
     introduce_broker: Introduce
     why_lost: Callable[[Exception | None], str | None]
     admission: Admission
+    allowed_names: AllowedNames | None
     leading_back: LeadingBack
     register: Register
     log: Lines

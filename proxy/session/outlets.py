@@ -59,13 +59,16 @@ def is_gone() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Introduced:
-    """Who is at the other end: both ends as host:port; of a TLS client what its handshake has told."""
+    """Who is at the other end: both ends as host:port; of a TLS client what its handshake has told, `names` those
+    in its certificate.
+    """
 
     peer: str
     own_end: str
     is_tls: bool = False
     asked_name: str | None = None
     principal: str | None = None
+    names: tuple[str, ...] = ()
 
 
 Introduce = Callable[[Any], Introduced]

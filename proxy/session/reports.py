@@ -63,6 +63,9 @@ class Lines(Protocol):
     def refused_connection(self, peer: str, limit: str, value: int, /) -> None:
         """A connection was not taken: `limit` is reached, whose value this is."""
 
+    def turned_away(self, peer: str, limit: str, reason: str, /) -> None:
+        """A connection was not taken: `limit` is the key that says who may connect, or how often."""
+
     def cut_off(self, identity: ClientIdentity, listener: str, limit: str, text: str, /) -> None:
         """A connection was ended by a limit or a deadline of ours: its key, and what happened."""
 

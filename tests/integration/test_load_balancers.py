@@ -71,3 +71,27 @@ def test_a_client_that_comes_by_itself(kafka_bootstrap: str, proxy: ProxyProcess
         assert "let the load balancer send one" in proxy.wait_for_line("connection refused")
     else:
         assert proxy.wait_for_violations(topic, 1)[0]["peer"].startswith("127.0.0.1:")
+
+
+def test_who_may_connect_is_asked_of_the_client_and_not_of_the_load_balancer(
+    kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": DEFAULTS})
+    proxy.config["listen"] |= {
+        "proxy_protocol": "optional",
+        "proxy_protocol_from": ["127.0.0.0/8"],
+        "allowed_addresses": ["192.0.2.0/24"],
+    }
+    try:
+        proxy.start()
+        with RawClient(proxy.bootstrap) as expected, RawClient(proxy.bootstrap) as other:
+            expected.socket.sendall(says_it_is("192.0.2.7", 1))
+            assert expected.metadata()["brokers"]
+            other.socket.sendall(says_it_is("198.51.100.7", 1))
+            assert other.receive(10) == CLOSED
+        proxy.wait_for_line("listen.allowed_addresses: add it if it may connect")
+        refused = proxy.metric("sluicegate_connections_refused_total")
+    finally:
+        proxy.stop()
+
+    assert refused == 1

@@ -50,23 +50,31 @@ def test_a_plaintext_client_on_a_tls_port(proxy: ProxyProcess) -> None:
 
 
 def test_clients_bring_certificates(guarded: Guarded, tmp_path: Path) -> None:
-    client = guarded.authority.sign("client")
-    tls = {"client_auth": "required", "client_ca_file": str(guarded.authority.file)}
+    client, stranger = guarded.authority.sign("client"), guarded.authority.sign("stranger", "stranger.example.com")
+    tls = {"client_auth": "required", "client_ca_file": str(guarded.authority.file), "allowed_names": ["clien?"]}
     proxy = proxy_for(guarded, tmp_path, tls=tls)
     proxy.config["upstream"]["topic_settings"] = False
     trusting = {"ssl.ca.location": str(guarded.authority.file), "security.protocol": "SSL"}
-    own = {"ssl.certificate.location": str(client.chain), "ssl.key.location": str(client.key)}
+    own, strange = (
+        {"ssl.certificate.location": str(one.chain), "ssl.key.location": str(one.key)} for one in (client, stranger)
+    )
     try:
         proxy.start()
         without = AdminClient({"bootstrap.servers": proxy.bootstrap} | trusting)
         with pytest.raises(KafkaException):
             without.list_topics(timeout=3)
+        unexpected = AdminClient({"bootstrap.servers": proxy.bootstrap} | trusting | strange)
+        with pytest.raises(KafkaException):
+            unexpected.list_topics(timeout=3)
         bad = send(proxy, login("alice", "secret") | own | {"ssl.ca.location": trusting["ssl.ca.location"]}, 1)
     finally:
         proxy.stop()
 
     assert bad == ["INVALID_TIMESTAMP"]
     proxy.wait_for_line("the client sent no certificate, which client_auth requires")
+    proxy.wait_for_line(
+        "its certificate names stranger, stranger.example.com, whom listen.tls.allowed_names does not have"
+    )
 
 
 def test_a_broker_that_knows_certificates_sees_the_proxys_and_the_event_names_the_clients(

@@ -70,11 +70,17 @@ CONNECTIONS: tuple[Family, ...] = (
     ),
     counter(
         "sluicegate_connections_refused",
-        "Connections not taken because of a limit.",
-        "Any rise: `limit` is the key to raise, or somebody opens too many.",
+        "Connections not taken because of a limit, or of who may connect.",
+        "Any rise: `limit` is the key to raise, or somebody opens too many. `listen.…`: somebody tries "
+        "who may not connect.",
         lambda s: s.tally.connections_refused,
         ("limit",),
-        ("limits.max_connections", "limits.max_connections_per_address"),
+        (
+            "limits.max_connections",
+            "limits.max_connections_per_address",
+            "listen.allowed_addresses",
+            "listen.tls.allowed_names",
+        ),
     ),
     counter(
         "sluicegate_cut_off",

@@ -5,6 +5,7 @@ import os
 import resource
 import socket
 import ssl
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -20,8 +21,10 @@ from sluicegate.config.upstream import UpstreamTls
 from sluicegate.proxy.network import accepting as accepting_module
 from sluicegate.proxy.network import handshakes as handshakes_module
 from sluicegate.proxy.network.accepting import ClientAcceptor
+from sluicegate.proxy.network.entrance import Entrance
 from sluicegate.proxy.network.handshakes import Handshakes
 from sluicegate.proxy.network.listeners import bind
+from sluicegate.proxy.network.networks import networks_of
 from sluicegate.proxy.network.proxy_protocol import ProxyProtocol, proxy_protocol_of
 from sluicegate.proxy.network.tls import AskedNames, context_for_brokers, context_for_clients
 from sluicegate.proxy.reporting.session_log import SessionLog
@@ -52,6 +55,7 @@ class Door:
         authority: Authority,
         new_protocol: Callable[[str | None], asyncio.BaseProtocol] = Greeter,
         proxied: ProxyProtocol | None = None,
+        entrance: Entrance | None = None,
     ) -> None:
         own = authority.sign("server", "127.0.0.1")
         self.handshakes = Handshakes()
@@ -61,7 +65,7 @@ class Door:
         self.address = listening.getsockname()
         context = context_for_clients(ListenTls(**own.files), AskedNames())
         self.acceptor = ClientAcceptor(
-            listening, "bootstrap", context, proxied, new_protocol, self.log, self.handshakes
+            listening, "bootstrap", context, proxied, entrance, new_protocol, self.log, self.handshakes
         )
 
     async def greeted(self, header: bytes = b"") -> bytes:
@@ -273,3 +277,42 @@ async def test_a_load_balancer_that_only_looks_whether_we_are_here_leaves_no_lin
         door.acceptor.close()
 
     assert lines == []
+
+
+# -- who may come in --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("allowed", "header", "comes_in"),
+    [
+        ("127.0.0.0/8", b"", True),
+        ("192.0.2.0/24", b"", False),
+        ("192.0.2.0/24", FROM_192_0_2_7, True),
+        ("127.0.0.0/8", FROM_192_0_2_7, False),  # the load balancer's own address is not its client's
+        ("2001:db8::/32", b"", False),
+    ],
+)
+async def test_who_may_not_connect_is_closed_before_any_handshake(
+    allowed: str, header: bytes, comes_in: bool, tmp_path: Path
+) -> None:
+    refused: Counter[str] = Counter()
+    log = SessionLog()
+    entrance = Entrance(networks_of([allowed]), log.turned_away, refused)
+    door = Door(Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"), entrance=entrance)
+    try:
+        with capture_logs() as lines:
+            if comes_in:
+                assert (await asyncio.wait_for(door.greeted(header), 10)).startswith(b"hello")
+            for _ in range(0 if comes_in else 3):
+                reader, writer = await door.silent()
+                writer.write(header or b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03abcde")
+                with suppress(ConnectionError):
+                    assert await asyncio.wait_for(reader.read(), 10) == b""
+                writer.close()
+            await until(lambda: len(door.handshakes) == 0)
+    finally:
+        door.acceptor.close()
+
+    assert refused == ({} if comes_in else {"listen.allowed_addresses": 3})
+    assert [line["limit"] for line in lines] == ([] if comes_in else ["listen.allowed_addresses"])  # once a minute
+    assert door.lines() == []

@@ -2,6 +2,7 @@
 
 import ssl
 from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
@@ -12,21 +13,26 @@ from cryptography.x509.oid import NameOID
 
 from sluicegate.config.model import ListenTls
 from sluicegate.config.upstream import UpstreamTls
+from sluicegate.proxy.network.certificate_names import names_of
 from sluicegate.proxy.network.tls import AskedNames, BadTlsFiles, context_for_brokers, context_for_clients, principal_of
 from tests.broker.certificates import Authority, Certificate
 
 
-def signed_by_itself(folder: Path, *attributes: tuple[x509.ObjectIdentifier, str]) -> Certificate:
+def signed_by_itself(
+    folder: Path, *attributes: tuple[x509.ObjectIdentifier, str], also: tuple[x509.GeneralName, ...] = ()
+) -> Certificate:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(kind, value) for kind, value in attributes])
     now = datetime.now(UTC)
-    made = (
+    builder = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
     )
+    if also:
+        builder = builder.add_extension(x509.SubjectAlternativeName(also), critical=False)
+    made = builder.sign(key, hashes.SHA256())
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     return Certificate(folder / "own", made.public_bytes(serialization.Encoding.PEM), pem)
 
@@ -91,6 +97,24 @@ def test_a_certificates_principal_is_the_one_that_kafka_makes_of_it(
     assert principal_of(met) == f"User:{own.subject}"
 
 
+def test_a_certificates_names_are_the_common_and_the_alternative_ones(tmp_path: Path) -> None:
+    also = (
+        x509.DNSName("billing.example.com"),
+        x509.RFC822Name("billing@example.com"),
+        x509.UniformResourceIdentifier("spiffe://example.com/billing"),
+        x509.IPAddress(IPv4Address("192.0.2.7")),
+        x509.DirectoryName(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "not-a-name-of-its-own")])),
+    )
+    own = signed_by_itself(tmp_path, (NameOID.ORGANIZATION_NAME, "o"), (NameOID.COMMON_NAME, "billing"), also=also)
+    tls = ListenTls(**own.files, client_auth="required", client_ca_file=str(own.chain))
+    client = context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
+
+    met = handshake(context_for_clients(tls, AskedNames()).current(), client.current())
+
+    uri = "spiffe://example.com/billing"
+    assert names_of(met) == ("billing", "billing.example.com", "billing@example.com", uri, "192.0.2.7")
+
+
 def test_the_name_that_a_client_asks_for_is_known_as_long_as_its_connection(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     names = AskedNames()
@@ -101,6 +125,7 @@ def test_the_name_that_a_client_asks_for_is_known_as_long_as_its_connection(tmp_
 
     assert names.of(met) == "broker-1.test"
     assert principal_of(met) is None
+    assert names_of(met) == ()
 
 
 def test_a_context_is_made_anew_when_a_file_changes_and_kept_when_that_fails(tmp_path: Path) -> None:

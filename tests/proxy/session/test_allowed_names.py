@@ -1,0 +1,79 @@
+"""Whose certificates may connect."""
+
+from dataclasses import replace
+from time import perf_counter
+
+import pytest
+from structlog.testing import capture_logs
+
+from sluicegate.config.model import ListenTls
+from sluicegate.proxy.session.allowed_names import AllowedNames
+from sluicegate.proxy.session.needs import SessionNeeds
+from sluicegate.proxy.session.outlets import Introduced
+from tests.proxy.session.playbook import Playbook
+
+CERTIFICATES_ASKED = {
+    "SLUICEGATE__LISTEN__TLS__CERTIFICATE_FILE": "own.pem",
+    "SLUICEGATE__LISTEN__TLS__KEY_FILE": "own.key",
+    "SLUICEGATE__LISTEN__TLS__CLIENT_AUTH": "required",
+    "SLUICEGATE__LISTEN__TLS__CLIENT_CA_FILE": "ca.pem",
+}
+
+
+def play_of(*names: str) -> Playbook:
+    """A client whose certificate has these names."""
+
+    def named(needs: SessionNeeds) -> SessionNeeds:
+        return replace(needs, introduce_client=lambda _: Introduced("192.0.2.1:5", "192.0.2.2:9092", True, names=names))
+
+    allowed = {"SLUICEGATE__LISTEN__TLS__ALLOWED_NAMES": "[billing, '*.orders.example.com', 'spiffe://example.com/*']"}
+    return Playbook(change=named, **CERTIFICATES_ASKED, **allowed)
+
+
+@pytest.mark.parametrize(
+    "names", [("billing",), ("other", "eu.orders.example.com"), ("spiffe://example.com/ns/a",), ("x", "billing")]
+)
+def test_one_name_that_is_listed_is_enough(names: tuple[str, ...]) -> None:
+    play = play_of(*names)
+
+    assert not play.client.aborted
+    assert not play.parts.tally.connections_refused
+
+
+@pytest.mark.parametrize(
+    "names", [(), ("Billing",), ("billing2",), ("orders.example.com",), ("x.orders.example.com.evil",), ("a\nb",)]
+)
+def test_who_is_not_listed_is_closed_counted_and_told_of_in_one_line(names: tuple[str, ...]) -> None:
+    with capture_logs() as lines:
+        play = play_of(*names)
+
+    assert play.client.aborted
+    assert play.parts.tally.connections_refused == {"listen.tls.allowed_names": 1}
+    (line,) = lines
+    assert line["limit"] == "listen.tls.allowed_names"
+    assert (", ".join(names).replace("\n", "\\x0a") or "nobody") in line["reason"]
+    assert "\n" not in line["reason"]
+
+
+def test_any_certificate_may_connect_where_none_is_listed() -> None:
+    assert not Playbook(**CERTIFICATES_ASKED).client.aborted
+
+
+def test_a_list_without_certificates_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="needs client_auth: required"):
+        ListenTls(
+            certificate_file="own.pem",
+            key_file="own.key",
+            client_auth="requested",
+            client_ca_file="ca.pem",
+            allowed_names=("billing",),
+        )
+
+
+def test_a_pattern_that_backtracks_elsewhere_takes_no_time() -> None:
+    allowed = AllowedNames(["/(a*)*b/", "*a*a*a*a*a*b"])
+    began = perf_counter()
+
+    assert not allowed.hold_one_of(["a" * 50_000])
+
+    assert perf_counter() - began < 5
