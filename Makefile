@@ -84,12 +84,16 @@ BESIDE := -n $(or $(TEST_PROCESSES),2) --dist loadfile --no-loadscope-reorder
 WITH_BROKERS := -n $(or $(TEST_PROCESSES),3) --dist loadfile --no-loadscope-reorder
 ARCHIVES := $(KAFKA_VERSIONS:%=.kafka/%.jsa) .spark/classes.jsa
 
+# What fails is run again by itself, with nothing beside it: what fails there too is a failure. What then passes was a
+# test too impatient for a busy machine: it stands in the output of both runs, to be mended.
+ONCE_MORE = || { test $$? -eq 1 && echo 'Once more, one by one, what failed:' && $(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(PYTEST_ARGS); }
+
 test:
 	$(MAKE) -j2 check jars
 	$(MAKE) -j2 $(ARCHIVES)
 	$(MAKE) interpreted
-	$(BIN)/python -m pytest $(WITH_BROKERS) tests/pipeline tests/integration tests/page tests/registry tests/conformance tests/clients tests/packaging tests/fuzz tests/bench tests/docs tests/deploy $(UNITS) $(ALONE:%=--ignore=%) $(PYTEST_ARGS)
-	$(BIN)/python -m pytest $(ALONE) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(WITH_BROKERS) tests/pipeline tests/integration tests/page tests/registry tests/conformance tests/clients tests/packaging tests/fuzz tests/bench tests/docs tests/deploy $(UNITS) $(ALONE:%=--ignore=%) $(PYTEST_ARGS) $(ONCE_MORE)
+	$(BIN)/python -m pytest $(ALONE) $(PYTEST_ARGS) $(ONCE_MORE)
 
 # All that comes from Maven, one after the other: two of it do not share their cache. Downloads wait, so they wait beside
 # the compiler.
