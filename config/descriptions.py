@@ -38,6 +38,8 @@ SECTIONS = {
     "has given none is not asked.",
     "exempt[]": "Clients that are asked nothing: no rule, no bound, no check of ours; the broker's own hold "
     "([policies](policies.md)).",
+    "quotas[]": "How much each client may send with Produce, and on how many connections, or how much each topic may "
+    "be sent ([quotas](quotas.md)). The first that is about a client holds, and the first that is about a topic.",
     "violations": "[Violation events](violations.md), one JSON object for each refused partition.",
     "otel": "[OpenTelemetry](how-to/opentelemetry.md): metrics and traces by OTLP over HTTP. Needs `pip install "
     "'sluicegate[otel]'`. Absent: none.",
@@ -187,6 +189,13 @@ KEYS = {
     "requests[].software[].min_version": "the version from which on it is taken",
     "exempt[].principal": "a pattern of principals, as `User:mirror-maker`",
     "exempt[].client_id": "a pattern of client ids",
+    "quotas[].name": "what metrics and log lines call it",
+    "quotas[].client_id": "a pattern of client ids, each of which has a quota of its own",
+    "quotas[].principal": "a pattern of principals, as `User:*`, each of which has one; with `client_id`: each pair",
+    "quotas[].topic": "a pattern of topics' names, each of which has one; without the others",
+    "quotas[].bytes_per_second": "of Produce requests; who sends more is made to wait",
+    "quotas[].requests_per_second": "Produce requests; who sends more is made to wait",
+    "quotas[].connections": "connections that send Produce requests; further ones are closed at the first",
     "violations.file": "where events go; none: log lines only. A relative path begins where the proxy was started, "
     "which must be writable: with a read-only root, a volume",
     "violations.topic": "a topic of the cluster that events go to, as well as or instead of the file; `upstream` says "

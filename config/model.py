@@ -31,6 +31,7 @@ from sluicegate.config.kinds import (
 from sluicegate.config.notes import Checks
 from sluicegate.config.otel import Otel
 from sluicegate.config.password import Password, check_one
+from sluicegate.config.quotas import Quota, check_quota_names
 from sluicegate.config.registries import Registry
 from sluicegate.config.requests import Exempt, RequestRule, check_request_names
 from sluicegate.config.section import named, section
@@ -39,7 +40,7 @@ from sluicegate.config.upstream import Upstream
 
 NODE_ID = "{node_id}"
 # What counts at once where the file is read again while a proxy runs; everything else with the next start.
-POLICIES = frozenset({"defaults", "topics", "topics_from", "requests", "exempt", "registries"})
+POLICIES = frozenset({"defaults", "topics", "topics_from", "requests", "exempt", "quotas", "registries"})
 
 
 @section
@@ -226,6 +227,7 @@ class Config:
     topics: tuple[Topic, ...] = ()
     requests: Annotated[tuple[RequestRule, ...], Checks(check_request_names)] = ()
     exempt: tuple[Exempt, ...] = ()
+    quotas: Annotated[tuple[Quota, ...], Checks(check_quota_names)] = ()
     registries: dict[Text, Registry] = field(default_factory=dict)
     violations: Violations = Violations()
     otel: Otel | None = None

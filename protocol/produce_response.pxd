@@ -39,4 +39,10 @@ cdef class _Walk(Walk):
 cpdef walk_produce_answer(frame, int version, Py_ssize_t body_at, int64_t max_entries)
 
 @cython.locals(walk=_Walk)
+cpdef Py_ssize_t tail_at(frame, int version, Py_ssize_t body_at) except -2
+
+@cython.locals(walk=_Walk)
 cpdef Py_ssize_t tail_with_endpoints(frame, int version, Py_ssize_t body_at) except -2
+
+@cython.locals(walk=_Walk)
+cdef _Walk _behind_topics(frame, int version, Py_ssize_t body_at)

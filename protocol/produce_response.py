@@ -160,18 +160,28 @@ def walk_produce_answer(frame: bytes | bytearray, version: int, body_at: int, ma
     return BrokerAnswer(frame, entries, walk.position, walk.has_node_endpoints())
 
 
+def tail_at(frame: bytes | bytearray, version: int, body_at: int) -> int:
+    """Where the tail of an answer begins. Raises MalformedMessage."""
+    return _behind_topics(frame, version, body_at).position
+
+
 def tail_with_endpoints(frame: bytes | bytearray, version: int, body_at: int) -> int:
     """Where the tail of a broker's answer begins if it may name node endpoints (KIP-951), which few do; else -1.
 
     Raises MalformedMessage.
     """
+    walk = _behind_topics(frame, version, body_at)
+    return walk.position if walk.has_node_endpoints() else -1
+
+
+def _behind_topics(frame: bytes | bytearray, version: int, body_at: int) -> "_Walk":
     walk = _Walk()
     walk.begin(frame, version, version >= FLEXIBLE_SINCE, body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
     try:
         walk.skip_topics()
     except MalformedMessage as error:
         raise MalformedMessage(f"Produce answer v{version}: {error}") from error
-    return walk.position if walk.has_node_endpoints() else -1
+    return walk
 
 
 class _Walk(Walk):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sluicegate.protocol.int64 import LONG_MAX
 
 if TYPE_CHECKING:
+    from sluicegate.validation.requests.quota import Quota
     from sluicegate.validation.requests.request_rule import RequestRule
     from sluicegate.validation.rules.rule_set import RuleSet
 
@@ -54,6 +55,7 @@ class TopicPolicy:
     knows. They mean what Kafka's message.timestamp.*, cleanup.policy and max.message.bytes mean. `dead_letters`: the
     topic that bad records are written to where `mode` is QUARANTINE. `rules` are asked about records that keep all of
     that, `requests` about who sends them and how. `samples`: whether what bad records hold is shown in events.
+    `quota`: how much the topic may be sent.
     """
 
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -69,6 +71,7 @@ class TopicPolicy:
     rules: "RuleSet | None" = None
     requests: "tuple[RequestRule, ...]" = ()
     samples: bool = False
+    quota: "Quota | None" = None
     is_plain: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -83,7 +86,12 @@ class TopicPolicy:
     @property
     def ordinary(self) -> "TopicPolicy | None":
         """What the fast lane may hold batches to, so that whatever keeps it needs no closer look; None: all do."""
-        if self.fix is Fix.PREVIOUS or self.requests or (self.rules is not None and self.rules.ordinary is None):
+        if (
+            self.quota is not None
+            or self.fix is Fix.PREVIOUS
+            or self.requests
+            or (self.rules is not None and self.rules.ordinary is None)
+        ):
             return None
         return self.narrowest
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from sluicegate.config.model import Config
+from sluicegate.config.quotas import Quota as QuotaKeys
 from sluicegate.config.requests import Exempt
 from sluicegate.config.requests import RequestRule as RequestKeys
 from sluicegate.config.topics import Fix as FixKeys
@@ -22,8 +23,9 @@ from sluicegate.validation.policy import (
     bound_or_difference,
 )
 from sluicegate.validation.requests.exemptions import Exemption
-from sluicegate.validation.requests.from_keys import exemptions_of, request_rule_of
+from sluicegate.validation.requests.from_keys import exemptions_of, quotas_of, request_rule_of
 from sluicegate.validation.requests.name_pattern import NamePattern
+from sluicegate.validation.requests.quota import Quota
 from sluicegate.validation.requests.request_rule import RequestRule
 from sluicegate.validation.rules.from_keys import SchemaRules, no_schemas, rule_set_of
 from sluicegate.validation.rules.rule import Client
@@ -37,7 +39,7 @@ class FilePolicies:
     """What the file says: the first pattern that matches a topic's whole name decides, `default` holds for the rest.
 
     `topics`: each entry's pattern and policy, in their order. `requests`: rules about requests, each with the topics
-    that it is about (None: all). `exempt`: who is asked nothing.
+    that it is about (None: all). `exempt`: who is asked nothing; `quotas`: how much clients may send.
     """
 
     def __init__(
@@ -46,9 +48,12 @@ class FilePolicies:
         topics: Sequence[tuple[str, TopicPolicy]],
         requests: Sequence[tuple[str | None, RequestRule]] = (),
         exempt: tuple[Exemption, ...] = (),
+        quotas: tuple[Quota, ...] = (),
     ) -> None:
         self.default = default
         self.exempt = exempt
+        self.quotas = quotas
+        self._topic_quotas = tuple(quota for quota in quotas if quota.topic is not None)
         self.topics = tuple(topics)
         self._patterns = TopicPatterns([match for match, _ in topics])
         self._by_pattern = [policy for _, policy in topics]
@@ -56,10 +61,18 @@ class FilePolicies:
         asks = any(policy.rules is not None for policy in (default, *self._by_pattern))
         self.asks_who = bool(exempt or requests) or asks
 
+    @property
+    def has_topic_quotas(self) -> bool:
+        """Whether it bounds what topics are sent."""
+        return bool(self._topic_quotas)
+
     def of(self, topic: str) -> TopicPolicy:
         """The policy of `topic`, by the file alone."""
         place = self._patterns.first_match(topic)
         policy = self.default if place is None else self._by_pattern[place]
+        quota = next((quota for quota in self._topic_quotas if quota.topic and quota.topic.matches(topic)), None)
+        if quota is not None:
+            policy = replace(policy, quota=quota)
         if not self._requests:
             return policy
         asked = tuple(rule for pattern, rule in self._requests if pattern is None or pattern.matches(topic))
@@ -125,6 +138,7 @@ def compile_policies(
     requests: Iterable[RequestKeys] = (),
     exempt: Iterable[Exempt] = (),
     schema_rules: SchemaRules = no_schemas,
+    quotas: Iterable[QuotaKeys] = (),
 ) -> FilePolicies:
     """From keys to policies: what an entry of `topics` leaves open comes from `defaults`. Raises RuleUnusable."""
     return FilePolicies(
@@ -132,13 +146,14 @@ def compile_policies(
         [(match, _policy(keys, defaults, schema_rules)) for match, keys in topics],
         [(rule.match.topics, request_rule_of(rule)) for rule in requests],
         exemptions_of(exempt),
+        quotas_of(quotas),
     )
 
 
 def file_policies_of(config: Config, schema_rules: SchemaRules = no_schemas) -> FilePolicies:
     """The policies that a configuration describes. Raises RuleUnusable."""
     topics = [(topic.match, topic) for topic in config.topics]
-    return compile_policies(config.defaults, topics, config.requests, config.exempt, schema_rules)
+    return compile_policies(config.defaults, topics, config.requests, config.exempt, schema_rules, config.quotas)
 
 
 def rulebook_of(config: Config, schema_rules: SchemaRules = no_schemas) -> Rulebook:

@@ -41,6 +41,7 @@ from sluicegate.proxy.session.needs import ClusterLogin, GateNeeds, RequestNeeds
 from sluicegate.proxy.session.outlets import Dial, Introduce, LoopCalls, Timer
 from sluicegate.proxy.session.pacing import LoopTurn, Pacer
 from sluicegate.proxy.session.quarantining import DeadLetterSink
+from sluicegate.proxy.session.quotas import Quotas
 from sluicegate.proxy.session.read_buffer import new_shared_buffer
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.telemetry.request_traces import RequestTraces
@@ -174,7 +175,7 @@ def assembled(
         counts=tally,
         begin_trace=Tracing(config.log).begin,
         lane_counts=lane_counts,
-        requests=RequestNeeds(budget, login, rewriter, log, gate),
+        requests=RequestNeeds(budget, login, rewriter, log, gate, Quotas(rules)),
     )
     return Assembled(
         needs,

@@ -95,13 +95,16 @@ class TopicExplanation:
         return given
 
     def _requests(self) -> Iterator[str]:
-        """Rules about requests that concern the topic, and who is asked nothing."""
+        """Rules about requests that concern the topic, who is asked nothing, and how much may be sent."""
         config = self._loaded.config
         for i, rule in enumerate(config.requests):
             if rule.match.topics is None or _matches(rule.match.topics, self._topic):
                 yield f"  requests: {_shown(rule)}  ({self._stands(('requests', i))})"
         for i, exempt in enumerate(config.exempt):
             yield f"  exempt: {_shown(exempt)}  ({self._stands(('exempt', i))})"
+        for i, quota in enumerate(config.quotas):
+            if quota.topic is None or _matches(quota.topic, self._topic):
+                yield f"  quotas: {_shown(quota)}  ({self._stands(('quotas', i))})"
 
     def _stands(self, path: Path) -> str:
         source = self._loaded.source

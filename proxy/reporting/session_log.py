@@ -89,6 +89,18 @@ class SessionLog:
         """A connection was not taken: `limit` is the key that says who may connect, or how often."""
         self._note("connection refused", (_host(peer), limit), {"peer": peer, "limit": limit, "reason": reason})
 
+    def throttled(self, identity: ClientIdentity, quota: str, wait_ms: int) -> None:
+        """A client has sent more than its quota allows, and was told to wait."""
+        details = {
+            "peer": identity.peer,
+            "client_id": identity.client_id,
+            "principal": identity.principal,
+            "quota": quota,
+            "wait_ms": wait_ms,
+            "advice": "it sends more than its quota allows: raise that, or have it send less",
+        }
+        self._note("client throttled", (quota, str(identity.principal), str(identity.client_id)), details)
+
     def cut_off(self, identity: ClientIdentity, listener: str, limit: str, text: str) -> None:
         """A connection was ended by a limit or a deadline of ours: its key, and what happened."""
         details = {

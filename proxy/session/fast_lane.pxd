@@ -27,6 +27,7 @@ cdef class FastRequests(OrdinaryFrames):
     cdef object _data
     cdef const uint8_t[::1] _view
     cdef bint has_looked
+    cdef object _charge
 
     cdef Py_ssize_t _take(
         self, object data, const uint8_t[::1] view, Py_ssize_t position, Py_ssize_t end

@@ -99,6 +99,12 @@ cdef class FastRequests(OrdinaryFrames):
         self._header = rest
         self._header_generation = self._judge._rules.generation
 
+    def meter(self, charge):
+        """`charge(bytes, requests, newest, version)` is told of the Produce requests that were forwarded at once:
+        `newest` is the last of the exchanges, as far as there are any, and `version` its request's. None: nobody is.
+        """
+        self._charge = charge
+
     cdef bint _knows_header(self, int version) noexcept:
         # By other rules than these the client may be exempt.
         if self._header_generation != self._judge._rules.generation:
@@ -129,6 +135,9 @@ cdef class FastRequests(OrdinaryFrames):
         cdef double came = 0
         cdef Py_ssize_t awaited = 0
         cdef Exchange timed = None
+        cdef Py_ssize_t before, charged = 0, charged_requests = 0
+        cdef int charged_version = 0
+        cdef Exchange newest = None
         self.settled = True
         while end - at >= _SIZE_BYTES + _HEAD_BYTES:
             size = int32_at(origin + at)
@@ -144,9 +153,16 @@ cdef class FastRequests(OrdinaryFrames):
             if key == _PRODUCE:
                 if now < 0:
                     now = self._judge.look_at_clock()
+                before = self._queue.count
                 if not self._is_good(data, view, at + _SIZE_BYTES, size, version, now):
                     self.has_looked = True
                     break
+                if self._charge is not None:
+                    charged += _SIZE_BYTES + size
+                    charged_requests += 1
+                    if self._queue.count > before:
+                        charged_version = version
+                        newest = self._queue.newest()
             elif 0 <= version <= _PASSES[key]:
                 self._queue.add(_exchange(int32_at(origin + at + 8), None, 0))
             else:
@@ -167,6 +183,9 @@ cdef class FastRequests(OrdinaryFrames):
             self._broker.write(PyBytes_FromStringAndSize(<char *>origin + position, at - position))
         if timed_key >= 0:
             self._counts.time(timed_key, came, timed)
+        if charged_requests > 0:
+            self._charge(charged, charged_requests, newest, charged_version)
+            self.settled = False
         if self._queue.count >= self._max_in_flight:
             self.settled = False
         return at

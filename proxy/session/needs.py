@@ -19,6 +19,7 @@ from sluicegate.proxy.session.memory import GatherBudget
 from sluicegate.proxy.session.outlets import Dial, Introduce, LoopCalls, Reached
 from sluicegate.proxy.session.pacing import LoopTurn
 from sluicegate.proxy.session.quarantining import DeadLetterSink
+from sluicegate.proxy.session.quotas import Quotas
 from sluicegate.proxy.session.reports import BeginTrace, Counts, Judgements, Lines, Register, Traces
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.validation.in_force import RulesInForce
@@ -77,6 +78,7 @@ class RequestNeeds:
     rewriter: AnswerRewriter
     log: Lines
     gate: GateNeeds
+    quotas: Quotas
 
 
 @dataclass(frozen=True, slots=True)

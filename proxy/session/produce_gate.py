@@ -147,6 +147,10 @@ class ProduceGate:
         return self._session.identity.as_rules_see_it() if self._needs.rules.rulebook.asks_who else None
 
     def _judge(self, request: ProduceRequest, correlation_id: int) -> None:
+        rulebook = self._needs.rules.rulebook
+        if rulebook.in_file.has_topic_quotas:
+            policy_of = self._needs.policy_memo.by(rulebook)
+            self._session.metering.take_of_topics(request, policy_of, self._needs.names.by_id)
         client = self._who_asks()
         try:
             dispatch = self._needs.judges.judge(request, client)
@@ -224,11 +228,11 @@ class ProduceGate:
         if request.acks != 0:
             alone = partly.answer_alone(self._proven, correlation_id, self._needs.now_ms())
             if alone is not None:
-                session.delivery.in_turn(Exchange(answer=alone))
+                session.delivery.in_turn(session.metering.told(Exchange(answer=alone), request.version))
                 return None
             question = self._log_starts.ask_for(partly)
             exchange = Exchange(correlation_id, partial(self._finish_partly, partly, request.version, request.acks))
-            session.queue.add(exchange)
+            session.queue.add(session.metering.told(exchange, request.version))
             self._refusal_begins(partly)
             session.broker.write_parts((*question, size_prefix(dispatch.parts), *dispatch.parts))
             return exchange
@@ -241,7 +245,7 @@ class ProduceGate:
             return None
         finish = self.plain_finish(request.version)
         version = request.version if finish is not None else 0
-        return Exchange(correlation_id, finish, None, False, version)
+        return self._session.metering.told(Exchange(correlation_id, finish, None, False, version), request.version)
 
     def forward(self, frame: bytearray, exchange: Exchange | None) -> None:
         """Send a request as it came; `exchange` awaits its answer, None: there will be none (acks=0)."""

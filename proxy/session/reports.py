@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class Counts(Protocol):
-    """Plain integers that sessions add to; `connections_refused` and `cut_off` by the limit (its key), `closely_taken`
+    """Plain integers that sessions add to; `connections_refused` and `cut_off` by the limit (its key), `throttled` and
+    `throttled_ms` (how often clients were made to wait, and for how long) by the quota, `closely_taken`
     (requests that the slow lane took) by API, `request_errors` by API and what it was, `internal_errors` by what was
     done.
     """
@@ -28,6 +29,8 @@ class Counts(Protocol):
     judgements_abandoned: int
     closed_acks_0: int
     connections_refused: Counter[str]
+    throttled: Counter[str]
+    throttled_ms: Counter[str]
     cut_off: Counter[str]
     unsupported_versions: Counter[str]
     closely_taken: Counter[str]
@@ -65,6 +68,9 @@ class Lines(Protocol):
 
     def turned_away(self, peer: str, limit: str, reason: str, /) -> None:
         """A connection was not taken: `limit` is the key that says who may connect, or how often."""
+
+    def throttled(self, identity: ClientIdentity, quota: str, wait_ms: int, /) -> None:
+        """A client has sent more than its quota allows, and is not read for so long."""
 
     def cut_off(self, identity: ClientIdentity, listener: str, limit: str, text: str, /) -> None:
         """A connection was ended by a limit or a deadline of ours: its key, and what happened."""

@@ -244,7 +244,11 @@ class ClientSide:
             verdict = fast.judge_gathered(frame, version)
             if verdict != LOOK_CLOSER:
                 self._session.identity.client_id = self._header_client_id
+                metering = self._session.metering
+                metering.take(len(frame))
                 exchange = fast.exchange(self._correlation_id, version) if verdict == GOOD else None
+                if exchange is not None:
+                    metering.told(exchange, version)
                 self._gate.forward(frame, exchange)
                 self._clock.sent(_PRODUCE.key, came, exchange)
                 return
@@ -255,6 +259,9 @@ class ClientSide:
             self._session.identity.client_id = self._header_client_id
         else:
             body_at = self._header(_PRODUCE, version, frame).body_at
+            if not self._session.metering.meet(self._session.identity.as_rules_see_it()):
+                self._session.delivery.in_turn(Exchange(closes=True))
+                return
             if body_at <= _REMEMBERED_HEADER_BYTES:
                 self._header_version = header_version
                 self._header_generation = self._gate.rules_generation
@@ -262,7 +269,9 @@ class ClientSide:
                 self._header_client_id = self._session.identity.client_id
                 if fast is not None and not self._gate.is_exempt:
                     fast.remember(header_version, self._header_rest)
+                    fast.meter(self._session.metering.passed if self._session.metering.is_on else None)
         self._counts.closely_taken[_PRODUCE.name] += 1
+        self._session.metering.take(len(frame))
         self._gate.take(frame, version, self._correlation_id, body_at, came)
 
     def _api_versions(self, api: Api, version: int, frame: bytearray) -> None:

@@ -26,6 +26,7 @@ from sluicegate.proxy.session.in_flight import InFlightQueue
 from sluicegate.proxy.session.lanes import NO_LANES, Lanes, lanes_of
 from sluicegate.proxy.session.leaving import Leaving
 from sluicegate.proxy.session.life import Happening, Life, Stage
+from sluicegate.proxy.session.metering import Metering
 from sluicegate.proxy.session.needs import SessionNeeds
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
 from sluicegate.proxy.session.read_buffer import where_frames_start
@@ -60,6 +61,7 @@ class Session:
         self._deadlines = Deadlines(limits.frame_seconds, limits.idle_seconds)
         self._life = Life()
         self._trace = needs.begin_trace()
+        self.metering = Metering(self, needs)
         self._requests = ClientSide(self, needs.requests)
         self._answers = BrokerSide(self, needs.requests.budget, needs.requests.gate.clock)
         self._connect_sides()
@@ -282,6 +284,7 @@ class Session:
     def _end(self) -> None:
         self.is_late()  # what it costs that many end is seen by who lets them go on
         self._arrival.end()
+        self.metering.end()
         self._leaving.end()
         self._requests.end()
         self._answers.end()
@@ -298,7 +301,7 @@ class Session:
         self.client.forget()
         self.broker.forget()
         self._requests = self._answers = self.fast_requests = None  # type: ignore[assignment]  # its stage is asked first
-        self._leaving = self.delivery = None  # type: ignore[assignment]
+        self._leaving = self.delivery = self.metering = None  # type: ignore[assignment]
 
     def drain(self) -> None:
         """Take no more requests, let what is in flight be answered, then close."""

@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 
 from sluicegate.config import requests as keys
+from sluicegate.config.quotas import Quota as QuotaKeys
 from sluicegate.protocol.records.codec import Codec
 from sluicegate.validation.policy import Mode
 from sluicegate.validation.requests.exemptions import Exemption
 from sluicegate.validation.requests.name_pattern import NamePattern
+from sluicegate.validation.requests.quota import Quota
 from sluicegate.validation.requests.request_rule import RequestRule
 from sluicegate.validation.requests.software_version import LeastVersion
 
@@ -32,6 +34,22 @@ def request_rule_of(rule: keys.RequestRule) -> RequestRule:
 def exemptions_of(exempt: Iterable[keys.Exempt]) -> tuple[Exemption, ...]:
     """All of them, in the file's order."""
     return tuple(Exemption(_pattern(one.principal), _pattern(one.client_id)) for one in exempt)
+
+
+def quotas_of(quotas: Iterable[QuotaKeys]) -> tuple[Quota, ...]:
+    """All of them, in the file's order."""
+    return tuple(
+        Quota(
+            one.name,
+            _pattern(one.client_id),
+            _pattern(one.principal),
+            _pattern(one.topic),
+            one.bytes_per_second,
+            one.requests_per_second,
+            one.connections,
+        )
+        for one in quotas
+    )
 
 
 def _pattern(text: str | None) -> NamePattern | None:

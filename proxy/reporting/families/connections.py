@@ -36,7 +36,8 @@ CONNECTIONS: tuple[Family, ...] = (
         "`answers_unread`: the client reads no answers; `in_flight`: too many requests without an answer; `memory`: "
         "the budget is spent; `judging`: the judging thread; `settings`, `asking`: the cluster is asked about a topic; "
         "`quarantining`: bad records are being stored; `turn_over`: others go first; `refusals`: too many answers are "
-        "kept; `turned_away`: a client that asks for what was not offered.",
+        "kept; `turned_away`: a client that asks for what was not offered; "
+        "`quota`: a client that has sent more than its quota allows.",
         lambda s: s.standing.holds,
         ("side", "reason"),
         _HOLDS,
@@ -80,7 +81,22 @@ CONNECTIONS: tuple[Family, ...] = (
             "limits.max_connections_per_address",
             "listen.allowed_addresses",
             "listen.tls.allowed_names",
+            "quotas[].connections",
         ),
+    ),
+    counter(
+        "sluicegate_throttled",
+        "How often a client was made to wait because it had sent more than its quota allows, by quota.",
+        "Who it is stands in the log (`client throttled`).",
+        lambda s: s.tally.throttled,
+        ("quota",),
+    ),
+    counter(
+        "sluicegate_throttled_seconds",
+        "For how long, all clients together, by quota.",
+        "Near the number of seconds that pass: somebody always sends more than it may.",
+        lambda s: {quota: ms / 1000 for quota, ms in s.tally.throttled_ms.items()},
+        ("quota",),
     ),
     counter(
         "sluicegate_cut_off",

@@ -65,13 +65,18 @@ def test_rules_about_records_and_requests_are_told_with_their_lines() -> None:
         "requests:\n  - {name: all, match: {topics: ord*}, acks: [all]}\n"
         "  - {name: other, match: {topics: x}, acks: [all]}\n"
         "exempt: [{client_id: mirror}]\n"
+        "quotas:\n  - {name: small, client_id: etl, connections: 2}\n"
+        "  - {name: big, topic: o*, requests_per_second: 9}\n"
+        "  - {name: far, topic: x, requests_per_second: 1}\n"
     )
     lines = [line.strip() for line in explain("orders", loaded(SMALLEST + text))]
 
     assert "{name: keyed, key: {required: true}}  (c.yaml:6, topics[0].rules[0])" in lines
     assert "requests: {name: all, match: {topics: ord*}, acks: [all]}  (c.yaml:8, requests[0])" in lines
     assert "exempt: {client_id: mirror}  (c.yaml:10, exempt[0])" in lines
-    assert not any("other" in line for line in lines)
+    assert "quotas: {name: small, client_id: etl, connections: 2}  (c.yaml:12, quotas[0])" in lines
+    assert "quotas: {name: big, topic: o*, requests_per_second: 9}  (c.yaml:13, quotas[1])" in lines
+    assert not any("other" in line or "far" in line for line in lines)
 
 
 def test_a_quarantine_is_told_with_its_line_and_is_where_the_mode_comes_from() -> None:

@@ -48,6 +48,7 @@ _BOUNDED = {
     "stage": "Stage",
     "share": "GatherBudget's shares",
     "limit": "keys under limits",
+    "quota": "the configuration",
     "broker": "Census",
     "state": "two",
     "result": "two",

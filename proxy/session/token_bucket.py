@@ -1,0 +1,20 @@
+"""What may be taken in a second, counted so that what was taken beyond it is owed."""
+
+MOST_OWED_SECONDS = 10.0
+"""More is not owed: who has taken very much at once is not made to wait for minutes."""
+
+
+class TokenBucket:
+    """`rate` a second, of which up to one second's may be saved. Knows no clock: times are in seconds, monotonic."""
+
+    def __init__(self, rate: float, now: float) -> None:
+        self._rate = rate
+        self._left = rate
+        self._at = now
+
+    def take(self, amount: float, now: float) -> float:
+        """Take it, whatever is left; returns how long, in seconds, until nothing is owed."""
+        saved = min(self._rate, self._left + (now - self._at) * self._rate)
+        self._at = now
+        self._left = max(saved - amount, -MOST_OWED_SECONDS * self._rate)
+        return max(0.0, -self._left / self._rate)

@@ -1,0 +1,34 @@
+"""What the file says of quotas; each mistake with its key and line."""
+
+import pytest
+
+from tests.config.reading import SMALLEST, loaded, problems
+
+QUOTA = SMALLEST + "quotas:\n  - {name: q, %s}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        (QUOTA % "bytes_per_second: 1", 'quotas[0]: quota q: expected whom, as client_id: "etl-*" or principal'),
+        (QUOTA % "client_id: a, topic: b, requests_per_second: 1", "quotas[0]: quota q: expected whom"),
+        (QUOTA % "client_id: a", "quota q allows everything; give it bytes_per_second, requests_per_second or conn"),
+        (QUOTA % "topic: a, connections: 1", "quotas[0]: quota q: connections are clients', not a topic's"),
+        (QUOTA % "client_id: '/(/', connections: 1", "quotas[0].client_id: not a regular expression that RE2 takes"),
+        (QUOTA % "client_id: a, requests_per_second: 0", "quotas[0].requests_per_second: expected a whole number"),
+        (QUOTA % "client_id: a, bytes_a_second: 5", "quotas[0].bytes_a_second: no such key"),
+        (
+            QUOTA % "topic: a, bytes_per_second: 1}\n  - {name: q, topic: b, bytes_per_second: 1",
+            "quotas: two quotas are named q",
+        ),
+    ],
+)
+def test_a_mistake_is_told_with_its_key_and_line(text: str, wrong: str) -> None:
+    (problem,) = problems(text)
+    assert wrong in problem
+    assert problem.startswith("c.yaml:")
+
+
+def test_bytes_carry_units() -> None:
+    (quota,) = loaded(QUOTA % "principal: 'User:*', client_id: etl, bytes_per_second: 5MiB").config.quotas
+    assert quota.bytes_per_second == 5 * 1024 * 1024

@@ -1,0 +1,103 @@
+"""A client under a quota of sluicegate's sees what it would see under a broker's own; others do not see it."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer, ThrottleEvent
+
+from sluicegate.protocol.messages import produce
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.conftest import DEFAULTS
+from tests.integration.java import java_tool
+from tests.integration.test_produce import now_ms
+from tests.integration.topics import UNJUDGED, create_topic
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
+
+_RATE = 20_000
+_SIZE = 60_000
+_UNDER_BROKERS, _UNDER_OURS, _LIBRDKAFKA = "quota-of-broker", "quota-of-ours", "quota-librdkafka"
+
+
+@pytest.fixture(scope="module")
+def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+    quotas = [
+        {"name": "ours", "client_id": _UNDER_OURS, "bytes_per_second": _RATE},
+        {"name": "library", "client_id": _LIBRDKAFKA, "bytes_per_second": "200kB"},
+    ]
+    process = ProxyProcess(tmp_path_factory.mktemp("proxy"), kafka_bootstrap, {"defaults": DEFAULTS, "quotas": quotas})
+    try:
+        yield process.start()
+    finally:
+        process.stop()
+
+
+def _said(address: str, client_id: str, topic: str) -> tuple[int, float]:
+    """To requests on one connection until one is told to wait: for how many ms, and how many seconds after that request
+    the next is answered. All are stored.
+    """
+    body = produce_body(9, [topic_data(topic, (0, batch([Rec(now_ms(), value=bytes(_SIZE))])))])
+    with RawClient(address, timeout=60) as client:
+        for _ in range(50):
+            began = time.monotonic()
+            asked = client.send(PRODUCE, 9, body, client_id)
+            answer = client.answer_to(asked, PRODUCE, 9, produce.RESPONSE, timeout=60)
+            assert isinstance(answer, dict)
+            assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0
+            if answer["throttle_time_ms"] > 0:
+                asked = client.send(PRODUCE, 9, body, client_id)
+                assert isinstance(client.answer_to(asked, PRODUCE, 9, produce.RESPONSE, timeout=60), dict)
+                return answer["throttle_time_ms"], time.monotonic() - began
+    raise AssertionError("nobody was told to wait")
+
+
+def test_as_under_a_brokers_own_quota(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    """It is answered at once, with how long to wait, and not read for as long."""
+    topic = create_topic(kafka_bootstrap, UNJUDGED, partitions=1)
+    whose = ("--alter", "--entity-type", "clients", "--entity-name", _UNDER_BROKERS)
+    what = ("--add-config", f"producer_byte_rate={_RATE}")
+    java_tool("kafka.admin.ConfigCommand", "--bootstrap-server", kafka_bootstrap, *whose, *what)
+
+    brokers_ms, brokers_seconds = _said(kafka_bootstrap, _UNDER_BROKERS, topic)
+    ours_ms, our_seconds = _said(proxy.bootstrap, _UNDER_OURS, topic)
+
+    assert brokers_seconds >= brokers_ms / 1000 - 0.05
+    assert our_seconds >= ours_ms / 1000 - 0.05
+    assert proxy.metric('sluicegate_throttled_total{quota="ours"}') >= 1
+    line = proxy.wait_for_line("client throttled")
+    assert _UNDER_OURS in line and '"quota": "ours"' in line
+
+
+def test_who_has_none_is_told_nothing(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED, partitions=1)
+    with RawClient(proxy.bootstrap) as client:
+        for _ in range(20):
+            answer = client.produce(9, [topic_data(topic, (0, batch([Rec(now_ms(), value=bytes(_SIZE))])))])
+            assert isinstance(answer, dict)
+            assert answer["throttle_time_ms"] == 0
+
+
+def test_librdkafka_keeps_to_it(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED, partitions=1)
+    told: list[ThrottleEvent] = []
+    failed: list[object] = []
+    producer = Producer(
+        {
+            "bootstrap.servers": proxy.bootstrap,
+            "client.id": _LIBRDKAFKA,
+            "batch.size": 50_000,
+            "throttle_cb": told.append,
+            "log_level": 0,
+        }
+    )
+    began = time.monotonic()
+
+    for _ in range(80):
+        producer.produce(topic, bytes(10_000), on_delivery=lambda error, _: error and failed.append(error))
+    assert producer.flush(60) == 0
+    lasted = time.monotonic() - began
+
+    assert failed == []
+    assert any(event.throttle_time > 0 for event in told)
+    assert lasted > 2, "800 kB, of which 200 kB are free, at 200 kB/s, but for the last request's wait"

@@ -1,0 +1,248 @@
+"""A client that sends more than its quota allows is told to wait, and is not read for as long: both lanes alike."""
+
+import json
+import struct
+
+import pytest
+from structlog.testing import capture_logs
+
+import sluicegate.proxy.judgement.judging
+from sluicegate.config.quotas import Quota
+from sluicegate.config.topics import TopicKeys
+from sluicegate.protocol.messages import produce as messages
+from sluicegate.proxy.session.hold import Hold
+from sluicegate.proxy.session.lanes import HAS_FAST_LANE
+from sluicegate.validation.rulebook import compile_policies
+from tests.bounds.frames import good_batch, produce, request
+from tests.bounds.stand_in_answers import StandInAnswers, topic_id_of
+from tests.proxy.session.playbook import NOW, Outlet, Playbook
+from tests.wire.batches import Rec, batch
+
+_TOPIC = "orders"
+_LANES = [False, True] if HAS_FAST_LANE else [False]
+_ONE_A_SECOND = {"name": "slow", "client_id": "*", "requests_per_second": 1}
+
+
+@pytest.fixture(autouse=True)
+def _with_time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    # However busy the machine is: what leaves the loop is answered at another time.
+    monkeypatch.setattr(sluicegate.proxy.judgement.judging, "_LOOP_REQUEST_SECONDS", 60.0)
+
+
+class Play:
+    """A session under quotas, whose broker answers at once."""
+
+    def __init__(self, has_fast_lane: bool, *quotas: dict[str, object]) -> None:
+        bound = {"SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": "86400000"}
+        self.playbook = Playbook(has_fast_lane, **bound, SLUICEGATE__QUOTAS=json.dumps(quotas))
+        self._broker = StandInAnswers({1: ("127.0.0.1", 9092)})
+        self._seen = self._read = 0
+
+    @property
+    def waits(self) -> bool:
+        """Whether the client is not read because of its quota."""
+        return Hold.QUOTA in self.playbook.session.client.holds
+
+    def says(self, data: bytes) -> list[bytes]:
+        """The answers that the client gets for this, each without its size."""
+        self.playbook.from_client(data)
+        self.settles()
+        return self.answers()
+
+    def settles(self) -> None:
+        """The broker answers what it got, and again what came of that."""
+        for _ in range(20):
+            self.playbook.loop.turns()
+            sent, answers = self.playbook.broker.sent, b""
+            while len(sent) - self._seen >= 4:
+                size = struct.unpack_from(">i", sent, self._seen)[0]
+                answers += self._broker.answer(bytes(sent[self._seen + 4 : self._seen + 4 + size])) or b""
+                self._seen += 4 + size
+            self.playbook.from_broker(answers)
+
+    def answers(self) -> list[bytes]:
+        found, sent = [], self.playbook.client.sent
+        while self._read < len(sent):
+            size = struct.unpack_from(">i", sent, self._read)[0]
+            found.append(bytes(sent[self._read + 4 : self._read + 4 + size]))
+            self._read += 4 + size
+        return found
+
+
+def _good(version: int, number: int, acks: int = -1, size: int = 20, client_id: bytes = b"etl") -> bytes:
+    topic = topic_id_of(_TOPIC) if version >= 13 else _TOPIC.encode()
+    return produce(version, {topic: [(0, batch([Rec(NOW, b"key", b"v" * size)]))]}, acks, number, client_id=client_id)
+
+
+def _throttle_ms(answer: bytes, version: int) -> int:
+    """As the schema of the protocol reads it."""
+    told: int = messages.RESPONSE.parse(answer[5 if version >= 9 else 4 :], version)["throttle_time_ms"]
+    return told
+
+
+@pytest.mark.parametrize("has_fast_lane", _LANES)
+@pytest.mark.parametrize("version", range(3, 14))
+def test_who_sends_too_much_is_told_how_long_to_wait_and_not_read_meanwhile(version: int, has_fast_lane: bool) -> None:
+    play = Play(has_fast_lane, _ONE_A_SECOND)
+    (first,) = play.says(_good(version, 1))
+    (second,) = play.says(_good(version, 2))
+
+    assert (_throttle_ms(first, version), _throttle_ms(second, version)) == (0, 1000)
+    assert play.waits
+    assert play.says(_good(version, 3)) == []
+
+    play.playbook.loop.time_passes(1.0)
+    play.playbook.from_client(b"")
+    play.settles()
+
+    (third,) = play.answers()
+    assert _throttle_ms(third, version) == 2000  # the clock of a play stands still
+    counted = play.playbook.parts.observer.counted()
+    assert (counted.throttled["slow"], counted.throttled_ms["slow"]) == (2, 3000)
+
+
+def test_bytes_are_counted_with_their_frames() -> None:
+    frame = _good(9, 1, size=5000)
+    play = Play(HAS_FAST_LANE, {"name": "wide", "client_id": "etl", "bytes_per_second": 2 * len(frame)})
+
+    told = [_throttle_ms(play.says(_good(9, number, size=5000))[0], 9) for number in (1, 2, 3)]
+
+    assert told == pytest.approx([0, 0, 500], abs=2)
+
+
+@pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")
+def test_what_the_fast_lane_takes_at_once_is_counted_at_once_and_told_with_the_last() -> None:
+    play = Play(True, _ONE_A_SECOND)
+    play.says(_good(9, 1))
+
+    answers = play.says(b"".join(_good(9, number) for number in (2, 3, 4, 5)))
+
+    assert [_throttle_ms(answer, 9) for answer in answers] == [0, 0, 0, 4000]
+    assert play.playbook.parts.ordinary is not None
+    assert play.playbook.parts.ordinary.requests == 4, "who has a quota is still judged by the fast lane"
+
+
+@pytest.mark.parametrize("has_fast_lane", _LANES)
+def test_no_answer_but_that_of_a_producer_is_touched(has_fast_lane: bool) -> None:
+    fetch = request(1, 11, b"\xff" * 4 + bytes(34), 7)
+    free, bound = Play(has_fast_lane), Play(has_fast_lane, _ONE_A_SECOND)
+    for play in (free, bound):
+        play.says(_good(9, 1))
+
+    told = [play.says(fetch + _good(9, 2, acks=0)) for play in (free, bound)]
+
+    assert told[0] == told[1]
+    assert (free.waits, bound.waits) == (False, True)
+
+
+@pytest.mark.parametrize("has_fast_lane", _LANES)
+def test_refusals_tell_it_too(has_fast_lane: bool) -> None:
+    play = Play(has_fast_lane, _ONE_A_SECOND)
+    bad = {_TOPIC.encode(): [(0, good_batch(NOW)), (1, batch([Rec(1)]))]}
+    play.says(_good(9, 1))
+
+    (answer,) = play.says(produce(9, bad, -1, 2, client_id=b"etl"))
+
+    assert _throttle_ms(answer, 9) == 1000
+    assert b"Timestamp" in answer
+
+
+def test_each_name_has_a_quota_of_its_own_which_all_its_connections_share() -> None:
+    play = Play(HAS_FAST_LANE, _ONE_A_SECOND)
+    play.says(_good(9, 1, client_id=b"etl-1"))
+    quotas = play.playbook.needs.requests.quotas
+
+    other, again = play.playbook.another()[0], play.playbook.another()[0]
+    for session, name in ((other, "etl-2"), (again, "etl-1")):
+        session.identity.client_id = name
+        assert session.metering.meet(session.identity.as_rules_see_it())
+        session.metering.take(100)
+
+    assert quotas.are_there
+    assert (Hold.QUOTA in other.client.holds, Hold.QUOTA in again.client.holds) == (False, True)
+
+
+def test_who_no_quota_is_about_is_not_counted() -> None:
+    play = Play(HAS_FAST_LANE, {**_ONE_A_SECOND, "client_id": "somebody"})
+
+    answers = [play.says(_good(9, number)) for number in range(20)]
+
+    assert not play.waits
+    assert all(_throttle_ms(answer, 9) == 0 for (answer,) in answers)
+
+
+def test_one_connection_too_many_is_closed_and_one_that_leaves_makes_room() -> None:
+    play = Play(HAS_FAST_LANE, {"name": "few", "client_id": "*", "connections": 1})
+    play.says(_good(9, 1))
+
+    with capture_logs() as lines:
+        broker = _another_sends(play, _good(9, 1))
+        play.playbook.parts.log.flush()
+
+    assert broker.has_ended_writing, "as a session ends"
+    assert not broker.sent
+    (line,) = (line for line in lines if line["event"] == "connection refused")
+    assert line["reason"] == "etl has the 1 connections already on which quota few lets it produce"
+    assert play.playbook.parts.observer.counted().connections_refused["quotas[].connections"] == 1
+
+    play.playbook.session.close_now()
+    play.playbook.loop.turns()
+    assert _another_sends(play, _good(9, 1)).sent == _good(9, 1)
+
+
+@pytest.mark.parametrize("has_fast_lane", _LANES)
+@pytest.mark.parametrize("version", [9, 12, 13])
+def test_what_a_topic_is_sent_counts_whoever_sends_it(version: int, has_fast_lane: bool) -> None:
+    play = Play(has_fast_lane, {"name": "narrow", "topic": "ord*", "requests_per_second": 1})
+
+    (first,) = play.says(_good(version, 1, client_id=b"one"))
+    (second,) = play.says(_good(version, 2, client_id=b"two"))
+
+    assert (_throttle_ms(first, version), _throttle_ms(second, version)) == (0, 1000)
+    assert play.waits
+    assert play.playbook.parts.observer.counted().throttled["narrow"] == 1
+
+
+def test_another_topic_is_not_counted_with_it() -> None:
+    play = Play(HAS_FAST_LANE, {"name": "narrow", "topic": "else", "requests_per_second": 1})
+
+    answers = [play.says(_good(9, number)) for number in range(5)]
+
+    assert all(_throttle_ms(answer, 9) == 0 for (answer,) in answers)
+    ordinary = play.playbook.parts.ordinary
+    assert ordinary is None or ordinary.requests == 4
+
+
+def test_of_two_quotas_the_longer_wait_is_told() -> None:
+    of_topic = {"name": "narrow", "topic": "*", "requests_per_second": 1}
+    play = Play(HAS_FAST_LANE, {**_ONE_A_SECOND, "requests_per_second": 2}, of_topic)
+
+    told = [_throttle_ms(play.says(_good(9, number))[0], 9) for number in (1, 2)]
+
+    assert told == [0, 1000]
+
+
+def test_another_file_has_other_quotas_at_once() -> None:
+    play = Play(HAS_FAST_LANE)
+    play.says(_good(9, 1))
+    quota = Quota(name="new", client_id="etl", requests_per_second=1)
+
+    play.playbook.parts.rules.adopt(compile_policies(TopicKeys(), quotas=[quota]))
+    told = [_throttle_ms(play.says(_good(9, number))[0], 9) for number in (2, 3)]
+    play.playbook.parts.rules.adopt(compile_policies(TopicKeys()))
+    play.playbook.loop.time_passes(1.0)
+    told += [_throttle_ms(play.says(_good(9, number))[0], 9) for number in (4, 5)]
+
+    assert told == [0, 1000, 0, 0]
+
+
+def _another_sends(play: Play, data: bytes) -> Outlet:
+    """On a connection of its own; returns its broker."""
+    session, _ = play.playbook.another()
+    view = session.client.get_buffer(-1)
+    view[: len(data)] = data
+    session.client.buffer_updated(len(data))
+    broker = Outlet(session.broker)
+    session.broker.connection_made(broker)
+    play.playbook.loop.turns()
+    return broker

@@ -1,0 +1,43 @@
+"""What may be taken in a second, at times that are handed in."""
+
+import pytest
+
+from sluicegate.proxy.session.token_bucket import MOST_OWED_SECONDS, TokenBucket
+
+
+def test_one_second_may_be_taken_at_once_and_what_is_beyond_is_waited_for() -> None:
+    bucket = TokenBucket(100, now=5.0)
+
+    assert bucket.take(100, now=5.0) == 0
+    assert bucket.take(50, now=5.0) == pytest.approx(0.5)
+    assert bucket.take(0, now=5.25) == pytest.approx(0.25)
+    assert bucket.take(0, now=5.5) == 0
+
+
+def test_no_more_than_a_second_is_saved() -> None:
+    bucket = TokenBucket(100, now=0.0)
+
+    assert bucket.take(150, now=1_000_000.0) == pytest.approx(0.5)
+
+
+def test_who_keeps_to_the_rate_never_waits() -> None:
+    bucket = TokenBucket(10, now=0.0)
+
+    assert [bucket.take(1, now=tenth / 10) for tenth in range(1000)] == [0] * 1000
+
+
+def test_whoever_waits_as_long_as_is_said_gets_the_rate_and_no_more() -> None:
+    bucket, now, taken = TokenBucket(1000, now=0.0), 0.0, 0
+
+    while now < 60:
+        taken += 700
+        now += bucket.take(700, now)
+
+    assert taken == pytest.approx(61 * 1000, rel=0.02)
+
+
+def test_no_wait_is_longer_than_is_owed_at_most() -> None:
+    bucket = TokenBucket(1, now=0.0)
+
+    assert bucket.take(1 << 40, now=0.0) == MOST_OWED_SECONDS
+    assert bucket.take(0, now=MOST_OWED_SECONDS) == 0

@@ -1,0 +1,44 @@
+"""Whom a quota is about, and by which names it knows it."""
+
+import pytest
+
+from sluicegate.config.quotas import Quota as Keys
+from sluicegate.config.topics import TopicKeys
+from sluicegate.validation.requests.from_keys import quotas_of
+from sluicegate.validation.rulebook import Rulebook, compile_policies
+from sluicegate.validation.rules.rule import Client
+
+ETL = Client("10.0.0.1:5", "etl-1", None, None, "User:batch")
+
+
+@pytest.mark.parametrize(
+    ("whom", "names"),
+    [
+        ({"client_id": "etl-*"}, ("etl-1",)),
+        ({"principal": "User:*"}, ("User:batch",)),
+        ({"principal": "User:*", "client_id": "*"}, ("User:batch", "etl-1")),
+        ({"principal": "User:*", "client_id": "other"}, None),
+        ({"client_id": "etl"}, None),
+        ({"topic": "*"}, None),
+    ],
+)
+def test_whom_it_is_about(whom: dict[str, str], names: tuple[str, ...] | None) -> None:
+    (quota,) = quotas_of([Keys(name="q", requests_per_second=1, **whom)])  # type: ignore[arg-type]
+
+    assert quota.whose(ETL) == names
+
+
+def test_who_gives_no_name_is_matched_by_none() -> None:
+    (quota,) = quotas_of([Keys(name="q", requests_per_second=1, client_id="*")])
+
+    assert quota.whose(Client("10.0.0.1:5")) is None
+
+
+def test_the_first_that_is_about_a_topic_holds_and_such_a_topic_is_looked_at_closely() -> None:
+    quotas = [Keys(name=name, topic=topic, requests_per_second=1) for name, topic in (("a", "x*"), ("b", "*y"))]
+    rulebook = Rulebook(compile_policies(TopicKeys(), quotas=quotas))
+
+    found = {topic: rulebook.of(topic).quota for topic in ("xy", "zy", "z")}
+
+    assert {topic: quota and quota.name for topic, quota in found.items()} == {"xy": "a", "zy": "b", "z": None}
+    assert (rulebook.of("xy").ordinary, rulebook.of("z").ordinary) == (None, rulebook.of("z"))
