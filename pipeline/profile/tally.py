@@ -229,7 +229,9 @@ class Tally:
         row.stored_bytes += more.stored_bytes
         row.earliest = min(row.earliest, more.earliest)
         row.latest = max(row.latest, more.latest)
-        row.last_offset = more.last_offset
+        # What waited to be added up may lie before what was added at once.
+        row.first_offset = min(row.first_offset, more.first_offset)
+        row.last_offset = max(row.last_offset, more.last_offset)
 
     def _close(self) -> None:
         self._add_pending()

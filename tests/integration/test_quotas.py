@@ -8,10 +8,9 @@ from confluent_kafka import Producer, ThrottleEvent
 
 from sluicegate.protocol.messages import produce
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.conftest import DEFAULTS
 from tests.integration.java import java_tool
 from tests.integration.test_produce import now_ms
-from tests.integration.topics import UNJUDGED, create_topic
+from tests.integration.topics import DEFAULTS, UNJUDGED, create_topic
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
 

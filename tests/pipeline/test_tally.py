@@ -42,6 +42,16 @@ def is_plausible(time: int) -> bool:
     return time > 0 and unit_of(time, NOW) is None
 
 
+def test_records_that_wait_to_be_added_up_lie_before_those_that_do_not() -> None:
+    """A batch from two minutes waits; the next, of one of them, does not."""
+    minute, another = 1_763_999_400_000, 1_754_000_000_000
+
+    found, _ = tally_of([([Rec(minute), Rec(another)], NONE), ([Rec(minute), Rec(minute)], NONE)])
+
+    rows = {row["earliest"]: (row["first_offset"], row["last_offset"]) for row in found.table().to_pylist()}
+    assert rows == {minute: (0, 3), another: (1, 1)}
+
+
 @pytest.mark.parametrize("most_exact_rows", [10**6, -1])
 @given(BATCHES)
 @settings(max_examples=60)
