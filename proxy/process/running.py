@@ -10,6 +10,8 @@ import structlog
 import uvloop
 
 from sluicegate.config.model import Config
+from sluicegate.proxy.network.inherited_sockets import NOTHING_INHERITED, InheritedSockets
+from sluicegate.proxy.network.listeners import bind
 from sluicegate.proxy.process.config_file import ConfigFile
 from sluicegate.proxy.process.descriptors import raise_descriptor_limit, reserve_descriptors
 from sluicegate.proxy.process.reloading import Reloading
@@ -17,12 +19,16 @@ from sluicegate.proxy.process.server import Server
 from sluicegate.proxy.process.supervisor import Supervisor
 
 
-def run_until_signal(config: Config, file: ConfigFile | None = None) -> None:
-    """Blocks. `file` is where the configuration came from, to be read again. Raises CannotStart."""
+def run_until_signal(
+    config: Config, file: ConfigFile | None = None, inherited: InheritedSockets = NOTHING_INHERITED
+) -> None:
+    """Blocks. `file` is where the configuration came from, to be read again; `inherited` are listening sockets that
+    were there before. Raises CannotStart.
+    """
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the loop runs
     raise_descriptor_limit()
     reserve_descriptors()
-    uvloop.run(_run(config, file))
+    uvloop.run(_run(config, file, inherited))
 
 
 def _say_what_a_hangup_does() -> None:
@@ -32,8 +38,16 @@ def _say_what_a_hangup_does() -> None:
     )
 
 
-async def _run(config: Config, file: ConfigFile | None) -> None:
-    server = Server(config, file=file) if config.workers == 1 else Supervisor(config, file)
+def _server(config: Config, file: ConfigFile | None, inherited: InheritedSockets) -> Server | Supervisor:
+    if inherited.sockets:
+        structlog.get_logger("sluicegate").info("sockets were handed over", addresses=inherited.addresses)
+    if config.workers == 1:
+        return Server(config, bind=inherited.before(bind), file=file)
+    return Supervisor(config, file, inherited)
+
+
+async def _run(config: Config, file: ConfigFile | None, inherited: InheritedSockets) -> None:
+    server = _server(config, file, inherited)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 

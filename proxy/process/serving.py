@@ -3,6 +3,7 @@
 This process, and those that are forked from it, hold no more than serving takes (`tests/proxy/process/test_memory.py`).
 """
 
+import os
 import signal
 import sys
 
@@ -22,6 +23,7 @@ def main() -> None:
 def _run(arguments: tuple[str, ...]) -> int:
     reader = Reader(Start(arguments))
     # Meanwhile: what is loaded here the reader does not need.
+    from sluicegate.proxy.network.inherited_sockets import BadSocket, inherited_sockets  # noqa: PLC0415
     from sluicegate.proxy.process.cannot_start import CannotStart  # noqa: PLC0415
     from sluicegate.proxy.process.running import run_until_signal  # noqa: PLC0415
     from sluicegate.proxy.reporting.log_setup import logging_behind_a_queue  # noqa: PLC0415
@@ -33,8 +35,8 @@ def _run(arguments: tuple[str, ...]) -> int:
     assert isinstance(found, Usable)
     try:
         with logging_behind_a_queue(found.config.log):
-            run_until_signal(found.config, found.file)
-    except CannotStart as error:
+            run_until_signal(found.config, found.file, inherited_sockets(os.environ, os.getpid()))
+    except (CannotStart, BadSocket) as error:
         say(f"sluicegate: {error}", err=True)
         return 1
     return 0

@@ -17,6 +17,7 @@ import structlog
 
 from sluicegate.config.address import HostPort
 from sluicegate.config.model import Config
+from sluicegate.proxy.network.inherited_sockets import NOTHING_INHERITED, InheritedSockets
 from sluicegate.proxy.network.listeners import CannotListen, reserve_shared
 from sluicegate.proxy.process.cannot_start import CannotStart
 from sluicegate.proxy.process.config_file import ConfigFile
@@ -65,9 +66,12 @@ _ADOPTED_WITHIN_SECONDS = 30.0
 class Supervisor:
     """Start it, wait, drain it; as `sluicegate.proxy.process.server.Server`, but with processes instead of sessions."""
 
-    def __init__(self, config: Config, file: ConfigFile | None = None) -> None:
-        """`file` is where `config` came from."""
+    def __init__(
+        self, config: Config, file: ConfigFile | None = None, inherited: InheritedSockets = NOTHING_INHERITED
+    ) -> None:
+        """`file` is where `config` came from; `inherited` are sockets that its workers share."""
         self._file = file
+        self._inherited = inherited
         self._workers_look = WorkersLook(_FRESH_SECONDS)
         self._config = config
         self._log = structlog.get_logger("sluicegate")
@@ -94,7 +98,7 @@ class Supervisor:
         shared = self._config.listen.bootstrap
         check_telemetry(self._config)
         try:
-            self._reserved = reserve_shared(shared)
+            self._reserved = self._inherited.at(shared) or reserve_shared(shared)
             if self._config.admin.listen is not None:
                 from sluicegate.proxy.process.admin import serve  # noqa: PLC0415  # workers need no Prometheus
 
@@ -156,7 +160,9 @@ class Supervisor:
     def _start_worker(self, index: int) -> None:
         here, there = multiprocessing.Pipe()
         process = self._workshop.Process(
-            target=run_worker, args=(index, self._for_workers, self._mark, there), name=f"sluicegate-worker-{index}"
+            target=run_worker,
+            args=(index, self._for_workers, self._mark, there, self._inherited.sockets),
+            name=f"sluicegate-worker-{index}",
         )
         process.start()
         there.close()

@@ -6,6 +6,7 @@ with a Word; when its end closes, the worker drains too, so that none is ever le
 
 import asyncio
 import signal
+import socket
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -18,6 +19,7 @@ import uvloop
 from sluicegate.config.model import Config
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.look import Wish
+from sluicegate.proxy.network.inherited_sockets import InheritedSockets
 from sluicegate.proxy.network.listeners import bind_shared
 from sluicegate.proxy.process.cannot_start import CannotStart
 from sluicegate.proxy.process.descriptors import reserve_descriptors
@@ -90,19 +92,23 @@ class Looked:
 Message = Looked | Started | CouldNotStart | Report | Adopted
 
 
-def run_worker(index: int, config: Config, mark: int, supervisor: Connection) -> None:
-    """The worker process; `mark` as its server takes it. Ends when told to, on SIGTERM, or with its supervisor."""
+def run_worker(
+    index: int, config: Config, mark: int, supervisor: Connection, inherited: tuple[socket.socket, ...]
+) -> None:
+    """The worker process; `mark` as its server takes it; `inherited` are listening sockets that were there before. Ends
+    when told to, on SIGTERM, or with its supervisor.
+    """
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # its supervisor says what there is to say
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the supervisor passes it on
     reserve_descriptors()
     structlog.contextvars.bind_contextvars(worker=index)
     with logging_behind_a_queue(config.log):
-        uvloop.run(_Worker(config, mark, supervisor).run())
+        uvloop.run(_Worker(config, mark, supervisor, InheritedSockets(inherited)).run())
 
 
 class _Worker:
-    def __init__(self, config: Config, mark: int, supervisor: Connection) -> None:
-        self._server = Server(config, bind=bind_shared, mark=mark)
+    def __init__(self, config: Config, mark: int, supervisor: Connection, inherited: InheritedSockets) -> None:
+        self._server = Server(config, bind=inherited.before(bind_shared), mark=mark)
         self._supervisor = supervisor
         self._ended = asyncio.Event()
         self._adopting: asyncio.Task[None] | None = None

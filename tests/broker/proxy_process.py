@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -22,6 +23,14 @@ clock.now_ms = lambda: {at}
 from sluicegate.proxy.process.command import main
 main()"""
 """A program that is sluicegate at one moment (ms) for ever."""
+
+HAND_OVER = """import fcntl, os, sys
+descriptors = [fcntl.fcntl(int(each), fcntl.F_DUPFD, 100) for each in sys.argv[1].split(",")]
+for place, descriptor in enumerate(descriptors, 3):
+    os.dup2(descriptor, place)
+os.environ |= {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": str(len(descriptors))}
+os.execv(sys.argv[2], sys.argv[2:])"""
+"""Starts a program as systemd does: the descriptors that are its first argument become 3 and the next ones."""
 
 COMMAND = str(Path(sys.executable).with_name("sluicegate"))
 
@@ -47,6 +56,8 @@ class ProxyProcess:
         self.admin = f"http://127.0.0.1:{first + 1}"
         self.process: subprocess.Popen[bytes] | None = None
         self.start_seconds = _START_SECONDS
+        self.sockets: list[socket.socket] = []
+        """What is handed over to it."""
 
     def broker_port(self, node_id: int) -> int:
         port: int = self.config["listen"]["broker_ports"]
@@ -57,11 +68,14 @@ class ProxyProcess:
         file.write_text(yaml.safe_dump(self.config, sort_keys=False))
         with (self.folder / "proxy.log").open("ab") as log:
             environment = {k: v for k, v in os.environ.items() if not k.startswith("SLUICEGATE__")}
+            descriptors = [each.fileno() for each in self.sockets]
+            handing = [sys.executable, "-c", HAND_OVER, ",".join(map(str, descriptors))] if descriptors else []
             self.process = subprocess.Popen(
-                [*self.command, "run", "--config", str(file)],
+                [*handing, *self.command, "run", "--config", str(file)],
                 stderr=log if stderr is None else stderr,
                 stdout=log,
                 env=environment | self.environment,
+                pass_fds=descriptors,
             )
         self._wait_for("/readyz" if ready else "/livez")
         return self

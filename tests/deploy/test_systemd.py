@@ -12,6 +12,7 @@ from tests.deploy.manifests import DEPLOY
 from tests.packaging.test_wheel import ROOT
 
 UNIT = DEPLOY / "systemd/sluicegate.service"
+SOCKET = DEPLOY / "systemd/sluicegate.socket"
 _MOST_EXPOSED = 15
 """Tenths, of the 100 that systemd-analyze gives at most: what it says today is 12."""
 
@@ -40,6 +41,16 @@ def test_systemd_has_nothing_to_say_of_it(tmp_path: Path) -> None:
 
     told = [line for line in done.stderr.splitlines() if "sluicegate.service" in line]
     assert told == []
+
+
+def test_systemd_has_nothing_to_say_of_the_sockets_either(tmp_path: Path) -> None:
+    for each in (UNIT, SOCKET):
+        text = each.read_text().replace("/opt/sluicegate/bin/sluicegate", "/bin/true").replace("man:", "file:/")
+        (tmp_path / each.name).write_text(text)
+
+    done = analyze("verify", str(tmp_path / SOCKET.name))
+
+    assert [line for line in done.stderr.splitlines() if "sluicegate" in line] == []
 
 
 def test_little_is_left_that_it_may_do() -> None:

@@ -1,0 +1,75 @@
+"""Started by who holds its listening sockets, a proxy is replaced without anybody being refused."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+from tests.broker.eventually import eventually
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.test_faults import PARTITIONS, Stream, everything_in
+from tests.integration.topics import UNJUDGED, create_topic
+
+_RESTARTS = 2
+
+
+class Knocking:
+    """Somebody who connects again and again, to every address in turn; `refused` are those that did not let him in."""
+
+    def __init__(self, sockets: list[socket.socket]) -> None:
+        self.times = 0
+        self.refused: list[OSError] = []
+        self._addresses = [each.getsockname() for each in sockets]
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(0.01):
+            try:
+                socket.create_connection(self._addresses[self.times % len(self._addresses)], 60).close()
+            except OSError as error:
+                self.refused.append(error)
+            self.times += 1
+
+
+@pytest.fixture(params=[1, 2])
+def proxy(request: pytest.FixtureRequest, kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
+    proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"workers": request.param})
+    ports = [int(proxy.bootstrap.rpartition(":")[2]), *(proxy.broker_port(node_id) for node_id in (0, 1))]
+    proxy.sockets = [socket.create_server(("127.0.0.1", port), backlog=1024) for port in ports]
+    try:
+        yield proxy.start()
+    finally:
+        proxy.stop()
+        for each in proxy.sockets:
+            each.close()
+
+
+def test_a_restart_refuses_nobody_and_loses_nothing(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED, PARTITIONS)
+
+    with Knocking(proxy.sockets) as knocking, Stream(proxy.bootstrap, topic) as stream:
+        for _ in range(_RESTARTS):
+            stream.acknowledges(500)
+            proxy.terminate()
+            assert proxy.process is not None and proxy.process.wait(60) == 0
+            times = knocking.times
+            proxy.start()
+            eventually(lambda before=times: knocking.times > before + 20, what="more connections")
+        stream.acknowledges(500)
+
+    assert knocking.refused == []
+    numbers = everything_in(kafka_bootstrap, topic)
+    assert sorted(numbers) == sorted(stream.acknowledged)
+    assert proxy.log().count("sockets were handed over") == 1 + _RESTARTS
