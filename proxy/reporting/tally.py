@@ -59,6 +59,7 @@ class Tally:
     rule_batches: Counter[tuple[str, str]] = field(default_factory=Counter)
     rule_records: Counter[tuple[str, str]] = field(default_factory=Counter)
     connections_refused: Counter[str] = field(default_factory=Counter)
+    connections_delayed: Counter[str] = field(default_factory=Counter)
     cut_off: Counter[str] = field(default_factory=Counter)
     unsupported_versions: Counter[str] = field(default_factory=Counter)
     violations: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
