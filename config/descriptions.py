@@ -232,6 +232,8 @@ KEYS = {
     "limits.max_in_flight": "requests of one connection without an answer",
     "limits.max_connections": "connections of all clients; none: as many as the process may have descriptors for",
     "limits.max_connections_per_address": "connections from one address; none: no bound of its own",
+    "limits.max_new_connections_per_second": "new connections a second, on all listeners together, and as many at once "
+    "after a quiet time; who comes faster waits, as with `max.connection.creation.rate` of a broker; none: no bound",
     "limits.frame_seconds": "how long a request may take to arrive",
     "limits.idle_seconds": "how long a connection may say nothing",
     "log.format": "`auto` is pretty on a terminal, else JSON",

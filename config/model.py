@@ -176,7 +176,8 @@ class Limits:
 
     `max_decompressed_bytes`, `max_request_partitions` and `max_record_errors` are for one request as a whole;
     `max_decompression_window_bytes` is what may have to be held at once to read a payload (a zstd window, a snappy
-    block). `max_connections` None: as many as the process may have descriptors for.
+    block). `max_connections` None: as many as the process may have descriptors for. `max_new_connections_per_second`
+    None: as fast as they come.
     """
 
     max_frame_bytes: FrameBytes = 104_857_600
@@ -190,6 +191,7 @@ class Limits:
     max_in_flight: OneOrMore = 1000
     max_connections: OneOrMore | None = None
     max_connections_per_address: OneOrMore | None = None
+    max_new_connections_per_second: OneOrMore | None = None
     frame_seconds: Seconds = 30
     idle_seconds: Seconds = 900
 
@@ -258,6 +260,7 @@ class Config:
         """What each of several workers runs with: its share of what is bounded, and nothing that only one can do."""
         share = max(self.limits.max_frame_bytes, self.limits.max_gathered_bytes // self.workers)
         connections, of_address = self.limits.max_connections, self.limits.max_connections_per_address
+        new = self.limits.max_new_connections_per_second
         listen = replace(self.listen, bootstrap=bootstrap)
         otel = None if self.otel is None else self.otel.of_one_worker(self.workers)
         limits = replace(
@@ -266,5 +269,6 @@ class Config:
             max_quarantined_bytes=max(1, self.limits.max_quarantined_bytes // self.workers),
             max_connections=None if connections is None else -(-connections // self.workers),
             max_connections_per_address=None if of_address is None else -(-of_address // self.workers),
+            max_new_connections_per_second=None if new is None else -(-new // self.workers),
         )
         return replace(self, listen=listen, admin=Admin(), limits=limits, otel=otel)

@@ -11,6 +11,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
+from sluicegate.proxy.network.connection_rate import ConnectionRate
 from sluicegate.proxy.network.entrance import Entrance
 from sluicegate.proxy.network.handshakes import Handshakes
 from sluicegate.proxy.network.listeners import BACKLOG
@@ -50,8 +51,11 @@ class ClientAcceptor:
         new_protocol: NewProtocol,
         log: SessionLog,
         handshakes: Handshakes,
+        rate: ConnectionRate | None,
     ) -> None:
-        """`entrance` and `handshakes` are those of all listeners together; no entrance: everybody may come in."""
+        """`entrance`, `handshakes` and `rate` are those of all listeners together. No entrance: everybody may come in;
+        no rate: as fast as they like.
+        """
         self._listener = listener
         self._label = label
         self._tls = tls
@@ -61,6 +65,7 @@ class ClientAcceptor:
         self._log = log
         self._loop = asyncio.get_running_loop()
         self._handshakes = handshakes
+        self._rate = rate
         self._own: set[asyncio.Task[None]] = set()
         self._spare = _SpareDescriptor()
         self._accepting = self._loop.create_task(self._accept())
@@ -78,6 +83,8 @@ class ClientAcceptor:
             try:
                 await self._handshakes.until_there_is_room()
                 connection, peer = await self._loop.sock_accept(self._listener)
+                if self._rate is not None:
+                    await self._wait_with(connection, peer, self._rate)
             except Exception as error:  # whatever it is, the next one may come through
                 await self._cannot_accept(error)
                 continue
@@ -85,6 +92,14 @@ class ClientAcceptor:
             self._own.add(handshake)
             handshake.add_done_callback(self._own.discard)
             self._handshakes.add(handshake)
+
+    @staticmethod
+    async def _wait_with(connection: socket.socket, peer: Any, rate: ConnectionRate) -> None:
+        try:
+            await rate.let_one_come(_shown(peer))
+        except BaseException:  # nobody else has it yet
+            connection.close()
+            raise
 
     async def _cannot_accept(self, error: Exception) -> None:
         spent = isinstance(error, OSError) and error.errno in _SPENT

@@ -18,6 +18,7 @@ from sluicegate.proxy.judgement.patience import Patience
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.look import Broker, Seen, Wish, look
 from sluicegate.proxy.network.accepting import ClientAcceptor
+from sluicegate.proxy.network.connection_rate import ConnectionRate, connection_rate_of
 from sluicegate.proxy.network.entrance import Entrance, entrance_of
 from sluicegate.proxy.network.handshakes import Handshakes
 from sluicegate.proxy.network.introduction import ClientIntroduction, introduce_broker
@@ -98,6 +99,7 @@ class Server:
         self._client_tls: TlsContext | None = None
         self._handshakes = Handshakes()
         self._entrance: Entrance | None = None
+        self._rate: ConnectionRate | None = None
         self._broker_tls: TlsContext | None = None
         self._patience = Patience()
         self._registries = Registries(self._patience)
@@ -165,7 +167,9 @@ class Server:
         except BadTlsFiles as error:
             raise CannotStart(str(error)) from error
         self._parts = self._assemble()
-        self._entrance = entrance_of(config, self._parts.log.turned_away, self.tally.connections_refused)
+        log, counts = self._parts.log, self.tally
+        self._entrance = entrance_of(config, log.turned_away, counts.connections_refused)
+        self._rate = connection_rate_of(config.limits, log.delayed_connection, counts.connections_delayed)
         self._census = Census(self._parts.budget, self._parts.room)
         try:
             self._listeners.open_bootstrap()
@@ -301,11 +305,12 @@ class Server:
             return as_protocol(Session(parts.needs, partial(self._route, listener), told_peer).client)
 
         proxied = proxy_protocol_of(self._config.listen)
-        if self._client_tls is None and proxied is None and self._entrance is None:
+        entrance, rate = self._entrance, self._rate
+        if self._client_tls is None and proxied is None and entrance is None and rate is None:
             return await asyncio.get_running_loop().create_server(new_session, sock=listening, backlog=BACKLOG)
         label = "bootstrap" if listener is None else f"broker {listener}"
         return ClientAcceptor(
-            listening, label, self._client_tls, proxied, self._entrance, new_session, parts.log, self._handshakes
+            listening, label, self._client_tls, proxied, entrance, new_session, parts.log, self._handshakes, rate
         )
 
     def _route(self, listener: int | None, asked_name: str | None) -> Route:

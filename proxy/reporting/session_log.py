@@ -101,6 +101,10 @@ class SessionLog:
         }
         self._note("client throttled", (quota, str(identity.principal), str(identity.client_id)), details)
 
+    def delayed_connection(self, peer: str, limit: str, reason: str) -> None:
+        """A connection has to wait before it is taken: `limit` is the key that says how many may come."""
+        self._note("connection delayed", (limit,), {"peer": peer, "limit": limit, "reason": reason})
+
     def cut_off(self, identity: ClientIdentity, listener: str, limit: str, text: str) -> None:
         """A connection was ended by a limit or a deadline of ours: its key, and what happened."""
         details = {

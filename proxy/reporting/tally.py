@@ -61,6 +61,7 @@ class Tally:
     connections_refused: Counter[str] = field(default_factory=Counter)
     throttled: Counter[str] = field(default_factory=Counter)
     throttled_ms: Counter[str] = field(default_factory=Counter)
+    connections_delayed: Counter[str] = field(default_factory=Counter)
     cut_off: Counter[str] = field(default_factory=Counter)
     unsupported_versions: Counter[str] = field(default_factory=Counter)
     violations: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)

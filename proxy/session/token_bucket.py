@@ -14,7 +14,7 @@ class TokenBucket:
 
     def take(self, amount: float, now: float) -> float:
         """Take it, whatever is left; returns how long, in seconds, until nothing is owed."""
-        saved = min(self._rate, self._left + (now - self._at) * self._rate)
+        saved = min(self._rate, self._left + max(now - self._at, 0.0) * self._rate)
         self._at = now
         self._left = max(saved - amount, -MOST_OWED_SECONDS * self._rate)
         return max(0.0, -self._left / self._rate)

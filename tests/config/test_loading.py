@@ -177,3 +177,11 @@ def test_upstream_tls_and_login() -> None:
     assert "from the environment" not in repr(upstream)
     (problem,) = problems(SMALLEST.replace("'h:1']", "'h:1'], tls: {certificate_file: c}"))
     assert "certificate_file and key_file belong together" in problem
+
+
+@pytest.mark.parametrize(("all_together", "each"), [(1_000, 250), (3, 1), (None, None)])
+def test_workers_share_what_may_come_in_a_second(all_together: int | None, each: int | None) -> None:
+    text = "" if all_together is None else f"limits: {{max_new_connections_per_second: {all_together}}}\n"
+    config = loaded(SMALLEST + text + "workers: 4\n").config
+
+    assert config.of_one_worker(config.listen.bootstrap).limits.max_new_connections_per_second == each

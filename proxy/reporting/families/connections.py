@@ -99,6 +99,14 @@ CONNECTIONS: tuple[Family, ...] = (
         ("quota",),
     ),
     counter(
+        "sluicegate_connections_delayed",
+        "Connections that waited before they were taken, because too many were new.",
+        "Any rise: clients that connect again and again, or all of them come at once, as after a restart.",
+        lambda s: s.tally.connections_delayed,
+        ("limit",),
+        ("limits.max_new_connections_per_second",),
+    ),
+    counter(
         "sluicegate_cut_off",
         "Connections ended because of a limit or a deadline.",
         "`limits.frame_seconds`: a peer stands still; `limits.max_gathered_bytes`: one was so slow that others waited; "

@@ -21,6 +21,7 @@ from sluicegate.config.upstream import UpstreamTls
 from sluicegate.proxy.network import accepting as accepting_module
 from sluicegate.proxy.network import handshakes as handshakes_module
 from sluicegate.proxy.network.accepting import ClientAcceptor
+from sluicegate.proxy.network.connection_rate import NEW_CONNECTIONS, ConnectionRate
 from sluicegate.proxy.network.entrance import Entrance
 from sluicegate.proxy.network.handshakes import Handshakes
 from sluicegate.proxy.network.listeners import bind
@@ -56,6 +57,7 @@ class Door:
         new_protocol: Callable[[str | None], asyncio.BaseProtocol] = Greeter,
         proxied: ProxyProtocol | None = None,
         entrance: Entrance | None = None,
+        rate: ConnectionRate | None = None,
     ) -> None:
         own = authority.sign("server", "127.0.0.1")
         self.handshakes = Handshakes()
@@ -65,7 +67,7 @@ class Door:
         self.address = listening.getsockname()
         context = context_for_clients(ListenTls(**own.files), AskedNames())
         self.acceptor = ClientAcceptor(
-            listening, "bootstrap", context, proxied, entrance, new_protocol, self.log, self.handshakes
+            listening, "bootstrap", context, proxied, entrance, new_protocol, self.log, self.handshakes, rate
         )
 
     async def greeted(self, header: bytes = b"") -> bytes:
@@ -316,3 +318,41 @@ async def test_who_may_not_connect_is_closed_before_any_handshake(
     assert refused == ({} if comes_in else {"listen.allowed_addresses": 3})
     assert [line["limit"] for line in lines] == ([] if comes_in else ["listen.allowed_addresses"])  # once a minute
     assert door.lines() == []
+
+
+# -- how fast they come ------------------------------------------------------------------------------------------------
+
+
+async def test_who_comes_too_fast_waits_is_counted_and_told_of_in_one_line(tmp_path: Path) -> None:
+    delayed: Counter[str] = Counter()
+    log = SessionLog()
+    door = Door(Authority(tmp_path), rate=ConnectionRate(2, log.delayed_connection, delayed))
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    try:
+        with capture_logs() as lines:
+            greeted = await asyncio.wait_for(asyncio.gather(*(door.greeted() for _ in range(5))), 30)
+    finally:
+        door.acceptor.close()
+
+    assert greeted == [b"hello"] * 5
+    assert loop.time() - began >= 1.4  # two at once, and one each half a second
+    assert 0 < delayed[NEW_CONNECTIONS] <= 3
+    assert [line["event"] for line in lines] == ["connection delayed"]
+    assert lines[0]["limit"] == NEW_CONNECTIONS
+    assert "2 a second" in lines[0]["reason"]
+
+
+async def test_who_waits_when_the_proxy_stops_is_closed(tmp_path: Path) -> None:
+    waiting = asyncio.Event()
+    rate = ConnectionRate(1, lambda *_: waiting.set(), Counter())
+    door = Door(Authority(tmp_path), rate=rate)
+    assert await asyncio.wait_for(door.greeted(), 10) == b"hello"
+    reader, writer = await door.silent()
+    await asyncio.wait_for(waiting.wait(), 10)
+
+    door.acceptor.close()
+
+    with suppress(ConnectionError):
+        assert await asyncio.wait_for(reader.read(), 10) == b""
+    writer.close()

@@ -41,3 +41,10 @@ def test_no_wait_is_longer_than_is_owed_at_most() -> None:
 
     assert bucket.take(1 << 40, now=0.0) == MOST_OWED_SECONDS
     assert bucket.take(0, now=MOST_OWED_SECONDS) == 0
+
+
+def test_a_clock_that_goes_back_gives_nothing() -> None:
+    bucket = TokenBucket(1, now=100.0)
+    assert bucket.take(1, now=100.0) == 0
+
+    assert bucket.take(1, now=90.0) == pytest.approx(1.0)

@@ -1,0 +1,46 @@
+"""How fast new connections are taken (`limits.max_new_connections_per_second`), as max.connection.creation.rate of a
+broker does it (KIP-612): who comes too fast waits and is not closed, because it would only come again at once.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+
+from sluicegate.config.model import Limits
+from sluicegate.proxy.session.token_bucket import TokenBucket
+
+NEW_CONNECTIONS = "limits.max_new_connections_per_second"
+
+
+class ConnectionRate:
+    """Of all listeners together. Each waits with the connection that it has taken; those behind it wait in the system's
+    queue.
+    """
+
+    def __init__(self, per_second: int, tell: Callable[[str, str, str], None], delayed: Counter[str]) -> None:
+        """`tell` writes who waits, by which key and why; `delayed` counts them by key."""
+        self._per_second = per_second
+        self._bucket = TokenBucket(per_second, now=0.0)
+        self._tell = tell
+        self._delayed = delayed
+
+    async def let_one_come(self, peer: str) -> None:
+        """Wait until a client (host:port) that was accepted may go on."""
+        seconds = self._bucket.take(1, asyncio.get_running_loop().time())
+        if not seconds:
+            return
+        self._delayed[NEW_CONNECTIONS] += 1
+        self._tell(
+            peer,
+            NEW_CONNECTIONS,
+            f"more than {self._per_second} a second are new: raise {NEW_CONNECTIONS} if all may come",
+        )
+        await asyncio.sleep(seconds)
+
+
+def connection_rate_of(
+    limits: Limits, tell: Callable[[str, str, str], None], delayed: Counter[str]
+) -> ConnectionRate | None:
+    """As it is configured; None: as fast as they come."""
+    most = limits.max_new_connections_per_second
+    return None if most is None else ConnectionRate(most, tell, delayed)
