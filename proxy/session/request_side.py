@@ -58,7 +58,8 @@ class ClientSide:
         self._header_rest = b""
         self._header_client_id: str | None = None
         self._header_generation = -1
-        self._has_begun = False
+        self._has_begun = self._has_broker = False
+        self._before_broker = b""
         self._turn_left = _REQUESTS_A_TURN
         budget = needs.budget
         self._small_frame_bytes = budget.small_frame_bytes
@@ -133,7 +134,17 @@ class ClientSide:
 
     def on_pass(self, data: memoryview) -> None:
         """Bytes of a request that nobody looks into."""
-        self._session.broker.write(bytes(data))
+        if self._has_broker:
+            self._session.broker.write(bytes(data))
+        else:  # the head of a first one that came in pieces: no more is read until there is a broker
+            self._before_broker += bytes(data)
+
+    def broker_came(self) -> None:
+        """There is somebody to send to."""
+        self._has_broker = True
+        if self._before_broker:
+            self._session.broker.write(self._before_broker)
+            self._before_broker = b""
 
     def on_room(self, more: int, size: int) -> None:
         """Memory for a request that is being gathered."""

@@ -126,6 +126,7 @@ class Session:
     def on_open(self, connection: Connection) -> None:
         if connection is self.broker:
             self._life.comes_to(Happening.BROKER_CAME)
+            self._requests.broker_came()
             self._arrival.broker_came()
         elif self._arrival.let_in(self._told_peer, self._route_for):
             self._needs.register.opened(self)

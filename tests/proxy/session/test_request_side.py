@@ -9,8 +9,10 @@ import pytest
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.proxy.session.client_text import MAX_CHARACTERS
 from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.proxy.session.lanes import HAS_FAST_LANE
 from sluicegate.proxy.session.raw_tokens import may_be_request
 from sluicegate.proxy.session.request_side import ClientSide
+from tests.bounds.frames import request
 from tests.proxy.session.playbook import Playbook
 
 TOKENS = {
@@ -70,3 +72,18 @@ def test_the_next_request_is_by_the_same_client() -> None:
         identity.client_id = None
         take(side, struct.pack(">hhih", 0, 9, 1, len(client_id)) + client_id + b"\0")
         assert identity.client_id == client_id.decode().replace("\x1b", r"\x1b")
+
+
+@pytest.mark.parametrize("has_fast_lane", [False, True] if HAS_FAST_LANE else [False])
+@pytest.mark.parametrize("cut", range(1, 14))
+def test_a_first_request_whose_head_comes_in_pieces_is_forwarded_whole(cut: int, has_fast_lane: bool) -> None:
+    """There is no broker yet: it is called when the head is there."""
+    frame = request(1, 11, b"\xff" * 4 + bytes(34), 7)
+    play = Playbook(has_fast_lane)
+
+    for piece in (frame[:cut], frame[cut:], frame):
+        play.from_client(piece)
+        play.loop.turns()
+    play.from_client(b"")
+
+    assert play.broker.sent == frame * 2
