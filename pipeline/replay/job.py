@@ -89,10 +89,12 @@ def _work(
     groups: dict[str, str],
     ranges: list[OffsetRange],
 ) -> Work:
-    origins = origins_of(spark, topics, ranges)
+    run = next_run(results)
+    left = run.not_done(ranges, groups)
+    origins = origins_of(spark, topics, left)
     policies = replay_policies(asked.config, origins.settings, asked.fix)
     judgement = Judgement(policies, origins.partitions, asked.by, asked.now_ms)
-    return Work(topics, groups, ranges, origins, judgement, asked.headers, next_run(results))
+    return Work(topics, groups, left, origins, judgement, asked.headers, run)
 
 
 def listed(spark: SparkSession, work: Work) -> Listing:
@@ -127,6 +129,7 @@ def apply(spark: SparkSession, work: Work, listing: Listing) -> list[Written]:
 
     rows = over(spark, listing.plans, lambda plan: plan.source.size, write, _WRITTEN, _AT_ONCE).collect()
     written = [Written(**row.asDict()) for row in rows]
+    work.run.end(work.ranges, work.groups)
     wait_until_readable(_hidden(work.topics, written))
     return written
 

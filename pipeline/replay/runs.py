@@ -1,12 +1,13 @@
-"""What earlier runs in a folder have left where it is, for a list that is whole after a run that was killed, too.
+"""What earlier runs in a folder have done and left where it is, for a list that is whole after a run that was killed.
 
-Each run lists what it finds in `runs/N`, and notes there where it began just before it writes. It has done what lies
-before the beginning of the next, so what it listed from there on is listed again.
+Each run lists what it finds in `runs/N`, notes there where it began just before it writes, and where it ended. It has
+done what lies before the beginning of the next, so what it listed from there on is listed again. A broker forgets a
+group's offsets after a while (`offsets.retention.minutes`); what ended is known from here then.
 """
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from pyspark.sql import DataFrame
@@ -16,6 +17,7 @@ from sluicegate.pipeline.results import Results
 
 _FOLDER = "runs"
 _BEGUN = "begun.json"
+_ENDED = "ended.json"
 _LEFT = "left"
 
 
@@ -38,6 +40,21 @@ class Run:
         """From here on it may have written something. `groups` tell topics of one name apart."""
         places = [[groups[r.of.topic], r.of.topic, r.of.partition, r.start] for r in ranges]
         self.results.write_text(f"{self._path}/{_BEGUN}", json.dumps(places) + "\n")
+
+    def end(self, ranges: Sequence[OffsetRange], groups: dict[str, str]) -> None:
+        """All of them are done."""
+        places = [[groups[r.of.topic], r.of.partition, r.end] for r in ranges]
+        self.results.write_text(f"{self._path}/{_ENDED}", json.dumps(places) + "\n")
+
+    def not_done(self, ranges: Sequence[OffsetRange], groups: dict[str, str]) -> list[OffsetRange]:
+        """The ranges without what earlier runs in this folder have ended with, if a broker has forgotten that."""
+        ends: dict[tuple[str, int], int] = {}
+        for number in range(self.number):
+            note = f"{_FOLDER}/{number}/{_ENDED}"
+            for group, partition, end in json.loads(self.results.read_text(note)) if self.results.has(note) else ():
+                ends[group, partition] = max(end, ends.get((group, partition), 0))
+        reached = [ends.get((groups[r.of.topic], r.of.partition), 0) for r in ranges]
+        return [replace(r, start=max(r.start, min(r.end, end))) for r, end in zip(ranges, reached, strict=True)]
 
     def left_before(self, ranges: Sequence[OffsetRange], groups: dict[str, str]) -> DataFrame | None:
         """What earlier runs have left of the topics of this one, which begins at these ranges; None: there is none."""

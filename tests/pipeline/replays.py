@@ -66,8 +66,8 @@ class Quarantine:
 
 
 def keeping(bootstrap: str, folder: Path, cases: Mapping[str, dict[str, Any]]) -> dict[str, Quarantine]:
-    """A proxy, started, that keeps what it refuses: for each case a topic of two partitions with such keys, and a
-    dead-letter topic of three.
+    """A proxy, to be started, that keeps what it refuses: for each case a topic of two partitions with such keys, and
+    a dead-letter topic of three.
     """
     names = {
         case: (
@@ -80,7 +80,7 @@ def keeping(bootstrap: str, folder: Path, cases: Mapping[str, dict[str, Any]]) -
         {"match": topic, "message.timestamp.after.max.ms": HOUR, "quarantine": dead, **cases[case]}
         for case, (topic, dead) in names.items()
     ]
-    proxy = ProxyProcess(folder, bootstrap, {"topics": entries}).start()
+    proxy = ProxyProcess(folder, bootstrap, {"topics": entries})
     return {case: Quarantine(proxy, topic, dead) for case, (topic, dead) in names.items()}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import OFFSET_INVALID, Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -37,6 +38,7 @@ def now_ms() -> int:
 CASES: dict[str, dict[str, Any]] = {
     "whole": {},
     "since": {},
+    "forgotten": {},
     "killed": {},
     "function": {"rules": TENANT_RULE},
     "judged": {"rules": TENANT_RULE},
@@ -50,8 +52,12 @@ CASES: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def kept_by_case(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Quarantine]]:
     found = keeping(kafka_bootstrap, tmp_path_factory.mktemp("keeping"), CASES)
-    yield found
-    found["whole"].proxy.stop()
+    proxy = found["whole"].proxy
+    try:
+        proxy.start()
+        yield found
+    finally:
+        proxy.stop()
 
 
 @pytest.fixture
@@ -120,6 +126,24 @@ def test_another_run_replays_what_came_since_and_no_folder_is_needed_to_know(
     assert Counter(each.value for each in back) == Counter(sent)
     assert all(each.partition == int(each.key or b"") % 2 for each in back)
     assert all(each.timestamp == now + int(each.key or b"") for each in back)
+
+
+@of_case("forgotten")
+def test_what_a_broker_has_forgotten_the_folder_knows(
+    spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
+) -> None:
+    """Offsets of a group expire, a week after they were committed by default."""
+    kept.refuse(0, [Rec((now_ms() + i) * NANOSECONDS, b"%d" % i) for i in range(10)])
+    replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path, fix="unit")
+    groups = groups_of(Topics(kafka_bootstrap, (kept.dead,)))
+    admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
+    (deleted,) = admin.delete_consumer_groups([*groups.values()], request_timeout=120).values()
+    deleted.result(130)
+
+    found = replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path, fix="unit")
+
+    assert found["written_by_this_run"] == 0
+    assert len(read_back(kafka_bootstrap, kept.topic)) == 10
 
 
 @of_case("killed")
