@@ -7,6 +7,7 @@ from sluicegate.pipeline.extract.command import extract
 from sluicegate.pipeline.judge.command import judge
 from sluicegate.pipeline.profile.command import profile
 from sluicegate.pipeline.repair.command import repair
+from sluicegate.pipeline.replay.command import replay
 from sluicegate.pipeline.verify.command import verify
 from sluicegate.pipeline.violations.command import violations
 
@@ -17,7 +18,7 @@ app = typer.Typer(
     help="Profile, audit and repair Kafka topics with Spark, by sluicegate's rules.",
 )
 
-for _job in (profile, advise, judge, violations, extract, repair, verify):
+for _job in (profile, advise, judge, violations, extract, repair, verify, replay):
     app.command()(_job)
 
 

@@ -21,7 +21,7 @@ from sluicegate.pipeline.kafka.connection import BrokerUnreachable, LoginRefused
 from sluicegate.pipeline.kafka.settings import BadSetting, read_settings
 from sluicegate.pipeline.profile.epoch import BadEpoch, epoch_ms_from
 from sluicegate.pipeline.repair.job import RepairBegun
-from sluicegate.pipeline.repair.writing import CannotWrite
+from sluicegate.pipeline.repair.transactions import CannotWrite
 from sluicegate.pipeline.results import BadFolder, Results
 from sluicegate.pipeline.source.options import BadOption
 from sluicegate.pipeline.spark import NoSession, session

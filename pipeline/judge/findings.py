@@ -118,7 +118,7 @@ class Findings:
                 offsets = offsets if offsets is not None else self._offsets(batch)
                 at = offsets[bad.index] if bad.index < len(offsets) else batch.first_offset
                 found = common | {"reason": bad.reason.value, "timestamp": bad.timestamp}
-                found |= {"first_offset": at, "diagnosis": _diagnosis(bad, appended_ms)}
+                found |= {"first_offset": at, "diagnosis": diagnosis_of(bad, appended_ms)}
                 self._samples += [found | {"rule": rule} for rule in rules]
 
     def _has_room(self, mode: Mode, reason: str, rule: str | None) -> bool:
@@ -159,7 +159,8 @@ def _who(batch: StoredBatch, appended_ms: int) -> _Who:
     return appended_ms // HOUR_MS * HOUR_MS, -1 if header is None else header.producer_id, codec
 
 
-def _diagnosis(bad: BadRecord, appended_ms: int) -> str:
+def diagnosis_of(bad: BadRecord, appended_ms: int) -> str:
+    """What is wrong with a record that was judged as of then (ms), for people; nothing of what it holds."""
     return (diagnose(bad.timestamp, appended_ms) if bad.reason in TIMED else bad.message)[:_DIAGNOSIS_CHARACTERS]
 
 

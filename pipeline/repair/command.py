@@ -16,7 +16,7 @@ from sluicegate.pipeline.arguments import (
     Topic,
 )
 from sluicegate.pipeline.repair.settings import Retention
-from sluicegate.pipeline.repair.writing import CannotWrite
+from sluicegate.pipeline.repair.transactions import CannotWrite
 from sluicegate.pipeline.running import end, epoch_ms_of, now_in_ms, session_for, show, topics_of
 
 

@@ -23,7 +23,8 @@ from sluicegate.pipeline.repair.readable import wait_until_readable
 from sluicegate.pipeline.repair.reasons import why_left
 from sluicegate.pipeline.repair.survey import survey
 from sluicegate.pipeline.repair.target import log_starts, prepare, source_settings, target_settings
-from sluicegate.pipeline.repair.writing import CannotWrite, Written, write_partition
+from sluicegate.pipeline.repair.transactions import CannotWrite
+from sluicegate.pipeline.repair.writing import Written, write_partition
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.tasks import over
 from sluicegate.pipeline.topics import Topics

@@ -1,4 +1,4 @@
-"""How far a repair has come: a committed offset of a group, within the same transaction as the records.
+"""How far a repair or a replay has come: a committed offset of a group, within the same transaction as the records.
 
 Its metadata name the plan that was carried out, and how many records have been written by it.
 """

@@ -7,7 +7,7 @@ compares the topics meanwhile finds records missing.
 import time
 from collections.abc import Callable
 
-from sluicegate.pipeline.repair.writing import CannotWrite
+from sluicegate.pipeline.repair.transactions import CannotWrite
 
 _PATIENCE_SECONDS = 60.0
 _PAUSE_SECONDS = 0.2

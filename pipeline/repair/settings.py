@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 T = TypeVar("T")
@@ -70,6 +70,16 @@ def settings_of(admin: AdminClient, topic: str) -> TopicSettings:
         entries = answer.result(SECONDS)
         values = {name: entry.value for name, entry in entries.items() if not entry.is_sensitive}
         return TopicSettings(values, frozenset(n for n in values if entries[n].source == _OWN))
+
+    return until_known(ask)
+
+
+def topic_id_of(admin: AdminClient, topic: str) -> str:
+    """One of the same name that is made anew has another. Raises KafkaException."""
+
+    def ask() -> str:
+        (future,) = admin.describe_topics(TopicCollection([topic])).values()
+        return str(future.result(SECONDS).topic_id)
 
     return until_known(ask)
 

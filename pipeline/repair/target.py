@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.repair.obstacles import what_is_gone
 from sluicegate.pipeline.repair.plan import PartitionPlan, Plan
 from sluicegate.pipeline.repair.progress import group, group_of, progress_in
-from sluicegate.pipeline.repair.settings import SECONDS, TopicSettings, settings_of, until_known
-from sluicegate.pipeline.repair.writing import CannotWrite
+from sluicegate.pipeline.repair.settings import SECONDS, TopicSettings, settings_of, topic_id_of, until_known
+from sluicegate.pipeline.repair.transactions import CannotWrite
 from sluicegate.pipeline.topics import Topics
 from sluicegate.protocol.messages.list_offsets import EARLIEST, LATEST
 
@@ -81,11 +81,7 @@ def _metadata(admin: AdminClient, topic: str) -> Any:
 
 
 def _target(admin: AdminClient, to: str) -> Target:
-    def described() -> str:
-        (future,) = admin.describe_topics(TopicCollection([to])).values()
-        return str(future.result(SECONDS).topic_id)
-
-    return Target(group_of(to, until_known(described)), settings_of(admin, to).largest_message)
+    return Target(group_of(to, topic_id_of(admin, to)), settings_of(admin, to).largest_message)
 
 
 def _create(admin: AdminClient, plan: Plan, source: str, to: str, metadata: Any) -> None:

@@ -13,19 +13,16 @@ from sluicegate.proxy.answers.dead_letters import DeadLetters
 from sluicegate.proxy.reporting.build_info import VERSION
 from sluicegate.proxy.reporting.violation_event import Who
 from sluicegate.proxy.writing.topic_writer import Header
+from sluicegate.validation.dead_letter_headers import DeadLetterHeader
 from sluicegate.validation.verdict import Reason
-
-PREFIX = "sluicegate."
-RAW = PREFIX + "headers"
-"""The record's own headers as they stood in it, where a name of theirs is none that librdkafka can write."""
 
 
 def headers_of(record: TakenRecord, letters: DeadLetters, client: Who) -> list[Header]:
     """All headers of what is written for `record`; what is not known of the client has none."""
     own = [(_name_of(name), value) for name, value in record.headers]
     if any(shown.encode() != name for (shown, _), (name, _) in zip(own, record.headers, strict=True)):
-        own.append((RAW, _as_they_stood(record.headers)))
-    return [*own, *((PREFIX + name, text.encode(errors="replace")) for name, text in _ours(record, letters, client))]
+        own.append((DeadLetterHeader.OWN, _as_they_stood(record.headers)))
+    return [*own, *((name, text.encode(errors="replace")) for name, text in _ours(record, letters, client))]
 
 
 def _ours(record: TakenRecord, letters: DeadLetters, client: Who) -> list[tuple[str, str]]:
@@ -34,20 +31,20 @@ def _ours(record: TakenRecord, letters: DeadLetters, client: Who) -> list[tuple[
         software = f"{client.software_name} {client.software_version or ''}".rstrip()
     rules = () if isinstance(record.why, Reason) else record.why
     told = (
-        ("rule", ", ".join(rules) or None),
-        ("client.id", client.client_id),
-        ("software", software),
-        ("principal", client.principal),
+        (DeadLetterHeader.RULE, ", ".join(rules) or None),
+        (DeadLetterHeader.CLIENT_ID, client.client_id),
+        (DeadLetterHeader.SOFTWARE, software),
+        (DeadLetterHeader.PRINCIPAL, client.principal),
     )
     return [
-        ("reason", (Reason.RULE if rules else record.why).value),
-        ("topic", letters.source),
-        ("partition", str(letters.partition)),
-        ("index", str(record.index)),
-        ("timestamp", str(record.timestamp)),
+        (DeadLetterHeader.REASON, (Reason.RULE if rules else record.why).value),
+        (DeadLetterHeader.TOPIC, letters.source),
+        (DeadLetterHeader.PARTITION, str(letters.partition)),
+        (DeadLetterHeader.INDEX, str(record.index)),
+        (DeadLetterHeader.TIMESTAMP, str(record.timestamp)),
         *((name, text) for name, text in told if text is not None),
-        ("address", client.peer),
-        ("version", VERSION),
+        (DeadLetterHeader.ADDRESS, client.peer),
+        (DeadLetterHeader.VERSION, VERSION),
     ]
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.profile.clock import Clock
-from sluicegate.pipeline.repair.writing import CannotWrite
+from sluicegate.pipeline.repair.transactions import CannotWrite
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.verify.job import NotThePlan, plan_in, verify

@@ -32,9 +32,7 @@ class OwnRule:
         except Outage:
             raise
         except Exception as error:
-            raise Outage(
-                f"the rule {self._entry_point} failed: {type(error).__name__} at {_place_of(error)}"
-            ) from error
+            raise Outage(f"the rule {self._entry_point} failed: {type(error).__name__} at {place_of(error)}") from error
         if words is None:
             return None
         if not isinstance(words, str):
@@ -62,7 +60,8 @@ def own_rule(entry_point: str, options: Mapping[str, Any]) -> OwnRule:
     return OwnRule(entry_point, rule)
 
 
-def _place_of(error: BaseException) -> str:
+def place_of(error: BaseException) -> str:
+    """The file and line that raised it, for who wrote that."""
     trace = error.__traceback__
     if trace is None:
         return "no known place"

@@ -4,7 +4,8 @@ from sluicegate.protocol.records.columns import read_headers
 from sluicegate.protocol.records.taking import TakenRecord
 from sluicegate.proxy.answers.dead_letters import DeadLetters
 from sluicegate.proxy.reporting.violation_event import Who
-from sluicegate.proxy.writing.dead_letter_headers import RAW, headers_of
+from sluicegate.proxy.writing.dead_letter_headers import headers_of
+from sluicegate.validation.dead_letter_headers import DeadLetterHeader
 from sluicegate.validation.verdict import Reason
 
 LETTERS = DeadLetters((0, 0), "dead", "payments", 3)
@@ -35,7 +36,8 @@ def test_ours_say_what_was_wrong_and_who_sent_it() -> None:
 def test_what_is_not_known_has_no_header() -> None:
     names = [name for name, _ in of([])]
 
-    assert not {"sluicegate.client.id", "sluicegate.software", "sluicegate.principal", RAW} & set(names)
+    absent = {"sluicegate.client.id", "sluicegate.software", "sluicegate.principal", "sluicegate.headers"}
+    assert not absent & set(names)
 
 
 def test_own_headers_come_first_and_the_last_of_a_name_is_ours() -> None:
@@ -51,7 +53,7 @@ def test_names_that_cannot_be_written_are_kept_as_they_stood() -> None:
     found = of(own)
 
     assert [name for name, _ in found[:3]] == ["\\xff", "a\\x00b", "ä"]
-    raw = dict(found)[RAW]
+    raw = dict(found)[DeadLetterHeader.OWN]
     assert raw is not None
     assert read_headers(memoryview(raw), 0, len(raw)) == own
 

@@ -1,0 +1,76 @@
+"""The command `sluicegate-spark replay`."""
+
+import json
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sluicegate.pipeline.arguments import Bootstrap, ConfigFile, Master, Out, Topic
+from sluicegate.pipeline.replay.writing import Headers
+from sluicegate.pipeline.running import end, now_in_ms, session_for, show, topics_of
+
+
+class FixTimes(StrEnum):
+    """What a time becomes that breaks bounds, as `fix` has it in the proxy's file."""
+
+    NOW = "now"
+    CLAMP = "clamp"
+    PREVIOUS = "previous"
+    UNIT = "unit"
+
+
+def replay(
+    bootstrap: Bootstrap,
+    topic: Topic,
+    out: Out,
+    policies: Annotated[Path, typer.Option(metavar="FILE", help="The proxy's own configuration file.")],
+    apply: Annotated[bool, typer.Option("--apply", help="Write them back; without it nothing is written.")] = False,
+    fix: Annotated[FixTimes | None, typer.Option(help="Put bad times right so, whatever the file says of fix.")] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="MODULE:FUNCTION", help="A function of your own that corrects dead letters first."),
+    ] = None,
+    headers: Annotated[
+        Headers, typer.Option(help="Headers of what goes back: its own, or the proxy's about it too.")
+    ] = Headers.OWN,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    config: ConfigFile = None,
+    master: Master = None,
+) -> None:
+    """Correct dead letters, judge them again, and write those that are good to where they belong, exactly once."""
+    from sluicegate.config.loading import ConfigError, load_file  # noqa: PLC0415
+    from sluicegate.config.topics import Fix  # noqa: PLC0415
+    from sluicegate.pipeline.replay import job, report  # noqa: PLC0415
+    from sluicegate.pipeline.replay.function import NoFunction, function_named  # noqa: PLC0415
+    from sluicegate.pipeline.replay.policies import replay_policies  # noqa: PLC0415
+    from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
+
+    fixing = None if fix is None else Fix(timestamp=fix.value)
+    try:
+        said = load_file(policies, os.environ).config
+        replay_policies(said, {}, fixing).rulebook()  # what cannot be made is known before anything starts
+        if by is not None:
+            function_named(by)
+    except (ConfigError, RuleUnusable, NoFunction) as error:
+        end(str(error))
+    now_ms = now_in_ms()
+    topics = topics_of(bootstrap, topic, config)
+    with session_for("replay", topics, out, master) as (spark, results):
+        asked = job.Asked(said, fixing, by, headers, now_ms)
+        work = (job.taken_up if apply else job.looked_at)(spark, topics, results, asked)
+        for warning in work.origins.warnings:
+            typer.echo(f"warning: {warning}", err=True)
+        results.forget_summary()
+        listing = job.listed(spark, work)
+        written = job.apply(spark, work, listing) if apply else None
+        summary = job.summary_of(work, listing, written)
+        report.write_report(results, summary, now_ms)
+        results.write_summary(summary)
+        if as_json:
+            typer.echo(json.dumps(summary, indent=2))
+            return
+        typer.echo("\n".join(report.first_lines(summary)))
+        show(report.console_table(summary), out)

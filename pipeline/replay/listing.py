@@ -1,0 +1,54 @@
+"""What becomes of every dead letter of some ranges, before anything is written."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.pipeline.replay.dead_letter import DeadLetter
+from sluicegate.pipeline.replay.deciding import Back, Decider, Judgement, Left, Why
+from sluicegate.pipeline.replay.letters import letters_in
+from sluicegate.pipeline.source.tasks import over
+
+DDL = (
+    "topic string, partition int, offset bigint, to_topic string, to_partition int, kept_for string, before bigint, "
+    "after bigint, corrected boolean, why string, told string"
+)
+"""`why` and `told` are null for what goes back; `before` and `after` are times in ms; `kept_for`: why the proxy has
+refused it.
+"""
+_TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
+_SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in (field.split() for field in DDL.split(", "))])
+
+
+def decided(
+    spark: SparkSession, options: Mapping[str, str], ranges: Sequence[OffsetRange], judgement: Judgement
+) -> DataFrame:
+    """A row for each record. What it does raises FunctionFails and CannotBeJudged."""
+
+    def of_range(wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
+        decider = Decider(judgement)
+        for some in letters_in(options, wanted):
+            rows = [_row(wanted, offset, found, decider) for offset, found in some.records]
+            yield pa.RecordBatch.from_pylist(rows, _SCHEMA)
+
+    return over(spark, ranges, lambda wanted: wanted.size, of_range, DDL)
+
+
+def _row(wanted: OffsetRange, offset: int, found: DeadLetter | str, decider: Decider) -> dict[str, Any]:
+    place = {"topic": wanted.of.topic, "partition": wanted.of.partition, "offset": offset}
+    if isinstance(found, str):
+        return place | {"corrected": False, "why": Why.NO_DEAD_LETTER.value, "told": found}
+    about = {
+        "to_topic": found.topic,
+        "to_partition": found.partition,
+        "kept_for": f"rule {', '.join(found.rules)}" if found.rules else found.reason,
+        "before": found.record.timestamp,
+    }
+    match decider.decide(found):
+        case Left(why, told):
+            return place | about | {"corrected": False, "why": str(why), "told": told}
+        case Back(record, corrected):
+            return place | about | {"corrected": corrected, "after": record.timestamp}

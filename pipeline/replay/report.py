@@ -1,0 +1,105 @@
+"""What becomes of dead letters, in sentences, as a table and as a page."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from rich.table import Table as ConsoleTable
+from rich.text import Text
+
+from sluicegate.pipeline.report.longest import cut
+from sluicegate.pipeline.report.names import printable
+from sluicegate.pipeline.report.page import Section, Table, page
+from sluicegate.pipeline.results import REPORT, Results
+
+_HEADS = ("dead letters", "for", "kept for", "what becomes of them", "records", "example at", "in it")
+_LEFT = ("dead letter", "for", "kept for", "why it is left")
+
+
+def first_lines(summary: Mapping[str, Any]) -> list[str]:
+    """What goes back and what does not."""
+    topics = summary["topics"].values()
+    records, back, corrected, left = (
+        sum(topic[name] for topic in topics) for name in ("records", "replayed", "corrected", "left")
+    )
+    goes = "went back" if summary["applied"] else "would go back"
+    to: Counter[str] = Counter()
+    why: Counter[str] = Counter()
+    for row in summary["replays"]:
+        to[row["to_topic"]] += row["records"]
+    for row in summary["left"]:
+        why[row["why"]] += row["records"]
+    lines = [
+        f"{back:,} of {records:,} dead letters {goes}, {corrected:,} of them corrected{_in_words(to)}.",
+        f"{left:,} are left where they are{_in_words(why)}; the table left says why of each.",
+    ]
+    if summary["left_by_earlier_runs"]:
+        lines.append(f"{summary['left_by_earlier_runs']:,} more were left by earlier runs; they are in that table too.")
+    return lines
+
+
+def console_table(summary: Mapping[str, Any]) -> ConsoleTable:
+    """What the command prints."""
+    title = "Replayed" if summary["applied"] else "What --apply would write (a dry run: nothing is written)"
+    table = ConsoleTable(title=title)
+    for head in _HEADS:
+        table.add_column(head, justify="right" if head == "records" else "left")
+    shown, rest = cut(_rows(summary), "summary.json")
+    for row in shown:
+        table.add_row(*(Text(f"{cell:,}" if isinstance(cell, int) else cell) for cell in row))  # brackets: no markup
+    table.caption = rest or None
+    return table
+
+
+def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> None:
+    """What becomes of them, then those that are left, one by one."""
+    shown, rest = cut(_rows(summary), "summary.json")
+    sections = [Section("What becomes of them", tables=[Table(rest, _HEADS, shown)])]
+    if summary["left_records"]:
+        named, more = cut(summary["left_records"], "the table left")
+        rows = [
+            (
+                f"{row['topic']}-{row['partition']}@{row['offset']}",
+                _target(row["to_topic"], row["to_partition"]),
+                printable(row["kept_for"] or ""),
+                f"{printable(row['why'])}: {printable(row['told'])}",
+            )
+            for row in named
+        ]
+        sections.append(Section("Left where they are", tables=[Table(more, _LEFT, rows)]))
+    lead = " ".join(["Written." if summary["applied"] else "A dry run: nothing was written.", *first_lines(summary)])
+    results.write_text(REPORT, page("Replay", lead, sections, now_ms))
+
+
+def _rows(summary: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    back = [
+        (*_place(row), "back, corrected" if row["corrected"] else "back as it is", *_count(row), _change(row))
+        for row in summary["replays"]
+    ]
+    left = [
+        (*_place(row), f"left: {printable(row['why'])}", *_count(row), printable(row["told"]))
+        for row in summary["left"]
+    ]
+    return [*back, *left]
+
+
+def _place(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    return row["topic"], printable(row["to_topic"] or ""), printable(row["kept_for"] or "")
+
+
+def _count(row: Mapping[str, Any]) -> tuple[int, str]:
+    return row["records"], f"{row['example_at']['partition']}@{row['example_at']['offset']}"
+
+
+def _change(row: Mapping[str, Any]) -> str:
+    if row["before"] == row["after"]:
+        return f"timestamp {row['after']}"
+    return f"timestamp {row['before']} becomes {row['after']}"
+
+
+def _target(topic: str | None, partition: int | None) -> str:
+    return "" if topic is None else f"{printable(topic)}-{partition}"
+
+
+def _in_words(counts: Mapping[str, int]) -> str:
+    return ": " + ", ".join(f"{printable(name)} {count:,}" for name, count in sorted(counts.items())) if counts else ""

@@ -1,0 +1,28 @@
+"""Functions of a user's own that correct dead letters, as `--by tests.pipeline.mending:…` names them."""
+
+import json
+from dataclasses import replace
+
+from sluicegate.pipeline.replay import DeadLetter, Record
+
+
+def with_a_tenant(letter: DeadLetter) -> Record | None:
+    """What has none gets one; what is no JSON is left."""
+    record = letter.record
+    try:
+        value = json.loads(record.value or b"")
+    except ValueError:
+        return None
+    return replace(record, value=json.dumps({"tenant": "a", **value}).encode())
+
+
+def stumbles(letter: DeadLetter) -> Record | None:
+    """Over one of them."""
+    if letter.record.value == b"secret 7":
+        raise KeyError("secret")
+    return replace(letter.record, timestamp=letter.record.timestamp // 1_000_000)
+
+
+def gives_text(letter: DeadLetter) -> str:
+    """Which is no record."""
+    return letter.topic

@@ -1,0 +1,134 @@
+"""Dead letters as a real proxy keeps them, replays of these within the tests' own Spark session, and an independent
+reader of what was written.
+"""
+
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+from pyspark.sql import SparkSession
+
+from sluicegate.config.loading import load
+from sluicegate.config.topics import Fix
+from sluicegate.config.yaml_source import read_file
+from sluicegate.pipeline.replay import job
+from sluicegate.pipeline.replay.writing import Headers
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.topics import Topics
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.topics import create_topic
+from tests.pipeline.polluted import HOUR, UNLIMITED
+from tests.wire.batches import LZ4, Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+
+
+class Read(NamedTuple):
+    """A record as a consumer has it."""
+
+    partition: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes | None]]
+
+
+@dataclass
+class Quarantine:
+    """A proxy that keeps the bad records of `topic` in `dead`."""
+
+    proxy: ProxyProcess
+    topic: str
+    dead: str
+
+    @property
+    def file(self) -> Path:
+        """The proxy's configuration."""
+        return self.proxy.folder / "sluicegate.yaml"
+
+    def policies(self, folder: Path, **of_topic: Any) -> Path:
+        """The proxy's file, with other keys for the topic, which is not quarantined."""
+        held = self.proxy.config | {"topics": [{"match": self.topic, **of_topic}]}
+        file = folder / "policies.yaml"
+        file.write_text(yaml.safe_dump(held, sort_keys=False))
+        return file
+
+    def refuse(self, partition: int, records: Sequence[Rec]) -> None:
+        """Send a batch of which the bad records are kept."""
+        with RawClient(f"127.0.0.1:{self.proxy.broker_port(1)}", timeout=120) as client:
+            answer = client.produce(9, [topic_data(self.topic, (partition, batch(records, LZ4)))])
+        assert isinstance(answer, dict)
+        assert answer["responses"][0]["partition_responses"][0]["error_code"] in (32, 87), answer
+
+
+def keeping(bootstrap: str, folder: Path, cases: Mapping[str, dict[str, Any]]) -> dict[str, Quarantine]:
+    """A proxy, to be started, that keeps what it refuses: for each case a topic of two partitions with such keys, and
+    a dead-letter topic of three.
+    """
+    names = {
+        case: (
+            create_topic(bootstrap, UNLIMITED, 2, prefix=case),
+            create_topic(bootstrap, {}, 3, prefix=f"dead-{case}"),
+        )
+        for case in cases
+    }
+    entries = [
+        {"match": topic, "message.timestamp.after.max.ms": HOUR, "quarantine": dead, **cases[case]}
+        for case, (topic, dead) in names.items()
+    ]
+    proxy = ProxyProcess(folder, bootstrap, {"topics": entries})
+    return {case: Quarantine(proxy, topic, dead) for case, (topic, dead) in names.items()}
+
+
+def replayed(
+    spark: SparkSession,
+    bootstrap: str,
+    dead: str,
+    file: Path,
+    out: Path,
+    fix: str | None = None,
+    by: str | None = None,
+    headers: Headers = Headers.OWN,
+) -> dict[str, Any]:
+    """The summary of a replay that was applied."""
+    work = job.taken_up(spark, Topics(bootstrap, (dead,)), Results(spark, str(out)), asked(file, fix, by, headers))
+    listing = job.listed(spark, work)
+    return job.summary_of(work, listing, job.apply(spark, work, listing))
+
+
+def asked(file: Path, fix: str | None, by: str | None, headers: Headers = Headers.OWN) -> job.Asked:
+    """As the command line says it."""
+    fixing: Any = None if fix is None else {"timestamp": fix}
+    now_ms = time.time_ns() // 1_000_000
+    return job.Asked(load(read_file(file), {}).config, fixing and Fix(**fixing), by, headers, now_ms)
+
+
+def read_back(bootstrap: str, topic: str, *only: int) -> list[Read]:
+    """All that a consumer with read_committed has of a topic, or of some partitions, one behind the other."""
+    client = {"bootstrap.servers": bootstrap, "group.id": uuid.uuid4().hex, "enable.partition.eof": True}
+    consumer = Consumer(client | {"isolation.level": "read_committed", "enable.auto.commit": False})
+    found: list[Read] = []
+    try:
+        partitions = only or tuple(consumer.list_topics(topic, timeout=30).topics[topic].partitions)
+        consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in partitions])
+        unread, until = set(partitions), time.monotonic() + 120
+        while unread:
+            assert time.monotonic() < until, f"{topic}: partitions {unread} have no end"
+            message = consumer.poll(0.5)
+            if message is None:
+                continue
+            error = message.error()
+            if error is not None:
+                assert error.code() == KafkaError._PARTITION_EOF, error.str()
+                unread.discard(message.partition() or 0)
+                continue
+            place, headers = message.partition(), message.headers()
+            _, time_ms = message.timestamp()
+            found.append(Read(place or 0, time_ms, message.key(), message.value(), list(headers or [])))  # type: ignore[arg-type]
+    finally:
+        consumer.close()
+    return sorted(found, key=lambda each: each.partition)

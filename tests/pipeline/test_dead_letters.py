@@ -1,0 +1,80 @@
+"""A row of a dead-letter topic, read as what the proxy has put there."""
+
+import pytest
+
+from sluicegate.pipeline.kafka.cluster import TopicPartition
+from sluicegate.pipeline.replay.dead_letter import DeadLetter, NoDeadLetter, dead_letter
+from sluicegate.protocol.records.taking import TakenRecord
+from sluicegate.proxy.answers.dead_letters import DeadLetters
+from sluicegate.proxy.reporting.violation_event import Who
+from sluicegate.proxy.writing.dead_letter_headers import headers_of
+from sluicegate.validation.verdict import Reason
+
+OF = TopicPartition("dead", 2)
+WHO = Who("192.0.2.1:5", "billing", None, None, None)
+Headers = list[tuple[bytes, bytes | None]]
+
+
+def kept(own: Headers, why: Reason | tuple[str, ...] = Reason.TIMESTAMP_AFTER) -> Headers:
+    """As the proxy writes them."""
+    taken = TakenRecord(7, -5, why, b"k", b"v", own)
+    return [(name.encode(), value) for name, value in headers_of(taken, DeadLetters((0, 0), "dead", "orders", 3), WHO)]
+
+
+def read(headers: Headers) -> DeadLetter:
+    return dead_letter(OF, 40, b"k", b"v", [{"key": name, "value": value} for name, value in headers])
+
+
+def test_it_is_what_its_producer_wrote_and_where_it_was_to_go() -> None:
+    found = read(kept([(b"a", b"1"), (b"a", None), (b"sluicegate.origin", b"x/0/1")]))
+
+    assert (found.topic, found.partition, found.reason, found.rules) == ("orders", 3, "timestamp too far ahead", ())
+    assert (found.record.timestamp, found.record.key, found.record.value) == (-5, b"k", b"v")
+    assert found.record.headers == (("a", b"1"), ("a", None), ("sluicegate.origin", b"x/0/1"))
+    assert dict(found.told)["sluicegate.client.id"] == b"billing"
+    assert found.place == "dead-2 offset 40 (for orders-3)"
+    assert not found.names_are_shown
+
+
+def test_it_has_the_rules_that_it_breaks() -> None:
+    assert read(kept([], ("keyed", "tenant"))).rules == ("keyed", "tenant")
+
+
+def test_one_that_was_kept_twice_has_what_it_came_with_the_second_time() -> None:
+    once = kept([(b"a", b"1")])
+
+    found = read(kept(once, ("keyed",)))
+
+    assert [(name.encode(), value) for name, value in found.record.headers] == once
+    assert (found.reason, found.rules) == ("breaks a rule", ("keyed",))
+
+
+def test_what_somebody_has_put_behind_is_its_own() -> None:
+    found = read([*kept([(b"a", b"1")]), (b"mirrored", b"yes")])
+
+    assert found.record.headers == (("a", b"1"), ("mirrored", b"yes"))
+
+
+def test_names_that_could_only_be_shown_are_said() -> None:
+    found = read(kept([(b"\xff", b"1")]))
+
+    assert found.names_are_shown
+    assert found.record.headers == (("\\xff", b"1"),)
+    assert read([(b"\xff", b"1"), *kept([])]).names_are_shown
+
+
+@pytest.mark.parametrize(
+    ("headers", "why"),
+    [
+        ([], "it has no header sluicegate.timestamp"),
+        ([(b"sluicegate.reason", b"x"), (b"sluicegate.timestamp", b"7")], "it has no header sluicegate.topic"),
+        (
+            [(b"sluicegate.reason", b"x"), (b"sluicegate.timestamp", b"soon")],
+            "sluicegate.timestamp is no number",
+        ),
+        ([(b"sluicegate.reason", b"x"), (b"sluicegate.timestamp", b"9" * 19)], "sluicegate.timestamp is no int64"),
+    ],
+)
+def test_what_is_no_dead_letter_says_why(headers: Headers, why: str) -> None:
+    with pytest.raises(NoDeadLetter, match=why):
+        read(headers)

@@ -1,0 +1,127 @@
+"""What becomes of one dead letter, by the proxy's own file."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sluicegate.config.loading import load
+from sluicegate.config.topics import Fix
+from sluicegate.config.yaml_source import read_yaml
+from sluicegate.pipeline.kafka.cluster import TopicPartition
+from sluicegate.pipeline.replay.dead_letter import DeadLetter, Record
+from sluicegate.pipeline.replay.deciding import Back, Decider, Judgement, Left
+from sluicegate.pipeline.replay.policies import replay_policies
+from sluicegate.validation.cluster_settings import ClusterSettings
+
+NOW = 1_790_000_000_000
+HOUR = 3_600_000
+FILE = """
+upstream: {bootstrap: ["kafka:9092"]}
+listen: {bootstrap: "127.0.0.1:19092"}
+"""
+QUARANTINED = FILE + "topics: [{match: orders, message.timestamp.after.max.ms: 1h, quarantine: dead}]\n"
+LETTER = DeadLetter(
+    TopicPartition("dead", 0),
+    40,
+    "orders",
+    1,
+    Record(NOW * 1_000_000, b"k", b"v", (("a", None),)),
+    "timestamp too far ahead",
+    (),
+    (),
+    False,
+)
+
+
+def decided(
+    letter: DeadLetter = LETTER,
+    text: str = QUARANTINED,
+    fix: Any = None,
+    by: str | None = None,
+    settings: ClusterSettings | None = None,
+) -> Back | Left:
+    config = load(read_yaml(text, "sluicegate.yaml"), {}).config
+    told = {} if settings is None else {"orders": settings}
+    policies = replay_policies(config, told, None if fix is None else Fix(timestamp=fix))
+    return Decider(Judgement(policies, {"orders": 3}, by, NOW)).decide(letter)
+
+
+def with_time(timestamp: int) -> DeadLetter:
+    return replace(LETTER, record=replace(LETTER.record, timestamp=timestamp))
+
+
+def test_what_is_still_bad_is_left_and_says_what_it_looks_like() -> None:
+    found = decided()
+
+    assert isinstance(found, Left)
+    assert found.why == "timestamp too far ahead"
+    assert "nanoseconds" in found.told
+
+
+def test_only_its_time_is_put_right_and_that_it_was_is_said() -> None:
+    assert decided(fix="unit") == Back(replace(LETTER.record, timestamp=NOW), corrected=True)
+
+
+def test_what_is_good_by_now_goes_back_as_it_is() -> None:
+    letter = with_time(NOW + HOUR)
+
+    assert decided(letter) == Back(letter.record, corrected=False)
+
+
+def test_the_fix_of_defaults_holds_for_what_was_quarantined_and_one_that_is_asked_for_goes_before_it() -> None:
+    text = QUARANTINED + "defaults: {fix: {timestamp: now}}\n"
+    day_ahead = with_time(NOW + 24 * HOUR)
+
+    assert decided(day_ahead, text) == Back(replace(LETTER.record, timestamp=NOW), corrected=True)
+    assert isinstance(decided(day_ahead, text, fix="unit"), Left)
+
+
+def test_a_fix_that_is_asked_for_goes_before_that_of_an_entry() -> None:
+    text = FILE + "topics: [{match: orders, message.timestamp.after.max.ms: 1h, fix: {timestamp: now}}]\n"
+
+    found = decided(with_time(NOW + 24 * HOUR), text, fix="clamp")
+
+    assert isinstance(found, Back)
+    assert NOW < found.record.timestamp <= NOW + HOUR
+
+
+@pytest.mark.parametrize("where", ["topics: [{match: orders, mode: observe, %s}]", "defaults: {mode: observe, %s}"])
+def test_what_would_only_be_observed_is_left(where: str) -> None:
+    text = FILE + where % "message.timestamp.after.max.ms: 1h" + "\n"
+
+    assert isinstance(decided(text=text), Left)
+
+
+def test_the_stricter_of_cluster_and_file_holds() -> None:
+    letter = with_time(NOW + HOUR)
+
+    assert isinstance(decided(letter, settings=ClusterSettings(after_max_ms=HOUR // 2)), Left)
+    assert isinstance(decided(letter, settings=ClusterSettings(max_message_bytes=20)), Left)
+
+
+@pytest.mark.parametrize(
+    ("letter", "why"),
+    [
+        (replace(LETTER, topic="gone"), "there is no such partition"),
+        (replace(LETTER, partition=3), "there is no such partition"),
+        (replace(LETTER, partition=-1), "there is no such partition"),
+        (with_time(0), "a timestamp of 0"),
+        (replace(with_time(NOW), names_are_shown=True), "a header's name that no client writes"),
+        (replace(LETTER, record=Record(NOW, b"k", b"v", (("a\0b", b""),))), "a header's name that no client writes"),
+    ],
+)
+def test_what_cannot_be_written_is_left(letter: DeadLetter, why: str) -> None:
+    found = decided(letter)
+
+    assert isinstance(found, Left)
+    assert found.why == why
+
+
+def test_a_function_comes_first_and_what_it_gives_is_fixed_and_judged() -> None:
+    letter = replace(LETTER, record=replace(LETTER.record, value=b"{}"))
+
+    found = decided(letter, fix="unit", by="tests.pipeline.mending:with_a_tenant")
+
+    assert found == Back(replace(LETTER.record, timestamp=NOW, value=b'{"tenant": "a"}'), corrected=True)
+    assert isinstance(decided(letter, by="tests.pipeline.mending:with_a_tenant"), Left)

@@ -1,0 +1,74 @@
+"""What a folder knows of the replays that were written from it."""
+
+import pytest
+
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.replay.runs import next_run
+from sluicegate.pipeline.results import Results
+
+GROUPS = {"dead": "replay.dead.1"}
+
+
+class Folder(Results):
+    """A folder in memory."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def has(self, name: str) -> bool:
+        return name in self._texts
+
+    def write_text(self, name: str, text: str) -> None:
+        self._texts[name] = text
+
+    def read_text(self, name: str) -> str:
+        return self._texts[name]
+
+
+def ranges(*spans: tuple[int, int]) -> list[OffsetRange]:
+    return [OffsetRange(TopicPartition("dead", p), start, end) for p, (start, end) in enumerate(spans)]
+
+
+def test_a_run_counts_once_it_has_begun() -> None:
+    folder = Folder()
+    assert [next_run(folder).number, next_run(folder).number] == [0, 0]
+
+    next_run(folder).begin(ranges((0, 5)), GROUPS)
+
+    assert next_run(folder).number == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "left"),
+    [
+        ((0, 9), (5, 9)),  # by a broker that has forgotten
+        ((5, 9), (5, 9)),
+        ((7, 9), (7, 9)),  # another folder has gone on
+        ((0, 3), (3, 3)),
+    ],
+)
+def test_what_a_run_has_ended_with_is_done_whatever_the_broker_remembers(
+    told: tuple[int, int], left: tuple[int, int]
+) -> None:
+    folder = Folder()
+    run = next_run(folder)
+    run.begin(ranges((0, 5), (0, 2)), GROUPS)
+    run.end(ranges((0, 5), (0, 2)), GROUPS)
+
+    assert next_run(folder).not_done(ranges(told, (2, 2)), GROUPS) == ranges(left, (2, 2))
+
+
+def test_a_run_that_was_killed_has_ended_with_nothing() -> None:
+    folder = Folder()
+    next_run(folder).begin(ranges((0, 5)), GROUPS)
+
+    assert next_run(folder).not_done(ranges((2, 5)), GROUPS) == ranges((2, 5))
+
+
+def test_a_topic_that_is_made_anew_is_another() -> None:
+    folder = Folder()
+    run = next_run(folder)
+    run.begin(ranges((0, 5)), GROUPS)
+    run.end(ranges((0, 5)), GROUPS)
+
+    assert next_run(folder).not_done(ranges((0, 5)), {"dead": "replay.dead.2"}) == ranges((0, 5))

@@ -1,0 +1,118 @@
+"""One task of a replay, with a broker and without Spark: tried again, and where it finds other than was listed."""
+
+import time
+import uuid
+
+import pytest
+from confluent_kafka import Producer
+
+from sluicegate.config.loading import load
+from sluicegate.config.topics import Fix
+from sluicegate.config.yaml_source import read_yaml
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.repair import transactions
+from sluicegate.pipeline.repair.transactions import CannotWrite, Writing
+from sluicegate.pipeline.replay import letters
+from sluicegate.pipeline.replay.deciding import Judgement
+from sluicegate.pipeline.replay.function import FunctionFails
+from sluicegate.pipeline.replay.policies import replay_policies
+from sluicegate.pipeline.replay.writing import Headers, PartitionPlan, Written, write_back
+from sluicegate.pipeline.topics import Topics
+from tests.integration.topics import create_topic
+from tests.pipeline.polluted import UNLIMITED
+from tests.pipeline.replays import read_back
+
+RECORDS, STUMBLES_AT = 40, 25
+
+
+class Kept:
+    """So many dead letters in one partition, for partition 1 of a topic, with times in nanoseconds."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self.topic = create_topic(bootstrap, UNLIMITED, 2)
+        self.of = TopicPartition(create_topic(bootstrap, {}, 1, prefix="dead"), 0)
+        self.now_ms = time.time_ns() // 1_000_000
+        self.values = [b"secret 7" if i == STUMBLES_AT else b"v%d" % i for i in range(RECORDS)]
+        self._group = f"replay-{uuid.uuid4().hex}"
+        told = {"reason": "timestamp too far ahead", "topic": self.topic, "partition": "1", "index": "0"}
+        headers = [(f"sluicegate.{name}", text.encode()) for name, text in told.items()]
+        producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
+        for i, value in enumerate(self.values):
+            at = ("sluicegate.timestamp", str((self.now_ms + i) * 1_000_000).encode())
+            producer.produce(self.of.topic, value, partition=0, headers=[*headers, at])
+        assert producer.flush(120) == 0
+
+    def plan(self, plan_id: str = "a", records: int = RECORDS, left: frozenset[int] = frozenset()) -> PartitionPlan:
+        return PartitionPlan(plan_id, OffsetRange(self.of, 0, RECORDS), records, left)
+
+    def write(self, plan: PartitionPlan, by: str | None = None, fix: Fix | None = None) -> list[Written]:
+        text = "upstream: {bootstrap: ['kafka:9092']}\nlisten: {bootstrap: '127.0.0.1:19092'}\n"
+        text += "defaults: {message.timestamp.after.max.ms: 1h}\n"
+        config = load(read_yaml(text, "sluicegate.yaml"), {}).config
+        judgement = Judgement(replay_policies(config, {}, fix), {self.topic: 2}, by, self.now_ms)
+        topics = Topics(self.bootstrap, (self.of.topic,))
+        writing = Writing(self._group, 1 << 20, "lz4", topics.for_librdkafka, "where they belong")
+        return write_back(plan, judgement, Headers.OWN, topics.options, writing)
+
+
+@pytest.fixture
+def kept(kafka_bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> Kept:
+    """A transaction has ten of them."""
+    monkeypatch.setattr(letters, "_ROWS", 10)
+    monkeypatch.setattr(transactions, "MOST_RECORDS", 10)
+    return Kept(kafka_bootstrap)
+
+
+UNIT = Fix(timestamp="unit")
+
+
+def test_a_task_that_is_tried_again_goes_on_behind_what_it_has_committed(kept: Kept) -> None:
+    with pytest.raises(FunctionFails, match=f"{kept.of} offset {STUMBLES_AT} "):
+        kept.write(kept.plan(), by="tests.pipeline.mending:stumbles")
+    before = read_back(kept.bootstrap, kept.topic)
+
+    again = kept.write(kept.plan(), fix=UNIT)
+
+    assert [each.value for each in before] == kept.values[:20]
+    back = read_back(kept.bootstrap, kept.topic)
+    assert [each.value for each in back] == kept.values
+    assert [each.timestamp for each in back] == [kept.now_ms + i for i in range(RECORDS)]
+    assert {each.partition for each in back} == {1}
+    assert [(each.to, each.to_partition, each.records) for each in again] == [(kept.topic, 1, 20)]
+    assert kept.write(kept.plan(), fix=UNIT) == []
+
+
+def test_what_was_listed_as_left_is_left(kept: Kept) -> None:
+    left = frozenset({0, 9, 10, 39})
+
+    kept.write(kept.plan(left=left), fix=UNIT)
+
+    expected = [value for i, value in enumerate(kept.values) if i not in left]
+    assert [each.value for each in read_back(kept.bootstrap, kept.topic)] == expected
+
+
+def test_another_replay_that_has_gone_on_meanwhile_is_not_repeated(kept: Kept) -> None:
+    kept.write(kept.plan("a"), fix=UNIT)
+
+    with pytest.raises(CannotWrite, match=f"{kept.of}: another replay has gone on meanwhile"):
+        kept.write(kept.plan("b"), fix=UNIT)
+
+    assert len(read_back(kept.bootstrap, kept.topic)) == RECORDS
+
+
+def test_what_is_not_good_any_more_is_not_written(kept: Kept) -> None:
+    with pytest.raises(CannotWrite, match=f"{kept.of} offset 0: it was good when it was listed, and is not now: "):
+        kept.write(kept.plan())
+
+    assert read_back(kept.bootstrap, kept.topic) == []
+
+
+@pytest.mark.parametrize("away", [1, -1])
+def test_a_partition_is_not_done_where_other_than_was_listed_has_come(kept: Kept, away: int) -> None:
+    with pytest.raises(CannotWrite, match=f"{RECORDS + away} records were listed, and {RECORDS} came"):
+        kept.write(kept.plan(records=RECORDS + away), fix=UNIT)
+
+    kept.write(kept.plan(), fix=UNIT)
+
+    assert [each.value for each in read_back(kept.bootstrap, kept.topic)] == kept.values
