@@ -12,7 +12,7 @@ from tests.broker.storage import an_id, format_storage
 from tests.oracle.java_program import SHORT_LIVED, java_command
 from tests.oracle.kafka_java import kafka_folder
 
-_START_SECONDS = 90
+_START_SECONDS = 240
 FROZEN_CLOCK = str(Path(__file__).with_name("FrozenClockKafka.java"))
 """The program of a broker whose validator always sees the moment of the option -Dfrozen.at=MS."""
 
@@ -39,6 +39,7 @@ class Node:
     node_id: int
     port: int
     controller_port: int
+    relayed_port: int = 0
     process: "subprocess.Popen[bytes] | None" = None
 
     @property
@@ -48,7 +49,11 @@ class Node:
 
 @dataclass
 class Kafka:
-    """A cluster of `size` brokers of one version, in a folder of its own. `options` are for Java itself."""
+    """A cluster of `size` brokers of one version, in a folder of its own. `options` are for Java itself.
+
+    `relay_host`: each broker has one more listener (`relayed_port`), which it advertises at this host, same port; who
+    comes in there is led through whatever stands at that host.
+    """
 
     version: str
     folder: Path
@@ -56,6 +61,7 @@ class Kafka:
     settings: dict[str, str] = field(default_factory=dict)
     program: str = "kafka.Kafka"
     options: tuple[str, ...] = ()
+    relay_host: str | None = None
     nodes: list[Node] = field(default_factory=list)
     _controllers: tuple[Node, ...] = ()
     _cluster_id: str = ""
@@ -64,10 +70,14 @@ class Kafka:
     def bootstrap(self) -> str:
         return ",".join(node.address for node in self.nodes)
 
+    @property
+    def relayed_bootstrap(self) -> str:
+        return ",".join(f"{self.relay_host}:{node.relayed_port}" for node in self.nodes)
+
     def start(self) -> "Kafka":
         self.folder.mkdir(parents=True, exist_ok=True)
-        first = free_ports(2 * self.size)
-        self.nodes = [Node(i + 1, first + 2 * i, first + 2 * i + 1) for i in range(self.size)]
+        first = free_ports(3 * self.size)
+        self.nodes = [Node(i + 1, first + 3 * i, first + 3 * i + 1, first + 3 * i + 2) for i in range(self.size)]
         self._controllers = tuple(self.nodes)
         self._cluster_id = an_id()
         for node in self.nodes:
@@ -150,9 +160,22 @@ class Kafka:
             "log.dirs": str(self._data_of(node)),
             "offsets.topic.replication.factor": replicas,
             "transaction.state.log.replication.factor": replicas,
+            **self._relayed(node),
             **self.settings,
         }
         return "".join(f"{key}={value}\n" for key, value in settings.items())
+
+    def _relayed(self, node: Node) -> dict[str, str]:
+        """The settings of one more listener, where relays are."""
+        if self.relay_host is None:
+            return {}
+        own, controller = f"PLAINTEXT://127.0.0.1:{node.port}", f"CONTROLLER://127.0.0.1:{node.controller_port}"
+        return {
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,RELAYED:PLAINTEXT",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "listeners": f"{own},RELAYED://127.0.0.1:{node.relayed_port},{controller}",
+            "advertised.listeners": f"{own},RELAYED://{self.relay_host}:{node.relayed_port}",
+        }
 
     def _complaint(self, node: Node, what: str) -> str:
         tail = (self.folder / f"node-{node.node_id}.log").read_text(errors="replace")[-3000:]

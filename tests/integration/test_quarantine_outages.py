@@ -1,7 +1,6 @@
 """The broker of a dead-letter topic is lost, or its disk is full, while bad records come: none of them is ever lost."""
 
 import random
-import subprocess
 import threading
 import time
 import uuid
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker.disk import Disk
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka, Node
 from tests.broker.proxy_process import ProxyProcess
@@ -24,28 +24,7 @@ from tests.wire.raw_client import topic_data
 INVALID_TIMESTAMP = 32
 RECORD_BYTES = 50_000
 COUNT = 200
-
-
-class Disk:
-    """A small one, of memory, for the second broker alone."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def mount(self) -> None:
-        self.folder.mkdir(parents=True)
-        self._run("-t", "tmpfs", "-o", "size=4m", "none")
-
-    def enlarge(self) -> None:
-        self._run("-o", "remount,size=200m")
-
-    def unmount(self) -> None:
-        subprocess.run(["umount", "--lazy", str(self.folder)], check=False, capture_output=True)
-
-    def _run(self, *arguments: str) -> None:
-        done = subprocess.run(["mount", *arguments, str(self.folder)], check=False, capture_output=True, text=True)
-        if done.returncode != 0:
-            pytest.skip(f"nothing can be mounted here: {done.stderr.strip()}")
+MIB = 1 << 20
 
 
 @pytest.fixture
@@ -78,7 +57,7 @@ def full(_kafka: Kafka, node: Node, disk: Disk) -> Callable[[], None]:
     process = node.process
     assert process is not None
     eventually(lambda: process.poll() is not None, what="the broker's end")
-    return disk.enlarge
+    return lambda: disk.resize(200 * MIB)
 
 
 @pytest.mark.parametrize("lose", [killed, full], ids=lambda each: each.__name__)
@@ -86,7 +65,9 @@ def test_every_record_that_is_refused_for_good_has_been_kept(
     lose: Callable[[Kafka, Node, Disk], Callable[[], None]], kafka: Kafka, disk: Disk, tmp_path: Path
 ) -> None:
     if lose is full:
-        disk.mount()
+        disk.mount(4 * MIB)
+        if disk.why_not is not None:
+            pytest.skip(f"nothing can be mounted here: {disk.why_not}")
     node = kafka.add_node()
     topic, other = (topic_on(kafka, 1, f"{kind}-{uuid.uuid4().hex[:8]}") for kind in ("kept", "other"))
     dead = topic_on(kafka, 2, "dead")

@@ -1,0 +1,34 @@
+"""A disk of memory, for a broker's folder alone: small, and larger when it is told."""
+
+import os
+import subprocess
+from pathlib import Path
+
+
+class Disk:
+    """To be mounted at `folder`. Sizes are in bytes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.why_not: str | None = "it was not mounted"
+        """Why there is none."""
+
+    def mount(self, size: int) -> None:
+        """Not every machine lets its users: see `why_not`."""
+        self.folder.mkdir(parents=True)
+        self.why_not = self._mounted("-t", "tmpfs", "-o", f"size={size}", "none")
+
+    def resize(self, size: int) -> None:
+        why_not = self._mounted("-o", f"remount,size={size}")
+        assert why_not is None, why_not
+
+    def used(self) -> int:
+        told = os.statvfs(self.folder)
+        return (told.f_blocks - told.f_bfree) * told.f_frsize
+
+    def unmount(self) -> None:
+        subprocess.run(["umount", "--lazy", str(self.folder)], check=False, capture_output=True)
+
+    def _mounted(self, *arguments: str) -> str | None:
+        done = subprocess.run(["mount", *arguments, str(self.folder)], check=False, capture_output=True, text=True)
+        return None if done.returncode == 0 else done.stderr.strip()

@@ -1,0 +1,285 @@
+"""Producers that number their records by partition and remember what was acknowledged. None is ever restarted."""
+
+import threading
+from collections.abc import Callable
+from random import Random
+from typing import Any, Protocol, Self
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from tests.broker.eventually import eventually
+
+PARTITIONS = 3
+PATIENCE_SECONDS = 240
+"""How long clients try, and are waited for: a busy machine is slow, and nothing is to be given up for that."""
+_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+_MOST_WAITING = 2000
+_PAUSE_SECONDS = 0.05
+_ONE_HOUR_AHEAD_IS_ALLOWED_MS = 10**14
+_REFUSED = (KafkaError.INVALID_TIMESTAMP, KafkaError.INVALID_RECORD)
+"""Alone in its batch, and among others (KIP-467)."""
+Records = dict[int, list[int]]
+"""Numbers by partition, in their order."""
+
+
+class Load(Protocol):
+    """One client at work, in a thread of its own, from `with` on until `stop`."""
+
+    name: str
+    trouble: str | None
+    """What it could not recover from."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def comes_on(self) -> Callable[[], bool]:
+        """Whether something that it begins from now on has come to a good end."""
+        ...
+
+    def stop(self) -> None:
+        """Begin nothing more, and end well what has begun. Raises AssertionError where that does not succeed."""
+        ...
+
+
+def settings_of(bootstrap: str, chance: Random) -> dict[str, Any]:
+    """What all of them have in common: patience with everything, and haste to connect again."""
+    return {
+        "bootstrap.servers": bootstrap,
+        "linger.ms": 5,
+        "compression.type": chance.choice(_CODECS),
+        "reconnect.backoff.ms": 50,
+        "reconnect.backoff.max.ms": 500,
+        "retry.backoff.ms": 50,
+        "retry.backoff.max.ms": 500,
+        "topic.metadata.refresh.interval.ms": 2000,
+        "log_level": 0,
+    }
+
+
+class IdempotentLoad:
+    """Sends a few records at a time; all must be acknowledged in the end."""
+
+    def __init__(self, bootstrap: str, topic: str, seed: int) -> None:
+        self.name = "idempotent"
+        self.trouble: str | None = None
+        self.acknowledged: Records = {partition: [] for partition in range(PARTITIONS)}
+        self._sent = dict.fromkeys(range(PARTITIONS), 0)
+        self._topic = topic
+        self._chance = Random(seed)
+        settings = {"enable.idempotence": True, "delivery.timeout.ms": PATIENCE_SECONDS * 1000}
+        self._producer = Producer(settings_of(bootstrap, self._chance) | settings)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.acknowledged.values()))
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+        self._producer.purge()
+        del self._producer  # it leaves with its last reference
+
+    def comes_on(self) -> Callable[[], bool]:
+        sent = dict(self._sent)
+        return lambda: all(len(self.acknowledged[partition]) > sent[partition] for partition in sent)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join()
+        left = self._producer.flush(PATIENCE_SECONDS)
+        assert left == 0, f"{left} records of the idempotent producer were never acknowledged"
+        assert self.trouble is None, self.trouble
+        assert {p: len(numbers) for p, numbers in self.acknowledged.items()} == self._sent
+
+    def _run(self) -> None:
+        while not self._stopped.is_set() and self.trouble is None:
+            if len(self._producer) < _MOST_WAITING:
+                for _ in range(self._chance.randrange(1, 20)):
+                    self._send(self._chance.randrange(PARTITIONS))
+            self._producer.poll(0)
+            self._stopped.wait(_PAUSE_SECONDS)
+
+    def _send(self, partition: int) -> None:
+        number = self._sent[partition]
+        self._sent[partition] += 1
+        self._producer.produce(
+            self._topic, str(number).encode(), payload(self._chance), partition, on_delivery=self._delivered
+        )
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            self.acknowledged[message.partition()].append(int(message.value()))
+        else:
+            self.trouble = f"an idempotent producer's record was not delivered: {error}"
+
+
+class TransactionalLoad:
+    """Transactions of a few records; some it aborts itself. What is committed counts."""
+
+    def __init__(self, bootstrap: str, topic: str, seed: int) -> None:
+        self.name = "transactional"
+        self.trouble: str | None = None
+        self.committed: Records = {partition: [] for partition in range(PARTITIONS)}
+        self.commits = self.aborts = 0
+        self._topic = topic
+        self._number = 0
+        self._chance = Random(seed)
+        settings = {"transactional.id": topic, "transaction.timeout.ms": PATIENCE_SECONDS * 1000}
+        self._producer = Producer(settings_of(bootstrap, self._chance) | settings)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.committed.values()))
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+        self._producer.purge()
+        del self._producer
+
+    def comes_on(self) -> Callable[[], bool]:
+        two_more = self.commits + 2  # the first may have been begun before
+        return lambda: self.commits >= two_more
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join()
+        assert self.trouble is None, self.trouble
+
+    def _run(self) -> None:
+        try:
+            self._until_done(lambda: self._producer.init_transactions(PATIENCE_SECONDS))
+            while not self._stopped.is_set():
+                self._one_transaction()
+        except KafkaException as error:
+            self.trouble = f"a transactional producer could not go on: {error}"
+
+    def _one_transaction(self) -> None:
+        self._producer.begin_transaction()
+        sent: Records = {partition: [] for partition in range(PARTITIONS)}
+        try:
+            for _ in range(self._chance.randrange(1, 40)):
+                partition = self._chance.randrange(PARTITIONS)
+                sent[partition].append(self._number)
+                self._producer.produce(self._topic, str(self._number).encode(), payload(self._chance), partition)
+                self._number += 1
+                self._producer.poll(0)
+            self._stopped.wait(_PAUSE_SECONDS)
+            if self._chance.random() < 0.1:
+                # librdkafka 2.16 cannot go on when it aborts before its partitions are added, at a broker either.
+                self._producer.flush(PATIENCE_SECONDS)
+                self._abort()
+                return
+            self._until_done(lambda: self._producer.commit_transaction(PATIENCE_SECONDS))
+        except KafkaException as error:
+            if not error.args[0].txn_requires_abort():
+                raise
+            self._abort()
+            return
+        for partition, numbers in sent.items():
+            self.committed[partition] += numbers
+        self.commits += 1
+
+    def _abort(self) -> None:
+        self._until_done(lambda: self._producer.abort_transaction(PATIENCE_SECONDS))
+        self.aborts += 1
+
+    def _until_done(self, call: Callable[[], None]) -> None:
+        """As librdkafka's documentation has it: what is retriable is called again."""
+        while True:
+            try:
+                call()
+            except KafkaException as error:
+                if not error.args[0].retriable():
+                    raise
+            else:
+                return
+
+
+class RefusedLoad:
+    """Sends nothing but records whose time no topic allows; each must be refused for that, and none be stored."""
+
+    def __init__(self, bootstrap: str, topic: str, seed: int) -> None:
+        self.name = "refused"
+        self.trouble: str | None = None
+        self.refused = 0
+        self._sent = 0
+        self._topic = topic
+        self._chance = Random(seed)
+        settings = {"enable.idempotence": False, "delivery.timeout.ms": PATIENCE_SECONDS * 1000}
+        self._producer = Producer(settings_of(bootstrap, self._chance) | settings)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+        self._producer.purge()
+        del self._producer
+
+    def comes_on(self) -> Callable[[], bool]:
+        sent = self._sent
+        return lambda: self.refused > sent
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join()
+        left = self._producer.flush(PATIENCE_SECONDS)
+        assert left == 0, f"{left} bad records were never answered"
+        assert self.trouble is None, self.trouble
+        assert self.refused == self._sent
+
+    def _run(self) -> None:
+        while not self._stopped.is_set() and self.trouble is None:
+            if len(self._producer) < _MOST_WAITING // 10:
+                for partition in range(PARTITIONS):
+                    self._producer.produce(
+                        self._topic,
+                        payload(self._chance),
+                        partition=partition,
+                        timestamp=_ONE_HOUR_AHEAD_IS_ALLOWED_MS,
+                        on_delivery=self._answered,
+                    )
+                    self._sent += 1
+            self._producer.poll(0)
+            self._stopped.wait(_PAUSE_SECONDS)
+
+    def _answered(self, error: KafkaError | None, _: Message) -> None:
+        if error is not None and error.code() in _REFUSED:
+            self.refused += 1
+        else:
+            self.trouble = f"a bad record was answered with {error}"
+
+
+def payload(chance: Random) -> bytes:
+    """Mostly small; some are half a segment of TCP, and some take several."""
+    return chance.randbytes(chance.choice((0, 10, 100, 700, 5000)))
+
+
+def wait_until_all_come_on(loads: list[Load]) -> None:
+    """Each of them has something new done. Raises AssertionError with what the first could not recover from."""
+    waiting = [(load, load.comes_on()) for load in loads]
+
+    def done() -> bool:
+        for load, _ in waiting:
+            assert load.trouble is None, load.trouble
+        return all(is_done() for _, is_done in waiting)
+
+    eventually(done, PATIENCE_SECONDS, "every client goes on by itself")

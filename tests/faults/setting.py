@@ -1,0 +1,200 @@
+"""Three brokers and a proxy, and a faulty relay on either side of it: clients reach it through one, and it reaches the
+brokers through the other, which they advertise.
+"""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import ElectionType, TopicPartition
+from confluent_kafka.admin import AdminClient
+from kafka.admin import KafkaAdminClient
+from kafka.structs import TopicPartition as ReplicatedPartition
+
+from sluicegate.protocol.messages import describe_quorum
+from tests.broker.disk import Disk
+from tests.broker.eventually import eventually
+from tests.broker.kafka import Kafka, Node
+from tests.broker.proxy_process import ProxyProcess
+from tests.faults.left import CLOCK_FILE, INSIDE, processes
+from tests.faults.load import PARTITIONS, PATIENCE_SECONDS
+from tests.faults.relay import FaultyRelay
+from tests.integration.topics import UNJUDGED, create_topic
+from tests.oracle.kafka_java import KAFKA_NEW
+from tests.wire.raw_client import RawClient
+
+SEEN_BY_CLIENTS, SEEN_BY_PROXY = "127.0.0.2", "127.0.0.3"
+BROKERS = 3
+_DESCRIBE_QUORUM = 55
+_SETTINGS = {
+    # A broker that died is noticed within seconds.
+    "broker.session.timeout.ms": "6000",
+    "broker.heartbeat.interval.ms": "500",
+    "transaction.state.log.min.isr": "2",
+    "auto.create.topics.enable": "false",
+    "initial.broker.registration.timeout.ms": "240000",  # of a busy machine
+}
+
+
+# A clock that jumps an hour changes no verdict about what is sent now.
+_BOUNDS = {"message.timestamp.before.max.ms": 7_200_000, "message.timestamp.after.max.ms": 7_200_000}
+_ROOM = 4 << 30
+_LITTLE_ROOM = 256 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class RelayedCluster:
+    """For many runs; it advertises itself where a relay of each run is. The last broker has a disk of its own."""
+
+    kafka: Kafka
+    disk: Disk
+
+    @contextmanager
+    def running(self) -> Iterator["RelayedCluster"]:
+        try:
+            self.disk.mount(_ROOM)
+            self.kafka.start()
+            yield self
+        finally:
+            self.kafka.stop()
+            self.disk.unmount()
+
+
+def cluster_in(folder: Path) -> RelayedCluster:
+    kafka = Kafka(KAFKA_NEW, folder, BROKERS, _SETTINGS, relay_host=SEEN_BY_PROXY)
+    return RelayedCluster(kafka, Disk(folder / f"data-{BROKERS}"))
+
+
+class Setting:
+    """Of one run."""
+
+    def __init__(self, cluster: RelayedCluster, folder: Path, workers: int, seed: int) -> None:
+        self.disk = cluster.disk
+        self.cluster = cluster.kafka
+        self.proxy = ProxyProcess(folder, self.cluster.relayed_bootstrap, {"workers": workers, "defaults": _BOUNDS})
+        self.proxy.start_seconds = PATIENCE_SECONDS
+        self.proxy.config["listen"]["advertised_host"] = SEEN_BY_CLIENTS
+        self.proxy.environment = {"PYTHONPATH": str(INSIDE), "FAULTS_FOLDER": str(folder)}
+        self._workers = workers
+        first = int(self.proxy.bootstrap.rpartition(":")[2])
+        ports = [first, *(self.proxy.broker_port(node.node_id) for node in self.cluster.nodes)]
+        self.client_relay = FaultyRelay(SEEN_BY_CLIENTS, ports, seed)
+        self.broker_relay = FaultyRelay(SEEN_BY_PROXY, [node.relayed_port for node in self.cluster.nodes], seed + 1)
+        self.bootstrap = f"{SEEN_BY_CLIENTS}:{first}"
+        self.topics: list[str] = []
+
+    @contextmanager
+    def running(self) -> Iterator["Setting"]:
+        """From the proxy's first start to its end."""
+        with self.client_relay, self.broker_relay:
+            try:
+                self.proxy.start()
+                yield self
+            finally:
+                self.proxy.stop()
+
+    @property
+    def hits(self) -> int:
+        """How often the relays have struck."""
+        return self.client_relay.hits + self.broker_relay.hits
+
+    def topic(self) -> str:
+        """A new one that outlives a broker."""
+        name = create_topic(
+            self.cluster.bootstrap, UNJUDGED | {"min.insync.replicas": "2"}, PARTITIONS, replicas=BROKERS
+        )
+        self.topics.append(name)
+        return name
+
+    # -- what faults do ------------------------------------------------------------------------------------------
+
+    def kill_and_start(self, node: Node) -> None:
+        self.cluster.kill(node)
+        self.cluster.start_node(node)
+        self.cluster.wait_until_up(node)
+
+    def active_controller(self) -> Node:
+        """As any broker says."""
+        partition = {"topic_name": describe_quorum.METADATA_TOPIC, "partitions": [{"partition_index": 0}]}
+        body = describe_quorum.REQUEST.build({"topics": [partition]}, 1)
+        leader: list[int] = []
+
+        def is_known() -> bool:
+            with RawClient(self.cluster.nodes[0].address) as client:
+                answer: Any = client.call(_DESCRIBE_QUORUM, 1, describe_quorum.RESPONSE, body)
+            (told,) = answer["topics"][0]["partitions"]
+            leader.append(told["leader_id"])
+            return leader[-1] > 0
+
+        eventually(is_known, what="an active controller")
+        return self.cluster.nodes[leader[-1] - 1]
+
+    def move_leaders(self) -> None:
+        """The next replica of each partition is preferred, and elected."""
+        bootstrap = self.cluster.bootstrap
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        cluster = admin.list_topics(timeout=PATIENCE_SECONDS)
+        moves = {
+            ReplicatedPartition(topic, index): [*partition.replicas[1:], partition.replicas[0]]
+            for topic in self.topics
+            for index, partition in cluster.topics[topic].partitions.items()
+        }
+        mover = KafkaAdminClient(bootstrap_servers=bootstrap)
+        try:
+            mover.alter_partition_reassignments(moves)
+            eventually(lambda: not mover.list_partition_reassignments(), what="replicas in their new order")
+        finally:
+            mover.close()
+        partitions = [TopicPartition(topic, index) for topic, index in moves]
+        admin.elect_leaders(ElectionType.PREFERRED, partitions).result(PATIENCE_SECONDS)
+
+    def fill_disk(self) -> None:
+        """The last broker's; Kafka ends one whose only disk takes nothing any more. Then there is room again."""
+        node = self.cluster.nodes[-1]
+        process = node.process
+        assert process is not None
+        self.disk.resize(self.disk.used() + _LITTLE_ROOM)
+        eventually(lambda: process.poll() is not None, PATIENCE_SECONDS, "the end of a broker without a disk")
+        self.disk.resize(_ROOM)
+        self.cluster.start_node(node)
+        self.cluster.wait_until_up(node)
+
+    def set_clock(self, ahead_ms: int) -> None:
+        """Of all the proxy's processes, from now on; those that start later have it too."""
+        Path(self.proxy.folder, CLOCK_FILE).write_text(str(ahead_ms))
+        for pid in processes(self.proxy):
+            os.kill(pid, signal.SIGUSR1)
+
+    def kill_and_start_proxy(self) -> None:
+        pids = self.workers()
+        self.proxy.kill()
+        eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), what="its workers ended with it")
+        self.proxy.start()
+
+    def workers(self) -> list[int]:
+        """Their process ids; none where the proxy is one process."""
+        assert self.proxy.process is not None
+        pid = self.proxy.process.pid
+        return [worker for child in _children_of(pid) for worker in _children_of(child)]
+
+    # -- afterwards ----------------------------------------------------------------------------------------------
+
+    def wait_until_whole(self) -> None:
+        """All brokers and workers are there, and the proxy finds the cluster."""
+        for node in self.cluster.nodes:
+            eventually(partial(self._sees_all_brokers, node), PATIENCE_SECONDS, f"all brokers for {node.address}")
+        eventually(lambda: self.proxy.get("/readyz")[0] == 200, PATIENCE_SECONDS, "a proxy that is ready")
+        eventually(lambda: self.proxy.metric("sluicegate_workers") == self._workers, what="all workers there")
+
+    def _sees_all_brokers(self, node: Node) -> bool:
+        with RawClient(node.address) as client:
+            return len(client.metadata()["brokers"]) == BROKERS
+
+
+def _children_of(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]

@@ -1,0 +1,77 @@
+"""The table of docs/reliability.md, between two markers, and a line for each run. Written by `make faults`, never by
+hand.
+"""
+
+import os
+import platform
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.faults.faults import Plan
+
+BEGIN, END = "<!-- written by make faults: begin -->", "<!-- written by make faults: end -->"
+_HEAD = "| fault | times | longest recovery |\n|---|--:|--:|"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of one run; `recoveries` (s) are of its rounds, from their end until every client went on."""
+
+    plan: Plan
+    recoveries: list[float] = field(default_factory=list)
+    acknowledged: int = 0
+    committed: int = 0
+    commits: int = 0
+    aborts: int = 0
+    refused: int = 0
+    hits: int = 0
+    held: bool = False
+    trouble: str = ""
+    """Why it was not held."""
+
+    def said(self) -> str:
+        faults = "; then ".join(" with ".join(fault.name for fault in together) for together in self.plan.rounds)
+        end = (
+            "" if self.held else f"\n  NOT HELD: {self.trouble}\n  Once more: make faults RUNS=1 SEED={self.plan.seed}"
+        )
+        return (
+            f"seed {self.plan.seed}, {self.plan.workers} worker(s): {faults} | {self.acknowledged} records "
+            f"acknowledged, {self.committed} in {self.commits} transactions, {self.refused} bad records refused, "
+            f"{self.hits} strokes of relays, "
+            f"longest recovery {max(self.recoveries, default=0):.1f} s{end}"
+        )
+
+
+OUTCOMES: list[Outcome] = []
+
+
+def written(outcomes: list[Outcome]) -> str:
+    """A sentence and the table."""
+    held = sum(outcome.held for outcome in outcomes)
+    seeds = [outcome.plan.seed for outcome in outcomes]
+    slowest = max(outcomes, key=lambda outcome: max(outcome.recoveries, default=0))
+    acknowledged = sum(outcome.acknowledged + outcome.committed for outcome in outcomes)
+    said = (
+        f"{held} of {len(outcomes)} runs held (seeds {min(seeds)} to {max(seeds)}), on {os.cpu_count()} cores (Python "
+        f"{platform.python_version()}), by `make faults`. {acknowledged:,} records acknowledged or committed, in "
+        f"{sum(outcome.commits for outcome in outcomes):,} transactions of them; "
+        f"{sum(outcome.aborts for outcome in outcomes):,} transactions aborted; "
+        f"{sum(outcome.refused for outcome in outcomes):,} bad records refused. The relays struck "
+        f"{sum(outcome.hits for outcome in outcomes):,} times. Longest recovery: "
+        f"{max(slowest.recoveries, default=0):.1f} s (seed {slowest.plan.seed})."
+    )
+    times: dict[str, list[float]] = defaultdict(list)
+    for outcome in outcomes:
+        for together, seconds in zip(outcome.plan.rounds, outcome.recoveries, strict=False):
+            for fault in together:
+                times[fault.name].append(seconds)
+    rows = [f"| {name} | {len(seconds)} | {max(seconds):.1f} s |" for name, seconds in sorted(times.items())]
+    return "\n".join([said, "", _HEAD, *rows])
+
+
+def write(file: Path) -> None:
+    """Put these runs' table in the place of the one before."""
+    first, _, rest = file.read_text().partition(BEGIN)
+    _, _, last = rest.partition(END)
+    file.write_text(f"{first}{BEGIN}\n{written(OUTCOMES)}\n{END}{last}")

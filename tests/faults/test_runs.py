@@ -1,0 +1,84 @@
+"""Runs: faults under load, then everything heals. What was acknowledged is there, in order; nothing is left."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.broker.eventually import eventually
+from tests.faults.conftest import SEEDS
+from tests.faults.faults import DiskFull, plan_of, strike_together
+from tests.faults.left import Left
+from tests.faults.load import IdempotentLoad, Load, RefusedLoad, TransactionalLoad, wait_until_all_come_on
+from tests.faults.reader import stored
+from tests.faults.setting import RelayedCluster, Setting
+from tests.faults.table import OUTCOMES, Outcome
+from tests.integration.test_produce import bad, leader_of
+from tests.wire.raw_client import RawClient, topic_data
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_run(seed: int, cluster: RelayedCluster, tmp_path: Path) -> None:
+    plan = plan_of(seed)
+    if DiskFull() in plan.faults and cluster.disk.why_not is not None:
+        pytest.skip(f"no disk of its own for a broker here: {cluster.disk.why_not}")
+    outcome = Outcome(plan)
+    setting = Setting(cluster, tmp_path, plan.workers, seed)
+    try:
+        with setting.running():
+            runs(setting, outcome)
+        outcome.held = True
+    except Exception as error:
+        outcome.trouble = f"{type(error).__name__}: {error}"[:1000]
+        raise
+    finally:
+        if outcome.held or outcome.trouble:  # else somebody has ended it
+            OUTCOMES.append(outcome)
+            print(f"\n{outcome.said()}", flush=True)
+
+
+def runs(setting: Setting, outcome: Outcome) -> None:
+    setting.wait_until_whole()
+    good, in_transactions, bad_ones = (setting.topic() for _ in range(3))
+    warm_up(setting, bad_ones)
+    left = Left(setting.proxy)
+    seed = outcome.plan.seed
+    idempotent = IdempotentLoad(setting.bootstrap, good, seed)
+    transactional = TransactionalLoad(setting.bootstrap, in_transactions, seed + 1)
+    refused = RefusedLoad(setting.bootstrap, bad_ones, seed + 2)
+
+    with idempotent, transactional, refused:
+        loads: list[Load] = [idempotent, transactional, refused]
+        wait_until_all_come_on(loads)
+        for faults in outcome.plan.rounds:
+            strike_together(setting, faults)
+            outcome.recoveries.append(seconds_until(loads))
+        for load in loads:
+            load.stop()
+    outcome.acknowledged, outcome.committed = idempotent.count, transactional.count
+    outcome.commits, outcome.aborts = transactional.commits, transactional.aborts
+    outcome.refused, outcome.hits = refused.refused, setting.hits
+
+    bootstrap = setting.cluster.bootstrap
+    assert all(numbers == list(range(len(numbers))) for numbers in idempotent.acknowledged.values())
+    assert stored(bootstrap, good) == idempotent.acknowledged
+    assert stored(bootstrap, in_transactions) == transactional.committed
+    assert not any(stored(bootstrap, bad_ones).values()), "a bad record is in a topic"
+    setting.wait_until_whole()
+    left.wait_until_nothing()
+    assert "Traceback" not in setting.proxy.log(), setting.proxy.log()[-5000:]
+
+
+def warm_up(setting: Setting, topic: str) -> None:
+    """Somebody has been served, and refused: what a proxy opens at its first of these is open."""
+    with RawClient(leader_of(setting.proxy, topic)) as client:
+        client.produce(9, [topic_data(topic, (0, bad()))])
+    setting.proxy.wait_for_violations(topic, 1)
+    eventually(lambda: setting.proxy.metric("sluicegate_upstream_connections") == 0, what="its connections gone")
+
+
+def seconds_until(loads: list[Load]) -> float:
+    """How long it takes until all of them come on."""
+    began = time.monotonic()
+    wait_until_all_come_on(loads)
+    return time.monotonic() - began
