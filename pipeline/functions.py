@@ -66,8 +66,7 @@ def unit_of(timestamp: Column | str, appended: Column | str) -> Column:
 def register_functions(spark: SparkSession) -> None:
     """Make them known to the session's SQL as `sluicegate_diagnose(timestamp, appended)`,
     `sluicegate_in_bounds(timestamp, appended, before_max_ms, after_max_ms)` and `sluicegate_unit_of(timestamp,
-    appended)`. There all three are Python, asked row by row; of many rows the DataFrame's `in_bounds` and `unit_of` are
-    several times faster.
+    appended)`. There all three are Python, asked row by row, which `in_bounds` and `unit_of` of DataFrames are not.
     """
     spark.udf.register("sluicegate_diagnose", _diagnosis, "string")
     spark.udf.register("sluicegate_in_bounds", _is_in_bounds, "boolean")
