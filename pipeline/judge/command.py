@@ -32,9 +32,9 @@ def judge(
 ) -> None:
     """What the proxy would have refused, fixed, quarantined or told of the records that are stored."""
     from sluicegate.config.loading import ConfigError, load_file  # noqa: PLC0415
-    from sluicegate.pipeline.judge import job, report  # noqa: PLC0415
+    from sluicegate.pipeline.judge import report  # noqa: PLC0415
     from sluicegate.pipeline.judge.append_times import BadMoment, moment_from  # noqa: PLC0415
-    from sluicegate.pipeline.judge.clients import clients_of  # noqa: PLC0415
+    from sluicegate.pipeline.judge.outcome import judged  # noqa: PLC0415
     from sluicegate.pipeline.judge.policies import policies_of  # noqa: PLC0415
     from sluicegate.pipeline.judge.summary import in_a_sentence, what_to_do  # noqa: PLC0415
     from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
@@ -48,15 +48,9 @@ def judge(
         end(str(error))
     topics = topics_of(bootstrap, topic, config)
     with session_for("judge", topics, out, master) as (spark, results):
-        settings, warnings = job.cluster_settings(topics) if said.upstream.topic_settings else ({}, [])
-        asked = (said, policies_of(said, settings), now_ms, as_of_ms, samples)
-        summary = job.judge(spark, topics, results, *asked)
-        if events is not None:
-            for name, clients in clients_of(spark, events, topics.names).items():
-                summary["topics"][name]["clients"] = clients
-        report.write_report(results, summary)
-        results.write_summary(summary)
-        for line in (*warnings, *report.remarks(summary)):
+        found = judged(spark, topics, results, said, now_ms, as_of_ms, samples, events)
+        summary = found.summary
+        for line in found.warnings:
             typer.echo(f"warning: {line}", err=True)
         if as_json:
             typer.echo(json.dumps(summary, indent=2))

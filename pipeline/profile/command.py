@@ -31,17 +31,16 @@ def profile(
     master: Master = None,
 ) -> None:
     """Count what topics hold, and what is wrong with their timestamps, by topic, partition, hour and producer."""
-    from sluicegate.pipeline.profile import job, report  # noqa: PLC0415
+    from sluicegate.pipeline.profile import report  # noqa: PLC0415
+    from sluicegate.pipeline.profile.outcome import profiled  # noqa: PLC0415
 
     now_ms = now_in_ms()
     epoch_ms = epoch_ms_of(epoch, now_ms)
     topics = topics_of(bootstrap, topic, config)
     with session_for("profile", topics, out, master) as (spark, results):
-        summary = job.profile(spark, topics, results, now_ms, after_max_ms, before_max_ms, epoch_ms)
-        report.write_report(results, summary)
-        results.write_summary(summary)
-        for line in report.went_meanwhile(summary):
+        found = profiled(spark, topics, results, now_ms, after_max_ms, before_max_ms, epoch_ms)
+        for line in found.warnings:
             typer.echo(f"warning: {line}", err=True)
-        show(report.console_table(summary), out)
-        for line in report.odd_units(summary):
+        show(report.console_table(found.summary), out)
+        for line in report.odd_units(found.summary):
             typer.echo(line)

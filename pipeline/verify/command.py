@@ -25,6 +25,7 @@ def verify(
 ) -> None:
     """Compare two topics, declared repairs aside; exit status 1 when they differ."""
     from sluicegate.pipeline.verify import job, report  # noqa: PLC0415
+    from sluicegate.pipeline.verify.outcome import verified  # noqa: PLC0415
 
     if len(topic) != 2 or topic[0] == topic[1]:
         end("verify compares two topics: give --topic twice")
@@ -32,10 +33,8 @@ def verify(
     with session_for("verify", topics, out, master) as (spark, results):
         source = Topics(bootstrap, (topic[0],), topics.settings)
         made_by = job.plan_in(Results(spark, plan), *topic) if plan is not None else None
-        summary = job.verify(spark, source, topic[1], results, now_in_ms(), made_by)
-        report.write_report(results, summary, now_in_ms())
-        results.write_summary(summary)
-        show(report.console_table(summary), out)
-        typer.echo(report.verdict(summary))
-    if not summary["same"]:
+        found = verified(spark, source, topic[1], results, now_in_ms(), made_by)
+        show(report.console_table(found.summary), out)
+        typer.echo(report.verdict(found.summary))
+    if not found.is_same:
         raise typer.Exit(1)

@@ -18,6 +18,7 @@ from sluicegate.pipeline.verify.carried import without_carried
 from sluicegate.pipeline.verify.records import as_they_are, before_repair, content_hash, records_of
 from sluicegate.pipeline.verify.repairs import is_timeless, not_as_planned, out_of_bounds, tells_a_time, unit_is_wrong
 
+DIFFERENCES = "differences"
 _BLOCK_BITS = 16
 _SAMPLES = 20
 _OTHER_SEED = 1
@@ -75,7 +76,7 @@ def verify(
     else:
         summary["differences"]["repaired wrongly"] += out_of_bounds(ours, right, now_ms)
     if _by_place(left) != _by_place(right):
-        found = results.write_table("differences", _differences(theirs, ours))
+        found = results.write_table(DIFFERENCES, _differences(theirs, ours))
         for row in found.groupBy("what").count().collect():
             summary["differences"][row.what] += row["count"]
         rows = found.orderBy("what", "source_partition", "source_offset").limit(_SAMPLES).collect()

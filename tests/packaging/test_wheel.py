@@ -168,14 +168,19 @@ def test_sparks_executors_judge_out_of_the_zip(source: Path, environment: Path, 
     archive = source / "dist" / "sluicegate-executors.zip"
     program = tmp_path / "program.py"
     program.write_text(
-        "from pyspark import SparkContext\n"
+        "from pyspark.sql import SparkSession\n"
+        "from sluicegate.pipeline.functions import diagnose, register_functions\n"
         "def where(_):\n"
         "    import config\n"
         "    from sluicegate.pipeline.source import datasource\n"
         "    from sluicegate.protocol.records.scan import is_compiled\n"
         "    from sluicegate.validation import judge\n"
         "    return config.MINE, is_compiled(), datasource.__file__, judge.__file__\n"
-        "print(*SparkContext().parallelize([0], 1).map(where).collect()[0])\n"
+        "spark = SparkSession.builder.getOrCreate()\n"
+        "register_functions(spark)\n"
+        "print(*spark.sparkContext.parallelize([0], 1).map(where).collect()[0])\n"
+        "by_sql = spark.sql('SELECT sluicegate_diagnose(id, id) FROM range(1)')\n"
+        "print(*(row[0] for row in spark.range(1).select(diagnose('id', 'id')).union(by_sql).collect()), sep='; ')\n"
     )
     python = str(environment / "bin" / "python")
     submit = Path(sys.executable).with_name("spark-submit")
@@ -183,10 +188,12 @@ def test_sparks_executors_judge_out_of_the_zip(source: Path, environment: Path, 
     told = run(
         submit, "--master", "local[1]", "--conf", "spark.ui.enabled=false", "--py-files", archive, program,
         cwd=tmp_path, PYSPARK_PYTHON=python, PYSPARK_DRIVER_PYTHON=python,
-    ).split()  # fmt: skip
+    ).splitlines()  # fmt: skip
 
-    assert told[:2] == ["True", "False"]
-    assert all(archive.name in file for file in told[2:]), told
+    mine, is_compiled, *files = told[0].split()
+    assert (mine, is_compiled) == ("True", "False")
+    assert all(archive.name in file for file in files), told
+    assert told[1] == "is 0, probably never set; is 0, probably never set"
     job = source / "dist" / "sluicegate-spark.py"
     assert "profile" in run(python, job, "--help", cwd=tmp_path, PYTHONPATH=str(archive))
 

@@ -1,0 +1,100 @@
+"""Functions of columns: what the proxy says of one timestamp, said of each row's, in DataFrames and in Spark SQL.
+
+    from sluicegate.pipeline.functions import diagnose, in_bounds
+
+    frame.where(~in_bounds("timestamp", "appended", DAY_MS, HOUR_MS)).select(diagnose("timestamp", "appended"))
+
+Times are int64 milliseconds since 1970 as they stand in a record (Spark's bigint, not its timestamp), `appended` the
+moment by which one is judged. Where an argument is null, so is the answer.
+"""
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as f
+
+from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
+from sluicegate.validation import units
+from sluicegate.validation.timestamps import TimeWindow
+from sluicegate.validation.units import PLAUSIBLE_MS, Unit
+
+_LEAST = -(2**63)
+_MS_PER_SECOND = 1000
+_PER_MS = {Unit.MICROSECONDS: 1_000, Unit.NANOSECONDS: 1_000_000}
+_EXACT = "decimal(19,0)"  # an int64, whose products do not overflow
+
+
+def diagnose(timestamp: Column | str, appended: Column | str) -> Column:
+    """What a time looks like, as violation events and record errors word it: `looks like nanoseconds: as milliseconds
+    it is 0.2 s ago`, `is 2.0 h ahead`. A string.
+
+    It is worded in Python, by the proxy's own function: executors need sluicegate, installed or as the zip that
+    `make executors` packs. Take it of the rows that are wrong, rather than of all.
+    """
+    return f.udf(_diagnosis, "string", useArrow=False)(_column(timestamp), _column(appended))
+
+
+def in_bounds(
+    timestamp: Column | str, appended: Column | str, before_max_ms: Column | int, after_max_ms: Column | int
+) -> Column:
+    """Whether a topic with `message.timestamp.before.max.ms` and `message.timestamp.after.max.ms` takes a record that
+    is appended then. A boolean; -1, which is no time, is taken, and distances wrap as a broker's do. Bounds are ms, not
+    negative, or columns of such. An expression of Spark's own: nothing of ours runs on executors.
+    """
+    time, moment = _column(timestamp), _column(appended)
+    # Beyond int64 both have other signs; then turning either's by its highest bit takes 2^64 off, or adds them.
+    wrapped = moment.bitwiseXOR(f.lit(_LEAST)) - time.bitwiseXOR(f.lit(_LEAST))
+    behind = f.coalesce(f.try_subtract(moment, time), wrapped)
+    # The least int64 is its own negative, so it is neither behind nor ahead by anything.
+    is_within = (behind == _LEAST) | behind.between(-f.lit(after_max_ms), f.lit(before_max_ms))
+    return (time == NO_TIMESTAMP) | is_within
+
+
+def unit_of(timestamp: Column | str, appended: Column | str) -> Column:
+    """Which unit a time was probably written in: `seconds`, `microseconds`, `nanoseconds`, or null where it is
+    plausible in milliseconds, within ten years of `appended`, or in no unit. An expression of Spark's own.
+    """
+    time, moment = _column(timestamp).cast(_EXACT), _column(appended).cast(_EXACT)
+    low, high = moment - _exactly(PLAUSIBLE_MS), moment + _exactly(PLAUSIBLE_MS)
+    in_seconds = (time * _exactly(_MS_PER_SECOND)).between(low, high)
+    found = f.when((time <= 0) | time.between(low, high), f.lit(None).cast("string"))
+    found = found.when(in_seconds, Unit.SECONDS.value)
+    for unit, per in _PER_MS.items():
+        is_in_it = time.between(low * _exactly(per), high * _exactly(per) + _exactly(per - 1))
+        found = found.when(is_in_it, unit.value)
+    return found
+
+
+def register_functions(spark: SparkSession) -> None:
+    """Make them known to the session's SQL as `sluicegate_diagnose(timestamp, appended)`,
+    `sluicegate_in_bounds(timestamp, appended, before_max_ms, after_max_ms)` and `sluicegate_unit_of(timestamp,
+    appended)`. There all three are Python, asked row by row, which `in_bounds` and `unit_of` of DataFrames are not.
+    """
+    spark.udf.register("sluicegate_diagnose", _diagnosis, "string")
+    spark.udf.register("sluicegate_in_bounds", _is_in_bounds, "boolean")
+    spark.udf.register("sluicegate_unit_of", _unit, "string")
+
+
+def _diagnosis(timestamp: int | None, appended: int | None) -> str | None:
+    return None if timestamp is None or appended is None else units.diagnose(timestamp, appended)
+
+
+def _is_in_bounds(
+    timestamp: int | None, appended: int | None, before_max_ms: int | None, after_max_ms: int | None
+) -> bool | None:
+    if timestamp is None or appended is None or before_max_ms is None or after_max_ms is None:
+        return None
+    return TimeWindow(appended, before_max_ms, after_max_ms).breach(timestamp) is None
+
+
+def _unit(timestamp: int | None, appended: int | None) -> str | None:
+    if timestamp is None or appended is None:
+        return None
+    found = units.unit_of(timestamp, appended)
+    return None if found is None else found.value  # an enum's member cannot go to the JVM
+
+
+def _column(given: Column | str) -> Column:
+    return f.col(given) if isinstance(given, str) else given
+
+
+def _exactly(number: int) -> Column:
+    return f.lit(number).cast(f"decimal({len(str(number))},0)")

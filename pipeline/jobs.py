@@ -1,0 +1,118 @@
+"""The jobs as functions, for programs and notebooks that have a Spark session of their own.
+
+Each does what the command of its name does, by the same code: it writes the same files into `out` (tables as
+Parquet, report.html, and summary.json last), and returns them as DataFrames and a dict. What a command prints as
+warnings is in `warnings`; what is said of records behind a transaction that is still open comes first.
+
+`bootstrap` is host:port of a broker, or several with commas. `topics` is one, or several. `out` is a folder on any file
+system that Spark can write to; what an earlier run has left there is replaced. `settings` are librdkafka's names and
+values, for TLS and SASL. Executors need sluicegate, installed or as the zip that `make executors` packs.
+
+All raise BadOption and BadSetting for what cannot be, TopicTrouble, BrokerUnreachable and LoginRefused before any work
+begins, BadFolder for `out`, and Spark's own exceptions.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from sluicegate.config.loading import load_file
+from sluicegate.pipeline.arguments import AFTER_MAX_MS
+from sluicegate.pipeline.judge.outcome import Judgement, judged
+from sluicegate.pipeline.profile.outcome import Profile, profiled
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.running import now_in_ms
+from sluicegate.pipeline.source.datasource import TopicSource
+from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.verify import job as verifying
+from sluicegate.pipeline.verify.outcome import Verification, verified
+
+
+def profile(
+    spark: SparkSession,
+    bootstrap: str,
+    topics: str | Sequence[str],
+    out: str | Path,
+    *,
+    settings: Mapping[str, str] | None = None,
+    after_max_ms: int = AFTER_MAX_MS,
+    before_max_ms: int | None = None,
+    epoch_ms: int | None = None,
+) -> Profile:
+    """Count what topics hold, and what is wrong with their timestamps, by topic, partition, hour and producer.
+
+    `after_max_ms`: further ahead of append than this (ms) is future. `before_max_ms`: further behind is past; None:
+    nothing is. `epoch_ms`: times before this moment are implausible; None: those of more than ten years ago.
+    """
+    asked = _topics(bootstrap, topics, settings)
+    warnings = asked.held_back()
+    results = _results(spark, out)
+    found = profiled(spark, asked, results, now_in_ms(), after_max_ms, before_max_ms, epoch_ms)
+    return replace(found, warnings=(*warnings, *found.warnings))
+
+
+def judge(
+    spark: SparkSession,
+    bootstrap: str,
+    topics: str | Sequence[str],
+    out: str | Path,
+    policies: str | Path,
+    *,
+    settings: Mapping[str, str] | None = None,
+    as_of_ms: int | None = None,
+    events: str | None = None,
+    samples: int = 5,
+) -> Judgement:
+    """What a proxy with the configuration file `policies` would have made of the records that are stored.
+
+    `as_of_ms`: the one moment (ms since 1970) that times are judged by; None: when each batch was appended, as
+    estimated. `events`: files of the proxy's violation events, which name clients. `samples`: bad records that are kept
+    of each kind and partition. Raises ConfigError for the file, RuleUnusable for a rule in it that cannot be made, and
+    CannotBeJudged where a registry does not answer.
+    """
+    config = load_file(Path(policies), os.environ).config
+    asked = _topics(bootstrap, topics, settings)
+    warnings = asked.held_back()
+    results = _results(spark, out)
+    found = judged(spark, asked, results, config, now_in_ms(), as_of_ms, samples, events)
+    return replace(found, warnings=(*warnings, *found.warnings))
+
+
+def verify(
+    spark: SparkSession,
+    bootstrap: str,
+    source: str,
+    target: str,
+    out: str | Path,
+    *,
+    settings: Mapping[str, str] | None = None,
+    plan: str | Path | None = None,
+) -> Verification:
+    """Compare two topics, repairs that `target` declares aside.
+
+    `plan`: the folder of the repair that wrote `target`; the comparison then goes as far as its plan, and by its rules.
+    Raises ValueError where the topics are one, and NotThePlan where `plan` is about others or holds none.
+    """
+    if source == target:
+        raise ValueError(f"verify compares two topics, and both are {source}")
+    warnings = _topics(bootstrap, (source, target), settings).held_back()
+    results = _results(spark, out)
+    made_by = verifying.plan_in(Results(spark, str(plan)), source, target) if plan is not None else None
+    found = verified(spark, _topics(bootstrap, source, settings), target, results, now_in_ms(), made_by)
+    return replace(found, warnings=tuple(warnings))
+
+
+def _topics(bootstrap: str, names: str | Sequence[str], settings: Mapping[str, str] | None) -> Topics:
+    given = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
+    return Topics(bootstrap, given, dict(settings or {}))
+
+
+def _results(spark: SparkSession, out: str | Path) -> Results:
+    """The folder, made; and the session knows the format that jobs read."""
+    spark.dataSource.register(TopicSource)
+    results = Results(spark, str(out))
+    results.make()
+    return results

@@ -1,0 +1,54 @@
+"""A whole judgement of what is stored: its tables, its page and its summary written, and handed on."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sluicegate.config.model import Config
+from sluicegate.pipeline.judge import job, report
+from sluicegate.pipeline.judge.clients import clients_of
+from sluicegate.pipeline.judge.findings import What
+from sluicegate.pipeline.judge.policies import policies_of
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.topics import Topics
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """`summary`: what summary.json holds; the others are the tables of their names. `batches`, `findings` and
+    `rehearsed` count by topic, partition, hour (ms) and producer; `samples` are bad records, `gone` are offsets that
+    retention took before they were read. `warnings`: a sentence for each thing that was left out.
+    """
+
+    summary: dict[str, Any]
+    batches: DataFrame
+    findings: DataFrame
+    rehearsed: DataFrame
+    samples: DataFrame
+    gone: DataFrame
+    warnings: tuple[str, ...]
+
+
+def judged(
+    spark: SparkSession,
+    topics: Topics,
+    results: Results,
+    config: Config,
+    now_ms: int,
+    as_of_ms: int | None,
+    samples: int,
+    events: str | None,
+) -> Judgement:
+    """As `sluicegate.pipeline.judge.job.judge`, by the file's policies and the cluster's settings, with everything
+    written. `events`: files of the proxy's violation events, of which clients' names are added.
+    """
+    settings, warnings = job.cluster_settings(topics) if config.upstream.topic_settings else ({}, [])
+    summary = job.judge(spark, topics, results, config, policies_of(config, settings), now_ms, as_of_ms, samples)
+    if events is not None:
+        for name, clients in clients_of(spark, events, topics.names).items():
+            summary["topics"][name]["clients"] = clients
+    report.write_report(results, summary)
+    results.write_summary(summary)
+    tables = {what.value: results.read_table(what.value) for what in What}
+    return Judgement(summary, **tables, warnings=(*warnings, *report.remarks(summary)))

@@ -1,0 +1,162 @@
+"""The jobs as functions, beside the commands of their names, over topics whose damage is known."""
+
+import json
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as f
+
+from sluicegate.pipeline import Judgement, Profile, Verification, judge, profile, verify
+from sluicegate.pipeline.kafka.cluster import TopicTrouble
+from sluicegate.pipeline.source.options import BadOption
+from tests.integration.topics import create_topic
+from tests.pipeline.commands import run, summary
+from tests.pipeline.polluted import DAY, HOUR, RECORDS, UNLIMITED, Polluted, Polluter
+from tests.pipeline.repairs import now_ms, repaired
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+MOMENTS = {"read_at_ms", "epoch_ms"}
+"""Of a summary: when it was made, and what is counted from there."""
+
+
+@pytest.fixture(scope="module")
+def polluted(kafka_bootstrap: str) -> Polluted:
+    return Polluter(kafka_bootstrap, now_ms(), partitions=2).write(batches=60, span_ms=5 * HOUR)
+
+
+@pytest.fixture(scope="module")
+def repaired_topic(spark: SparkSession, kafka_bootstrap: str, polluted: Polluted, tmp_path_factory: Any) -> Path:
+    """The folder of a repair that was written."""
+    folder: Path = tmp_path_factory.mktemp("repair")
+    repaired(spark, kafka_bootstrap, polluted.topic, folder)
+    return folder
+
+
+def without_moments(told: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in json.loads(json.dumps(told)).items() if key not in MOMENTS}
+
+
+def rows(frame: Any) -> list[Row]:
+    return sorted(frame.collect(), key=str)
+
+
+def test_a_profile_is_that_of_the_command(
+    spark: SparkSession, kafka_bootstrap: str, polluted: Polluted, tmp_path: Path
+) -> None:
+    found = profile(spark, kafka_bootstrap, polluted.topic, tmp_path / "ours", before_max_ms=DAY)
+    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--before-max-ms", str(DAY))
+    run("profile", *about, "--out", str(tmp_path / "theirs"))
+
+    assert isinstance(found, Profile)
+    assert found.warnings == ()
+    damage = found.summary["topics"][polluted.topic]["damage"]
+    assert {kind: count for kind, count in damage.items() if count} == polluted.counts
+    assert without_moments(found.summary) == without_moments(summary(tmp_path / "theirs"))
+    assert summary(tmp_path / "ours") == json.loads(json.dumps(found.summary))
+    assert rows(found.hours) == rows(spark.read.parquet(str(tmp_path / "theirs" / "hours")))
+    assert (tmp_path / "ours" / "report.html").exists()
+
+
+def test_a_judgement_is_that_of_the_command(
+    spark: SparkSession, kafka_bootstrap: str, polluted: Polluted, tmp_path: Path
+) -> None:
+    policies, at = tmp_path / "sluicegate.yaml", now_ms()
+    bounds = {"message.timestamp.before.max.ms": 7 * DAY, "message.timestamp.after.max.ms": HOUR}
+    config = {
+        "upstream": {"bootstrap": [kafka_bootstrap], "topic_settings": False},
+        "listen": {"bootstrap": "127.0.0.1:19092"},
+        "defaults": bounds,
+    }
+    policies.write_text(yaml.safe_dump(config))
+
+    found = judge(spark, kafka_bootstrap, [polluted.topic], tmp_path / "ours", policies, as_of_ms=at)
+    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--policies", str(policies), "--as-of", str(at))
+    run("judge", *about, "--out", str(tmp_path / "theirs"))
+
+    assert isinstance(found, Judgement)
+    refused = found.summary["topics"][polluted.topic]["verdicts"]["reject"]
+    assert refused["bad_records"] == sum(polluted.counts.values())
+    assert without_moments(found.summary) == without_moments(summary(tmp_path / "theirs"))
+    for name in ("batches", "findings", "rehearsed", "samples", "gone"):
+        assert rows(getattr(found, name)) == rows(spark.read.parquet(str(tmp_path / "theirs" / name))), name
+    told = found.findings.agg(f.sum("batches"), f.sum("bad_records")).first()
+    assert told == (sum(polluted.counts.values()) // RECORDS, sum(polluted.counts.values()))
+
+
+def test_a_verification_is_that_of_the_command(
+    spark: SparkSession, kafka_bootstrap: str, polluted: Polluted, repaired_topic: Path, tmp_path: Path
+) -> None:
+    topics = (polluted.topic, f"{polluted.topic}-clean")
+
+    same = verify(spark, kafka_bootstrap, *topics, tmp_path / "ours", plan=repaired_topic)
+    named = ("--topic", topics[0], "--topic", topics[1])
+    told = ("--out", str(tmp_path / "theirs"), "--plan", str(repaired_topic))
+    run("verify", "--bootstrap", kafka_bootstrap, *named, *told)
+
+    assert isinstance(same, Verification)
+    assert (same.is_same, same.differences, same.warnings) == (True, None, ())
+    assert sum(same.summary["repairs"].values()) == sum(polluted.counts.values())
+    assert json.loads(json.dumps(same.summary)) == summary(tmp_path / "theirs")
+
+
+def test_what_differs_is_a_table_and_goes_when_it_no_longer_does(
+    spark: SparkSession, kafka_bootstrap: str, polluted: Polluted, repaired_topic: Path, tmp_path: Path
+) -> None:
+    nothing = create_topic(kafka_bootstrap, UNLIMITED, 2)
+
+    other = verify(spark, kafka_bootstrap, polluted.topic, nothing, tmp_path)
+
+    assert not other.is_same
+    assert other.differences is not None
+    counts = {row["what"]: row["count"] for row in other.differences.groupBy("what").count().collect()}
+    assert counts == {"missing": polluted.records}
+    same = verify(spark, kafka_bootstrap, polluted.topic, f"{polluted.topic}-clean", tmp_path, plan=repaired_topic)
+    assert (same.is_same, same.differences) == (True, None)
+
+
+def test_what_cannot_be_is_said_before_any_work_begins(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    with pytest.raises(TopicTrouble, match="there is no topic 'nosuch' on this cluster"):
+        profile(spark, kafka_bootstrap, "nosuch", tmp_path / "out")
+    with pytest.raises(BadOption, match=r"kafka\.bootstrap\.servers: expected host:port, found 'nowhere'"):
+        profile(spark, "nowhere", "t", tmp_path / "out")
+    with pytest.raises(ValueError, match="verify compares two topics, and both are t"):
+        verify(spark, kafka_bootstrap, "t", "t", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_returned_stays_as_it_is(spark: SparkSession) -> None:
+    found = Profile({}, spark.range(1), ())
+
+    with pytest.raises(FrozenInstanceError):
+        found.summary = {}
+
+
+def test_the_package_is_imported_without_spark_and_its_names_stay_functions() -> None:
+    program = (
+        "import sys\n"
+        "import sluicegate.pipeline\n"
+        "assert not {'pyspark', 'pandas', 'confluent_kafka'} & sys.modules.keys()\n"
+        "import sluicegate.pipeline.profile.job, sluicegate.pipeline.judge, sluicegate.pipeline.verify.command\n"
+        "from sluicegate.pipeline import judge, profile, verify\n"
+        "from sluicegate.pipeline.profile import report\n"
+        "print(judge.__module__, profile.__module__, verify.__module__, report.__name__)\n"
+        "for name in sluicegate.pipeline.__all__: assert name in dir(sluicegate.pipeline), name\n"
+        "from sluicegate.pipeline import *\n"
+        "print(callable(with_event_time) and callable(diagnose))\n"
+    )
+
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    jobs = "sluicegate.pipeline.jobs"
+    assert (told.stderr, told.stdout.split()) == ("", [jobs, jobs, jobs, "sluicegate.pipeline.profile.report", "True"])

@@ -1,0 +1,38 @@
+"""The notebook of the Python API, run cell by cell, and what it finds in the topic that it has written."""
+
+import json
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.oracle.kafka_java import ROOT
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+NOTEBOOK = ROOT / "docs" / "notebooks" / "pipeline.ipynb"
+CELLS = [cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]
+
+
+def test_every_cell_runs_and_finds_what_was_written(
+    spark: SparkSession, kafka_bootstrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOOTSTRAP", kafka_bootstrap)
+    names: dict[str, Any] = {"__name__": "__main__"}
+
+    for cell in CELLS:
+        exec(compile("".join(cell["source"]), f"{NOTEBOOK.name}, {cell['id']}", "exec"), names)
+
+    assert names["damage"] == {"seconds": 6, "nanoseconds": 6}
+    assert names["by_unit"] == {"seconds": 6, "nanoseconds": 6}
+    assert [row["offset"] for row in names["in_sql"]] == [n for n in range(300) if n % 50 in (7, 23)]
+    assert names["in_sql"][0]["it"] == "looks like nanoseconds: as milliseconds it is 4.9 h ago"
+    assert names["refused"]["bad_records"] == 12
+    assert sum(row["count"] for row in names["hourly"]) == 300 - 12
+    assert names["spark"] is spark
+
+
+def test_it_is_kept_without_what_a_run_has_shown() -> None:
+    assert [cell["id"] for cell in CELLS if cell["outputs"] or cell["execution_count"] is not None] == []
