@@ -13,7 +13,7 @@ ENGINE ?= docker
 REVISION = $(shell git rev-parse HEAD 2>/dev/null)
 IS_NEW_ENOUGH := $(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "sluicegate needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Say which to use: make PYTHON=python3.12 ...")'
 
-.PHONY: setup spark run test check jars unit interpreted lanes conformance clients collector bounds fuzz bench bench-scan bench-check bench-rules bench-pipeline executors kafka registry docs wheel wheel-check sbom image man format clean
+.PHONY: setup spark run test check jars unit interpreted interpreted-tree lanes conformance clients collector bounds fuzz bench bench-scan bench-check bench-rules bench-pipeline executors kafka registry docs wheel wheel-check sbom image man format clean
 
 setup: $(STAMP)
 
@@ -112,13 +112,15 @@ unit: setup
 # The same source without its compiled parts, as it runs where no C compiler was at hand. INTERPRETED=tests: all tests.
 INTERPRETED ?= $(BESIDE) $(UNITS)
 
-interpreted: setup kafka
+interpreted: interpreted-tree kafka
+	cd build/interpreted && PYTHONPATH=$(CURDIR)/build/interpreted $(CURDIR)/$(BIN)/python -m pytest $(INTERPRETED) $(PYTEST_ARGS)
+
+interpreted-tree: setup
 	rm -rf build/interpreted && mkdir -p build/interpreted
 	cp -RP Makefile README.md pyproject.toml setup.py sluicegate.yaml $(filter-out setup.py,$(SOURCES)) build/interpreted
 	find build/interpreted \( -name '*.so' -o -name '*.c' \) -delete
 	ln -s $(CURDIR)/.kafka build/interpreted/.kafka
 	PYTHONPATH=$(CURDIR)/build/interpreted $(BIN)/sluicegate version | grep 'NOT compiled'
-	cd build/interpreted && PYTHONPATH=$(CURDIR)/build/interpreted $(CURDIR)/$(BIN)/python -m pytest $(INTERPRETED) $(PYTEST_ARGS)
 
 # What the fast lane calls good, the slow one calls good: a million mutated requests, and how often it looked closer.
 lanes: setup
@@ -147,9 +149,17 @@ bounds: setup kafka
 
 # A million mutated frames over sockets, and ten million mutated batches through the compiled code under AddressSanitizer
 # (gcc). SLUICEGATE_FUZZ_SEED, SLUICEGATE_FUZZ_FRAMES and SLUICEGATE_FUZZ_BATCHES draw again, more or less.
+# With MINUTES: led by coverage instead (atheris), so many for each target.
+ifdef MINUTES
+EXPLORED := from_client from_broker records payload configuration
+fuzz: interpreted-tree
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'atheris==3.0.0'
+	cd build/interpreted && for target in $(EXPLORED); do PYTHONPATH=$(CURDIR)/build/interpreted $(CURDIR)/$(BIN)/python -m tests.fuzz.explore $$target --minutes $(MINUTES) --found $(CURDIR)/build/explored || exit 1; done
+else
 fuzz: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'Cython>=3.1' 'setuptools>=77'
 	SLUICEGATE_THOROUGH=1 $(BIN)/python -m pytest tests/fuzz -s $(PYTEST_ARGS)
+endif
 
 # Against the broker itself, a bare relay and Kroxylicious, in one run of some 20 minutes; then the instructions of the live
 # process, by perf or, where the machine hides its counters, valgrind. Writes bench/results.

@@ -1,0 +1,92 @@
+"""A session that is sent any bytes, by its client or by its broker: cut up or whole, it does the same, and nothing that
+happens is a fault of its own.
+"""
+
+import random
+
+import sluicegate.proxy.judgement.judging
+from sluicegate.protocol.framing import frame_of
+from tests.bounds.frames import compact_string, good_batch, produce, request
+from tests.bounds.stand_in_answers import topic_id_of
+from tests.proxy.session.playbook import NOW, Playbook
+
+_MOST_BYTES = 32 * 1024
+_LONGEST_PIECE = 700
+_BOUNDS = {"SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": "86400000"}
+
+ASKED = (
+    request(18, 3, compact_string(b"soft") + compact_string(b"1") + b"\0", 0),
+    request(3, 9, b"\1\1\0\0\0", 1),
+    request(10, 0, b"\0\1g", 2),
+    produce(9, {b"orders": [(0, good_batch(NOW))]}, -1, 3),
+    produce(3, {b"orders": [(0, good_batch(NOW))]}, 1, 4),
+    produce(13, {topic_id_of("orders"): [(0, good_batch(NOW))]}, -1, 5),
+)
+"""What a client has asked when its broker says any bytes."""
+
+
+def from_client(data: bytes) -> None:
+    """The first two bytes say how the others are cut up."""
+    stream = data[2 : 2 + _MOST_BYTES]
+
+    assert _from_client(stream, [len(stream)]) == _from_client(stream, _pieces(data[:2], len(stream)))
+
+
+def from_broker(data: bytes) -> None:
+    """The same, of what a broker answers to `ASKED`."""
+    stream = data[2 : 2 + _MOST_BYTES]
+
+    assert _from_broker(stream, [len(stream)]) == _from_broker(stream, _pieces(data[:2], len(stream)))
+
+
+def _pieces(seed: bytes, size: int) -> list[int]:
+    chance, made = random.Random(seed), []
+    while size > 0:
+        made.append(min(size, chance.choice((1, chance.randint(1, _LONGEST_PIECE)))))
+        size -= made[-1]
+    return made
+
+
+def _playbook() -> Playbook:
+    # However busy the machine is: what leaves the loop is answered at another time, and so otherwise.
+    sluicegate.proxy.judgement.judging._LOOP_REQUEST_SECONDS = 60.0
+    return Playbook(**_BOUNDS)
+
+
+def _from_client(stream: bytes, pieces: list[int]) -> tuple[bytes, bytes, bool]:
+    play = _playbook()
+    at = 0
+    for piece in pieces:
+        play.from_client(stream[at : at + piece])
+        play.loop.turns()
+        at += piece
+    play.from_client(b"")
+    return _done(play)
+
+
+def _from_broker(stream: bytes, pieces: list[int]) -> tuple[bytes, bytes, bool]:
+    play = _playbook()
+    for asked in ASKED:
+        play.from_client(asked)
+        play.loop.turns()
+    at = 0
+    for piece in pieces:
+        play.from_broker(stream[at : at + piece])
+        play.loop.turns()
+        at += piece
+    play.from_broker(b"")
+    return _done(play)
+
+
+def _done(play: Playbook) -> tuple[bytes, bytes, bool]:
+    play.loop.turns()
+    assert not play.parts.tally.internal_errors, "a fault of its own"
+    return bytes(play.broker.sent), bytes(play.client.sent), play.client.is_closing()
+
+
+def answers() -> list[bytes]:
+    """What a broker says to `ASKED`, as a seed."""
+    from tests.bounds.stand_in_answers import StandInAnswers  # noqa: PLC0415
+
+    broker = StandInAnswers({1: ("127.0.0.1", 9092)})
+    return [broker.answer(asked[4:]) or frame_of(b"") for asked in ASKED]

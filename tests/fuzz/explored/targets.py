@@ -1,0 +1,51 @@
+"""All targets, each with what it begins with and the folder of its corpus."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.fuzz import seeds
+from tests.fuzz.explored import batches, sessions, texts
+from tests.oracle.kafka_java import ROOT
+
+_CODEC_AT, _PAYLOAD_AT = 22, 61
+CORPUS = Path(__file__).with_name("corpus")
+
+
+class Target(NamedTuple):
+    """`run` raises for what must not be; `seeds` are valid inputs."""
+
+    run: Callable[[bytes], None]
+    seeds: Callable[[], list[bytes]]
+
+
+def _requests() -> list[bytes]:
+    frames = [len(frame).to_bytes(4, "big") + frame for frame in seeds.requests()]
+    return [b"\0\0" + b"".join(frames[at : at + 5]) for at in range(0, len(frames), 5)]
+
+
+def _answers() -> list[bytes]:
+    whole = sessions.answers()
+    return [b"\1\1" + b"".join(whole[:end]) for end in range(1, len(whole) + 1)]
+
+
+def _configurations() -> list[bytes]:
+    return [file.read_bytes() for file in sorted((ROOT / "deploy").rglob("*.yaml"))] + [
+        (ROOT / "sluicegate.yaml").read_bytes()
+    ]
+
+
+def _payloads() -> list[bytes]:
+    compressed = [
+        batch for batch in seeds.batches() if len(batch) > _PAYLOAD_AT and batch[_CODEC_AT] & 7 in range(1, 5)
+    ]
+    return [bytes([(batch[_CODEC_AT] & 7) - 1]) + batch[_PAYLOAD_AT:] for batch in compressed]
+
+
+TARGETS = {
+    "from_client": Target(sessions.from_client, _requests),
+    "from_broker": Target(sessions.from_broker, _answers),
+    "records": Target(batches.records, seeds.batches),
+    "payload": Target(batches.payload, _payloads),
+    "configuration": Target(texts.configuration, _configurations),
+}

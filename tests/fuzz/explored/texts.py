@@ -1,0 +1,21 @@
+"""A configuration file of any bytes: it is read, or every problem is told with its place."""
+
+import time
+from pathlib import Path
+
+from sluicegate.config.loading import ConfigError, load
+from sluicegate.config.yaml_source import read_yaml
+
+_MOST_BYTES = 32 * 1024
+_MOST_SECONDS = 5.0
+
+
+def configuration(data: bytes) -> None:
+    begun = time.thread_time()
+    try:
+        load(read_yaml(data[:_MOST_BYTES].decode(errors="replace"), "c.yaml"), {}, (), Path("/nowhere"))
+    except ConfigError as error:
+        assert error.problems
+        for problem in error.problems:
+            assert str(problem).isprintable(), "a terminal is shown what a file holds"
+    assert time.thread_time() - begun < _MOST_SECONDS
