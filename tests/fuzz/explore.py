@@ -1,8 +1,8 @@
 """Looks for bytes that do what must not be, led by coverage: `python -m tests.fuzz.explore TARGET --minutes 10`.
 
 Needs atheris (`make fuzz MINUTES=n` installs it), which sees only Python: so it is run over the tree without its
-compiled parts. What a run finds is kept in build/explored/TARGET; with --keep DIR the smallest inputs that reach all that
-was reached are put into DIR/TARGET, as tests/fuzz/explored/corpus.
+compiled parts. What a run finds is kept in build/explored/TARGET; with --keep DIR the smallest inputs that reach all
+that was reached are put into DIR/TARGET, as into tests/fuzz/explored/corpus.
 """
 
 import argparse

@@ -12,6 +12,7 @@ from tests.proxy.session.playbook import NOW, Playbook
 
 _MOST_BYTES = 32 * 1024
 _LONGEST_PIECE = 700
+_LONG_SECONDS = 60.0
 _BOUNDS = {"SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": "86400000"}
 
 ASKED = (
@@ -48,8 +49,9 @@ def _pieces(seed: bytes, size: int) -> list[int]:
 
 
 def _playbook() -> Playbook:
-    # However busy the machine is: what leaves the loop is answered at another time, and so otherwise.
-    sluicegate.proxy.judgement.judging._LOOP_REQUEST_SECONDS = 60.0
+    # However slow it is: what leaves the loop is answered at another time, and so otherwise.
+    sluicegate.proxy.judgement.judging._LOOP_REQUEST_SECONDS = _LONG_SECONDS
+    sluicegate.proxy.judgement.judging._LOOP_MAKING_SECONDS = _LONG_SECONDS
     return Playbook(**_BOUNDS)
 
 
