@@ -60,6 +60,7 @@ class Tally:
     rule_records: Counter[tuple[str, str]] = field(default_factory=Counter)
     connections_refused: Counter[str] = field(default_factory=Counter)
     connections_delayed: Counter[str] = field(default_factory=Counter)
+    limits_reached: Counter[str] = field(default_factory=Counter)
     cut_off: Counter[str] = field(default_factory=Counter)
     unsupported_versions: Counter[str] = field(default_factory=Counter)
     violations: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)

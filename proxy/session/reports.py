@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class Counts(Protocol):
-    """Plain integers that sessions add to; `connections_refused` and `cut_off` by the limit (its key), `closely_taken`
-    (requests that the slow lane took) by API, `request_errors` by API and what it was, `internal_errors` by what was
-    done.
+    """Plain integers that sessions add to; `connections_refused`, `limits_reached` and `cut_off` by the limit (its
+    key), `closely_taken` (requests that the slow lane took) by API, `request_errors` by API and what it was,
+    `internal_errors` by what was done.
     """
 
     bad_clients: int
@@ -28,6 +28,7 @@ class Counts(Protocol):
     judgements_abandoned: int
     closed_acks_0: int
     connections_refused: Counter[str]
+    limits_reached: Counter[str]
     cut_off: Counter[str]
     unsupported_versions: Counter[str]
     closely_taken: Counter[str]
