@@ -33,4 +33,4 @@ def refuse_records(
 def over_limit(topic: str, partition: int, over: OverLimit, records: int) -> Refused:
     """The refusal of a payload that becomes larger than is allowed."""
     text = wording.decompression_limit(topic, partition, over)
-    return Refused(ErrorCode.INVALID_RECORD, Reason.DECOMPRESSION_LIMIT, text, records=records)
+    return Refused(ErrorCode.INVALID_RECORD, Reason.DECOMPRESSION_LIMIT, text, records=records, limit=over.bound.value)

@@ -94,7 +94,8 @@ class Refused:
     `bad_records` is ascending, and only the first where a request has too many of them: `bad_count` is how many there
     are. `records` is the batch's own count, 0 where it cannot be known; `stage` is where a broker would have found it.
     `rules`: where rules are the reason, their names and how many records break each (0: it is the whole batch).
-    `broken`: then, where all bad records are kept (`Mode.QUARANTINE`), which rules each of them breaks.
+    `broken`: then, where all bad records are kept (`Mode.QUARANTINE`), which rules each of them breaks. `limit`: the
+    key of the limit that it goes beyond, where that is why.
     """
 
     code: ErrorCode
@@ -106,6 +107,7 @@ class Refused:
     stage: Stage = Stage.LOG
     rules: tuple[tuple[str, int], ...] = ()
     broken: "Broken | None" = None
+    limit: str | None = None
 
 
 Broken = dict[int, tuple[str, ...]]

@@ -17,6 +17,7 @@ class DeadLetters:
     """What is kept of the batch at `place` of a request. `topic`: the dead-letter topic; `source`: the batch's own.
 
     `claim` is the memory of `records`. `lacking`: why they could not even be taken out; None: they were.
+    `limit`: the key of the limit where that is why.
     """
 
     place: Place
@@ -26,3 +27,4 @@ class DeadLetters:
     records: Sequence[TakenRecord] = ()
     claim: Claim | None = None
     lacking: str | None = None
+    limit: str | None = None

@@ -78,6 +78,7 @@ class Judges:
         self._memo = PolicyMemo()
         self._previous = PreviousTimes()
         self._loop_left = _LOOP_TURN_BYTES
+        self._loop_most = min(_LOOP_REQUEST_BYTES, limits.max_decompressed_bytes)
         self._loop_turn_ends = False
         self._waiting_room: WaitingRoom[Job] = WaitingRoom(self._judge_waiting, patience)
         self._thread = JudgingThread(self._judge_whole, self._waiting_room.add, patience)
@@ -90,7 +91,7 @@ class Judges:
         size = len(request.frame)
         if self._loop_left < size or is_heavy(request):
             return None
-        most = min(self._loop_left - size, _LOOP_REQUEST_BYTES)
+        most = min(self._loop_left - size, self._loop_most)
         until = _Until(monotonic() + _LOOP_REQUEST_SECONDS)
         allowance = Allowance(most, self._limits.max_record_errors, until, _LOOP_AT_ONCE_BYTES)
         judged: JudgedRequest | None = None

@@ -15,6 +15,8 @@ from sluicegate.validation.policy import JudgementLimits
 from sluicegate.validation.produce import JudgedRequest, Place
 from sluicegate.validation.quarantine import NotFoundAgain, bad_records_of, can_be_quarantined
 
+QUARANTINED_BYTES = "limits.max_quarantined_bytes"
+
 
 def take_out(
     request: ProduceRequest,
@@ -61,6 +63,6 @@ def _taken(
         structlog.get_logger("sluicegate").error("our fault: bad records were not found again", reason=str(error))
         return DeadLetters(*where, lacking="a fault of the proxy's own, which its log tells of")
     if claim is None:
-        limit = f"limits.max_quarantined_bytes ({room.total_bytes})"
-        return DeadLetters(*where, lacking=f"with what waits already they take more memory than {limit}")
+        lacking = f"with what waits already they take more memory than {QUARANTINED_BYTES} ({room.total_bytes})"
+        return DeadLetters(*where, lacking=lacking, limit=QUARANTINED_BYTES)
     return DeadLetters(*where, taken.records, claim)

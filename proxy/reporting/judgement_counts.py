@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _PRODUCE = APIS[ApiKey.PRODUCE].name
 _MODES = {mode: mode.value for mode in Mode}
+_RECORD_ERRORS = "limits.max_record_errors"
 _NOT_FORWARDED = frozenset({Mode.REJECT, Mode.QUARANTINE})
 _NAME_OF = {code: code.name for code in ErrorCode}  # the enum's own takes longer
 
@@ -76,6 +77,8 @@ class JudgementCounts:
             self._tally.request_errors[_PRODUCE, _NAME_OF[refused.code]] += 1
             for meter, marks in marks_of(refused, policy).items():
                 self._tally.broker_invalid[meter] += marks
+            if len(refused.bad_records) < refused.bad_count:
+                self.limit_reached(_RECORD_ERRORS)
             if has_failed(refused):
                 self._tally.broker_failed[label] += 1
         match mode:
@@ -89,6 +92,12 @@ class JudgementCounts:
                 self._labels.quarantined(topic, _NAME_OF[refused.code], refused.bad_count)
         if refused.rules:
             self._rules.broken(mode, refused)
+        if refused.limit is not None:
+            self.limit_reached(refused.limit)
+
+    def limit_reached(self, key: str) -> None:
+        """Something went beyond that limit."""
+        self._tally.limits_reached[key] += 1
 
     def rehearsed(self, client_id: str | None, topic: str | None, label: str, count: int) -> None:
         """A bound on trial would refuse so many records."""

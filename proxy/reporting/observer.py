@@ -75,6 +75,8 @@ class Observer:
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str) -> None:
         """The bad records of a batch could not be kept; its client was told to send it again."""
         self._labels.not_quarantined(letters.source)
+        if letters.limit is not None:
+            self._counts.limit_reached(letters.limit)
         self._lines.not_quarantined(who(identity), cut(letters.source), letters, reason)
 
     def configure(self, names: Iterable[str]) -> None:

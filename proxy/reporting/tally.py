@@ -62,6 +62,7 @@ class Tally:
     throttled: Counter[str] = field(default_factory=Counter)
     throttled_ms: Counter[str] = field(default_factory=Counter)
     connections_delayed: Counter[str] = field(default_factory=Counter)
+    limits_reached: Counter[str] = field(default_factory=Counter)
     cut_off: Counter[str] = field(default_factory=Counter)
     unsupported_versions: Counter[str] = field(default_factory=Counter)
     violations: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)

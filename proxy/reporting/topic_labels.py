@@ -26,7 +26,9 @@ _BY_TOPIC = (
 _COPIED = (
     *("rehearsed_clients", "rule_batches", "rule_records", "violations", "judged_batches", "judged_records"),
     *("judged_bytes", "fast_taken", "closely_taken", "looked_closer", "request_errors", "broker_invalid"),
-    *("cluster_looks", "connections_refused", "connections_delayed", "cut_off", "unsupported_versions"),
+    *("cluster_looks", "connections_refused", "connections_delayed", "limits_reached"),
+    *("throttled", "throttled_ms"),
+    *("cut_off", "unsupported_versions"),
 )
 _BY_TOPIC_AND_MORE = ("refused", "observed", "quarantined", "rehearsed", "rehearsed_records")
 

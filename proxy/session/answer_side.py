@@ -32,7 +32,7 @@ class BrokerSide:
         """Memory for an answer that is being gathered."""
         gathering = self._small if size <= self._small_frame_bytes else self._large
         if not gathering.want(more):
-            self._session.broker.hold(Hold.MEMORY)
+            self._session.wait_for_memory(self._session.broker)
 
     @property
     def others_wait(self) -> bool:

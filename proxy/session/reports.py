@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Counts(Protocol):
-    """Plain integers that sessions add to; `connections_refused` and `cut_off` by the limit (its key), `throttled` and
-    `throttled_ms` (how often clients were made to wait, and for how long) by the quota, `closely_taken`
-    (requests that the slow lane took) by API, `request_errors` by API and what it was, `internal_errors` by what was
-    done.
+    """Plain integers that sessions add to; `connections_refused`, `limits_reached` and `cut_off` by the limit (its
+    key), `throttled` and `throttled_ms` (how often clients were made to wait, and for how long) by the quota,
+    `closely_taken` (requests that the slow lane took) by API, `request_errors` by API and what it was,
+    `internal_errors` by what was done.
     """
 
     bad_clients: int
@@ -31,6 +31,7 @@ class Counts(Protocol):
     connections_refused: Counter[str]
     throttled: Counter[str]
     throttled_ms: Counter[str]
+    limits_reached: Counter[str]
     cut_off: Counter[str]
     unsupported_versions: Counter[str]
     closely_taken: Counter[str]

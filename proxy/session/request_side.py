@@ -150,7 +150,7 @@ class ClientSide:
         """Memory for a request that is being gathered."""
         gathering = self._small if size <= self._small_frame_bytes else self._large
         if not gathering.want(more):
-            self._session.client.hold(Hold.MEMORY)
+            self._session.wait_for_memory(self._session.client)
 
     def on_frame(self, frame: bytearray) -> None:
         """A request that was gathered."""

@@ -27,6 +27,7 @@ from sluicegate.proxy.session.lanes import NO_LANES, Lanes, lanes_of
 from sluicegate.proxy.session.leaving import Leaving
 from sluicegate.proxy.session.life import Happening, Life, Stage
 from sluicegate.proxy.session.metering import Metering
+from sluicegate.proxy.session.met_limits import GATHERED_BYTES, IN_FLIGHT, limit_met_by
 from sluicegate.proxy.session.needs import SessionNeeds
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
 from sluicegate.proxy.session.read_buffer import where_frames_start
@@ -170,6 +171,7 @@ class Session:
             self._requests.turn_begins()
             if len(self.queue) >= self._max_in_flight:
                 connection.hold(Hold.IN_FLIGHT)
+                self._needs.counts.limits_reached[IN_FLIGHT] += 1
             return
         self._answers.turn_begins()
         self.delivery.flush_ready()
@@ -201,6 +203,11 @@ class Session:
             self.broker.release(Hold.OTHER_SIDE_FULL)
             self.client.release(Hold.ANSWERS_UNREAD)
 
+    def wait_for_memory(self, connection: Connection) -> None:
+        """What comes on it is gathered, and there is no room for more now."""
+        connection.hold(Hold.MEMORY)
+        self._needs.counts.limits_reached[GATHERED_BYTES] += 1
+
     def request_settled(self) -> None:
         """What a request waited for has been dealt with."""
         if not self._has_ended:
@@ -216,6 +223,9 @@ class Session:
     def on_sender_error(self, connection: Connection, error: SenderError) -> None:
         self._ends(f"proxy: {error}")
         self._requests.abandon()
+        limit = limit_met_by(error)
+        if limit is not None:
+            self._needs.counts.limits_reached[limit] += 1
         if connection is self.broker:
             self._needs.log.bad_broker(self._arrival.route.label, error)
             self.client.close()

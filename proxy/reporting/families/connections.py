@@ -107,6 +107,24 @@ CONNECTIONS: tuple[Family, ...] = (
         ("limits.max_new_connections_per_second",),
     ),
     counter(
+        "sluicegate_limits_reached",
+        "Times that a limit was reached which ends or delays a request, or shortens its answer.",
+        "Any rise: `limit` is the key. [limits.md](limits.md) says what happens at each.",
+        lambda s: s.tally.limits_reached,
+        ("limit",),
+        (
+            "limits.max_frame_bytes",
+            "limits.max_gathered_bytes",
+            "limits.max_decompressed_bytes",
+            "limits.max_decompression_ratio",
+            "limits.max_decompression_window_bytes",
+            "limits.max_request_partitions",
+            "limits.max_record_errors",
+            "limits.max_quarantined_bytes",
+            "limits.max_in_flight",
+        ),
+    ),
+    counter(
         "sluicegate_cut_off",
         "Connections ended because of a limit or a deadline.",
         "`limits.frame_seconds`: a peer stands still; `limits.max_gathered_bytes`: one was so slow that others waited; "

@@ -232,6 +232,24 @@ def test_more_than_there_is_room_for_is_to_be_sent_again(monkeypatch: pytest.Mon
     assert entry["error_code"] == RETRIABLE
     assert "limits.max_quarantined_bytes (1000)" in entry["error_message"]
     assert script.sink.letters == []
+    assert script.parts.tally.limits_reached == {"limits.max_quarantined_bytes": 1}
+
+
+@pytest.mark.parametrize(("missing", "beyond"), [(0, {}), (1, {"limits.max_quarantined_bytes": 1})])
+def test_what_just_fits_the_room_is_kept(missing: int, beyond: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    roomy = Quarantined(monkeypatch)
+    roomy.send(topic_data("q", (0, BAD)))
+    roomy.asked(1)
+    takes = roomy.room.total_bytes - roomy.room.free_bytes
+    script = Quarantined(monkeypatch, room_bytes=takes - missing)
+
+    script.send(topic_data("q", (0, BAD)))
+    script.asked(1)
+    script.says(("q", 0, CORRUPT))
+    script.loop.until(lambda: bool(script.sink.letters or script.client.sent))
+
+    assert len(script.sink.letters) == (0 if beyond else 1)
+    assert script.parts.tally.limits_reached == beyond
 
 
 @pytest.mark.parametrize("where", ["asking", "keeping", "kept"])

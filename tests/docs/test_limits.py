@@ -1,0 +1,69 @@
+"""Every limit has a counter that is shown, a test that stands at its edge, and a row in docs/limits.md."""
+
+import ast
+
+import pytest
+
+from sluicegate.config.reference import documented_keys
+from sluicegate.proxy.reporting.families import FAMILIES
+from sluicegate.proxy.reporting.limits_reference import AT_LIMIT, page
+from tests.oracle.kafka_java import ROOT
+
+KEYS = [key for key in documented_keys() if key.startswith("limits.")]
+_MET = "tests/proxy/session/test_met_limits.py"
+_DEADLINES = "tests/proxy/session/test_deadlines.py"
+_DECOMPRESSED = f"{_MET}::test_what_decompresses_to_just_as_much_goes_on_and_more_is_refused"
+AT_THE_EDGE = {
+    "limits.max_frame_bytes": f"{_MET}::test_a_frame_of_the_largest_size_is_taken_and_one_byte_more_closes",
+    "limits.max_gathered_bytes": (
+        f"{_MET}::test_what_fits_the_share_of_large_requests_is_gathered_at_once_and_more_waits"
+    ),
+    "limits.max_decompressed_bytes": _DECOMPRESSED,
+    "limits.max_decompression_ratio": _DECOMPRESSED,
+    "limits.max_decompression_window_bytes": _DECOMPRESSED,
+    "limits.max_request_partitions": f"{_MET}::test_as_many_partitions_as_allowed_go_on_and_one_more_closes",
+    "limits.max_record_errors": f"{_MET}::test_more_record_errors_than_an_answer_may_have_are_counted",
+    "limits.max_quarantined_bytes": "tests/proxy/session/test_quarantining.py::test_what_just_fits_the_room_is_kept",
+    "limits.max_in_flight": f"{_MET}::test_with_as_many_in_flight_as_allowed_the_client_waits",
+    "limits.max_connections": (
+        "tests/proxy/session/test_session.py::test_a_connection_over_the_limit_is_let_go_and_counted"
+    ),
+    "limits.max_connections_per_address": (
+        "tests/proxy/session/test_admission.py::test_one_address_cannot_take_the_places_of_others"
+    ),
+    "limits.max_new_connections_per_second": (
+        "tests/proxy/network/test_connection_rate.py::"
+        "test_what_a_second_allows_may_come_at_once_and_the_next_waits_for_its_part_of_a_second"
+    ),
+    "limits.frame_seconds": f"{_DEADLINES}::test_a_request_that_does_not_end_has_its_time_and_no_more",
+    "limits.idle_seconds": f"{_DEADLINES}::test_silence_on_both_sides_ends_a_connection",
+}
+
+
+def test_the_tables_have_the_models_keys_and_no_others() -> None:
+    assert set(AT_LIMIT) == set(KEYS)
+    assert set(AT_THE_EDGE) == set(KEYS)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_counter_shows_the_limit_before_it_is_ever_reached(key: str) -> None:
+    (family,) = (family for family in FAMILIES if family.shown_name == AT_LIMIT[key].counter)
+
+    assert family.labels == ("limit",)
+    assert key in family.always
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_test_at_its_edge_is_there(key: str) -> None:
+    path, _, name = AT_THE_EDGE[key].partition("::")
+    text = (ROOT / path).read_text()
+    functions = [each for each in ast.parse(text).body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+    assert name in {each.name for each in functions}
+    assert name.startswith("test_")
+
+
+def test_the_page_is_what_is_declared() -> None:
+    assert (ROOT / "docs" / "limits.md").read_text() == page(), (
+        "write it again: python -m sluicegate.proxy.reporting.limits_reference > docs/limits.md"
+    )

@@ -1,0 +1,142 @@
+"""What just fits a limit goes on; one more is counted by the limit's key, and ends or waits as docs/limits.md says."""
+
+import pytest
+from structlog.testing import capture_logs
+
+from sluicegate.protocol.framing import frame_of
+from sluicegate.protocol.headers import build_request_header
+from tests.proxy.session.playbook import NOW, Playbook
+from tests.proxy.session.test_session import api_versions_frame, produce_frame
+from tests.wire.batches import GZIP, SNAPPY, Rec, batch, record
+from tests.wire.raw_client import produce_body, topic_data
+
+_HEADER_BYTES = 61  # of a batch of magic 2, KIP-98
+
+
+def play_of(**limits: int) -> Playbook:
+    return Playbook(
+        SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS="1h",
+        **{f"SLUICEGATE__LIMITS__{key.upper()}": str(value) for key, value in limits.items()},
+    )
+
+
+def reached(play: Playbook) -> dict[str, int]:
+    return dict(play.parts.tally.limits_reached)
+
+
+def request_to(partitions: int) -> bytes:
+    good = batch([Rec(NOW)])
+    body = produce_body(9, [topic_data("t", *((number, good) for number in range(partitions)))])
+    return frame_of(build_request_header(0, 9, 7, "test", 2), body)
+
+
+def sent(play: Playbook, data: bytes) -> None:
+    """Until it has gone on to the broker, or something else for it."""
+    play.from_client(produce_frame(data, acks=-1))
+    play.loop.until(lambda: bool(play.broker.sent or play.client.sent or play.client.is_closing()))
+    play.loop.turns()
+
+
+@pytest.mark.parametrize(("size", "beyond"), [(2_000, {}), (2_001, {"limits.max_frame_bytes": 1})])
+def test_a_frame_of_the_largest_size_is_taken_and_one_byte_more_closes(size: int, beyond: dict[str, int]) -> None:
+    play = play_of(max_frame_bytes=2_000, max_gathered_bytes=20_000)
+
+    with capture_logs() as lines:
+        play.from_client(size.to_bytes(4, "big") + produce_frame(b"", acks=-1)[4:])
+
+    assert play.client.is_closing() == bool(beyond)
+    assert reached(play) == beyond
+    assert [line for line in lines if "limits.max_frame_bytes" in line["reason"]] == lines
+    assert len(lines) == len(beyond)
+
+
+def test_a_frame_of_a_negative_size_is_no_limit() -> None:
+    play = play_of()
+
+    play.from_client((-1).to_bytes(4, "big", signed=True) + bytes(20))
+
+    assert play.client.is_closing()
+    assert reached(play) == {}
+
+
+@pytest.mark.parametrize(("partitions", "beyond"), [(2, {}), (3, {"limits.max_request_partitions": 1})])
+def test_as_many_partitions_as_allowed_go_on_and_one_more_closes(partitions: int, beyond: dict[str, int]) -> None:
+    play = play_of(max_request_partitions=3)  # the topic itself is one
+
+    with capture_logs() as lines:
+        play.from_client(request_to(partitions))
+        play.loop.until(lambda: bool(play.broker.sent or play.broker.has_ended_writing))
+    play.session.broker.connection_lost(None)
+
+    assert bool(play.broker.sent) == (not beyond)
+    assert reached(play) == beyond
+    assert ["limits.max_request_partitions" in line["reason"] for line in lines] == [True] * len(beyond)
+
+
+def large_batch(codec: int) -> tuple[bytes, int]:
+    """A batch and what its payload becomes (bytes)."""
+    payload = record(Rec(NOW, b"", bytes(1000)), 0, NOW) * 2_000
+    return batch([], codec, payload=payload, count=2_000, base_timestamp=NOW, max_timestamp=NOW), len(payload)
+
+
+def decompression_case(key: str, is_beyond: bool) -> tuple[bytes, int]:
+    """A batch, and the limit's value that it just fits, or just does not."""
+    if key == "max_decompression_window_bytes":
+        one = record(Rec(NOW, b"", bytes(5_000)), 0, NOW)
+        data = batch([], SNAPPY, payload=one, count=1, base_timestamp=NOW, max_timestamp=NOW)
+        return data, len(one) - is_beyond
+    data, size = large_batch(GZIP)
+    if key == "max_decompressed_bytes":
+        return data, size - is_beyond
+    return data, -(-size // (len(data) - _HEADER_BYTES)) - is_beyond
+
+
+@pytest.mark.parametrize("is_beyond", [False, True])
+@pytest.mark.parametrize("key", ["max_decompressed_bytes", "max_decompression_ratio", "max_decompression_window_bytes"])
+def test_what_decompresses_to_just_as_much_goes_on_and_more_is_refused(key: str, is_beyond: bool) -> None:
+    data, value = decompression_case(key, is_beyond)
+    play = play_of(**{key: value})
+
+    sent(play, data)
+
+    assert (data in play.broker.sent) == (not is_beyond)
+    assert not play.client.is_closing()
+    assert reached(play) == ({f"limits.{key}": 1} if is_beyond else {})
+
+
+@pytest.mark.parametrize(("bad", "beyond"), [(2, {}), (3, {"limits.max_record_errors": 1})])
+def test_more_record_errors_than_an_answer_may_have_are_counted(bad: int, beyond: dict[str, int]) -> None:
+    play = play_of(max_record_errors=2)
+
+    sent(play, batch([Rec(5)] * bad))
+
+    assert not play.client.is_closing()
+    assert reached(play) == beyond
+
+
+@pytest.mark.parametrize(("requests", "beyond"), [(1, {}), (2, {"limits.max_in_flight": 1})])
+def test_with_as_many_in_flight_as_allowed_the_client_waits(requests: int, beyond: dict[str, int]) -> None:
+    play = play_of(max_in_flight=2)
+
+    play.from_client(api_versions_frame() * requests)
+
+    assert play.client.is_read == (not beyond)
+    assert reached(play) == beyond
+    assert not play.client.is_closing()
+
+
+@pytest.mark.parametrize(("size", "beyond"), [(2_000, {}), (2_001, {"limits.max_gathered_bytes": 1})])
+def test_what_fits_the_share_of_large_requests_is_gathered_at_once_and_more_waits(
+    size: int, beyond: dict[str, int]
+) -> None:
+    """Of 8,000 bytes five eighths less one largest frame are for large requests."""
+    play = play_of(max_frame_bytes=3_000, max_gathered_bytes=8_000)
+    empty = len(produce_frame(batch([Rec(NOW, value=bytes(1_500))]), acks=-1)) - 4 - 1_500
+    frame = produce_frame(batch([Rec(NOW, value=bytes(size - empty))]), acks=-1)
+    assert len(frame) == 4 + size
+
+    play.from_client(frame)
+    play.loop.until(lambda: play.broker.sent == frame)
+
+    assert reached(play) == beyond
+    assert not play.client.is_closing()
