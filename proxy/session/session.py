@@ -26,8 +26,8 @@ from sluicegate.proxy.session.in_flight import InFlightQueue
 from sluicegate.proxy.session.lanes import NO_LANES, Lanes, lanes_of
 from sluicegate.proxy.session.leaving import Leaving
 from sluicegate.proxy.session.life import Happening, Life, Stage
-from sluicegate.proxy.session.metering import Metering
 from sluicegate.proxy.session.met_limits import GATHERED_BYTES, IN_FLIGHT, limit_met_by
+from sluicegate.proxy.session.metering import Metering
 from sluicegate.proxy.session.needs import SessionNeeds
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
 from sluicegate.proxy.session.read_buffer import where_frames_start
