@@ -32,8 +32,7 @@ AT_THE_EDGE = {
         "tests/proxy/session/test_admission.py::test_one_address_cannot_take_the_places_of_others"
     ),
     "limits.max_new_connections_per_second": (
-        "tests/proxy/network/test_connection_rate.py::"
-        "test_what_a_second_allows_may_come_at_once_and_the_next_waits_for_its_part_of_a_second"
+        "tests/proxy/session/test_token_bucket.py::test_one_second_may_be_taken_at_once_and_what_is_beyond_is_waited_for"
     ),
     "limits.frame_seconds": f"{_DEADLINES}::test_a_request_that_does_not_end_has_its_time_and_no_more",
     "limits.idle_seconds": f"{_DEADLINES}::test_silence_on_both_sides_ends_a_connection",

@@ -1,8 +1,8 @@
 """Looks for bytes that do what must not be, led by coverage: `python -m tests.fuzz.explore TARGET --minutes 10`.
 
 Needs atheris (`make fuzz MINUTES=n` installs it), which sees only Python: so it is run over the tree without its
-compiled parts. What a run finds is kept in build/explored/TARGET; with --keep DIR the smallest inputs that reach all
-that was reached are put into DIR/TARGET, as into tests/fuzz/explored/corpus.
+compiled parts. What a run finds is kept in build/explored/TARGET; with --keep DIR the smallest inputs that reached
+something new are put into DIR/TARGET, as into tests/fuzz/explored/corpus.
 """
 
 import argparse
@@ -21,7 +21,8 @@ from tests.oracle.kafka_java import ROOT
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 _LONGEST_SECONDS = 20
 _MOST_MEGABYTES = 2048
-_MOST_BYTES = 4096
+_MOST_KEPT_BYTES = 64 * 1024
+_SEED = "seed-"
 
 
 def main() -> None:
@@ -35,25 +36,26 @@ def main() -> None:
     target = TARGETS[arguments.target]
     found = arguments.found / arguments.target
     found.mkdir(parents=True, exist_ok=True)
+    if arguments.keep is not None:
+        keep(found, arguments.keep / arguments.target)
+        return
     for place, seed in enumerate(target.seeds()):
-        (found / f"seed-{place}").write_bytes(seed)
+        (found / f"{_SEED}{place}").write_bytes(seed)
     bounds = [f"-timeout={_LONGEST_SECONDS}", f"-rss_limit_mb={_MOST_MEGABYTES}", f"-artifact_prefix={found}/"]
-    corpus = (arguments.keep or CORPUS) / arguments.target
-    if arguments.keep:
-        shutil.rmtree(corpus, ignore_errors=True)
-    corpus.mkdir(parents=True, exist_ok=True)
-    if arguments.keep:
-        flags = ["-merge=1", f"-max_len={_MOST_BYTES}", *bounds, str(corpus), str(found)]
-    else:
-        flags = [
-            f"-max_total_time={int(arguments.minutes * 60)}",
-            "-print_final_stats=1",
-            *bounds,
-            str(found),
-            str(corpus),
-        ]
-    atheris.Setup([sys.argv[0], *flags], target.run)
+    time = [f"-max_total_time={int(arguments.minutes * 60)}", "-print_final_stats=1"]
+    atheris.Setup([sys.argv[0], *time, *bounds, str(found), str(CORPUS / arguments.target)], target.run)
     atheris.Fuzz()
+
+
+def keep(found: Path, corpus: Path) -> None:
+    """The smallest of what reached something new, as far as there is room."""
+    shutil.rmtree(corpus, ignore_errors=True)
+    corpus.mkdir(parents=True)
+    left = _MOST_KEPT_BYTES
+    for file in sorted(found.iterdir(), key=lambda file: (file.stat().st_size, file.name)):
+        left -= file.stat().st_size
+        if left >= 0 and not file.name.startswith(_SEED):
+            shutil.copyfile(file, corpus / file.name)
 
 
 if __name__ == "__main__":
