@@ -54,9 +54,9 @@ def written(outcomes: list[Outcome]) -> str:
     acknowledged = sum(outcome.acknowledged + outcome.committed for outcome in outcomes)
     said = (
         f"{held} of {len(outcomes)} runs held (seeds {min(seeds)} to {max(seeds)}), on {os.cpu_count()} cores (Python "
-        f"{platform.python_version()}), by `make faults`. {acknowledged:,} records acknowledged or committed, in "
-        f"{sum(outcome.commits for outcome in outcomes):,} transactions of them; "
-        f"{sum(outcome.aborts for outcome in outcomes):,} transactions aborted; "
+        f"{platform.python_version()}), by `make faults`. {acknowledged:,} records acknowledged or committed; "
+        f"{sum(outcome.commits for outcome in outcomes):,} transactions committed, "
+        f"{sum(outcome.aborts for outcome in outcomes):,} aborted; "
         f"{sum(outcome.refused for outcome in outcomes):,} bad records refused. The relays struck "
         f"{sum(outcome.hits for outcome in outcomes):,} times. Longest recovery: "
         f"{max(slowest.recoveries, default=0):.1f} s (seed {slowest.plan.seed})."
