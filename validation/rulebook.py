@@ -189,7 +189,7 @@ def _policy(keys: TopicKeys, defaults: TopicKeys, schema_rules: SchemaRules) -> 
         min(bound_or_difference(given("after_max_ms"), difference), widest),
         "compact" in str(cleanup).replace(" ", "").split(","),
         given("max_message_bytes"),
-        (given("checks") or "all") == "all",
+        dead_letters is not None or (given("checks") or "all") == "all",
         Mode(given("mode") or "reject") if dead_letters is None else Mode.QUARANTINE,
         _rehearsed(given("rehearse")),
         fix,

@@ -50,7 +50,7 @@ class TopicExplanation:
     def origin(self, key: str) -> str:
         """The line that a value comes from."""
         given = self._given(key)
-        if key == "mode" and self.policy.mode is Mode.QUARANTINE:
+        if key in ("mode", "checks") and self.policy.mode is Mode.QUARANTINE:
             given = self._given("quarantine")
         if key in (BEFORE, AFTER):
             given = self._origin_of_bound(key, given)

@@ -85,3 +85,11 @@ def test_a_quarantine_is_told_with_its_line_and_is_where_the_mode_comes_from() -
 
     assert "quarantine dead (c.yaml:5, topics[0].quarantine)" in lines
     assert "mode quarantine (c.yaml:5, topics[0].quarantine)" in lines
+
+
+def test_a_quarantine_goes_before_what_defaults_leave_unchecked() -> None:
+    text = "defaults: {checks: none}\ntopics:\n  - match: orders\n    quarantine: dead\n"
+    lines = [" ".join(line.split()) for line in explain("orders", loaded(SMALLEST + text))]
+
+    assert "checks all (c.yaml:6, topics[0].quarantine)" in lines
+    assert not any("forwarded unjudged" in line for line in lines)
