@@ -13,7 +13,7 @@ ENGINE ?= docker
 REVISION = $(shell git rev-parse HEAD 2>/dev/null)
 IS_NEW_ENOUGH := $(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "sluicegate needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Say which to use: make PYTHON=python3.12 ...")'
 
-.PHONY: setup spark run test check jars unit interpreted interpreted-tree lanes conformance clients collector bounds faults fuzz bench bench-scan bench-check bench-rules bench-pipeline executors kafka registry docs wheel wheel-check sbom image man format clean
+.PHONY: setup spark run test check jars unit interpreted interpreted-tree lanes conformance clients collector bounds faults soak fuzz bench bench-scan bench-check bench-rules bench-pipeline executors kafka registry docs wheel wheel-check sbom image man format clean
 
 setup: $(STAMP)
 
@@ -92,7 +92,7 @@ test:
 	$(MAKE) -j2 check jars
 	$(MAKE) -j2 $(ARCHIVES)
 	$(MAKE) interpreted
-	$(BIN)/python -m pytest $(WITH_BROKERS) tests/pipeline tests/integration tests/faults tests/page tests/registry tests/conformance tests/clients tests/packaging tests/fuzz tests/bench tests/docs tests/deploy $(UNITS) $(ALONE:%=--ignore=%) $(PYTEST_ARGS) $(ONCE_MORE)
+	$(BIN)/python -m pytest $(WITH_BROKERS) tests/pipeline tests/integration tests/faults tests/soak tests/page tests/registry tests/conformance tests/clients tests/packaging tests/fuzz tests/bench tests/docs tests/deploy $(UNITS) $(ALONE:%=--ignore=%) $(PYTEST_ARGS) $(ONCE_MORE)
 	$(BIN)/python -m pytest $(ALONE) $(PYTEST_ARGS) $(ONCE_MORE)
 
 # All that comes from Maven, one after the other: two of it do not share their cache. Downloads wait, so they wait beside
@@ -151,6 +151,10 @@ bounds: setup kafka
 # docs/reliability.md. One that failed is run again by RUNS=1 SEED=n, which writes nothing.
 faults: setup kafka
 	SLUICEGATE_FAULTS_RUNS=$(or $(RUNS),200) SLUICEGATE_FAULTS_SEED=$(or $(SEED),1) $(if $(filter 1,$(RUNS)),,SLUICEGATE_WRITE_FAULTS=1) $(BIN)/python -m pytest tests/faults -s $(PYTEST_ARGS)
+
+# Everything at once for MINUTES (60): are acknowledged records stored, and does anything grow? Writes docs/reliability.md.
+soak: setup kafka
+	SLUICEGATE_SOAK_MINUTES=$(or $(MINUTES),60) SLUICEGATE_SOAK_SEED=$(or $(SEED),1) SLUICEGATE_WRITE_SOAK=1 $(BIN)/python -m pytest tests/soak -s $(PYTEST_ARGS)
 
 # A million mutated frames over sockets, and ten million mutated batches through the compiled code under AddressSanitizer
 # (gcc). SLUICEGATE_FUZZ_SEED, SLUICEGATE_FUZZ_FRAMES and SLUICEGATE_FUZZ_BATCHES draw again, more or less.

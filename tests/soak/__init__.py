@@ -1,0 +1,1 @@
+"""Everything at once, for long: is anything lost, and does anything grow?"""

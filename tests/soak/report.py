@@ -1,0 +1,50 @@
+"""What a soak saw, in docs/reliability.md between two markers; written by `make soak`, never by hand."""
+
+import os
+import platform
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.soak.slope import Slope
+
+BEGIN, END = "<!-- written by make soak: begin -->", "<!-- written by make soak: end -->"
+
+
+@dataclass(slots=True)
+class Soaked:
+    """`files`: other configurations that were given; `damaged`: frames."""
+
+    minutes: float
+    seed: int
+    faults: int = 0
+    files: int = 0
+    damaged: int = 0
+    stored: int = 0
+    committed: int = 0
+    refused: int = 0
+    samples: int = 0
+    slopes: dict[str, Slope] = field(default_factory=dict)
+
+    def said(self) -> str:
+        """A sentence and a table."""
+        rows = [f"| {what} | {slope.per_hour:+.1f} | {slope.error:.1f} |" for what, slope in self.slopes.items()]
+        return "\n".join(
+            [
+                f"{self.minutes:g} minutes (seed {self.seed}), on {os.cpu_count()} cores (Python "
+                f"{platform.python_version()}), by `make soak`: {self.faults:,} faults, {self.files:,} other files, "
+                f"{self.damaged:,} damaged frames. {self.stored:,} records acknowledged and {self.committed:,} "
+                f"committed, all of them stored, in order, once; {self.refused:,} bad records refused, none stored. "
+                f"{self.samples:,} samples, the first fifth left out of the slopes:",
+                "",
+                "| of the proxy, two workers | an hour | standard error |",
+                "|---|--:|--:|",
+                *rows,
+            ]
+        )
+
+
+def write(file: Path, soaked: Soaked) -> None:
+    """Put it in the place of the one before."""
+    first, _, rest = file.read_text().partition(BEGIN)
+    _, _, last = rest.partition(END)
+    file.write_text(f"{first}{BEGIN}\n{soaked.said()}\n{END}{last}")

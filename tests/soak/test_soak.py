@@ -1,0 +1,128 @@
+"""Mixed clients, faults, other files and garbage, again and again: nothing is lost, nothing is left, nothing grows.
+
+Half a minute in `make test`; `make soak MINUTES=60` takes its time, and writes what it saw into docs/reliability.md.
+"""
+
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+import yaml
+
+from tests.faults.faults import BrokerKilled, BrokerStops, Fault, LeadersMoved, RelayFault, Side, strike_together
+from tests.faults.left import Left
+from tests.faults.load import IdempotentLoad, Load, RefusedLoad, TransactionalLoad, wait_until_all_come_on
+from tests.faults.reader import stored
+from tests.faults.relay import Trouble, Way, Wrong
+from tests.faults.setting import RelayedCluster, Setting, cluster_in
+from tests.faults.test_runs import warm_up
+from tests.fuzz.mutations import mutated
+from tests.fuzz.seeds import requests
+from tests.oracle.kafka_java import ROOT
+from tests.soak.report import Soaked, write
+from tests.soak.samples import Sampling
+
+MINUTES = float(os.environ.get("SLUICEGATE_SOAK_MINUTES") or 0.5)
+SEED = int(os.environ.get("SLUICEGATE_SOAK_SEED") or 1)
+_WORKERS = 2
+_LONG_MINUTES = 10
+"""From then on what grows shows."""
+_MOST_AN_HOUR = {"memory, MB": 20.0, "descriptors": 10.0, "wait for one record, ms": 10.0}
+_GARBAGE = ("sluicegate_bad_clients_total",)
+_CONNECTIONS = 20
+_HEARD_SECONDS = 0.05
+
+
+@pytest.fixture
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RelayedCluster]:
+    with cluster_in(tmp_path_factory.mktemp("cluster")).running() as made:
+        yield made
+
+
+@pytest.mark.timeout(60 * MINUTES + 900)
+def test_nothing_is_lost_or_left_and_nothing_grows(cluster: RelayedCluster, tmp_path: Path) -> None:
+    setting = Setting(cluster, tmp_path, _WORKERS, SEED)
+    soaked = Soaked(MINUTES, SEED)
+    with setting.running():
+        soak(setting, soaked)
+
+    print(soaked.said(), flush=True)
+    if os.environ.get("SLUICEGATE_WRITE_SOAK"):
+        write(ROOT / "docs" / "reliability.md", soaked)
+    if MINUTES >= _LONG_MINUTES:
+        for what, slope in soaked.slopes.items():
+            assert slope.is_beyond_doubt_above < _MOST_AN_HOUR[what], f"{what} grows: {slope}"
+
+
+def soak(setting: Setting, soaked: Soaked) -> None:
+    setting.wait_until_whole()
+    good, in_transactions, bad_ones, asked = (setting.topic() for _ in range(4))
+    warm_up(setting, bad_ones)
+    left = Left(setting.proxy, _GARBAGE)
+    idempotent = IdempotentLoad(setting.bootstrap, good, SEED)
+    transactional = TransactionalLoad(setting.bootstrap, in_transactions, SEED + 1)
+    refused = RefusedLoad(setting.bootstrap, bad_ones, SEED + 2)
+    loads: list[Load] = [idempotent, transactional, refused]
+    chance = Random(SEED)
+
+    with idempotent, transactional, refused:
+        wait_until_all_come_on(loads)
+        with Sampling(setting.proxy, asked) as sampling:
+            ends = time.monotonic() + 60 * MINUTES
+            while time.monotonic() < ends:
+                strike_together(setting, [_fault(chance)])
+                wait_until_all_come_on(loads)
+                _another_file(setting, soaked)
+                _garbage(setting, chance, soaked)
+                soaked.faults += 1
+        for load in loads:
+            load.stop()
+    soaked.slopes = sampling.samples.slopes()
+    soaked.samples = len(sampling.samples.seconds)
+    soaked.stored, soaked.committed, soaked.refused = idempotent.count, transactional.count, refused.refused
+
+    bootstrap = setting.cluster.bootstrap
+    assert stored(bootstrap, good) == idempotent.acknowledged
+    assert stored(bootstrap, in_transactions) == transactional.committed
+    assert not any(stored(bootstrap, bad_ones).values()), "a bad record is in a topic"
+    setting.wait_until_whole()
+    assert setting.proxy.metric("sluicegate_config_reloads_total") >= 1
+    left.wait_until_nothing()
+    assert "Traceback" not in setting.proxy.log(), setting.proxy.log()[-5000:]
+
+
+def _fault(chance: Random) -> Fault:
+    """None that ends the proxy: what grows would begin anew."""
+    trouble = Trouble(chance.choice(list(Wrong)), chance.choice(list(Way)))
+    relay = RelayFault(chance.choice(list(Side)), trouble, chance.uniform(0.3, 1.5))
+    node = chance.randrange(3)
+    return chance.choice([relay, relay, relay, BrokerStops(node, 1.0), LeadersMoved(), BrokerKilled(node)])
+
+
+def _another_file(setting: Setting, soaked: Soaked) -> None:
+    """It counts soon, and changes no verdict about what is sent."""
+    soaked.files += 1
+    topics = [{"match": f"soak-{soaked.files}", "mode": "observe"}]
+    new = Path(setting.proxy.folder, "new.yaml")
+    new.write_text(yaml.safe_dump(setting.proxy.config | {"topics": topics}))
+    new.replace(Path(setting.proxy.folder, "sluicegate.yaml"))
+
+
+def _garbage(setting: Setting, chance: Random, soaked: Soaked) -> None:
+    """Some connections, each with a few damaged frames; it is cut off, or leaves."""
+    host, _, port = setting.proxy.bootstrap.rpartition(":")
+    for _ in range(_CONNECTIONS):
+        with socket.create_connection((host, int(port)), 30) as client:
+            frames = [bytes(mutated(chance.choice(requests()), chance, requests())) for _ in range(3)]
+            try:
+                client.sendall(b"".join(len(frame).to_bytes(4, "big") + frame for frame in frames))
+                client.settimeout(_HEARD_SECONDS)
+                while client.recv(1 << 16):
+                    pass
+            except OSError:
+                pass  # cut off, or silence
+            soaked.damaged += len(frames)
