@@ -5,6 +5,7 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,18 @@ def descriptors(proxy: ProxyProcess) -> Counter[str]:
     """By kind (socket, pipe, ...), those of all its processes together."""
     found: Counter[str] = Counter()
     for pid in processes(proxy):
+        found.update(_descriptors_of(pid))
+    return found
+
+
+def _descriptors_of(pid: int) -> list[str]:
+    found = []
+    try:
         for link in Path(f"/proc/{pid}/fd").iterdir():
-            try:
-                found[str(link.readlink()).partition(":")[0]] += 1
-            except OSError:
-                continue  # closed meanwhile
+            with suppress(OSError):  # closed meanwhile
+                found.append(str(link.readlink()).partition(":")[0])
+    except OSError:
+        return []  # it has ended meanwhile
     return found
 
 
@@ -61,7 +69,10 @@ def processes(proxy: ProxyProcess) -> list[int]:
 
 def _is_the_proxys(pid: int) -> bool:
     """multiprocessing's tracker is Python's own, and the reader of the file lives for a moment."""
-    said = Path(f"/proc/{pid}/cmdline").read_bytes()
+    try:
+        said = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False  # it has ended meanwhile
     return b"resource_tracker" not in said and b"process.reader" not in said
 
 

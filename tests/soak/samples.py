@@ -70,16 +70,17 @@ class Sampling:
     def _look(self) -> None:
         assert self._proxy.process is not None
         while not self._stopped.wait(_EVERY_SECONDS):
+            memory, count = resident_bytes(self._proxy.process.pid), descriptors(self._proxy).total()
             self.samples.seconds.append(self._second)
-            self.samples.memory_mb.append(resident_bytes(self._proxy.process.pid) / 1e6)
-            self.samples.descriptors.append(float(descriptors(self._proxy).total()))
+            self.samples.memory_mb.append(memory / 1e6)
+            self.samples.descriptors.append(float(count))
 
     def _ask(self) -> None:
         while not self._stopped.is_set():
             try:
                 with RawClient(leader_of(self._proxy, self._topic), _ASKED_SECONDS) as client:
                     self._ask_on(client)
-            except OSError:
+            except (OSError, AssertionError):  # the latter where nobody says who leads
                 self._stopped.wait(_EVERY_SECONDS)  # a fault; somebody else says whether it is over
 
     def _ask_on(self, client: RawClient) -> None:
