@@ -1,12 +1,12 @@
 """Producers that number their records by partition and remember what was acknowledged. None is ever restarted."""
 
-import threading
 from collections.abc import Callable
 from random import Random
 from typing import Any, Protocol, Self
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from tests.broker.background import Background
 from tests.broker.eventually import eventually
 
 PARTITIONS = 3
@@ -69,20 +69,18 @@ class IdempotentLoad:
         self._chance = Random(seed)
         settings = {"enable.idempotence": True, "delivery.timeout.ms": PATIENCE_SECONDS * 1000}
         self._producer = Producer(settings_of(bootstrap, self._chance) | settings)
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._background = Background(self._run)
 
     @property
     def count(self) -> int:
         return sum(map(len, self.acknowledged.values()))
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._background.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stopped.set()
-        self._thread.join()
+        self._background.stop()
         self._producer.purge()
         del self._producer  # it leaves with its last reference
 
@@ -91,20 +89,19 @@ class IdempotentLoad:
         return lambda: all(len(self.acknowledged[partition]) > sent[partition] for partition in sent)
 
     def stop(self) -> None:
-        self._stopped.set()
-        self._thread.join()
+        self._background.stop()
         left = self._producer.flush(PATIENCE_SECONDS)
         assert left == 0, f"{left} records of the idempotent producer were never acknowledged"
         assert self.trouble is None, self.trouble
         assert {p: len(numbers) for p, numbers in self.acknowledged.items()} == self._sent
 
     def _run(self) -> None:
-        while not self._stopped.is_set() and self.trouble is None:
+        while not self._background.is_stopped and self.trouble is None:
             if len(self._producer) < _MOST_WAITING:
                 for _ in range(self._chance.randrange(1, 20)):
                     self._send(self._chance.randrange(PARTITIONS))
             self._producer.poll(0)
-            self._stopped.wait(_PAUSE_SECONDS)
+            self._background.waits(_PAUSE_SECONDS)
 
     def _send(self, partition: int) -> None:
         number = self._sent[partition]
@@ -133,20 +130,18 @@ class TransactionalLoad:
         self._chance = Random(seed)
         settings = {"transactional.id": topic, "transaction.timeout.ms": PATIENCE_SECONDS * 1000}
         self._producer = Producer(settings_of(bootstrap, self._chance) | settings)
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._background = Background(self._run)
 
     @property
     def count(self) -> int:
         return sum(map(len, self.committed.values()))
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._background.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stopped.set()
-        self._thread.join()
+        self._background.stop()
         self._producer.purge()
         del self._producer
 
@@ -155,14 +150,13 @@ class TransactionalLoad:
         return lambda: self.commits >= two_more
 
     def stop(self) -> None:
-        self._stopped.set()
-        self._thread.join()
+        self._background.stop()
         assert self.trouble is None, self.trouble
 
     def _run(self) -> None:
         try:
             self._until_done(lambda: self._producer.init_transactions(PATIENCE_SECONDS))
-            while not self._stopped.is_set():
+            while not self._background.is_stopped:
                 self._one_transaction()
         except KafkaException as error:
             self.trouble = f"a transactional producer could not go on: {error}"
@@ -177,7 +171,7 @@ class TransactionalLoad:
                 self._producer.produce(self._topic, str(self._number).encode(), payload(self._chance), partition)
                 self._number += 1
                 self._producer.poll(0)
-            self._stopped.wait(_PAUSE_SECONDS)
+            self._background.waits(_PAUSE_SECONDS)
             if self._chance.random() < 0.1:
                 # librdkafka 2.16 cannot go on when it aborts before its partitions are added, at a broker either.
                 self._producer.flush(PATIENCE_SECONDS)
@@ -221,16 +215,14 @@ class RefusedLoad:
         self._chance = Random(seed)
         settings = {"enable.idempotence": False, "delivery.timeout.ms": PATIENCE_SECONDS * 1000}
         self._producer = Producer(settings_of(bootstrap, self._chance) | settings)
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._background = Background(self._run)
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._background.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stopped.set()
-        self._thread.join()
+        self._background.stop()
         self._producer.purge()
         del self._producer
 
@@ -239,15 +231,14 @@ class RefusedLoad:
         return lambda: self.refused > sent
 
     def stop(self) -> None:
-        self._stopped.set()
-        self._thread.join()
+        self._background.stop()
         left = self._producer.flush(PATIENCE_SECONDS)
         assert left == 0, f"{left} bad records were never answered"
         assert self.trouble is None, self.trouble
         assert self.refused == self._sent
 
     def _run(self) -> None:
-        while not self._stopped.is_set() and self.trouble is None:
+        while not self._background.is_stopped and self.trouble is None:
             if len(self._producer) < _MOST_WAITING // 10:
                 for partition in range(PARTITIONS):
                     self._producer.produce(
@@ -259,7 +250,7 @@ class RefusedLoad:
                     )
                     self._sent += 1
             self._producer.poll(0)
-            self._stopped.wait(_PAUSE_SECONDS)
+            self._background.waits(_PAUSE_SECONDS)
 
     def _answered(self, error: KafkaError | None, _: Message) -> None:
         if error is not None and error.code() in _REFUSED:

@@ -5,7 +5,6 @@ import socket
 import struct
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
@@ -13,6 +12,7 @@ from typing import Self
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from tests.broker.background import Background
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
@@ -49,16 +49,14 @@ class Stream:
                 "log_level": 0,
             }
         )
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._background = Background(self._run)
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._background.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
+        self._background.stop()
 
     def acknowledges(self, more: int) -> None:
         """Wait until that many more records are acknowledged."""
@@ -67,7 +65,7 @@ class Stream:
 
     def _run(self) -> None:
         number = 0
-        while not self._stop.is_set():
+        while not self._background.is_stopped:
             for _ in range(20):
                 self._producer.produce(
                     self._topic,

@@ -1,13 +1,13 @@
 """Started by who holds its listening sockets, a proxy is replaced without anybody being refused."""
 
 import socket
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
 import pytest
 
+from tests.broker.background import Background
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_faults import PARTITIONS, Stream, everything_in
@@ -23,19 +23,17 @@ class Knocking:
         self.times = 0
         self.refused: list[OSError] = []
         self._addresses = [each.getsockname() for each in sockets]
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._background = Background(self._run)
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._background.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
+        self._background.stop()
 
     def _run(self) -> None:
-        while not self._stop.wait(0.01):
+        while self._background.waits(0.01):
             try:
                 socket.create_connection(self._addresses[self.times % len(self._addresses)], 60).close()
             except OSError as error:

@@ -12,7 +12,7 @@ BEGIN, END = "<!-- written by make soak: begin -->", "<!-- written by make soak:
 
 @dataclass(slots=True)
 class Soaked:
-    """`files`: other configurations that were given; `damaged`: frames."""
+    """`files`: other configurations that were given; `damaged`: frames; `waits_ms`: of the proxy, of the brokers."""
 
     minutes: float
     seed: int
@@ -23,6 +23,7 @@ class Soaked:
     committed: int = 0
     refused: int = 0
     samples: int = 0
+    waits_ms: tuple[float, float] = (0.0, 0.0)
     slopes: dict[str, Slope] = field(default_factory=dict)
 
     def said(self) -> str:
@@ -34,7 +35,9 @@ class Soaked:
                 f"{platform.python_version()}), by `make soak`: {self.faults:,} faults, {self.files:,} other files, "
                 f"{self.damaged:,} damaged frames. {self.stored:,} records acknowledged and {self.committed:,} "
                 f"committed, all of them stored, in order, once; {self.refused:,} bad records refused, none stored. "
-                f"{self.samples:,} samples, the first fifth left out of the slopes:",
+                f"One record was stored within {self.waits_ms[0]:.1f} ms (median) through two relays and the proxy, "
+                f"within {self.waits_ms[1]:.1f} ms at the brokers. {self.samples:,} samples, the first fifth left out "
+                "of the slopes:",
                 "",
                 "| of the proxy, two workers | an hour | standard error |",
                 "|---|--:|--:|",

@@ -1,14 +1,16 @@
-"""What a proxy holds, and how long a client of it waits, once a second."""
+"""What a proxy holds, once a second, and how long clients wait: one of the proxy, and one that goes to the brokers."""
 
-import threading
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Self
 
 from tests.bounds.resident import resident_bytes
+from tests.broker.background import Background
 from tests.broker.proxy_process import ProxyProcess
 from tests.faults.left import descriptors
-from tests.integration.test_produce import leader_of
 from tests.soak.slope import Slope, slope_of
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import CLOSED, SILENCE, RawClient, topic_data
@@ -17,80 +19,136 @@ _EVERY_SECONDS = 1.0
 _ASKED_SECONDS = 10
 _BEGINNING = 0.2
 """Of all samples: until then everything is met for the first time."""
+_SPANS = 40
+"""The rest is divided into so many; the median of a span is told apart from what a fault delays."""
+MEMORY, DESCRIPTORS, ADDED = "memory, MB", "descriptors", "wait for one record, ms more than at the brokers"
+WAIT, DIRECT_WAIT = "wait for one record, ms", "the same at the brokers, ms"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """`second`: since the beginning."""
+
+    second: float
+    value: float
 
 
 @dataclass(slots=True)
 class Samples:
-    """`waits`: until one record was stored, in ms; a fault makes some long, so that their median is what counts."""
+    """Waits: until one record was stored, in ms."""
 
-    seconds: list[float] = field(default_factory=list)
-    memory_mb: list[float] = field(default_factory=list)
-    descriptors: list[float] = field(default_factory=list)
-    waits: list[tuple[float, float]] = field(default_factory=list)
+    memory_mb: list[Sample] = field(default_factory=list)
+    descriptors: list[Sample] = field(default_factory=list)
+    waits: list[Sample] = field(default_factory=list)
+    direct_waits: list[Sample] = field(default_factory=list)
 
     def slopes(self) -> dict[str, Slope]:
-        """Behind the beginning."""
-        first = int(len(self.seconds) * _BEGINNING)
-        began = self.seconds[first]
-        waits = [(second, wait) for second, wait in self.waits if second >= began]
-        usual = sorted(wait for _, wait in waits)[: len(waits) * 9 // 10 + 1]  # faults make the others
-        calm = [(second, wait) for second, wait in waits if wait <= usual[-1]]
+        """Behind the beginning. A machine that is busy makes both clients wait; what is added is the proxy's."""
+        ends = self.memory_mb[-1].second
+        began = ends * _BEGINNING
+        waits, direct = (_medians(each, began, ends) for each in (self.waits, self.direct_waits))
+        added = {at: waits[at] - direct[at] for at in waits.keys() & direct.keys()}
         return {
-            "memory, MB": slope_of(self.seconds[first:], self.memory_mb[first:]),
-            "descriptors": slope_of(self.seconds[first:], self.descriptors[first:]),
-            "wait for one record, ms": slope_of(*(list(column) for column in zip(*calm, strict=True))),
+            MEMORY: _slope([each for each in self.memory_mb if each.second >= began]),
+            DESCRIPTORS: _slope([each for each in self.descriptors if each.second >= began]),
+            ADDED: _slope([Sample(*each) for each in added.items()]),
+            WAIT: _slope([Sample(*each) for each in waits.items()]),
+            DIRECT_WAIT: _slope([Sample(*each) for each in direct.items()]),
         }
 
+    def medians(self) -> tuple[float, float]:
+        """Of all waits: of the proxy's client, and of the brokers'; in ms."""
+        return median(each.value for each in self.waits), median(each.value for each in self.direct_waits)
 
-class Sampling:
-    """Within `with`: one client that produces one record at a time, and a look at the processes."""
 
-    def __init__(self, proxy: ProxyProcess, topic: str) -> None:
-        self.samples = Samples()
-        self._proxy = proxy
+def _medians(samples: Sequence[Sample], began: float, ends: float) -> dict[float, float]:
+    """By the second at which a span begins; without those in which nothing was asked."""
+    span = (ends - began) / _SPANS
+    grouped: dict[float, list[float]] = {}
+    for each in samples:
+        if began <= each.second < ends:
+            grouped.setdefault(began + (each.second - began) // span * span, []).append(each.value)
+    return {at: median(values) for at, values in grouped.items()}
+
+
+def _slope(samples: Sequence[Sample]) -> Slope:
+    return slope_of([each.second for each in samples], [each.value for each in samples])
+
+
+class Asking:
+    """Within `with`: a client that produces one record at a time, five a second."""
+
+    def __init__(self, bootstrap: str, topic: str, began: float, waits: list[Sample]) -> None:
+        self._bootstrap = bootstrap
         self._topic = topic
-        self._began = time.monotonic()
-        self._stopped = threading.Event()
-        self._threads = [threading.Thread(target=run, daemon=True) for run in (self._look, self._ask)]
+        self._began = began
+        self._waits = waits
+        self._background = Background(self._ask)
 
     def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
+        self._background.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stopped.set()
-        for thread in self._threads:
-            thread.join()
-
-    @property
-    def _second(self) -> float:
-        return time.monotonic() - self._began
-
-    def _look(self) -> None:
-        assert self._proxy.process is not None
-        while not self._stopped.wait(_EVERY_SECONDS):
-            memory, count = resident_bytes(self._proxy.process.pid), descriptors(self._proxy).total()
-            self.samples.seconds.append(self._second)
-            self.samples.memory_mb.append(memory / 1e6)
-            self.samples.descriptors.append(float(count))
+        self._background.stop()
 
     def _ask(self) -> None:
-        while not self._stopped.is_set():
+        while not self._background.is_stopped:
             try:
-                with RawClient(leader_of(self._proxy, self._topic), _ASKED_SECONDS) as client:
+                with RawClient(self._leader(), _ASKED_SECONDS) as client:
                     self._ask_on(client)
-            except (OSError, AssertionError):  # the latter where nobody says who leads
-                self._stopped.wait(_EVERY_SECONDS)  # a fault; somebody else says whether it is over
+            except (OSError, AssertionError, ValueError):  # the latter two where nobody says who leads
+                self._background.waits(_EVERY_SECONDS)  # a fault; somebody else says whether it is over
+
+    def _leader(self) -> str:
+        with RawClient(self._bootstrap, _ASKED_SECONDS) as client:
+            answer = client.metadata(self._topic)
+        leader = answer["topics"][0]["partitions"][0]["leader_id"]
+        (found,) = (f"{each['host']}:{each['port']}" for each in answer["brokers"] if each["node_id"] == leader)
+        return found
 
     def _ask_on(self, client: RawClient) -> None:
-        while not self._stopped.wait(_EVERY_SECONDS / 5):
+        while self._background.waits(_EVERY_SECONDS / 5):
             records = batch([Rec(time.time_ns() // 1_000_000)])
-            began = time.monotonic()
+            asked = time.monotonic()
             answer = client.produce(9, [topic_data(self._topic, (0, records))])
             if answer in (CLOSED, SILENCE):
                 return
             assert isinstance(answer, dict)
             if answer["responses"][0]["partition_responses"][0]["error_code"] != 0:
                 return  # its leader is another one
-            self.samples.waits.append((self._second, (time.monotonic() - began) * 1000))
+            answered = time.monotonic()
+            self._waits.append(Sample(answered - self._began, (answered - asked) * 1000))
+
+
+class Sampling:
+    """Within `with`: both clients, and a look at the processes."""
+
+    def __init__(self, proxy: ProxyProcess, brokers: str, topic: str) -> None:
+        self.samples = Samples()
+        self._proxy = proxy
+        self._began = time.monotonic()
+        self._looking = Background(self._look)
+        self._asking = [
+            Asking(proxy.bootstrap, topic, self._began, self.samples.waits),
+            Asking(brokers, topic, self._began, self.samples.direct_waits),
+        ]
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        for each in self._asking:
+            self._stack.enter_context(each)
+        self._looking.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._looking.stop()
+        self._stack.close()
+
+    def _look(self) -> None:
+        assert self._proxy.process is not None
+        while self._looking.waits(_EVERY_SECONDS):
+            memory, count = resident_bytes(self._proxy.process.pid), descriptors(self._proxy).total()
+            second = time.monotonic() - self._began
+            self.samples.memory_mb.append(Sample(second, memory / 1e6))
+            self.samples.descriptors.append(Sample(second, float(count)))
