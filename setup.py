@@ -68,6 +68,7 @@ NATIVE = [
     "proxy/process/object_memory.pyx",
     "proxy/session/fast_lane.pyx",
     "proxy/session/lane_counts.pyx",
+    "proxy/session/lane_room.pyx",
     "validation/ordinary.pyx",
     "validation/rules/ordinary_contents.pyx",
     "validation/rules/ordinary_json.pyx",

@@ -9,8 +9,15 @@ cdef Py_ssize_t _MOST_ROOM_BYTES
 cdef class OrdinaryFrames:
     cdef readonly Py_ssize_t taken
     cdef readonly bint settled
+    cdef readonly Py_ssize_t left
 
     cpdef Py_ssize_t take(self, object data, Py_ssize_t position, Py_ssize_t end) except -1
+
+    cpdef object room(self)
+
+    cpdef bytearray came(self, Py_ssize_t count)
+
+    cpdef drop(self)
 
 
 cdef class FrameReader:
@@ -36,9 +43,14 @@ cdef class FrameReader:
 
     cpdef forget(self)
 
+    @cython.locals(ordinary=OrdinaryFrames)
     cpdef gathering_view(self)
 
+    @cython.locals(ordinary=OrdinaryFrames)
     cpdef gathered(self, Py_ssize_t count)
+
+    @cython.locals(frame=bytearray)
+    cdef _came(self, OrdinaryFrames ordinary, Py_ssize_t count)
 
     @cython.locals(size=Py_ssize_t, start=Py_ssize_t, head=bytes)
     cdef Py_ssize_t _begin(self, object data, Py_ssize_t position, Py_ssize_t end) except -1

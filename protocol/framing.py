@@ -31,6 +31,7 @@ _LEAST_ROOM_BYTES = 4 * 1024
 # More at once keeps others waiting while it is read.
 _MOST_ROOM_BYTES = 512 * 1024
 _ZEROS = memoryview(bytes(_MOST_ROOM_BYTES))
+_NOWHERE = memoryview(bytearray())
 
 
 class FrameHandler(Protocol):
@@ -52,18 +53,34 @@ class FrameHandler(Protocol):
 class OrdinaryFrames:
     """The way of frames that need nothing but to be passed on; asked before a FrameHandler is.
 
-    `taken`: how many frames the last call took; `settled`: whether nothing is left to do about them.
+    `taken`: how many frames the last call took; `settled`: whether nothing is left to do about them; `left`: how many
+    bytes are still to come of a frame whose beginning it keeps, of those that a handler would gather.
     """
 
     def __init__(self) -> None:
         self.taken = 0
         self.settled = False
+        self.left = 0
 
     def take(self, data: memoryview, position: int, end: int) -> int:
-        """Pass on whole frames from data[position] on; returns where the first begins that a handler has to see."""
+        """Pass on whole frames from data[position] on, and keep the beginning of the last; returns where the first
+        begins that a handler has to see.
+        """
         self.taken = 0
         self.settled = False
         return position
+
+    def room(self) -> memoryview:
+        """Where those bytes that are `left` are read to."""
+        return _NOWHERE
+
+    def came(self, count: int) -> bytearray | None:
+        """So many bytes were read there. The frame, without its size, if it is whole and a handler has to see it."""
+        return None
+
+    def drop(self) -> None:
+        """No more will come."""
+        self.left = 0
 
 
 class _Nobody:
@@ -117,7 +134,7 @@ class FrameReader:
     @property
     def mid_frame(self) -> bool:
         """Whether a frame has begun and not ended."""
-        return self._pass_left > 0 or self._frame is not None or len(self._prefix) > 0
+        return self._pass_left > 0 or self.is_gathering or len(self._prefix) > 0
 
     @property
     def mid_pass(self) -> bool:
@@ -127,7 +144,7 @@ class FrameReader:
     @property
     def is_gathering(self) -> bool:
         """Whether a frame is held in part."""
-        return self._frame is not None
+        return self._frame is not None or (self._ordinary is not None and self._ordinary.left > 0)
 
     def receive(self, data: memoryview, end: int) -> int:
         """Take data[:end] off the wire; returns how many were used (fewer only when `suspended` was set)."""
@@ -141,7 +158,7 @@ class FrameReader:
                     self.frames_ended += 1
                 self._handler.on_pass(data[position : position + count])
                 position += count
-            elif self._frame is not None:
+            elif self._frame is not None or (self._ordinary is not None and self._ordinary.left > 0):
                 position += self._fill(data, position, end)
             elif not self._prefix and end - position >= self._prefix_bytes:
                 ordinary = self._ordinary
@@ -161,6 +178,8 @@ class FrameReader:
         """No more will come: let go of what came of a frame."""
         if self._frame is not None:
             self._pool.let_go(self._frame)
+        if self._ordinary is not None:
+            self._ordinary.drop()
         self._frame = None
         self._prefix = b""
 
@@ -171,6 +190,9 @@ class FrameReader:
 
     def gathering_view(self) -> memoryview | None:
         """Where the next bytes of a gathered frame may be read to directly; None when no frame is being gathered."""
+        ordinary = self._ordinary
+        if ordinary is not None and ordinary.left > 0:
+            return ordinary.room()
         if self._frame is None:
             return None
         if self._room > 0:
@@ -180,9 +202,22 @@ class FrameReader:
 
     def gathered(self, count: int) -> None:
         """`count` bytes were read into `gathering_view()`."""
+        ordinary = self._ordinary
+        if ordinary is not None and ordinary.left > 0:
+            self._came(ordinary, count)
+            return
         self.settled = False
         self._filled += count
         self._finish_or_grow()
+
+    def _came(self, ordinary: OrdinaryFrames, count: int) -> None:
+        frame = ordinary.came(count)
+        self.frames_ended += ordinary.taken
+        self.settled = ordinary.settled
+        if frame is not None:
+            self._handler.on_head(len(frame), bytes(frame[: self._prefix_bytes - _SIZE_BYTES]))
+            self.frames_ended += 1
+            self._handler.on_frame(frame)
 
     def _begin(self, data: memoryview, position: int, end: int) -> int:
         """A frame whose size and head are there; one that is to be gathered and is there whole is taken at once."""

@@ -34,7 +34,7 @@ from sluicegate.proxy.reporting.violations import ViolationSink
 from sluicegate.proxy.session.admission import Admission, most_connections
 from sluicegate.proxy.session.allowed_names import AllowedNames
 from sluicegate.proxy.session.internal_error import OnInternalError
-from sluicegate.proxy.session.lanes import counts_of_lanes, judge_of_ordinary
+from sluicegate.proxy.session.lanes import counts_of_lanes, judge_of_ordinary, room_of_lanes
 from sluicegate.proxy.session.leading_back import LeadingBack
 from sluicegate.proxy.session.memory import GatherBudget
 from sluicegate.proxy.session.needs import ClusterLogin, GateNeeds, RequestNeeds, SessionNeeds
@@ -175,6 +175,7 @@ def assembled(
         counts=tally,
         begin_trace=Tracing(config.log).begin,
         lane_counts=lane_counts,
+        lane_room=room_of_lanes(budget.lanes_bytes),
         requests=RequestNeeds(budget, login, rewriter, log, gate, Quotas(rules)),
     )
     return Assembled(

@@ -2,12 +2,16 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from sluicegate.proxy.judgement.quarantine_room import QuarantineRoom
 from sluicegate.proxy.process.resident import resident_bytes
 from sluicegate.proxy.reporting.standing import Standing
-from sluicegate.proxy.session.memory import GatherBudget
+from sluicegate.proxy.session.memory import GatherBudget, Share
 from sluicegate.proxy.session.session import Session
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.session.lane_room import LaneRoom
 
 # Listeners of brokers, which a cluster names: more than it has are counted together.
 _MOST_BROKERS = 500
@@ -17,13 +21,15 @@ _OTHERS = "other"
 class Census:
     """Of one process. What it tells is that of the last round that was ended."""
 
-    def __init__(self, budget: GatherBudget, room: QuarantineRoom) -> None:
-        self._shares = {
+    def __init__(self, budget: GatherBudget, lanes: "LaneRoom | None", room: QuarantineRoom) -> None:
+        self._shares: dict[str, Share | LaneRoom] = {
             "small_requests": budget.small,
             "large_requests": budget.large,
             "small_answers": budget.small_answers,
             "large_answers": budget.large_answers,
         }
+        if lanes is not None:
+            self._shares["ordinary_requests"] = lanes
         self._room = room
         self._round = Standing()
         self._last = Standing()

@@ -170,7 +170,7 @@ class Server:
         log, counts = self._parts.log, self.tally
         self._entrance = entrance_of(config, log.turned_away, counts.connections_refused)
         self._rate = connection_rate_of(config.limits, log.delayed_connection, counts.connections_delayed)
-        self._census = Census(self._parts.budget, self._parts.room)
+        self._census = Census(self._parts.budget, self._parts.needs.lane_room, self._parts.room)
         try:
             self._listeners.open_bootstrap()
             if config.admin.listen is not None:

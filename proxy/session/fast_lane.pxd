@@ -5,6 +5,7 @@ from sluicegate.protocol.framing cimport OrdinaryFrames
 from sluicegate.proxy.session.connection cimport Connection
 from sluicegate.proxy.session.in_flight cimport Exchange, InFlightQueue
 from sluicegate.proxy.session.lane_counts cimport LaneCounts
+from sluicegate.proxy.session.lane_room cimport LaneRoom
 from sluicegate.proxy.session.pacing cimport LoopTurn
 from sluicegate.validation.ordinary cimport OrdinaryRequests
 
@@ -15,6 +16,7 @@ cdef class FastRequests(OrdinaryFrames):
     cdef object _side
     cdef InFlightQueue _queue
     cdef Py_ssize_t _max_in_flight
+    cdef Py_ssize_t _max_frame_bytes
     cdef LoopTurn _turn
     cdef Connection _client
     cdef Connection _broker
@@ -28,6 +30,9 @@ cdef class FastRequests(OrdinaryFrames):
     cdef const uint8_t[::1] _view
     cdef bint has_looked
     cdef object _charge
+    cdef LaneRoom _room
+    cdef bytes _begun
+    cdef Py_ssize_t _filled
 
     cdef Py_ssize_t _take(
         self, object data, const uint8_t[::1] view, Py_ssize_t position, Py_ssize_t end
@@ -36,6 +41,9 @@ cdef class FastRequests(OrdinaryFrames):
     cdef bint _is_good(
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t size, int version, int64_t now
     ) except -1
+    cdef bint _has_known_header(self, const uint8_t *frame, Py_ssize_t size) noexcept
+    cdef bint _begins(self, const uint8_t *start, Py_ssize_t have, Py_ssize_t size) except -1
+    cdef bint _passes_on(self, bytes frame) except -1
     cpdef Exchange exchange(self, int64_t correlation_id, int version)
 
 

@@ -5,6 +5,7 @@ from sluicegate.protocol.framing import OrdinaryFrames
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.in_flight import Exchange, InFlightQueue
 from sluicegate.proxy.session.lane_counts import LaneCounts
+from sluicegate.proxy.session.lane_room import LaneRoom
 from sluicegate.proxy.session.pacing import LoopTurn
 from sluicegate.validation.ordinary import OrdinaryRequests
 
@@ -13,9 +14,11 @@ class FastRequests(OrdinaryFrames):
         self,
         judge: OrdinaryRequests,
         counts: LaneCounts,
+        room: LaneRoom,
         side: Any,
         queue: InFlightQueue,
         max_in_flight: int,
+        max_frame_bytes: int,
         turn: LoopTurn,
         read_buffer: memoryview,
     ) -> None: ...

@@ -3,18 +3,22 @@
 Of whole frames that lie in the read buffer it takes requests that nobody looks into, Produce requests that are good
 (`sluicegate.validation.ordinary`), and answers that need nothing. Which answer belongs to which request is said by the
 session's one queue. It refuses nothing and answers nothing: at the first frame that is anything else it stops, and the
-slow lane (`sluicegate.proxy.session.request_side`, `sluicegate.proxy.session.answer_side`) takes that one.
+slow lane (`sluicegate.proxy.session.request_side`, `sluicegate.proxy.session.answer_side`) takes that one. Of a Produce
+request whose rest is still to come it keeps the beginning, and reads that rest behind it.
 """
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.buffer cimport PyBUF_WRITE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.memoryview cimport PyMemoryView_FromMemory
 from libc.stdint cimport int64_t, uint8_t
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memcpy
 
 from sluicegate.protocol.big_endian cimport int16_at, int32_at
 from sluicegate.protocol.framing cimport OrdinaryFrames
 from sluicegate.proxy.session.connection cimport Connection
 from sluicegate.proxy.session.in_flight cimport Exchange, InFlightQueue
 from sluicegate.proxy.session.lane_counts cimport LaneCounts
+from sluicegate.proxy.session.lane_room cimport LaneRoom
 from sluicegate.proxy.session.pacing cimport LoopTurn
 from sluicegate.validation.ordinary cimport OrdinaryRequests
 
@@ -70,14 +74,18 @@ cdef class FastRequests(OrdinaryFrames):
         self,
         OrdinaryRequests judge,
         LaneCounts counts,
+        LaneRoom room,
         side,
         InFlightQueue queue,
         Py_ssize_t max_in_flight,
+        Py_ssize_t max_frame_bytes,
         LoopTurn turn,
         read_buffer,
     ):
         """`side.takes_ordinary` says whether the session has come so far; `side.plain_finish` what an answer needs."""
         super().__init__()
+        self._room = room
+        self._max_frame_bytes = max_frame_bytes
         self._counts = counts
         self._judge = judge
         self._data = read_buffer
@@ -138,10 +146,14 @@ cdef class FastRequests(OrdinaryFrames):
         cdef Py_ssize_t before, charged = 0, charged_requests = 0
         cdef int charged_version = 0
         cdef Exchange newest = None
+        cdef bint begun = False
         self.settled = True
         while end - at >= _SIZE_BYTES + _HEAD_BYTES:
             size = int32_at(origin + at)
-            if size < _HEAD_BYTES or size > end - at - _SIZE_BYTES:
+            if size < _HEAD_BYTES or size > self._max_frame_bytes:
+                break
+            if size > end - at - _SIZE_BYTES:
+                begun = self._begins(origin + at, end - at, size)
                 break
             key, version = int16_at(origin + at + 4), int16_at(origin + at + 6)
             if key < 0 or key >= _API_KEYS:
@@ -188,23 +200,92 @@ cdef class FastRequests(OrdinaryFrames):
             self.settled = False
         if self._queue.count >= self._max_in_flight:
             self.settled = False
-        return at
+        return end if begun else at
+
+    cdef bint _begins(self, const uint8_t *start, Py_ssize_t have, Py_ssize_t size) except -1:
+        # Whether it keeps what has come of a frame, which is a Produce request of whom it knows.
+        cdef int version = int16_at(start + 6)
+        if int16_at(start + 4) != _PRODUCE or size > _MOST_GATHERED_BYTES or not self._knows_header(version):
+            return False
+        if not self._has_known_header(start + _SIZE_BYTES, have - _SIZE_BYTES):
+            return False
+        if not self._room.take(_SIZE_BYTES + size):
+            return False
+        # Not cleared: nobody sees it before all of it has come.
+        self._begun = PyBytes_FromStringAndSize(NULL, _SIZE_BYTES + size)
+        memcpy(PyBytes_AS_STRING(self._begun), start, have)
+        self._filled = have
+        self.left = _SIZE_BYTES + size - have
+        return True
+
+    cpdef object room(self):
+        return PyMemoryView_FromMemory(PyBytes_AS_STRING(self._begun) + self._filled, self.left, PyBUF_WRITE)
+
+    cpdef bytearray came(self, Py_ssize_t count):
+        cdef bytes frame
+        self.taken = 0
+        self.settled = True
+        self._filled += count
+        self.left -= count
+        if count >= _LARGE_BYTES and self._turn.is_late():
+            self._turn_is_over(self._client)
+        if self.left > 0:
+            return None
+        frame = self._begun
+        self.drop()
+        if self._passes_on(frame):
+            self.taken = 1
+            return None
+        self.has_looked = True
+        self.settled = False
+        return bytearray(memoryview(frame)[_SIZE_BYTES:])
+
+    cpdef drop(self):
+        if self._begun is not None:
+            self._room.give_back(len(self._begun))
+            self._begun = None
+            self.left = 0
+
+    cdef bint _passes_on(self, bytes frame) except -1:
+        cdef const uint8_t[::1] view = frame
+        cdef int version = int16_at(&view[6])
+        cdef bint is_due = self._counts.taken[_PRODUCE] >= self._counts.due_at[_PRODUCE]
+        cdef double came = self._counts.now() if is_due else 0
+        cdef Py_ssize_t before = self._queue.count
+        cdef Exchange exchange = None
+        if not self._is_good(
+            memoryview(frame), view, _SIZE_BYTES, len(frame) - _SIZE_BYTES, version, self._judge.look_at_clock()
+        ):
+            return False
+        if self._queue.count > before:
+            exchange = self._queue.newest()
+        self._counts.taken[_PRODUCE] += 1
+        self._broker.write(frame)
+        if is_due:
+            self._counts.time(_PRODUCE, came, exchange)
+        if self._charge is not None:
+            self._charge(len(frame), 1, exchange, version)
+            self.settled = False
+        if self._queue.count >= self._max_in_flight:
+            self.settled = False
+        return True
+
+    cdef bint _has_known_header(self, const uint8_t *frame, Py_ssize_t size) noexcept:
+        # Behind the API key, the version and the correlation id.
+        cdef const char *header = self._header
+        cdef Py_ssize_t header_bytes = len(self._header)
+        return size >= _HEAD_BYTES + header_bytes and memcmp(frame + _HEAD_BYTES, header, header_bytes) == 0
 
     cdef bint _is_good(
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t size, int version, int64_t now
     ) except -1:
-        cdef const char *header
-        cdef Py_ssize_t header_bytes
         cdef int verdict
-        if not self._knows_header(version):
+        cdef Py_ssize_t body
+        if not self._knows_header(version) or not self._has_known_header(&view[start], size):
             self._judge.look_closer(_BY_SENDER)
             return False
-        header = self._header
-        header_bytes = len(self._header)
-        if size < _HEAD_BYTES + header_bytes or memcmp(&view[start + _HEAD_BYTES], header, header_bytes) != 0:
-            self._judge.look_closer(_BY_SENDER)
-            return False
-        verdict = self._judge.judge_view(data, view, start + _HEAD_BYTES + header_bytes, start + size, version, now)
+        body = start + _HEAD_BYTES + len(self._header)
+        verdict = self._judge.judge_view(data, view, body, start + size, version, now)
         if verdict == _LOOK_CLOSER:
             return False
         if verdict == _GOOD:

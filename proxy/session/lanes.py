@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sluicegate.proxy.session.fast_lane import FastAnswers, FastRequests
     from sluicegate.proxy.session.in_flight import InFlightQueue
     from sluicegate.proxy.session.lane_counts import LaneCounts
+    from sluicegate.proxy.session.lane_room import LaneRoom
     from sluicegate.proxy.session.pacing import LoopTurn
     from sluicegate.proxy.session.request_clock import RequestClock
     from sluicegate.proxy.session.request_side import ClientSide
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 HAS_FAST_LANE = False
 if is_compiled():
     with suppress(ImportError):  # of what is native this alone could not be compiled
-        from sluicegate.proxy.session import fast_lane, lane_counts
+        from sluicegate.proxy.session import fast_lane, lane_counts, lane_room
         from sluicegate.validation import ordinary
 
         HAS_FAST_LANE = True
@@ -46,20 +47,27 @@ def counts_of_lanes(clock: "RequestClock") -> "LaneCounts | None":
     return lane_counts.LaneCounts(clock) if HAS_FAST_LANE else None
 
 
+def room_of_lanes(total_bytes: int) -> "LaneRoom | None":
+    """Where all fast lanes of one event loop keep what has come of a request; None: there are none."""
+    return lane_room.LaneRoom(total_bytes) if HAS_FAST_LANE else None
+
+
 def lanes_of(
     judge: "OrdinaryRequests | None",
     counts: "LaneCounts | None",
+    room: "LaneRoom | None",
     side: "ClientSide",
     queue: "InFlightQueue",
     max_in_flight: int,
+    max_frame_bytes: int,
     turn: "LoopTurn",
     client_buffer: memoryview,
     broker_buffer: memoryview,
 ) -> "Lanes":
     """The fast lanes of one session."""
-    if judge is None or counts is None:
+    if judge is None or counts is None or room is None:
         return NO_LANES
     return (
-        fast_lane.FastRequests(judge, counts, side, queue, max_in_flight, turn, client_buffer),
+        fast_lane.FastRequests(judge, counts, room, side, queue, max_in_flight, max_frame_bytes, turn, client_buffer),
         fast_lane.FastAnswers(counts, queue, broker_buffer),
     )

@@ -27,6 +27,7 @@ from sluicegate.validation.policy_memo import PolicyMemo
 
 if TYPE_CHECKING:
     from sluicegate.proxy.session.lane_counts import LaneCounts
+    from sluicegate.proxy.session.lane_room import LaneRoom
     from sluicegate.validation.ordinary import OrdinaryRequests
 
 
@@ -85,7 +86,7 @@ class RequestNeeds:
 class SessionNeeds:
     """What all sessions of one proxy use. `connecting` begins connections to brokers, in the turn of an address;
     `why_lost` says of a broker's connection what has to be told of its end; `allowed_names` None: no certificate
-    has to name its client; `lane_counts` None: there are no fast lanes.
+    has to name its client; `lane_counts` and `lane_room` None: there are no fast lanes.
     """
 
     limits: Limits
@@ -106,4 +107,5 @@ class SessionNeeds:
     counts: Counts
     begin_trace: BeginTrace
     lane_counts: "LaneCounts | None"
+    lane_room: "LaneRoom | None"
     requests: RequestNeeds

@@ -85,9 +85,11 @@ class Session:
             lanes = lanes_of(
                 ordinary,
                 needs.lane_counts,
+                needs.lane_room,
                 self._requests,
                 self.queue,
                 self._max_in_flight,
+                needs.limits.max_frame_bytes,
                 needs.turn,
                 from_client,
                 from_broker,

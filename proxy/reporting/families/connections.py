@@ -8,8 +8,9 @@ _STAGES = tuple(stage.name.lower() for stage in Stage if stage is not Stage.ENDE
 _SIDES = ("client", "broker")
 _HOLDS = tuple((side, hold.name.lower()) for side in _SIDES for hold in Hold)
 _SHARES = (
-    "Shares: `small_requests` (up to 1 MiB), `large_requests`, `small_answers`, `large_answers`, `quarantine` (bad "
-    "records until they are stored)."
+    "Shares: `small_requests` (up to 1 MiB), `large_requests`, `small_answers`, `large_answers`, `ordinary_requests` "
+    "(begun on the fast lane; where it is full the slow lane gathers them), `quarantine` (bad records until they are "
+    "stored)."
 )
 
 CONNECTIONS: tuple[Family, ...] = (
@@ -54,7 +55,7 @@ CONNECTIONS: tuple[Family, ...] = (
         f"Against `sluicegate_held_bytes_limit`: at the limit clients wait. {_SHARES}",
         lambda s: s.standing.held_bytes,
         ("share",),
-        ("small_requests", "large_requests", "small_answers", "large_answers", "quarantine"),
+        ("ordinary_requests", "small_requests", "large_requests", "small_answers", "large_answers", "quarantine"),
     ),
     gauge(
         "sluicegate_held_bytes_limit",

@@ -129,8 +129,8 @@ def test_with_as_many_in_flight_as_allowed_the_client_waits(requests: int, beyon
 def test_what_fits_the_share_of_large_requests_is_gathered_at_once_and_more_waits(
     size: int, beyond: dict[str, int]
 ) -> None:
-    """Of 8,000 bytes five eighths less one largest frame are for large requests."""
-    play = play_of(max_frame_bytes=3_000, max_gathered_bytes=8_000)
+    """Of 8,889 bytes nine sixteenths less one largest frame are for large requests."""
+    play = play_of(max_frame_bytes=3_000, max_gathered_bytes=8_889)
     empty = len(produce_frame(batch([Rec(NOW, value=bytes(1_500))]), acks=-1)) - 4 - 1_500
     frame = produce_frame(batch([Rec(NOW, value=bytes(size - empty))]), acks=-1)
     assert len(frame) == 4 + size
