@@ -81,11 +81,12 @@ def relay(folder: Path, listen: int, upstream: int) -> Iterator[Target]:
 
 @contextmanager
 def sluicegate(folder: Path, name: str, upstream: str, settings: dict[str, Any]) -> Iterator[Target]:
-    """Our proxy, without the debug mode that tests run it in."""
+    """Our proxy as it is by default: not in the debug mode that tests run it in, nor looking at the cluster as often."""
     own = folder / name.replace(" ", "-")
     own.mkdir()
     proxy = ProxyProcess(own, upstream, {"violations": {}, "log": {"level": "error"}, **settings})
     proxy.environment = {}
+    del proxy.config["upstream"]["refresh_seconds"]
     proxy.start()
     try:
         assert proxy.process is not None

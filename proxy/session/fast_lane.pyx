@@ -40,6 +40,8 @@ cdef enum:
     _MUCH_BYTES = 16 * 1024
     # What is larger may take longer than others should wait.
     _MOST_GATHERED_BYTES = 512 * 1024
+    # From a quarter of a MiB on memory is mapped and unmapped each time: the slow lane uses its own again.
+    _MOST_BEGUN_BYTES = 240 * 1024
 
 cdef int _PRODUCE = ApiKey.PRODUCE
 cdef int _FLEXIBLE_SINCE = produce_versions.FLEXIBLE_SINCE
@@ -205,7 +207,7 @@ cdef class FastRequests(OrdinaryFrames):
     cdef bint _begins(self, const uint8_t *start, Py_ssize_t have, Py_ssize_t size) except -1:
         # Whether it keeps what has come of a frame, which is a Produce request of whom it knows.
         cdef int version = int16_at(start + 6)
-        if int16_at(start + 4) != _PRODUCE or size > _MOST_GATHERED_BYTES or not self._knows_header(version):
+        if int16_at(start + 4) != _PRODUCE or size > _MOST_BEGUN_BYTES or not self._knows_header(version):
             return False
         if not self._has_known_header(start + _SIZE_BYTES, have - _SIZE_BYTES):
             return False

@@ -40,8 +40,8 @@ def _with_time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 class Play:
     """A session whose broker answers whatever comes whole, in pieces of a size."""
 
-    def __init__(self, has_fast_lane: bool) -> None:
-        self.playbook = Playbook(has_fast_lane, **_BOUNDS)
+    def __init__(self, has_fast_lane: bool, **settings: str) -> None:
+        self.playbook = Playbook(has_fast_lane, **_BOUNDS, **settings)
         self._broker = StandInAnswers({1: ("127.0.0.1", 9092)})
         self._seen = 0
 
@@ -262,3 +262,84 @@ def test_garbage_behind_ordinary_requests_is_the_slow_lanes(body: bytes) -> None
 
     assert broker.endswith(good)
     assert not play.playbook.client.is_read, "nothing is read behind it"
+
+
+# -- requests that come in pieces ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [300, 60_000, 120_000])
+@pytest.mark.parametrize("acks", [-1, 0])
+def test_an_ordinary_request_in_pieces_never_leaves_the_fast_lane(size: int, acks: int) -> None:
+    play = Play(True)
+    play.run(_good(9, 1), 1 << 20, 1 << 20)
+    stream = b"".join(_good(9, number, acks=acks, size=size // 3) for number in range(2, 6))
+    before = len(play.playbook.broker.sent)
+
+    broker, _ = play.run(b"".join((_good(9, 6), stream)), 1000, 1 << 20)
+
+    assert broker[before:].endswith(stream)
+    ordinary = play.playbook.parts.ordinary
+    assert ordinary is not None and ordinary.requests == 5
+    assert play.playbook.parts.observer.counted().closely_taken["Produce"] == 1, "the first one, which nobody knew"
+    assert _held(play) == 0
+
+
+def test_what_is_bad_in_pieces_is_refused_as_if_it_had_come_at_once() -> None:
+    answers = []
+    for piece in (1 << 20, 50):
+        play = Play(True)
+        play.run(_good(9, 1), 1 << 20, 1 << 20)
+        before = len(play.playbook.client.sent)
+        _, client = play.run(_good(9, 2) + _bad(9, 3) + _good(9, 4), piece, 1 << 20)
+        answers.append(client[before:])
+        assert _held(play) == 0
+
+    assert answers[0] == answers[1]
+    assert b"Timestamp" in answers[0]
+
+
+def test_a_claim_takes_room_until_its_client_has_gone() -> None:
+    play = Play(True)
+    play.run(_good(9, 1), 1 << 20, 1 << 20)
+    frame = _good(9, 2, size=60_000)
+
+    play.playbook.from_client(frame[:200])
+
+    assert _held(play) == len(frame)
+    play.playbook.session.client.connection_lost(None)
+    assert _held(play) == 0
+
+
+def test_where_the_lanes_have_no_room_the_slow_one_gathers() -> None:
+    play = Play(True, SLUICEGATE__LIMITS__MAX_FRAME_BYTES="200000", SLUICEGATE__LIMITS__MAX_GATHERED_BYTES="640000")
+    play.run(_good(9, 1), 1 << 20, 1 << 20)
+    frame = _good(9, 2, size=20_000)  # a sixteenth of all is 40,000
+    ordinary = play.playbook.parts.ordinary
+    assert ordinary is not None
+
+    play.playbook.from_client(frame[:200])
+
+    assert _held(play) == 0
+    play.playbook.from_client(frame[200:])
+    play.playbook.loop.turns()
+    assert play.playbook.broker.sent.endswith(frame)
+    assert ordinary.requests == 1, "judged natively all the same"
+
+
+@pytest.mark.parametrize("piece", [1 << 20, 1000])
+def test_no_frame_beyond_the_limit_passes(piece: int) -> None:
+    play = Play(True, SLUICEGATE__LIMITS__MAX_FRAME_BYTES="10000")
+    play.run(_good(9, 1), 1 << 20, 1 << 20)
+    before = bytes(play.playbook.broker.sent)
+
+    play.playbook.from_client(_good(9, 2, size=20_000)[:piece])
+    play.playbook.loop.turns()
+
+    assert bytes(play.playbook.broker.sent) == before
+    assert play.playbook.parts.tally.limits_reached == {"limits.max_frame_bytes": 1}
+
+
+def _held(play: Play) -> int:
+    room = play.playbook.parts.needs.lane_room
+    assert room is not None
+    return room.held_bytes
