@@ -81,7 +81,7 @@ def relay(folder: Path, listen: int, upstream: int) -> Iterator[Target]:
 
 @contextmanager
 def sluicegate(folder: Path, name: str, upstream: str, settings: dict[str, Any]) -> Iterator[Target]:
-    """Our proxy as it is by default: not in the debug mode that tests run it in, nor looking at the cluster as often."""
+    """Our proxy as it is by default: tests run it in debug mode, and let it look at the cluster every second."""
     own = folder / name.replace(" ", "-")
     own.mkdir()
     proxy = ProxyProcess(own, upstream, {"violations": {}, "log": {"level": "error"}, **settings})
