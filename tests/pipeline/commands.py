@@ -1,11 +1,15 @@
 """`sluicegate-spark` as its users run it."""
 
+import atexit
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +20,47 @@ _ENVIRONMENT = {**os.environ, "SPARK_LAUNCHER_OPTS": WITHOUT_ARCHIVE, "SPARK_SUB
 COMMAND = str(Path(sys.executable).with_name("sluicegate-spark"))
 
 
+class _Kept:
+    """See `kept_command`: one for each process that runs tests."""
+
+    def __init__(self) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="sluicegate-spark-"))
+        self._told = folder / "told.txt"
+        command = [sys.executable, "-m", "tests.pipeline.kept_command", str(self._told)]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=_ENVIRONMENT)
+        atexit.register(self._end)
+
+    def run(self, arguments: Sequence[str]) -> tuple[int, str]:
+        """Exit status, and what was printed."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        print(json.dumps(arguments), file=self._process.stdin, flush=True)
+        status = self._process.stdout.readline()
+        assert status, "the process that keeps a session ended:\n" + self._told.read_text()
+        return int(status), self._told.read_text()
+
+    def _end(self) -> None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(60)
+        self._process.stdout.close()
+        shutil.rmtree(self._told.parent)
+
+
+@cache
+def _kept() -> _Kept:
+    return _Kept()
+
+
 def run(*arguments: str, status: int = 0) -> str:
-    """What the command printed, with what it told of errors."""
+    """What the command printed, with what it told of errors. Java is kept for the next: it is half of the time."""
+    ended, told = _kept().run([*arguments, "--master", "local[2]"])
+    assert ended == status, told
+    return told
+
+
+def run_anew(*arguments: str, status: int = 0) -> str:
+    """The same, in a process of its own, as users start it."""
     command = [COMMAND, *arguments, "--master", "local[2]"]
     told = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False, env=_ENVIRONMENT)
     assert told.returncode == status, told.stdout + told.stderr

@@ -22,7 +22,7 @@ from sluicegate.pipeline.topics import Topics
 from tests.broker.ports import free_ports
 from tests.integration.secure_brokers import TOPIC, Guarded, login
 from tests.integration.topics import create_topic
-from tests.pipeline.commands import COMMAND, run, summary
+from tests.pipeline.commands import COMMAND, run, run_anew, summary
 from tests.pipeline.polluted import UNLIMITED
 from tests.pipeline.session import SHORT_LIVED
 
@@ -58,7 +58,7 @@ def test_a_login_from_a_file(guarded: Guarded, tmp_path: Path) -> None:
     file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
     about = ("profile", "--bootstrap", guarded.kafka.bootstrap, "--topic", TOPIC, "--config", str(file))
 
-    run(*about, "--out", str(tmp_path / "out"))
+    run_anew(*about, "--out", str(tmp_path / "out"))
 
     assert summary(tmp_path / "out")["topics"][TOPIC]["records"] >= 10
     file.write_text(file.read_text().replace("secret", "wrong"))
