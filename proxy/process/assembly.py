@@ -33,6 +33,7 @@ from sluicegate.proxy.reporting.topic_labels import TopicLabels, exact_names, to
 from sluicegate.proxy.reporting.violations import ViolationSink
 from sluicegate.proxy.session.admission import Admission, most_connections
 from sluicegate.proxy.session.allowed_names import AllowedNames
+from sluicegate.proxy.session.in_flight_room import InFlightRoom
 from sluicegate.proxy.session.internal_error import OnInternalError
 from sluicegate.proxy.session.lanes import counts_of_lanes, judge_of_ordinary
 from sluicegate.proxy.session.leading_back import LeadingBack
@@ -168,6 +169,7 @@ def assembled(
         introduce_broker=world.introduce_broker,
         why_lost=world.why_lost,
         admission=Admission(most_connections(limits), limits.max_connections_per_address),
+        in_flight=InFlightRoom(limits.max_in_flight_in_all, world.call_later, log.has_to_wait, tally.limits_reached),
         allowed_names=_allowed_names(config),
         leading_back=leading_back,
         register=sessions,

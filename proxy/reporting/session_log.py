@@ -105,6 +105,10 @@ class SessionLog:
         """A connection has to wait before it is taken: `limit` is the key that says how many may come."""
         self._note("connection delayed", (limit,), {"peer": peer, "limit": limit, "reason": reason})
 
+    def has_to_wait(self, peer: str, limit: str, reason: str) -> None:
+        """A client is not read for a while: `limit` is the key that says how much there may be of all clients."""
+        self._note("client has to wait", (limit,), {"peer": peer, "limit": limit, "reason": reason})
+
     def cut_off(self, identity: ClientIdentity, listener: str, limit: str, text: str) -> None:
         """A connection was ended by a limit or a deadline of ours: its key, and what happened."""
         details = {

@@ -186,7 +186,7 @@ cdef class FastRequests(OrdinaryFrames):
         if charged_requests > 0:
             self._charge(charged, charged_requests, newest, charged_version)
             self.settled = False
-        if self._queue.count >= self._max_in_flight:
+        if self._queue.count >= self._max_in_flight or self._queue._total.is_full():
             self.settled = False
         return at
 
