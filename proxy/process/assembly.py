@@ -125,7 +125,13 @@ def assembled(
     labels = TopicLabels(tally, names.is_known, exact_names(config), topics_of_one(config.workers))
     traces = _traces(config, world, names)
     clock = RequestClock(world.seconds, RequestTimes(tally), traces)
-    lane_counts = counts_of_lanes(clock)
+    log = SessionLog()
+
+    def lane_failed(peer: str, error: Exception) -> None:
+        tally.internal_errors["judged anew"] += 1
+        log.judged_anew(peer, error)
+
+    lane_counts = counts_of_lanes(clock, lane_failed)
     counts = JudgementCounts(tally, labels, ordinary, lane_counts)
     view = LiveView(tally, ordinary, world.now_ms())
     sinks = view if violations is None else SeveralSinks([violations, view])
@@ -135,7 +141,6 @@ def assembled(
     judges = Judges(names.by_id, rules, limits_of(config), world.now_ms, prepare, world.call_soon, room, world.patience)
     settings = world.make_settings(rules) if world.make_settings is not None else None
     rewriter = AnswerRewriter(book, names)
-    log = SessionLog()
     sessions = OpenSessions(tally)
     login = ClusterLogin()
     gate = GateNeeds(

@@ -128,6 +128,11 @@ class SessionLog:
         """The same over one request, which went on as it came (`on.internal.error: forward`)."""
         self._fault("a fault of sluicegate's own, request forwarded unjudged: please report it", identity, error)
 
+    def judged_anew(self, peer: str, error: Exception) -> None:
+        """The same in a fast lane, over a request that the slow lane judges instead."""
+        event = "a fault of sluicegate's own, request judged anew: please report it"
+        self._fault(event, ClientIdentity(peer), error)
+
     def not_told(self, identity: ClientIdentity, error: BaseException) -> None:
         """The same over what is counted and told of a request; what becomes of that is not changed."""
         self._fault("a fault of sluicegate's own, a judgement is not told: please report it", identity, error)

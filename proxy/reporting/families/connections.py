@@ -155,10 +155,11 @@ CONNECTIONS: tuple[Family, ...] = (
         "sluicegate_internal_errors",
         "Faults of sluicegate's own on the way of a request, by what was done.",
         "Any rise is a bug: the log has it, please report it. `closed`: the connection; `forwarded`: the request went "
-        "on unjudged (`on.internal.error`); `not told`: what was judged is missing in counts or events.",
+        "on unjudged (`on.internal.error`); `judged anew`: the fast lane failed over one, and the slow lane judged "
+        "it; `not told`: what was judged is missing in counts or events.",
         lambda s: s.tally.internal_errors,
         ("outcome",),
-        ("closed", "forwarded", "not told"),
+        ("closed", "forwarded", "judged anew", "not told"),
     ),
     counter(
         "sluicegate_judgements_abandoned",
