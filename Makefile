@@ -13,7 +13,7 @@ ENGINE ?= docker
 REVISION = $(shell git rev-parse HEAD 2>/dev/null)
 IS_NEW_ENOUGH := $(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "sluicegate needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Say which to use: make PYTHON=python3.12 ...")'
 
-.PHONY: setup spark run test check jars unit interpreted interpreted-tree lanes conformance clients collector bounds faults soak fuzz bench bench-scan bench-check bench-rules bench-pipeline executors kafka registry docs wheel wheel-check sbom image man format clean
+.PHONY: setup spark run test check jars unit interpreted interpreted-tree lanes conformance clients collector bounds load faults soak fuzz bench bench-scan bench-check bench-rules bench-pipeline executors kafka registry docs wheel wheel-check sbom image man format clean
 
 setup: $(STAMP)
 
@@ -78,7 +78,7 @@ $(VENV)/.tour: pyproject.toml uv.lock
 # What measures time and memory runs alone. All else runs side by side, each process with brokers and ports of its own;
 # what takes longest comes first, and a file's tests stay together, because they share what they start. Tests with
 # brokers wait for much of their time, so there are more of them at once than there are cores.
-ALONE := tests/bounds tests/fuzz/test_frames.py tests/bench/test_memory.py
+ALONE := tests/bounds tests/load tests/fuzz/test_frames.py tests/bench/test_memory.py
 UNITS := tests/proxy tests/protocol tests/validation tests/config tests/lanes
 BESIDE := -n $(or $(TEST_PROCESSES),2) --dist loadfile --no-loadscope-reorder
 WITH_BROKERS := -n $(or $(TEST_PROCESSES),3) --dist loadfile --no-loadscope-reorder
@@ -146,6 +146,11 @@ clients: setup kafka
 # Every hostile input at its full size, each against a proxy of its own; writes the table of docs/reliability.md.
 bounds: setup kafka
 	SLUICEGATE_THOROUGH=1 SLUICEGATE_WRITE_BOUNDS=1 $(BIN)/python -m pytest tests/bounds $(PYTEST_ARGS)
+
+# What crowds of clients cost in processor time, memory and descriptors, and what a small client waits for meanwhile; ten
+# minutes. Writes its table into docs/reliability.md.
+load: setup
+	SLUICEGATE_LOAD=1 $(BIN)/python -m pytest tests/load -s $(PYTEST_ARGS)
 
 # Runs of faults under load, each drawn by its seed: make faults RUNS=200 [SEED=1]; writes its table into
 # docs/reliability.md. One that failed is run again by RUNS=1 SEED=n, which writes nothing.

@@ -230,10 +230,17 @@ KEYS = {
     "limits.max_record_errors": "record errors that are listed in one answer, all partitions together",
     "limits.max_quarantined_bytes": "what bad records that are being quarantined may take, of all connections together",
     "limits.max_in_flight": "requests of one connection without an answer",
+    "limits.max_in_flight_in_all": "requests of all connections together without an answer, long polls included (each "
+    "consumer has one); none: any number",
     "limits.max_connections": "connections of all clients; none: as many as the process may have descriptors for",
     "limits.max_connections_per_address": "connections from one address; none: no bound of its own",
     "limits.max_new_connections_per_second": "new connections a second, on all listeners together, and as many at once "
     "after a quiet time; who comes faster waits, as with `max.connection.creation.rate` of a broker; none: no bound",
+    "limits.max_new_connections_per_second_per_address": "new connections a second from one address, and as many at "
+    "once after a quiet time; what comes faster is closed; where a load balancer tells who the client is, that address "
+    "counts; none: no bound",
+    "limits.max_handshakes": "TLS handshakes and PROXY protocol headers that are under way at once (57 kB each)",
+    "limits.handshake_seconds": "how long a TLS handshake, or a PROXY protocol header, may take",
     "limits.frame_seconds": "how long a request may take to arrive",
     "limits.idle_seconds": "how long a connection may say nothing",
     "log.format": "`auto` is pretty on a terminal, else JSON",

@@ -177,7 +177,7 @@ class Limits:
     `max_decompressed_bytes`, `max_request_partitions` and `max_record_errors` are for one request as a whole;
     `max_decompression_window_bytes` is what may have to be held at once to read a payload (a zstd window, a snappy
     block). `max_connections` None: as many as the process may have descriptors for. `max_new_connections_per_second`
-    None: as fast as they come.
+    None, and that of an address: as fast as they come.
     """
 
     max_frame_bytes: FrameBytes = 104_857_600
@@ -189,9 +189,13 @@ class Limits:
     max_record_errors: OneOrMore = 1000
     max_quarantined_bytes: Bytes = 134_217_728
     max_in_flight: OneOrMore = 1000
+    max_in_flight_in_all: OneOrMore | None = None
     max_connections: OneOrMore | None = None
     max_connections_per_address: OneOrMore | None = None
     max_new_connections_per_second: OneOrMore | None = None
+    max_new_connections_per_second_per_address: OneOrMore | None = None
+    max_handshakes: OneOrMore = 1000
+    handshake_seconds: Seconds = 30
     frame_seconds: Seconds = 30
     idle_seconds: Seconds = 900
 
@@ -261,14 +265,21 @@ class Config:
         share = max(self.limits.max_frame_bytes, self.limits.max_gathered_bytes // self.workers)
         connections, of_address = self.limits.max_connections, self.limits.max_connections_per_address
         new = self.limits.max_new_connections_per_second
+        in_flight = self.limits.max_in_flight_in_all
+        new_of_address = self.limits.max_new_connections_per_second_per_address
         listen = replace(self.listen, bootstrap=bootstrap)
         otel = None if self.otel is None else self.otel.of_one_worker(self.workers)
         limits = replace(
             self.limits,
             max_gathered_bytes=share,
             max_quarantined_bytes=max(1, self.limits.max_quarantined_bytes // self.workers),
+            max_in_flight_in_all=None if in_flight is None else -(-in_flight // self.workers),
             max_connections=None if connections is None else -(-connections // self.workers),
             max_connections_per_address=None if of_address is None else -(-of_address // self.workers),
             max_new_connections_per_second=None if new is None else -(-new // self.workers),
+            max_new_connections_per_second_per_address=(
+                None if new_of_address is None else -(-new_of_address // self.workers)
+            ),
+            max_handshakes=-(-self.limits.max_handshakes // self.workers),
         )
         return replace(self, listen=listen, admin=Admin(), limits=limits, otel=otel)

@@ -34,6 +34,8 @@ WAITS = {
     Hold.SETTINGS: "a topic's settings",
     Hold.MEMORY: "memory",
     Hold.IN_FLIGHT: "answers to what is in flight",
+    Hold.IN_FLIGHT_IN_ALL: "answers to what others have in flight",
+    Hold.QUOTA: "its quota",
     Hold.DRAINING: "the end",
     Hold.TURNED_AWAY: "its end: it asked for what was never offered",
 }

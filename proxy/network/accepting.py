@@ -26,7 +26,6 @@ from sluicegate.proxy.network.proxy_protocol import (
 from sluicegate.proxy.network.tls import TlsContext, words_of
 from sluicegate.proxy.reporting.session_log import SessionLog
 
-_HANDSHAKE_SECONDS = 30.0
 # As when no more files can be opened: look again a little later.
 _AFTER_FAILURE_SECONDS = 1.0
 _AFTER_ABORTED_SECONDS = 0.01
@@ -112,7 +111,7 @@ class ClientAcceptor:
         client: str | None = None
         if self._proxied is not None:
             try:
-                async with asyncio.timeout(_HANDSHAKE_SECONDS):
+                async with asyncio.timeout(self._handshakes.seconds):
                     client = await self._client_of(connection, str(peer[0]), self._proxied)
             except (BadProxyHeader, TimeoutError, asyncio.CancelledError, OSError, EOFError) as error:
                 connection.close()
@@ -167,15 +166,24 @@ class ClientAcceptor:
         """A connection that is closed before it has said anything is a load balancer's look at whether we are here."""
         if isinstance(error, EOFError | OSError) and not isinstance(error, TimeoutError):
             return
-        reason = "no PROXY protocol header came" if isinstance(error, TimeoutError) else str(error) or "given up"
+        reason = str(error) or "given up"
+        if isinstance(error, TimeoutError):
+            reason = self._handshakes.took_too_long("no PROXY protocol header came")
         self._log.no_proxy_header(_shown(peer), self._label, reason)
 
     # -- TLS -------------------------------------------------------------------------------------------------------
 
     async def _shake_hands(self, connection: socket.socket, peer: Any, client: str | None) -> None:
-        tls = {} if self._tls is None else {"ssl": self._tls.current(), "ssl_handshake_timeout": _HANDSHAKE_SECONDS}
+        seconds = self._handshakes.seconds
+        # The loop's own timeout is there too, and would say something else of it.
+        tls = {} if self._tls is None else {"ssl": self._tls.current(), "ssl_handshake_timeout": 2 * seconds}
         try:
-            await self._loop.connect_accepted_socket(lambda: self._new_protocol(client), connection, **tls)  # type: ignore[arg-type]
+            async with asyncio.timeout(seconds):
+                await self._loop.connect_accepted_socket(lambda: self._new_protocol(client), connection, **tls)  # type: ignore[arg-type]
+        except TimeoutError:
+            connection.close()
+            reason = self._handshakes.took_too_long("it was not done")
+            self._log.handshake_failed(client or _shown(peer), self._label, reason)
         except asyncio.CancelledError as error:
             connection.close()
             self._log.handshake_failed(client or _shown(peer), self._label, str(error) or "given up")

@@ -33,6 +33,7 @@ from sluicegate.proxy.reporting.topic_labels import TopicLabels, exact_names, to
 from sluicegate.proxy.reporting.violations import ViolationSink
 from sluicegate.proxy.session.admission import Admission, most_connections
 from sluicegate.proxy.session.allowed_names import AllowedNames
+from sluicegate.proxy.session.in_flight_room import InFlightRoom
 from sluicegate.proxy.session.internal_error import OnInternalError
 from sluicegate.proxy.session.lanes import counts_of_lanes, judge_of_ordinary, room_of_lanes
 from sluicegate.proxy.session.leading_back import LeadingBack
@@ -124,7 +125,13 @@ def assembled(
     labels = TopicLabels(tally, names.is_known, exact_names(config), topics_of_one(config.workers))
     traces = _traces(config, world, names)
     clock = RequestClock(world.seconds, RequestTimes(tally), traces)
-    lane_counts = counts_of_lanes(clock)
+    log = SessionLog()
+
+    def lane_failed(peer: str, error: Exception) -> None:
+        tally.internal_errors["judged anew"] += 1
+        log.judged_anew(peer, error)
+
+    lane_counts = counts_of_lanes(clock, lane_failed)
     counts = JudgementCounts(tally, labels, ordinary, lane_counts)
     view = LiveView(tally, ordinary, world.now_ms())
     sinks = view if violations is None else SeveralSinks([violations, view])
@@ -134,7 +141,6 @@ def assembled(
     judges = Judges(names.by_id, rules, limits_of(config), world.now_ms, prepare, world.call_soon, room, world.patience)
     settings = world.make_settings(rules) if world.make_settings is not None else None
     rewriter = AnswerRewriter(book, names)
-    log = SessionLog()
     sessions = OpenSessions(tally)
     login = ClusterLogin()
     gate = GateNeeds(
@@ -168,6 +174,7 @@ def assembled(
         introduce_broker=world.introduce_broker,
         why_lost=world.why_lost,
         admission=Admission(most_connections(limits), limits.max_connections_per_address),
+        in_flight=InFlightRoom(limits.max_in_flight_in_all, world.call_later, log.has_to_wait, tally.limits_reached),
         allowed_names=_allowed_names(config),
         leading_back=leading_back,
         register=sessions,

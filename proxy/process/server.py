@@ -20,7 +20,7 @@ from sluicegate.proxy.live.look import Broker, Seen, Wish, look
 from sluicegate.proxy.network.accepting import ClientAcceptor
 from sluicegate.proxy.network.connection_rate import ConnectionRate, connection_rate_of
 from sluicegate.proxy.network.entrance import Entrance, entrance_of
-from sluicegate.proxy.network.handshakes import Handshakes
+from sluicegate.proxy.network.handshakes import handshakes_of
 from sluicegate.proxy.network.introduction import ClientIntroduction, introduce_broker
 from sluicegate.proxy.network.listeners import BACKLOG, Acceptor, Bind, CannotListen, Listeners, bind
 from sluicegate.proxy.network.proxy_protocol import proxy_protocol_of
@@ -97,7 +97,7 @@ class Server:
         self._mark = new_mark() if mark is None else mark
         self._leading_back = LeadingBack(self._mark)
         self._client_tls: TlsContext | None = None
-        self._handshakes = Handshakes()
+        self._handshakes = handshakes_of(config.limits, self.tally.limits_reached, self.tally.cut_off)
         self._entrance: Entrance | None = None
         self._rate: ConnectionRate | None = None
         self._broker_tls: TlsContext | None = None

@@ -49,6 +49,10 @@ AT_LIMIT = {
         _REACHED,
     ),
     "limits.max_in_flight": AtLimit("the client is read no further until an answer has come", _REACHED),
+    "limits.max_in_flight_in_all": AtLimit(
+        "the client is read no further until there is room again, in the order in which clients came, with a log line",
+        _REACHED,
+    ),
     "limits.max_connections": AtLimit(_TURNED_AWAY, _REFUSED),
     "limits.max_connections_per_address": AtLimit(
         f"{_TURNED_AWAY}, as a broker does (max.connections.per.ip)", _REFUSED
@@ -56,6 +60,15 @@ AT_LIMIT = {
     "limits.max_new_connections_per_second": AtLimit(
         "the new connection waits for its turn, with a log line; nobody is closed", _DELAYED
     ),
+    "limits.max_new_connections_per_second_per_address": AtLimit(
+        f"{_TURNED_AWAY}, as a broker does behind a delay (connection_creation_rate of an address)", _REFUSED
+    ),
+    "limits.max_handshakes": AtLimit(
+        "the handshake that began first is given up, with a log line, once it has had a second; until then new ones "
+        "wait to be taken",
+        _REACHED,
+    ),
+    "limits.handshake_seconds": AtLimit("the connection is closed, with a log line", _CUT_OFF),
     "limits.frame_seconds": AtLimit("the connection is closed, with a log line", _CUT_OFF),
     "limits.idle_seconds": AtLimit(
         "the connection is closed, with a log line, as a broker does (connections.max.idle.ms)", _CUT_OFF
@@ -76,10 +89,6 @@ _TAIL = """
 
 - Records and headers of a request: by `max_frame_bytes` and `max_decompressed_bytes`. Each record and each header costs
   bytes, and none becomes an object unless a rule asks for it.
-- Requests in flight of all connections together: by `max_in_flight` times the connections, and their bytes by
-  `max_gathered_bytes`. What passes as it comes is never held.
-- TLS handshakes and PROXY protocol headers: 30 seconds each, and 1,000 under way at once. Who is given up has a log
-  line, and no counter.
 - The queue of violation events: `violations.queue_size`, counted in `sluicegate_violations_dropped_total` and, for
   `violations.topic`, in `sluicegate_violations_topic_dropped_total`. No client waits for it.
 """

@@ -105,6 +105,10 @@ class SessionLog:
         """A connection has to wait before it is taken: `limit` is the key that says how many may come."""
         self._note("connection delayed", (limit,), {"peer": peer, "limit": limit, "reason": reason})
 
+    def has_to_wait(self, peer: str, limit: str, reason: str) -> None:
+        """A client is not read for a while: `limit` is the key that says how much there may be of all clients."""
+        self._note("client has to wait", (limit,), {"peer": peer, "limit": limit, "reason": reason})
+
     def cut_off(self, identity: ClientIdentity, listener: str, limit: str, text: str) -> None:
         """A connection was ended by a limit or a deadline of ours: its key, and what happened."""
         details = {
@@ -123,6 +127,11 @@ class SessionLog:
     def goes_unjudged(self, identity: ClientIdentity, error: BaseException) -> None:
         """The same over one request, which went on as it came (`on.internal.error: forward`)."""
         self._fault("a fault of sluicegate's own, request forwarded unjudged: please report it", identity, error)
+
+    def judged_anew(self, peer: str, error: Exception) -> None:
+        """The same in a fast lane, over a request that the slow lane judges instead."""
+        event = "a fault of sluicegate's own, request judged anew: please report it"
+        self._fault(event, ClientIdentity(peer), error)
 
     def not_told(self, identity: ClientIdentity, error: BaseException) -> None:
         """The same over what is counted and told of a request; what becomes of that is not changed."""

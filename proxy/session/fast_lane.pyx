@@ -2,9 +2,10 @@
 
 Of whole frames that lie in the read buffer it takes requests that nobody looks into, Produce requests that are good
 (`sluicegate.validation.ordinary`), and answers that need nothing. Which answer belongs to which request is said by the
-session's one queue. It refuses nothing and answers nothing: at the first frame that is anything else it stops, and the
-slow lane (`sluicegate.proxy.session.request_side`, `sluicegate.proxy.session.answer_side`) takes that one. Of a Produce
-request whose rest is still to come it keeps the beginning, and reads that rest behind it.
+session's one queue. It refuses nothing and answers nothing: at the first frame that is anything else, or over which it
+fails itself, it stops, and the slow lane (`sluicegate.proxy.session.request_side`,
+`sluicegate.proxy.session.answer_side`) takes that one. Of a Produce request whose rest is still to come it keeps the
+beginning, and reads that rest behind it.
 """
 
 from cpython.buffer cimport PyBUF_WRITE
@@ -150,49 +151,53 @@ cdef class FastRequests(OrdinaryFrames):
         cdef Exchange newest = None
         cdef bint begun = False
         self.settled = True
-        while end - at >= _SIZE_BYTES + _HEAD_BYTES:
-            size = int32_at(origin + at)
-            if size < _HEAD_BYTES or size > self._max_frame_bytes:
-                break
-            if size > end - at - _SIZE_BYTES:
-                begun = self._begins(origin + at, end - at, size)
-                break
-            key, version = int16_at(origin + at + 4), int16_at(origin + at + 6)
-            if key < 0 or key >= _API_KEYS:
-                break
-            is_due = timed_key < 0 and self._counts.taken[key] >= self._counts.due_at[key]
-            if is_due:
-                came = self._counts.now()
-                awaited = self._queue.count
-            if key == _PRODUCE:
-                if now < 0:
-                    now = self._judge.look_at_clock()
-                before = self._queue.count
-                if not self._is_good(data, view, at + _SIZE_BYTES, size, version, now):
-                    self.has_looked = True
+        try:
+            while end - at >= _SIZE_BYTES + _HEAD_BYTES:
+                size = int32_at(origin + at)
+                if size < _HEAD_BYTES or size > self._max_frame_bytes:
                     break
-                if self._charge is not None:
-                    charged += _SIZE_BYTES + size
-                    charged_requests += 1
-                    if self._queue.count > before:
-                        charged_version = version
-                        newest = self._queue.newest()
-            elif 0 <= version <= _PASSES[key]:
-                self._queue.add(_exchange(int32_at(origin + at + 8), None, 0))
-            else:
-                break
-            self._counts.taken[key] += 1
-            if is_due:
-                timed_key = key
-                timed = self._queue.newest() if self._queue.count > awaited else None
-            at += _SIZE_BYTES + size
-            self.taken += 1
-            unasked += 1
-            if unasked == _FRAMES_UNASKED or size >= _LARGE_BYTES:
-                unasked = 0
-                if self._turn.is_late():
-                    self._turn_is_over(self._client)
+                if size > end - at - _SIZE_BYTES:
+                    begun = self._begins(origin + at, end - at, size)
                     break
+                key, version = int16_at(origin + at + 4), int16_at(origin + at + 6)
+                if key < 0 or key >= _API_KEYS:
+                    break
+                is_due = timed_key < 0 and self._counts.taken[key] >= self._counts.due_at[key]
+                if is_due:
+                    came = self._counts.now()
+                    awaited = self._queue.count
+                if key == _PRODUCE:
+                    if now < 0:
+                        now = self._judge.look_at_clock()
+                    before = self._queue.count
+                    if not self._is_good(data, view, at + _SIZE_BYTES, size, version, now):
+                        self.has_looked = True
+                        break
+                    if self._charge is not None:
+                        charged += _SIZE_BYTES + size
+                        charged_requests += 1
+                        if self._queue.count > before:
+                            charged_version = version
+                            newest = self._queue.newest()
+                elif 0 <= version <= _PASSES[key]:
+                    self._queue.add(_exchange(int32_at(origin + at + 8), None, 0))
+                else:
+                    break
+                self._counts.taken[key] += 1
+                if is_due:
+                    timed_key = key
+                    timed = self._queue.newest() if self._queue.count > awaited else None
+                at += _SIZE_BYTES + size
+                self.taken += 1
+                unasked += 1
+                if unasked == _FRAMES_UNASKED or size >= _LARGE_BYTES:
+                    unasked = 0
+                    if self._turn.is_late():
+                        self._turn_is_over(self._client)
+                        break
+        except Exception as error:  # ours: the slow lane judges that request anew
+            self.has_looked = True
+            self._counts.failed(self._client.introduced.peer, error)
         if at > position:
             self._broker.write(PyBytes_FromStringAndSize(<char *>origin + position, at - position))
         if timed_key >= 0:
@@ -200,7 +205,7 @@ cdef class FastRequests(OrdinaryFrames):
         if charged_requests > 0:
             self._charge(charged, charged_requests, newest, charged_version)
             self.settled = False
-        if self._queue.count >= self._max_in_flight:
+        if self._queue.count >= self._max_in_flight or self._queue._total.is_full():
             self.settled = False
         return end if begun else at
 
@@ -255,9 +260,12 @@ cdef class FastRequests(OrdinaryFrames):
         cdef double came = self._counts.now() if is_due else 0
         cdef Py_ssize_t before = self._queue.count
         cdef Exchange exchange = None
-        if not self._is_good(
-            memoryview(frame), view, _SIZE_BYTES, len(frame) - _SIZE_BYTES, version, self._judge.look_at_clock()
-        ):
+        cdef Py_ssize_t size = len(frame) - _SIZE_BYTES
+        try:
+            if not self._is_good(memoryview(frame), view, _SIZE_BYTES, size, version, self._judge.look_at_clock()):
+                return False
+        except Exception as error:  # ours: the slow lane judges it anew
+            self._counts.failed(self._client.introduced.peer, error)
             return False
         if self._queue.count > before:
             exchange = self._queue.newest()
@@ -268,7 +276,7 @@ cdef class FastRequests(OrdinaryFrames):
         if self._charge is not None:
             self._charge(len(frame), 1, exchange, version)
             self.settled = False
-        if self._queue.count >= self._max_in_flight:
+        if self._queue.count >= self._max_in_flight or self._queue._total.is_full():
             self.settled = False
         return True
 
@@ -317,7 +325,11 @@ cdef class FastRequests(OrdinaryFrames):
         if len(frame) > _MOST_GATHERED_BYTES:
             self._judge.look_closer(_BY_SIZE)
             return _LOOK_CLOSER
-        verdict = self._judge.judge(memoryview(frame), _HEAD_BYTES + header_bytes, len(frame), version)
+        try:
+            verdict = self._judge.judge(memoryview(frame), _HEAD_BYTES + header_bytes, len(frame), version)
+        except Exception as error:
+            self._counts.failed(self._client.introduced.peer, error)
+            return _LOOK_CLOSER
         if verdict != _LOOK_CLOSER:
             self._counts.gathered[_PRODUCE] += 1
         return verdict

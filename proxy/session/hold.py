@@ -18,6 +18,7 @@ class Hold(Enum):
     SETTINGS = auto()
     MEMORY = auto()
     IN_FLIGHT = auto()
+    IN_FLIGHT_IN_ALL = auto()
     QUOTA = auto()
     DRAINING = auto()
     TURNED_AWAY = auto()

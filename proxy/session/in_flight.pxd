@@ -16,7 +16,16 @@ cdef class Exchange:
 
 
 @cython.final
+cdef class InFlightTotal:
+    cdef readonly Py_ssize_t count
+    cdef readonly Py_ssize_t most
+
+    cpdef bint is_full(self) except -1
+
+
+@cython.final
 cdef class InFlightQueue:
+    cdef InFlightTotal _total
     cdef readonly Py_ssize_t count
     cdef Py_ssize_t _first
     cdef Py_ssize_t _last_place

@@ -18,6 +18,7 @@ ANY_CORRELATION_ID = -(1 << 40)
 _FEWEST = 8
 # A larger one is given back when it is empty.
 _MOST_KEPT = 64
+_ANY_NUMBER = 1 << 60
 
 
 class Exchange:
@@ -52,10 +53,23 @@ class Exchange:
         self.produce_version = 0
 
 
-class InFlightQueue:
-    """The exchanges of one connection, oldest first: a ring of `count` from `_first` on."""
+class InFlightTotal:
+    """Of all connections together: `count` requests wait for their answers, and `most` may."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        self.count = 0
+        self.most = _ANY_NUMBER if most is None else most
+
+    def is_full(self) -> bool:
+        """Whether no more may."""
+        return self.count >= self.most
+
+
+class InFlightQueue:
+    """The exchanges of one connection, oldest first: a ring of `count` from `_first` on. Each counts in `total` too."""
+
+    def __init__(self, total: InFlightTotal) -> None:
+        self._total = total
         self.count = self._first = 0
         self._last_place = _FEWEST - 1
         self._ring: list[Exchange | None] = [None] * _FEWEST
@@ -74,9 +88,11 @@ class InFlightQueue:
             self._make_room()
         self._ring[(self._first + self.count) & self._last_place] = exchange
         self.count += 1
+        self._total.count += 1
 
     def clear(self) -> None:
         """Nobody answers, and nobody is answered, any more."""
+        self._total.count -= self.count
         self.count = self._first = 0
         self._last_place = _FEWEST - 1
         self._ring = [None] * _FEWEST
@@ -110,6 +126,7 @@ class InFlightQueue:
         self._ring[self._first] = None
         self._first = (self._first + 1) & self._last_place
         self.count -= 1
+        self._total.count -= 1
         if self.count == 0 and self._last_place >= _MOST_KEPT:
             self.clear()
         return exchange

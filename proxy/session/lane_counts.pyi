@@ -1,7 +1,10 @@
+from collections.abc import Callable
+
 from sluicegate.proxy.session.request_clock import RequestClock
 
 class LaneCounts:
     clock: RequestClock
+    failed: Callable[[str, Exception], None]
 
-    def __init__(self, clock: RequestClock) -> None: ...
+    def __init__(self, clock: RequestClock, failed: Callable[[str, Exception], None]) -> None: ...
     def by_api(self) -> dict[int, int]: ...

@@ -10,9 +10,10 @@ cdef enum:
 
 
 cdef class LaneCounts:
-    def __init__(self, clock):
-        """`clock` is a RequestClock."""
+    def __init__(self, clock, failed):
+        """`clock` is a RequestClock; `failed(peer, error)` is told of faults of a lane's own."""
         self.clock = clock
+        self.failed = failed
 
     def by_api(self):
         """How many requests were taken, by API key."""

@@ -42,9 +42,11 @@ def judge_of_ordinary(
     return ordinary.OrdinaryRequests(limits, max_partitions, now_ms, rules) if HAS_FAST_LANE else None
 
 
-def counts_of_lanes(clock: "RequestClock") -> "LaneCounts | None":
-    """What all fast lanes of one event loop count into; None: there are none."""
-    return lane_counts.LaneCounts(clock) if HAS_FAST_LANE else None
+def counts_of_lanes(clock: "RequestClock", failed: Callable[[str, Exception], None]) -> "LaneCounts | None":
+    """What all fast lanes of one event loop count into; None: there are none. `failed` is told of faults of their own
+    and of the client over whose request it was; the slow lane judges that one.
+    """
+    return lane_counts.LaneCounts(clock, failed) if HAS_FAST_LANE else None
 
 
 def room_of_lanes(total_bytes: int) -> "LaneRoom | None":

@@ -13,6 +13,7 @@ from sluicegate.proxy.answers.topic_names import TopicNames
 from sluicegate.proxy.judgement.judging import Judges
 from sluicegate.proxy.session.admission import Admission
 from sluicegate.proxy.session.allowed_names import AllowedNames
+from sluicegate.proxy.session.in_flight_room import InFlightRoom
 from sluicegate.proxy.session.internal_error import OnInternalError
 from sluicegate.proxy.session.leading_back import LeadingBack
 from sluicegate.proxy.session.memory import GatherBudget
@@ -100,6 +101,7 @@ class SessionNeeds:
     introduce_broker: Introduce
     why_lost: Callable[[Exception | None], str | None]
     admission: Admission
+    in_flight: InFlightRoom
     allowed_names: AllowedNames | None
     leading_back: LeadingBack
     register: Register

@@ -54,7 +54,7 @@ class Session:
         self._needs = needs
         self._route_for = route_for
         self._told_peer = told_peer
-        self.queue = InFlightQueue()
+        self.queue = InFlightQueue(needs.in_flight.total)
         self.identity = ClientIdentity("?")
         self.account = Account()
         limits = needs.limits
@@ -174,6 +174,7 @@ class Session:
             if len(self.queue) >= self._max_in_flight:
                 connection.hold(Hold.IN_FLIGHT)
                 self._needs.counts.limits_reached[IN_FLIGHT] += 1
+            self._needs.in_flight.look_at(connection, self.queue)
             return
         self._answers.turn_begins()
         self.delivery.flush_ready()

@@ -12,6 +12,14 @@ class TokenBucket:
         self._left = rate
         self._at = now
 
+    def take_if_there(self, amount: float, now: float) -> bool:
+        """Take it where so much is left; whether it was. Who may not take it owes nothing for having asked."""
+        saved = min(self._rate, self._left + max(now - self._at, 0.0) * self._rate)
+        self._at = now
+        is_there = saved >= amount
+        self._left = saved - amount if is_there else saved
+        return is_there
+
     def take(self, amount: float, now: float) -> float:
         """Take it, whatever is left; returns how long, in seconds, until nothing is owed."""
         saved = min(self._rate, self._left + max(now - self._at, 0.0) * self._rate)

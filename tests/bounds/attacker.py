@@ -6,7 +6,6 @@ import asyncio
 import gc
 import json
 import os
-import socket
 import ssl
 import struct
 import sys
@@ -19,14 +18,13 @@ from typing import Any
 
 import uvloop
 
+from tests.bounds.elsewhere import connected_from_elsewhere
 from tests.bounds.line import Ends, Extent, Line
 from tests.bounds.lines import LINES
 from tests.bounds.side_process import say, take_many_descriptors
 
 _PIECE_BYTES = 1 << 20
 _NICENESS = 5
-_BIND_ADDRESS_NO_PORT = 24  # of Linux; Python has no name for it before 3.12
-_FROM = "127.0.0.2"  # not where the honest client comes from
 
 
 @dataclass
@@ -72,9 +70,8 @@ class Attack:
         await asyncio.sleep(number * self._line.stagger_seconds)
         try:
             async with asyncio.timeout_at(self._until):
-                reader, writer = await asyncio.open_connection(
-                    sock=await self._connected(), ssl=self._tls, server_hostname=name
-                )
+                raw = await connected_from_elsewhere((self._settings["host"], self._settings["port"]))
+                reader, writer = await asyncio.open_connection(sock=raw, ssl=self._tls, server_hostname=name)
         except (OSError, TimeoutError):
             sender.closed = True
             return
@@ -85,22 +82,6 @@ class Attack:
         finally:
             sender.in_time = sender.ended(self._line.ends)
             writer.transport.abort()
-
-    async def _connected(self) -> socket.socket:
-        """From another address than the honest client's. The port is chosen when it connects: else the system looks
-        through all those that earlier lines have used, for ten seconds once there are 28,000, and sends nothing.
-        """
-        raw = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        try:
-            raw.setblocking(False)
-            raw.setsockopt(socket.IPPROTO_IP, _BIND_ADDRESS_NO_PORT, 1)
-            raw.bind((_FROM, 0))
-            address = self._settings["host"], self._settings["port"]
-            await asyncio.get_running_loop().sock_connect(raw, address)
-        except BaseException:
-            raw.close()
-            raise
-        return raw
 
     async def _talk(
         self, sender: Sender, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pieces: list[bytes]

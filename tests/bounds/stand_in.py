@@ -1,7 +1,8 @@
 """A stand-in broker in a process of its own: `python -m tests.bounds.stand_in '{"node": 1, "port": 9092, ...}'`.
 
 Modes: `sound`; `deaf` (never reads); `silent` (reads, never answers); `silent to N` (answers all but API N);
-`lies: NAME` (stand_in_lies); `lies to N: NAME` (only there); `spills` (what nobody asked for); `refuses logins`.
+`lies: NAME` (stand_in_lies); `lies to N: NAME` (only there); `spills` (what nobody asked for); `refuses logins`;
+`fetches N` (so many bytes of records in each answer to a Fetch).
 """
 
 import asyncio
@@ -32,6 +33,7 @@ class Broker:
         """From now on; connections that are there stay as they are."""
         self.mode = mode
         self.answers.logs_in = mode != "refuses logins"
+        self.answers.fetched_bytes = int(mode.removeprefix("fetches ")) if mode.startswith("fetches ") else 0
         self._silent_to = int(mode.removeprefix("silent to ")) if mode.startswith("silent to ") else None
         to, _, lie = mode.partition(": ")
         self._lie = LIES[lie] if lie else None

@@ -40,10 +40,13 @@ def topic_id_of(name: str) -> bytes:
 
 
 class StandInAnswers:
-    """One broker of a cluster of stand-ins: `nodes` are all of them, by id; `logs_in`: whether it takes any login."""
+    """One broker of a cluster of stand-ins: `nodes` are all of them, by id; `logs_in`: whether it takes any login;
+    `fetched_bytes`: of records in each answer to a Fetch of versions 4 to 12, 0: there is none.
+    """
 
     def __init__(self, nodes: Mapping[int, tuple[str, int]]) -> None:
         self.logs_in = True
+        self.fetched_bytes = 0
         self._brokers = [{"node_id": node, "host": host, "port": port} for node, (host, port) in nodes.items()]
         self._answers: dict[int, Answer] = {
             PRODUCE: lambda version, frame, at: produce_answer(frame, version, at),
@@ -56,7 +59,7 @@ class StandInAnswers:
                 {"error_code": 0, "mechanisms": ["PLAIN", "SCRAM-SHA-256", "OAUTHBEARER"]}, version
             ),
             SASL_AUTHENTICATE: self._login,
-            FETCH: _fetch,
+            FETCH: lambda version, _frame, _at: _fetch(version, self.fetched_bytes),
             INIT_PRODUCER_ID: _producer_id,
             SHARE_FETCH: _shared(share_fetch),
             SHARE_ACKNOWLEDGE: _shared(share_acknowledge),
@@ -144,8 +147,11 @@ def _configs(version: int, frame: bytes, at: int) -> bytes | None:
     return describe_configs.RESPONSE.build({"throttle_time_ms": 0, "results": results}, version)
 
 
-def _fetch(version: int, _frame: bytes, _at: int) -> bytes:
-    return fetch.RESPONSE.build({"error_code": 0, "session_id": 0, "responses": []}, version)
+@cache
+def _fetch(version: int, size: int) -> bytes:
+    partition = {"partition_index": 0, "error_code": 0, "high_watermark": 1, "records": bytes(size)}
+    responses = [{"topic": "fetched", "partitions": [partition]}] if size else []
+    return fetch.RESPONSE.build({"error_code": 0, "session_id": 0, "responses": responses}, version)
 
 
 def _producer_id(version: int, _frame: bytes, _at: int) -> bytes:

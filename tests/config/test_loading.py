@@ -181,7 +181,17 @@ def test_upstream_tls_and_login() -> None:
 
 @pytest.mark.parametrize(("all_together", "each"), [(1_000, 250), (3, 1), (None, None)])
 def test_workers_share_what_may_come_in_a_second(all_together: int | None, each: int | None) -> None:
-    text = "" if all_together is None else f"limits: {{max_new_connections_per_second: {all_together}}}\n"
-    config = loaded(SMALLEST + text + "workers: 4\n").config
+    keys = (
+        "max_new_connections_per_second",
+        "max_new_connections_per_second_per_address",
+        "max_handshakes",
+        "max_in_flight_in_all",
+    )
+    given = {} if all_together is None else dict.fromkeys(keys, all_together)
+    config = loaded(SMALLEST + f"limits: {given}\nworkers: 4\n").config
 
-    assert config.of_one_worker(config.listen.bootstrap).limits.max_new_connections_per_second == each
+    limits = config.of_one_worker(config.listen.bootstrap).limits
+
+    assert (limits.max_new_connections_per_second, limits.max_new_connections_per_second_per_address) == (each, each)
+    assert limits.max_in_flight_in_all == each
+    assert limits.max_handshakes == (each or 250)

@@ -12,6 +12,7 @@ from tests.oracle.kafka_java import ROOT
 KEYS = [key for key in documented_keys() if key.startswith("limits.")]
 _MET = "tests/proxy/session/test_met_limits.py"
 _DEADLINES = "tests/proxy/session/test_deadlines.py"
+_DOOR = "tests/proxy/network/test_accepting.py"
 _DECOMPRESSED = f"{_MET}::test_what_decompresses_to_just_as_much_goes_on_and_more_is_refused"
 AT_THE_EDGE = {
     "limits.max_frame_bytes": f"{_MET}::test_a_frame_of_the_largest_size_is_taken_and_one_byte_more_closes",
@@ -25,6 +26,9 @@ AT_THE_EDGE = {
     "limits.max_record_errors": f"{_MET}::test_more_record_errors_than_an_answer_may_have_are_counted",
     "limits.max_quarantined_bytes": "tests/proxy/session/test_quarantining.py::test_what_just_fits_the_room_is_kept",
     "limits.max_in_flight": f"{_MET}::test_with_as_many_in_flight_as_allowed_the_client_waits",
+    "limits.max_in_flight_in_all": (
+        f"{_MET}::test_with_as_many_in_flight_of_all_connections_as_allowed_clients_wait_in_their_order"
+    ),
     "limits.max_connections": (
         "tests/proxy/session/test_session.py::test_a_connection_over_the_limit_is_let_go_and_counted"
     ),
@@ -34,6 +38,11 @@ AT_THE_EDGE = {
     "limits.max_new_connections_per_second": (
         "tests/proxy/session/test_token_bucket.py::test_one_second_may_be_taken_at_once_and_what_is_beyond_is_waited_for"
     ),
+    "limits.max_new_connections_per_second_per_address": (
+        "tests/proxy/network/test_address_rate.py::test_so_many_come_at_once_and_one_more_does_not"
+    ),
+    "limits.max_handshakes": f"{_DOOR}::test_handshakes_without_an_end_make_room_for_new_ones",
+    "limits.handshake_seconds": f"{_DOOR}::test_a_handshake_that_is_not_done_in_its_time_is_ended_told_and_counted",
     "limits.frame_seconds": f"{_DEADLINES}::test_a_request_that_does_not_end_has_its_time_and_no_more",
     "limits.idle_seconds": f"{_DEADLINES}::test_silence_on_both_sides_ends_a_connection",
 }

@@ -34,7 +34,8 @@ CONNECTIONS: tuple[Family, ...] = (
         "Connections that are not read for a while, by side and by why, as a look about once a second saw them; one "
         "may be held for several reasons.",
         "What sessions wait for. `other_side_full`: the broker, or the client, does not take what it is sent; "
-        "`answers_unread`: the client reads no answers; `in_flight`: too many requests without an answer; `memory`: "
+        "`answers_unread`: the client reads no answers; `in_flight`: too many requests without an answer, "
+        "`in_flight_in_all`: of all clients together; `memory`: "
         "the budget is spent; `judging`: the judging thread; `settings`, `asking`: the cluster is asked about a topic; "
         "`quarantining`: bad records are being stored; `turn_over`: others go first; `refusals`: too many answers are "
         "kept; `turned_away`: a client that asks for what was not offered; "
@@ -80,6 +81,7 @@ CONNECTIONS: tuple[Family, ...] = (
         (
             "limits.max_connections",
             "limits.max_connections_per_address",
+            "limits.max_new_connections_per_second_per_address",
             "listen.allowed_addresses",
             "listen.tls.allowed_names",
             "quotas[].connections",
@@ -123,16 +125,19 @@ CONNECTIONS: tuple[Family, ...] = (
             "limits.max_record_errors",
             "limits.max_quarantined_bytes",
             "limits.max_in_flight",
+            "limits.max_in_flight_in_all",
+            "limits.max_handshakes",
         ),
     ),
     counter(
         "sluicegate_cut_off",
         "Connections ended because of a limit or a deadline.",
         "`limits.frame_seconds`: a peer stands still; `limits.max_gathered_bytes`: one was so slow that others waited; "
-        "`limits.idle_seconds`: nothing was sent, which is ordinary.",
+        "`limits.idle_seconds`: nothing was sent, which is ordinary; `limits.handshake_seconds`: somebody connects and "
+        "does not finish the TLS handshake, or the PROXY protocol header.",
         lambda s: s.tally.cut_off,
         ("limit",),
-        ("limits.frame_seconds", "limits.max_gathered_bytes", "limits.idle_seconds"),
+        ("limits.frame_seconds", "limits.max_gathered_bytes", "limits.idle_seconds", "limits.handshake_seconds"),
     ),
     counter(
         "sluicegate_bad_clients",
@@ -151,10 +156,11 @@ CONNECTIONS: tuple[Family, ...] = (
         "sluicegate_internal_errors",
         "Faults of sluicegate's own on the way of a request, by what was done.",
         "Any rise is a bug: the log has it, please report it. `closed`: the connection; `forwarded`: the request went "
-        "on unjudged (`on.internal.error`); `not told`: what was judged is missing in counts or events.",
+        "on unjudged (`on.internal.error`); `judged anew`: the fast lane failed over one, and the slow lane judged "
+        "it; `not told`: what was judged is missing in counts or events.",
         lambda s: s.tally.internal_errors,
         ("outcome",),
-        ("closed", "forwarded", "not told"),
+        ("closed", "forwarded", "judged anew", "not told"),
     ),
     counter(
         "sluicegate_judgements_abandoned",

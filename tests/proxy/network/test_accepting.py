@@ -18,12 +18,11 @@ from sluicegate.config.address import HostPort
 from sluicegate.config.model import Listen, ListenTls
 from sluicegate.config.reading import read_section
 from sluicegate.config.upstream import UpstreamTls
-from sluicegate.proxy.network import accepting as accepting_module
-from sluicegate.proxy.network import handshakes as handshakes_module
 from sluicegate.proxy.network.accepting import ClientAcceptor
+from sluicegate.proxy.network.address_rate import AddressRate
 from sluicegate.proxy.network.connection_rate import NEW_CONNECTIONS, ConnectionRate
-from sluicegate.proxy.network.entrance import Entrance
-from sluicegate.proxy.network.handshakes import Handshakes
+from sluicegate.proxy.network.entrance import NEW_OF_ADDRESS, Entrance
+from sluicegate.proxy.network.handshakes import HANDSHAKE_SECONDS, MAX_HANDSHAKES, Handshakes
 from sluicegate.proxy.network.listeners import bind
 from sluicegate.proxy.network.networks import networks_of
 from sluicegate.proxy.network.proxy_protocol import ProxyProtocol, proxy_protocol_of
@@ -58,9 +57,14 @@ class Door:
         proxied: ProxyProtocol | None = None,
         entrance: Entrance | None = None,
         rate: ConnectionRate | None = None,
+        most: int = 1000,
+        seconds: float = 30.0,
     ) -> None:
+        """`most` handshakes at once, each for so many `seconds`."""
+        self.reached: Counter[str] = Counter()
+        self.cut_off: Counter[str] = Counter()
         own = authority.sign("server", "127.0.0.1")
-        self.handshakes = Handshakes()
+        self.handshakes = Handshakes(most, seconds, self.reached, self.cut_off)
         self.log = SessionLog()
         self.client_tls = context_for_brokers(UpstreamTls(ca_file=str(authority.file))).current()
         listening = bind(HostPort("127.0.0.1", 0))
@@ -108,11 +112,12 @@ async def until(true: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_handshakes_without_an_end_make_room_for_new_ones(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handshakes_module, "MAX_HANDSHAKES", 3)
+async def test_handshakes_without_an_end_make_room_for_new_ones(tmp_path: Path) -> None:
+    door = Door(Authority(tmp_path), most=3)
     with capture_logs() as lines:
         silent = [await door.silent() for _ in range(3)]
         await until(lambda: len(door.handshakes) == 3)
+        assert door.reached == {}
 
         assert await asyncio.wait_for(door.greeted(), 10) == b"hello"
 
@@ -120,15 +125,36 @@ async def test_handshakes_without_an_end_make_room_for_new_ones(door: Door, monk
         with suppress(ConnectionError):
             assert await asyncio.wait_for(first.read(), 5) == b""
         door.log.flush()
-    assert any("given up for a new one" in line["reason"] for line in lines)
+    door.acceptor.close()
+    assert any("given up for a new one" in line["reason"] and MAX_HANDSHAKES in line["reason"] for line in lines)
+    assert door.reached[MAX_HANDSHAKES] >= 1
     for _, writer in silent:
         writer.close()
 
 
-async def test_a_rush_gets_through_however_small_the_room_is(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handshakes_module, "MAX_HANDSHAKES", 2)
+async def test_a_rush_gets_through_however_small_the_room_is(tmp_path: Path) -> None:
+    door = Door(Authority(tmp_path), most=2)
 
     assert await asyncio.wait_for(asyncio.gather(*(door.greeted() for _ in range(40))), 30) == [b"hello"] * 40
+
+    door.acceptor.close()
+
+
+async def test_a_handshake_that_is_not_done_in_its_time_is_ended_told_and_counted(tmp_path: Path) -> None:
+    door = Door(Authority(tmp_path), seconds=0.5)
+    with capture_logs() as lines:
+        assert await asyncio.wait_for(door.greeted(), 10) == b"hello"
+        reader, writer = await door.silent()
+        writer.write(b"\x16\x03\x01\x02\x00\x01")
+        with suppress(ConnectionError):
+            assert await asyncio.wait_for(reader.read(), 10) == b""
+        await until(lambda: len(door.handshakes) == 0)
+        door.log.flush()
+        writer.close()
+    door.acceptor.close()
+
+    assert [line["reason"] for line in lines] == [f"it was not done within 0.5 s ({HANDSHAKE_SECONDS})"]
+    assert door.cut_off == {HANDSHAKE_SECONDS: 1}
 
 
 @pytest.mark.parametrize("garbage", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\xff\xff" + bytes(70_000), b"\0" * 9])
@@ -249,9 +275,8 @@ async def test_who_does_not_say_it_or_may_not_is_closed_with_a_line(
     assert reason in lines[0]["reason"]
 
 
-async def test_a_header_that_never_ends_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accepting_module, "_HANDSHAKE_SECONDS", 0.2)
-    door = Door(Authority(tmp_path), proxied=listen("optional", "127.0.0.1"))
+async def test_a_header_that_never_ends_is_given_up(tmp_path: Path) -> None:
+    door = Door(Authority(tmp_path), proxied=listen("optional", "127.0.0.1"), seconds=0.2)
     try:
         with capture_logs() as lines:
             reader, writer = await door.silent()
@@ -264,7 +289,8 @@ async def test_a_header_that_never_ends_is_given_up(tmp_path: Path, monkeypatch:
     finally:
         door.acceptor.close()
 
-    assert [line["reason"] for line in lines] == ["no PROXY protocol header came"]
+    assert [line["reason"] for line in lines] == [f"no PROXY protocol header came within 0.2 s ({HANDSHAKE_SECONDS})"]
+    assert door.cut_off == {HANDSHAKE_SECONDS: 1}
 
 
 async def test_a_load_balancer_that_only_looks_whether_we_are_here_leaves_no_line(tmp_path: Path) -> None:
@@ -341,6 +367,27 @@ async def test_who_comes_too_fast_waits_is_counted_and_told_of_in_one_line(tmp_p
     assert [line["event"] for line in lines] == ["connection delayed"]
     assert lines[0]["limit"] == NEW_CONNECTIONS
     assert "2 a second" in lines[0]["reason"]
+
+
+async def test_an_address_that_comes_too_often_is_closed_counted_and_told_of(tmp_path: Path) -> None:
+    refused: Counter[str] = Counter()
+    log = SessionLog()
+    entrance = Entrance(None, log.turned_away, refused, AddressRate(2))
+    door = Door(Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"), entrance=entrance)
+    try:
+        with capture_logs() as lines:
+            greeted = [await asyncio.wait_for(door.greeted(FROM_192_0_2_7), 10) for _ in range(2)]
+            with pytest.raises((ConnectionError, ssl.SSLError, asyncio.IncompleteReadError)):
+                for _ in range(20):  # a slow machine may have earned one more meanwhile
+                    await asyncio.wait_for(door.greeted(FROM_192_0_2_7), 10)
+            another = await asyncio.wait_for(door.greeted(), 10)
+    finally:
+        door.acceptor.close()
+
+    assert greeted == [b"hello 192.0.2.7:56324"] * 2
+    assert another == b"hello"
+    assert refused == {NEW_OF_ADDRESS: 1}
+    assert [(line["event"], line["limit"]) for line in lines] == [("connection refused", NEW_OF_ADDRESS)]
 
 
 async def test_who_waits_when_the_proxy_stops_is_closed(tmp_path: Path) -> None:

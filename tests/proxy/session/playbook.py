@@ -206,7 +206,7 @@ class Playbook:
 
     def from_client(self, data: bytes) -> None:
         """The client sends; what a paused connection does not read stays with the client."""
-        data = _arrive(self.session.client, self.client, self._not_read + data)
+        data = arrive(self.session.client, self.client, self._not_read + data)
         if not self._has_begun:
             self._has_begun = True
             self.loop.turns(1)  # in which a broker is called
@@ -214,12 +214,12 @@ class Playbook:
             self.broker_comes = False
             self.session.broker.connection_made(self.broker)
             self.loop.turns(1)
-            data = _arrive(self.session.client, self.client, data)
+            data = arrive(self.session.client, self.client, data)
         self._not_read = data
 
     def from_broker(self, data: bytes) -> None:
         """The broker sends."""
-        _arrive(self.session.broker, self.broker, data)
+        arrive(self.session.broker, self.broker, data)
 
 
 def with_gate(needs: SessionNeeds, **changed: Any) -> SessionNeeds:
@@ -228,8 +228,8 @@ def with_gate(needs: SessionNeeds, **changed: Any) -> SessionNeeds:
     return replace(needs, requests=replace(needs.requests, gate=gate))
 
 
-def _arrive(connection: Connection, outlet: Outlet, data: bytes) -> bytes:
-    """Returns what was not read."""
+def arrive(connection: Connection, outlet: Outlet, data: bytes) -> bytes:
+    """A peer sends; returns what was not read."""
     while data and outlet.is_read and not outlet.is_closing():
         view = connection.get_buffer(-1)
         count = min(len(view), len(data))

@@ -1,16 +1,17 @@
 """The queue that keeps answers in the order of requests."""
 
 from collections import deque
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.proxy.session.in_flight import Exchange, InFlightQueue
+from sluicegate.proxy.session.in_flight import Exchange, InFlightQueue, InFlightTotal
 
 
 def test_an_answer_of_ours_waits_for_the_brokers_before_it() -> None:
-    queue = InFlightQueue()
+    queue = InFlightQueue(InFlightTotal())
     first, ours, last = Exchange(1), Exchange(answer=b"ours"), Exchange(2)
     for exchange in (first, ours, last):
         queue.add(exchange)
@@ -25,7 +26,7 @@ def test_an_answer_of_ours_waits_for_the_brokers_before_it() -> None:
 
 
 def test_closing_waits_for_its_turn_too() -> None:
-    queue = InFlightQueue()
+    queue = InFlightQueue(InFlightTotal())
     queue.add(Exchange(1))
     queue.add(Exchange(closes=True))
 
@@ -41,7 +42,7 @@ _ENTRANCES = st.sampled_from(["awaited", "answered", "closes"])
 
 @given(st.lists(st.one_of(_ENTRANCES, st.sampled_from(["pop awaited", "pop ready"])), max_size=300))
 def test_it_is_a_queue_however_full_it_gets(steps: list[str]) -> None:
-    queue, model = InFlightQueue(), deque[tuple[str, Exchange]]()
+    queue, model = InFlightQueue(InFlightTotal()), deque[tuple[str, Exchange]]()
     for number, step in enumerate(steps):
         match step:
             case "pop awaited":
@@ -61,7 +62,7 @@ def test_it_is_a_queue_however_full_it_gets(steps: list[str]) -> None:
 
 @pytest.mark.parametrize("count", [7, 8, 9, 63, 64, 65, 5000])
 def test_what_a_flood_took_is_given_back(count: int) -> None:
-    queue = InFlightQueue()
+    queue = InFlightQueue(InFlightTotal())
     for _ in range(3):
         for number in range(count):
             queue.add(Exchange(number))
@@ -71,9 +72,27 @@ def test_what_a_flood_took_is_given_back(count: int) -> None:
 
 
 def test_the_newest_is_the_one_added_last_wherever_the_ring_has_come_to() -> None:
-    queue = InFlightQueue()
+    queue = InFlightQueue(InFlightTotal())
     for number in range(20):
         queue.add(Exchange(number))
         assert queue.newest().correlation_id == number  # type: ignore[union-attr]
         if number % 3:
             queue.pop()
+
+
+def test_the_queues_of_all_connections_are_counted_together() -> None:
+    total = InFlightTotal(100)
+    queues = [InFlightQueue(total) for _ in range(3)]
+    chance = Random(7)
+
+    for _ in range(10_000):
+        queue = chance.choice(queues)
+        match chance.randrange(40):
+            case 0:
+                queue.clear()
+            case number if number % 2 and len(queue):
+                queue.pop()
+            case _:
+                queue.add(Exchange(1))
+        assert total.count == sum(map(len, queues))
+        assert total.is_full() == (total.count >= 100)

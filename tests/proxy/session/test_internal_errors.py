@@ -7,13 +7,17 @@ import pytest
 from structlog.testing import capture_logs
 
 from sluicegate.proxy.judgement.judging import Judges
+from sluicegate.proxy.session.lanes import HAS_FAST_LANE
 from sluicegate.proxy.session.needs import SessionNeeds
+from sluicegate.proxy.session.request_side import ClientSide
 from sluicegate.validation.policy import JudgementLimits
-from tests.bounds.frames import good_batch, produce
+from sluicegate.validation.rules.size import Size
+from tests.bounds.frames import good_batch, produce, request
 from tests.proxy.session.playbook import NOW, Playbook, with_gate
 
 CLOSED = "a fault of sluicegate's own, connection closed: please report it"
 FORWARDED = "a fault of sluicegate's own, request forwarded unjudged: please report it"
+JUDGED_ANEW = "a fault of sluicegate's own, request judged anew: please report it"
 NOT_TOLD = "a fault of sluicegate's own, a judgement is not told: please report it"
 ONE = produce(9, {b"t": [(0, good_batch(NOW))]})
 MANY = produce(9, {b"t": [(n, good_batch(NOW)) for n in range(300)]})  # more than the loop judges itself
@@ -112,3 +116,57 @@ def test_counting_and_telling_never_touch_the_wire(which: str, bad: bool, monkey
     assert [line["event"] for line in lines].count(NOT_TOLD) == 1
     assert play.parts.tally.internal_errors == {"not told": 1}
     assert not play.client.is_closing()
+
+
+@pytest.mark.parametrize("word", ["close", "forward"])
+def test_a_bug_in_one_rule_concerns_only_requests_that_it_is_asked_about(
+    word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = "[{match: t, rules: [{name: small, value: {max_size: 1000}}]}]"
+    play = Playbook(SLUICEGATE__ON_INTERNAL_ERROR=word, SLUICEGATE__TOPICS=rules)
+    monkeypatch.setattr(Size, "complaint", fails)
+    of_another = produce(9, {b"another": [(0, good_batch(NOW))]})
+
+    with capture_logs() as lines:
+        play.from_client(of_another * 2)
+        play.loop.until(lambda: len(play.broker.sent) == 2 * len(of_another))
+        assert not lines
+        play.from_client(ONE)
+        play.loop.until(lambda: play.client.aborted or len(play.broker.sent) > 2 * len(of_another))
+
+    if word == "close":
+        assert [line["event"] for line in lines] == [CLOSED]
+        assert play.client.aborted
+        assert play.broker.sent == of_another * 2
+    else:
+        assert [line["event"] for line in lines] == [FORWARDED]
+        assert play.broker.sent == of_another * 2 + ONE
+        play.from_client(of_another)
+        assert play.broker.sent == of_another * 2 + ONE + of_another
+
+
+@pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")
+@pytest.mark.parametrize("word", ["close", "forward"])
+def test_a_request_over_which_the_fast_lane_fails_is_judged_by_the_slow_one(
+    word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ClientSide, "plain_finish", fails)  # which only the fast lane asks for
+    good = produce(11, {b"t": [(0, good_batch(NOW))]})
+    bad = produce(11, {b"t": [(0, good_batch(NOW)[:-1] + b"\xff")]})
+    unread = request(3, 9, b"\1\0\0\0\0")
+    play = Playbook(SLUICEGATE__ON_INTERNAL_ERROR=word)
+
+    with capture_logs() as lines:
+        play.from_client(good)  # by the slow lane, from which the fast one learns
+        play.from_client(good + good)
+        play.from_client(unread + good)
+        before = len(play.broker.sent)
+        play.from_client(bad)
+        play.loop.until(lambda: len(play.broker.sent) > before)
+
+    assert play.broker.sent.startswith(good * 3 + unread + good)
+    assert bad not in play.broker.sent
+    assert [line["event"] for line in lines if "fault" in line["event"]] == [JUDGED_ANEW]
+    assert play.parts.tally.internal_errors == {"judged anew": 3}
+    assert not play.client.is_closing()
+    assert len(play.session.queue) >= 5

@@ -5,7 +5,8 @@ from structlog.testing import capture_logs
 
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
-from tests.proxy.session.playbook import NOW, Playbook
+from sluicegate.proxy.session.session import Session
+from tests.proxy.session.playbook import NOW, Outlet, Playbook, arrive
 from tests.proxy.session.test_session import api_versions_frame, produce_frame
 from tests.wire.batches import GZIP, SNAPPY, Rec, batch, record
 from tests.wire.raw_client import produce_body, topic_data
@@ -123,6 +124,63 @@ def test_with_as_many_in_flight_as_allowed_the_client_waits(requests: int, beyon
     assert play.client.is_read == (not beyond)
     assert reached(play) == beyond
     assert not play.client.is_closing()
+
+
+POLL = frame_of(build_request_header(1, 11, 7, "test", 1), bytes(20))
+POLLED = bytes.fromhex("00000004 00000007")
+
+
+def asking(play: Playbook) -> tuple[Outlet, Session]:
+    """Another client, whose first poll is at its broker."""
+    session, client = play.another()
+    arrive(session.client, client, POLL)
+    play.loop.turns(1)
+    broker = Outlet(session.broker)
+    session.broker.connection_made(broker)
+    play.loop.turns()
+    assert broker.sent == POLL
+    return client, session
+
+
+def test_with_as_many_in_flight_of_all_connections_as_allowed_clients_wait_in_their_order() -> None:
+    play = play_of(max_in_flight_in_all=3)
+    play.from_client(POLL * 2)
+    assert play.client.is_read
+    assert reached(play) == {}
+
+    with capture_logs() as lines:
+        first, session = asking(play)
+        second, _ = asking(play)
+        play.from_client(POLL)
+    everybody = (first, second, play.client)
+
+    assert not any(client.is_read for client in everybody)
+    assert reached(play) == {"limits.max_in_flight_in_all": 3}
+    assert [line["limit"] for line in lines] == ["limits.max_in_flight_in_all"]
+    play.from_broker(POLLED * 2)
+    play.loop.time_passes(0.01)
+    assert not any(client.is_read for client in everybody)
+    play.from_broker(POLLED)
+    play.loop.time_passes(0.01)
+    assert [client.is_read for client in everybody] == [True, False, False]
+    arrive(session.broker, Outlet(session.broker), POLLED)
+    play.loop.time_passes(0.01)
+    assert all(client.is_read for client in everybody)
+
+
+def test_who_leaves_while_it_waits_makes_room_and_holds_nobody_up() -> None:
+    play = play_of(max_in_flight_in_all=1)
+    first, session = asking(play)
+    second, _ = asking(play)
+    assert (first.is_read, second.is_read) == (False, False)
+
+    session.close_now()
+    session.broker.connection_lost(None)
+    play.loop.time_passes(0.01)
+    assert not second.is_read  # its own is in flight
+
+    play.from_client(POLL)
+    assert not play.client.is_read
 
 
 @pytest.mark.parametrize(("size", "beyond"), [(2_000, {}), (2_001, {"limits.max_gathered_bytes": 1})])

@@ -31,8 +31,11 @@ class Watch:
     def upstream(self, api_key: int, seconds: float, stands_for: int) -> None:
         self.answered.append((api_key, seconds, stands_for))
 
+    def failed(self, _peer: str, error: Exception) -> None:
+        raise error
+
     def hand_in(self, needs: SessionNeeds) -> SessionNeeds:
-        return replace(with_gate(needs, clock=self.clock), lane_counts=counts_of_lanes(self.clock))
+        return replace(with_gate(needs, clock=self.clock), lane_counts=counts_of_lanes(self.clock, self.failed))
 
 
 def play(watch: Watch, has_fast_lane: bool) -> Playbook:

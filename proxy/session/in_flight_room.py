@@ -1,0 +1,66 @@
+"""How many requests of all connections may be without an answer (`limits.max_in_flight_in_all`)."""
+
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Any
+
+from sluicegate.proxy.session.connection import Connection
+from sluicegate.proxy.session.hold import Hold
+from sluicegate.proxy.session.in_flight import InFlightQueue, InFlightTotal
+
+IN_FLIGHT_IN_ALL = "limits.max_in_flight_in_all"
+# How often it is looked whether answers have come, while somebody waits for that.
+_LOOK_SECONDS = 0.01
+
+
+class InFlightRoom:
+    """Clients that ask for more are not read until there is room again, in the order in which they came.
+
+    An answer that passes through the fast lane tells nobody, so that one look at a time is taken while clients wait.
+    """
+
+    def __init__(
+        self,
+        most: int | None,
+        call_later: Callable[[float, Callable[[], None]], Any],
+        tell: Callable[[str, str, str], None],
+        reached: Counter[str],
+    ) -> None:
+        """`most` None: any number. `tell` writes who waits, by which key and why; `reached` counts them by key."""
+        self.total = InFlightTotal(most)
+        self._call_later = call_later
+        self._tell = tell
+        self._reached = reached
+        self._waiting: deque[tuple[Connection, InFlightQueue]] = deque()
+
+    def look_at(self, client: Connection, queue: InFlightQueue) -> None:
+        """Requests of `client` were taken, which are in `queue`: whether it may be read on."""
+        if not self.total.is_full() or Hold.IN_FLIGHT_IN_ALL in client.holds or _has_to_go_on(client, queue):
+            return
+        client.hold(Hold.IN_FLIGHT_IN_ALL)
+        self._reached[IN_FLIGHT_IN_ALL] += 1
+        why = f"{self.total.count} requests of all clients have no answer: raise {IN_FLIGHT_IN_ALL} if all may ask"
+        self._tell(client.introduced.peer, IN_FLIGHT_IN_ALL, why)
+        self._waiting.append((client, queue))
+        if len(self._waiting) == 1:
+            self._call_later(_LOOK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        room = self.total.most - self.total.count
+        waiting, self._waiting = self._waiting, deque()
+        free = []
+        for client, queue in waiting:
+            if room > 0 or client.closed or _has_to_go_on(client, queue):
+                room -= 1
+                free.append(client)
+            else:
+                self._waiting.append((client, queue))
+        if self._waiting:
+            self._call_later(_LOOK_SECONDS, self._look)
+        for client in free:
+            client.release(Hold.IN_FLIGHT_IN_ALL)
+
+
+def _has_to_go_on(client: Connection, queue: InFlightQueue) -> bool:
+    """What is in flight of it has not been sent whole, so that no answer can come."""
+    return client.mid_pass and len(queue) <= 1

@@ -1,0 +1,164 @@
+"""Has one crowd come to a proxy, and says what that cost it, what it gave back, and what a small client waited for."""
+
+import json
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tests.bounds.machine import slowness
+from tests.bounds.side_process import SideProcess
+from tests.bounds.stage import HOST, Stage
+from tests.load.gauges import Held, Top, held_by, processor_seconds
+from tests.load.situations import MB, Situation
+from tests.load.waits import Waits
+
+NOISE_BYTES = 16 * MB
+_LONGEST_P99_SECONDS = 0.100
+_NOISE_SECONDS = 1.000
+_TIMES_ALONE = 3
+_LEAST_COMPARED_SECONDS = 0.002
+"""Below that a machine's own noise is more than what is measured."""
+_GIVEN_BACK_SECONDS = 30
+_ALONE_SECONDS = 0.5
+_ALONE_LONG_SECONDS = 10.0
+
+
+@dataclass(slots=True)
+class Measured:
+    """`processor` (s) of `seconds`; `elsewhere`: the small client's waits while the crowd went past the proxy."""
+
+    name: str
+    alone: Waits
+    beside: Waits
+    before: Held
+    top: Held
+    after: Held
+    processor: float
+    seconds: float
+    remark: str
+    elsewhere: Waits | None = None
+    broken: list[str] = field(default_factory=list)
+
+    def said(self) -> str:
+        """One line."""
+        held = "; ".join(
+            f"{what} {getattr(self.before, what):,} -> {getattr(self.top, what):,} -> {getattr(self.after, what):,}"
+            for what in ("resident", "proportional", "descriptors")
+        )
+        elsewhere = "" if self.elsewhere is None else f", elsewhere {self.elsewhere['p99'] * 1000:.2f} ms"
+        return (
+            f"{self.name}: {self.remark}; {self.processor:.1f} of {self.seconds:.1f} s; {held}; small client's p99 "
+            f"{self.alone['p99'] * 1000:.2f} ms alone{elsewhere}, {self.beside['p99'] * 1000:.2f} ms beside "
+            f"(longest {self.beside['longest'] * 1000:.0f} ms){''.join(f'; {text}' for text in self.broken)}"
+        )
+
+
+class Run:
+    """One situation before one stage, whose small client stays."""
+
+    def __init__(
+        self, situation: Situation, stage: Stage, small: SideProcess, crowd: SideProcess, is_long: bool
+    ) -> None:
+        self._situation = situation
+        self._stage = stage
+        self._small = small
+        self._crowd = crowd
+        self._is_long = is_long
+
+    def measure(self) -> Measured:
+        """Alone, past the proxy where that is wanted, and through it."""
+        situation, pid = self._situation, self._stage.pid
+        self._stage.target.ask(f"behave {situation.broker}")
+        alone = self._alone()
+        elsewhere = self._past_the_proxy() if situation.elsewhere and self._is_long else None
+        cut_off = self._cut_off()
+        self._prepare(self._stage.port(1))
+        before, used, began = held_by(pid), processor_seconds(pid), time.monotonic()
+        self._small.ask("begin")
+        with Top(pid) as top:
+            became = self._crowd.ask("go")
+            beside = self._small.ask("told")
+        measured = Measured(
+            situation.name,
+            alone,
+            beside["waits"],
+            before,
+            top.held,
+            before,
+            processor_seconds(pid) - used,
+            time.monotonic() - began,
+            became["remark"],
+            elsewhere,
+        )
+        self._is_given_back(measured)
+        self._is_held(measured, became, beside["failures"], self._cut_off() - cut_off)
+        return measured
+
+    def _alone(self) -> Waits:
+        self._small.ask("begin")
+        time.sleep(_ALONE_LONG_SECONDS if self._is_long else _ALONE_SECONDS)  # what is measured is this time
+        waits: Waits = self._small.ask("told")["waits"]
+        return waits
+
+    def _past_the_proxy(self) -> Waits:
+        """To the same broker."""
+        self._prepare(self._stage.target_address[1])
+        self._small.ask("begin")
+        self._crowd.ask("go")
+        waits: Waits = self._small.ask("told")["waits"]
+        return waits
+
+    def _prepare(self, port: int) -> None:
+        size = asdict(self._situation.size(self._is_long))
+        self._crowd.ask(json.dumps({"kind": self._situation.kind, "host": HOST, "port": port, "size": size}))
+
+    def _cut_off(self) -> float:
+        limit = self._situation.cut_off
+        if limit is None:
+            return 0
+        lines = self._stage.proxy.get("/metrics")[1].splitlines()
+        name = f'sluicegate_cut_off_total{{limit="{limit}"}} '
+        return next(float(line.removeprefix(name)) for line in lines if line.startswith(name))
+
+    def _is_given_back(self, measured: Measured) -> None:
+        """All but noise, within a while."""
+        end = time.monotonic() + _GIVEN_BACK_SECONDS
+        while True:
+            now = measured.after = held_by(self._stage.pid)
+            connections = self._stage.open_connections()
+            is_given_back = (
+                now.resident - measured.before.resident < NOISE_BYTES
+                and now.descriptors <= measured.before.descriptors
+                and connections <= 1
+            )
+            if is_given_back or time.monotonic() > end:
+                break
+            time.sleep(0.1)
+        if not is_given_back:
+            measured.broken.append(f"not given back in {_GIVEN_BACK_SECONDS} s: {connections - 1:.0f} connections")
+
+    def _is_held(self, measured: Measured, became: dict[str, Any], failures: list[str], cut_off: float) -> None:
+        situation, broken = self._situation, measured.broken
+        if failures:
+            broken.append(f"the small client lost requests: {failures[0]}")
+        if (grown := measured.top.resident - measured.before.resident) > situation.most_held:
+            broken.append(f"memory grew by {grown / MB:.0f} MB, {situation.most_held / MB:.0f} allowed")
+        connections = situation.size(self._is_long).connections
+        if situation.is_served and (became["unserved"] or became["came"] < connections or not became["answers"]):
+            broken.append(
+                f"{became['unserved']} of {connections} were not served, {became['came']} came: {became['why']}"
+            )
+        if not self._stage.is_alive:
+            broken.append("the proxy died")
+        broken += self._stage.wrong_in_files(0)
+        allowed = _LONGEST_P99_SECONDS if self._is_long else (_LONGEST_P99_SECONDS + _NOISE_SECONDS) * slowness()
+        if measured.beside["p99"] > allowed:
+            broken.append(f"the small client's p99 is beyond {allowed * 1000:.0f} ms")
+        if not self._is_long:
+            return
+        if situation.cut_off is not None and cut_off < situation.long.connections:
+            broken.append(f"{cut_off:.0f} of {situation.long.connections} were cut off by {situation.cut_off}")
+        if measured.elsewhere is not None:
+            alone = max(measured.alone["p99"], measured.elsewhere["p99"], _LEAST_COMPARED_SECONDS)
+            if measured.beside["p99"] > _TIMES_ALONE * alone:
+                broken.append(f"the small client's p99 is more than {_TIMES_ALONE} times that of alone")

@@ -1,0 +1,121 @@
+"""The situations of docs/reliability.md: which crowd comes, how large, and what has to come of it."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.load.kinds import Size
+
+MB = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """`broker`: a mode of the stand-in that the crowd is led to. `most_held`: what memory may grow by (bytes).
+    `cut_off`: the limit that ends all of the crowd in the long form, as `sluicegate_cut_off_total` names it.
+    `is_served`: whether each of the crowd has to be. `elsewhere`: whether the small client's waits are also measured
+    while the crowd goes past the proxy.
+    """
+
+    name: str
+    kind: str
+    short: Size
+    long: Size
+    broker: str = "sound"
+    config: dict[str, Any] = field(default_factory=dict)
+    tls: bool = False
+    most_held: int = 96 * MB
+    cut_off: str | None = None
+    is_served: bool = False
+    elsewhere: bool = False
+
+    def size(self, is_long: bool) -> Size:
+        return self.long if is_long else self.short
+
+
+def _bomb(codec: str) -> Situation:
+    return Situation(
+        f"bombs of 400 MB, one after the other: {codec}",
+        f"bomb: {codec}",
+        Size(1, 20 * MB, seconds=0.5),
+        Size(1, 400 * MB, seconds=10),
+        is_served=True,
+    )
+
+
+SITUATIONS = [
+    Situation(
+        "5,000 connections, 500 a second, a small Produce every 2 s each",
+        "ask now and then",
+        Size(500, a_second=500, seconds=3),
+        Size(5_000, a_second=500, seconds=25),
+        most_held=200 * MB,
+        is_served=True,
+    ),
+    Situation(
+        "5,000 connections that say nothing, closed after 20 s",
+        "say nothing",
+        Size(300, seconds=1),
+        Size(5_000, a_second=1_000, seconds=45),
+        config={"limits": {"idle_seconds": 20}},
+        cut_off="limits.idle_seconds",
+    ),
+    Situation(
+        "8 fast readers of 256 kB answers, then a slow one beside them",
+        "read slowly",
+        Size(8, seconds=2),
+        Size(8, seconds=20),
+        broker="fetches 256000",
+        is_served=True,
+    ),
+    Situation(
+        "500 clients that send a byte a second",
+        "trickle",
+        Size(50, seconds=2),
+        Size(500, seconds=45),
+        cut_off="limits.frame_seconds",
+    ),
+    Situation(
+        "200 clients with 20,000 requests each that read no answer",
+        "pipeline unread",
+        Size(20, 2_000, seconds=2),
+        Size(200, 20_000, seconds=20),
+    ),
+    Situation(
+        "6 clients with batches of 90 MB, one behind the other",
+        "giants",
+        Size(4, 8 * MB, seconds=2),
+        Size(6, 90 * MB, seconds=30),
+        most_held=700 * MB,
+        is_served=True,
+    ),
+    *(_bomb(codec) for codec in ("gzip", "snappy", "lz4", "zstd")),
+    Situation(
+        "100,000 client ids on 8 connections",
+        "new names",
+        Size(8, 4_000, seconds=15),
+        Size(8, 100_000, seconds=120),
+        is_served=True,
+    ),
+    Situation(
+        "one client at full speed, each batch answered",
+        "at full speed",
+        Size(1, seconds=2),
+        Size(1, seconds=20),
+        elsewhere=True,
+    ),
+    Situation(
+        "one client at full speed, acks=0, before a broker that takes all",
+        "at full speed, acks=0",
+        Size(1, seconds=2),
+        Size(1, seconds=20),
+        broker="silent",
+        elsewhere=True,
+    ),
+    Situation(
+        "2,000 connections that never finish a TLS handshake",
+        "begin handshakes",
+        Size(200, seconds=2),
+        Size(2_000, seconds=45),
+        tls=True,
+    ),
+]

@@ -1,0 +1,81 @@
+"""The small client, in a process of its own: one small Produce at a time, a hundred a second; how long each took."""
+
+import gc
+import socket
+import struct
+import threading
+import time
+from typing import Any
+
+from tests.bounds.frames import good_batch, produce
+from tests.bounds.honest_client import connected
+from tests.bounds.side_process import answer_lines, say, settings_given
+from tests.load.waits import waits_of
+
+_EVERY_SECONDS = 0.010
+_LONG_SECONDS = 60
+
+
+class SmallClient(threading.Thread):
+    """One connection that stays."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        super().__init__(daemon=True)
+        self._settings = settings
+        self._request = produce(9, {b"small": [(0, good_batch(time.time_ns() // 1_000_000, 100))]}, client_id=b"small")
+        self._asked_at: float | None = None
+        self.seconds: list[float] = []
+        self.failures: list[str] = []
+
+    def run(self) -> None:
+        connection = connected(self._settings)
+        while not self.failures:
+            begun = self._asked_at = time.monotonic()
+            try:
+                self._ask(connection)
+            except OSError as error:
+                self.failures.append(f"{error!r} after {time.monotonic() - begun:.2f} s")
+            wait = time.monotonic() - begun
+            self._asked_at = None
+            self.seconds.append(wait)
+            time.sleep(max(0.001, _EVERY_SECONDS - wait))
+
+    def begin_anew(self) -> dict[str, Any]:
+        self.seconds = []
+        return {}
+
+    def told(self) -> dict[str, Any]:
+        """What is still waited for counts."""
+        asked_at, seconds = self._asked_at, list(self.seconds)
+        if asked_at is not None:
+            seconds.append(time.monotonic() - asked_at)
+        return {"waits": waits_of(seconds), "failures": self.failures}
+
+    def _ask(self, connection: socket.socket) -> None:
+        connection.sendall(self._request)
+        left = 4
+        head = b""
+        while left > 0:
+            part = connection.recv(left)
+            if not part:
+                raise ConnectionError("closed by the other side")
+            left -= len(part)
+            if len(head) < 4:
+                head += part
+                if len(head) == 4:
+                    (left,) = struct.unpack(">i", head)
+
+
+def main() -> None:
+    client = SmallClient(settings_given())
+    gc.disable()
+    client.start()
+    end = time.monotonic() + _LONG_SECONDS
+    while len(client.seconds) < 10 and not client.failures and time.monotonic() < end:
+        time.sleep(0.01)
+    say()
+    answer_lines({"begin": client.begin_anew, "told": client.told})
+
+
+if __name__ == "__main__":
+    main()
