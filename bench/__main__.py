@@ -149,7 +149,8 @@ def main() -> None:
                 targets.append(running.enter_context(kroxylicious(folder, label, address)))
         idle = {target.name: target.usage().resident_bytes for target in targets}
         bench = Bench(extent, targets, address)
-        bench.warm_up()
+        if extent.with_peers:
+            bench.warm_up()
         bench.streams()
         bench.requests()
         bench.fixed_rates()
