@@ -222,10 +222,8 @@ class Connection:
     def get_buffer(self, sizehint: int) -> memoryview:
         # Straight into a frame only when nothing waits before it.
         view = None if self._holds or self._backlog else self._reader.gathering_view()
-        if view is None:
-            return self._shared
-        self._into_frame = True
-        return view
+        self._into_frame = view is not None  # what was offered before may not have been used
+        return self._shared if view is None else view
 
     def buffer_updated(self, nbytes: int) -> None:
         self._taking = True

@@ -180,3 +180,17 @@ def test_each_hold_stops_reading_until_it_is_released(hold: Hold) -> None:
     assert transport.paused is (hold is not Hold.JUDGING)
     connection.release(hold)
     assert not transport.paused
+
+
+def test_room_that_was_offered_and_not_used_is_offered_anew() -> None:
+    """As where a socket had nothing to read after all."""
+    owner, connection, _, _ = connected()
+    frame = frame_of(b"G" * 100)
+    deliver(connection, frame[:50])
+    connection.get_buffer(-1)
+
+    connection.hold(Hold.JUDGING)
+    deliver(connection, frame[50:])
+    connection.turn_comes(Hold.JUDGING)
+
+    assert owner.frames == [b"G" * 100]
