@@ -46,6 +46,7 @@ class GateNeeds:
     """
 
     max_request_partitions: int
+    max_request_records: int | None
     rules: RulesInForce
     policy_memo: PolicyMemo
     names: TopicNames
