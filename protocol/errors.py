@@ -56,6 +56,10 @@ class RequestTooLarge(SenderError):
     """A request that asks for more work than one request may; the text names the configuration's key."""
 
 
+class TooManyRecords(SenderError):
+    """A request that brings more records than one may; the text names the configuration's key."""
+
+
 class UnknownApi(SenderError):
     """An API key or version that this proxy does not understand. `api` is the API's name, `unknown` for a key that has
     none.

@@ -122,6 +122,8 @@ def assembled(
     pacer = Pacer(world.call_soon, turn)
     connecting = Pacer(world.call_soon, turn, _CONNECTS_AT_ONCE)
     ordinary = judge_of_ordinary(limits_of(config), limits.max_request_partitions, world.now_ms, rules)
+    if limits.max_request_records is not None:  # a fast lane counts no records before it looks at them
+        ordinary = None
     labels = TopicLabels(tally, names.is_known, exact_names(config), topics_of_one(config.workers))
     traces = _traces(config, world, names)
     clock = RequestClock(world.seconds, RequestTimes(tally), traces)
@@ -145,6 +147,7 @@ def assembled(
     login = ClusterLogin()
     gate = GateNeeds(
         max_request_partitions=limits.max_request_partitions,
+        max_request_records=limits.max_request_records,
         rules=rules,
         policy_memo=PolicyMemo(),
         names=names,

@@ -40,6 +40,9 @@ AT_LIMIT = {
     "limits.max_request_partitions": AtLimit(
         "the connection is closed behind the answers to what came before, with a log line", _REACHED
     ),
+    "limits.max_request_records": AtLimit(
+        "the connection is closed behind the answers to what came before, with a log line", _REACHED
+    ),
     "limits.max_record_errors": AtLimit(
         "the batch is refused as it would be; further record errors are counted in its message and not listed", _REACHED
     ),
@@ -87,8 +90,8 @@ What happens where a limit of `limits` is reached, never written by hand:
 _TAIL = """
 ## Bounds without a key of their own here
 
-- Records and headers of a request: by `max_frame_bytes` and `max_decompressed_bytes`. Each record and each header costs
-  bytes, and none becomes an object unless a rule asks for it.
+- Headers of a request: by `max_frame_bytes` and `max_decompressed_bytes`. Each costs two bytes at least, and none
+  becomes an object unless a rule asks for it; the rule `headers: {max_count: …}` bounds those of a record.
 - The queue of violation events: `violations.queue_size`, counted in `sluicegate_violations_dropped_total` and, for
   `violations.topic`, in `sluicegate_violations_topic_dropped_total`. No client waits for it.
 """

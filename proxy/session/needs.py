@@ -47,6 +47,7 @@ class GateNeeds:
     """
 
     max_request_partitions: int
+    max_request_records: int | None
     rules: RulesInForce
     policy_memo: PolicyMemo
     names: TopicNames

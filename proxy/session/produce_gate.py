@@ -17,6 +17,7 @@ from sluicegate.protocol.headers import CORRELATION_ID_BYTES, response_body_at
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.protocol.produce_response import tail_with_endpoints
 from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE, NODE_ENDPOINTS_SINCE, TOPIC_ID_SINCE
+from sluicegate.protocol.records.counting import check_record_count
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.answers.dispatch import Dispatch
 from sluicegate.proxy.answers.produce_answers import PartlyRefused, Spot
@@ -92,6 +93,7 @@ class ProduceGate:
         self._requests += 1
         self._came = came
         request = walk_produce_request(frame, version, body_at, self._needs.max_request_partitions)
+        check_record_count(request, self._needs.max_request_records)
         if version >= TOPIC_ID_SINCE:
             ids = [topic.topic_id for topic in request.topics if topic.topic_id is not None]
             missing = self._needs.names.missing(ids, self._needs.now_ms())

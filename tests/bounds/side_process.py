@@ -12,7 +12,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 _ANSWER_SECONDS = 200
-_READY_SECONDS = 20
+_READY_SECONDS = 90
 
 
 class SideProcess:

@@ -36,6 +36,9 @@ _EMPTY_WHEN_WELL = {
     "alert: SluicegateCertificateExpires": "there is no TLS here",
     "alert: SluicegateBrokerConnecting": "brokers take connections at once",
     "alert: SluicegateQuarantineFailing": "nothing is kept elsewhere",
+    "dashboard: Clients throttled, by quota": "there are no quotas",
+    "dashboard: Time that quotas made clients wait, per second": "there are no quotas",
+    "alert: SluicegateThrottled": "there are no quotas",
     "alert: SluicegateInterpreted": "it is compiled, where a compiler was",
 }
 _EMPTY_HERE = {"quarantined_records": "nothing is kept elsewhere"}

@@ -151,7 +151,9 @@ class Run:
         if not self._stage.is_alive:
             broken.append("the proxy died")
         broken += self._stage.wrong_in_files(0)
-        allowed = _LONGEST_P99_SECONDS if self._is_long else (_LONGEST_P99_SECONDS + _NOISE_SECONDS) * slowness()
+        allowed = max(_LONGEST_P99_SECONDS, _TIMES_ALONE * measured.alone["p99"])
+        if not self._is_long:
+            allowed += _NOISE_SECONDS * slowness()
         if measured.beside["p99"] > allowed:
             broken.append(f"the small client's p99 is beyond {allowed * 1000:.0f} ms")
         if not self._is_long:

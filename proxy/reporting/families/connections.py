@@ -122,6 +122,7 @@ CONNECTIONS: tuple[Family, ...] = (
             "limits.max_decompression_ratio",
             "limits.max_decompression_window_bytes",
             "limits.max_request_partitions",
+            "limits.max_request_records",
             "limits.max_record_errors",
             "limits.max_quarantined_bytes",
             "limits.max_in_flight",

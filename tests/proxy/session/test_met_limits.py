@@ -74,6 +74,26 @@ def test_as_many_partitions_as_allowed_go_on_and_one_more_closes(partitions: int
     assert ["limits.max_request_partitions" in line["reason"] for line in lines] == [True] * len(beyond)
 
 
+@pytest.mark.parametrize(("records", "beyond"), [(4, {}), (5, {"limits.max_request_records": 1})])
+def test_as_many_records_as_allowed_go_on_and_one_more_closes(records: int, beyond: dict[str, int]) -> None:
+    """Those of all batches and partitions together, compressed or not; after what has come before."""
+    play = play_of(max_request_records=9)
+    parts = (batch([Rec(NOW)] * records, GZIP), batch([Rec(NOW)] * 3), batch([Rec(NOW)] * 2))
+    body = produce_body(9, [topic_data("t", *enumerate(parts))])
+    many = frame_of(build_request_header(0, 9, 7, "test", 2), body)
+    few = produce_frame(batch([Rec(NOW)] * 9), acks=-1)
+
+    with capture_logs() as lines:
+        play.from_client(few)
+        play.loop.until(lambda: play.broker.sent == few)
+        play.from_client(many)
+        play.loop.until(lambda: len(play.broker.sent) > len(few) or reached(play) != {})
+
+    assert play.broker.sent == few + (b"" if beyond else many)
+    assert reached(play) == beyond
+    assert ["limits.max_request_records (9)" in line["reason"] for line in lines] == [True] * len(beyond)
+
+
 def large_batch(codec: int) -> tuple[bytes, int]:
     """A batch and what its payload becomes (bytes)."""
     payload = record(Rec(NOW, b"", bytes(1000)), 0, NOW) * 2_000
