@@ -15,22 +15,26 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sluicegate.pipeline.extract import with_event_time
     from sluicegate.pipeline.functions import diagnose, in_bounds, register_functions, unit_of
-    from sluicegate.pipeline.jobs import judge, profile, verify
+    from sluicegate.pipeline.jobs import judge, plan_repair, profile, repair, verify
     from sluicegate.pipeline.judge.outcome import Judgement
     from sluicegate.pipeline.profile.outcome import Profile
+    from sluicegate.pipeline.repair.outcome import Repair
     from sluicegate.pipeline.source.datasource import TopicSource
     from sluicegate.pipeline.verify.outcome import Verification
 
 __all__ = [
     "Judgement",
     "Profile",
+    "Repair",
     "TopicSource",
     "Verification",
     "diagnose",
     "in_bounds",
     "judge",
+    "plan_repair",
     "profile",
     "register_functions",
+    "repair",
     "unit_of",
     "verify",
     "with_event_time",
@@ -38,13 +42,16 @@ __all__ = [
 _MODULES = {
     "Judgement": "judge.outcome",
     "Profile": "profile.outcome",
+    "Repair": "repair.outcome",
     "TopicSource": "source.datasource",
     "Verification": "verify.outcome",
     "diagnose": "functions",
     "in_bounds": "functions",
     "judge": "jobs",
+    "plan_repair": "jobs",
     "profile": "jobs",
     "register_functions": "functions",
+    "repair": "jobs",
     "unit_of": "functions",
     "verify": "jobs",
     "with_event_time": "extract",

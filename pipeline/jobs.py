@@ -13,7 +13,7 @@ begins, BadFolder for `out`, and Spark's own exceptions.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,12 +23,18 @@ from sluicegate.config.loading import load_file
 from sluicegate.pipeline.arguments import AFTER_MAX_MS
 from sluicegate.pipeline.judge.outcome import Judgement, judged
 from sluicegate.pipeline.profile.outcome import Profile, profiled
+from sluicegate.pipeline.repair import job as repairing
+from sluicegate.pipeline.repair.correction import Rules
+from sluicegate.pipeline.repair.outcome import Repair, check_damages, proposed, written
+from sluicegate.pipeline.repair.settings import Retention
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.running import now_in_ms
 from sluicegate.pipeline.source.datasource import TopicSource
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.verify import job as verifying
 from sluicegate.pipeline.verify.outcome import Verification, verified
+
+CLEAN = "{topic}-clean"
 
 
 def profile(
@@ -81,6 +87,63 @@ def judge(
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
+def plan_repair(
+    spark: SparkSession,
+    bootstrap: str,
+    topics: str | Sequence[str],
+    out: str | Path,
+    *,
+    settings: Mapping[str, str] | None = None,
+    to: str = CLEAN,
+    after_max_ms: int = AFTER_MAX_MS,
+    keep: Collection[str] = (),
+    rewrite: Collection[str] = (),
+    epoch_ms: int | None = None,
+    retention: Retention = Retention.KEEP,
+    assume_ms: int | None = None,
+) -> Repair:
+    """Propose corrections of damaged timestamps: the dry run of `sluicegate-spark repair`, which writes no topic.
+
+    `to` names the clean topic; {topic} in it is the polluted one. `keep`: damages that are left alone. `rewrite`:
+    `future` or `implausible`, rewritten though they may be sound. `assume_ms`: the time of append (ms since 1970) in
+    partitions where nothing tells of one. `after_max_ms` and `epoch_ms` as for `profile`. Raises NoSuchDamage,
+    CannotWrite where a clean topic's name cannot be, and RepairBegun where one was begun in `out`.
+    """
+    rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms)
+    asked = _topics(bootstrap, topics, settings)
+    targets, warnings = repairing.targets_of(asked, to), asked.held_back()
+    found = proposed(spark, asked, _results(spark, out), targets, rules)
+    return replace(found, warnings=(*warnings, *found.warnings))
+
+
+def repair(
+    spark: SparkSession,
+    bootstrap: str,
+    topics: str | Sequence[str],
+    out: str | Path,
+    *,
+    settings: Mapping[str, str] | None = None,
+    to: str = CLEAN,
+    after_max_ms: int = AFTER_MAX_MS,
+    keep: Collection[str] = (),
+    rewrite: Collection[str] = (),
+    epoch_ms: int | None = None,
+    retention: Retention = Retention.KEEP,
+    assume_ms: int | None = None,
+) -> Repair:
+    """Write the clean topics, exactly once: `sluicegate-spark repair --apply`, by the plan that `plan_repair` has left
+    in `out` for the same arguments, else by a new one. One that was killed goes on where its last transaction ended.
+
+    Arguments as for `plan_repair`. Raises what that does, and CannotWrite, which names all obstacles, before anything
+    is written.
+    """
+    rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms)
+    asked = _topics(bootstrap, topics, settings)
+    targets, warnings = repairing.targets_of(asked, to), asked.held_back()
+    found = written(spark, asked, _results(spark, out), targets, rules)
+    return replace(found, warnings=(*warnings, *found.warnings))
+
+
 def verify(
     spark: SparkSession,
     bootstrap: str,
@@ -103,6 +166,18 @@ def verify(
     made_by = verifying.plan_in(Results(spark, str(plan)), source, target) if plan is not None else None
     found = verified(spark, _topics(bootstrap, source, settings), target, results, now_in_ms(), made_by)
     return replace(found, warnings=tuple(warnings))
+
+
+def _rules(
+    after_max_ms: int,
+    keep: Collection[str],
+    rewrite: Collection[str],
+    epoch_ms: int | None,
+    retention: Retention,
+    assume_ms: int | None,
+) -> Rules:
+    check_damages(keep, rewrite)
+    return Rules(now_in_ms(), after_max_ms, frozenset(keep), assume_ms, frozenset(rewrite), epoch_ms, retention)
 
 
 def _topics(bootstrap: str, names: str | Sequence[str], settings: Mapping[str, str] | None) -> Topics:

@@ -51,13 +51,14 @@ def repair(
 ) -> None:
     """Propose corrections of damaged timestamps, and write the corrected records to a clean topic, exactly once."""
     from sluicegate.pipeline.repair import job, report  # noqa: PLC0415
-    from sluicegate.pipeline.repair.correction import BY_NAME_ONLY, NAMES, Rules  # noqa: PLC0415
+    from sluicegate.pipeline.repair.correction import Rules  # noqa: PLC0415
+    from sluicegate.pipeline.repair.outcome import NoSuchDamage, check_damages, proposed, written  # noqa: PLC0415
     from sluicegate.pipeline.repair.reasons import first_lines  # noqa: PLC0415
 
-    for given, known in ((keep, NAMES[1:]), (rewrite, BY_NAME_ONLY)):
-        unknown = set(given or ()) - set(known)
-        if unknown:
-            end(f"there is no damage {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    try:
+        check_damages(keep or (), rewrite or ())
+    except NoSuchDamage as error:
+        end(str(error))
     now_ms = now_in_ms()
     epoch_ms = epoch_ms_of(epoch, now_ms)
     topics = topics_of(bootstrap, topic, config)
@@ -68,16 +69,8 @@ def repair(
     with session_for("repair", topics, out, master) as (spark, results):
         asked = (frozenset(keep or ()), assume_ms, frozenset(rewrite or ()), epoch_ms, retention)
         rules = Rules(now_ms, after_max_ms, *asked)
-        plan = job.kept_plan(results, targets, rules) if apply else None
-        if plan is None:
-            plan = job.planned(spark, topics, results, targets, rules)
-        results.forget_summary()
-        listing = job.listed(spark, topics, results, plan)
-        written = job.apply(spark, topics, results, plan, listing) if apply else None
-        summary = job.summary_of(plan, listing, written)
-        report.write_report(results, summary, now_ms)
-        results.write_summary(summary)
-        typer.echo("\n".join(first_lines(summary)))
-        show(report.console_table(listing.changes, apply), out)
-        if summary["obstacles"]:
+        found = (written if apply else proposed)(spark, topics, results, targets, rules)
+        typer.echo("\n".join(first_lines(found.summary)))
+        show(report.console_table(found.summary["changes"], apply), out)
+        if found.obstacles:
             raise typer.Exit(1)

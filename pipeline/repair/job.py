@@ -30,6 +30,7 @@ from sluicegate.pipeline.source.tasks import over
 from sluicegate.pipeline.topics import Topics
 
 PLAN = "plan.json"
+REPAIRS, UNDIAGNOSED = "repairs", "undiagnosed"
 _AT_ONCE = 4  # a small partition's writing is mostly waiting for coordinators
 _TOPIC = "{topic}"
 _LONGEST_NAME = 249
@@ -108,8 +109,8 @@ def kept_plan(results: Results, targets: dict[str, str], rules: Rules) -> Plan |
 
 def listed(spark: SparkSession, topics: Topics, results: Results, plan: Plan) -> Listing:
     """Write the tables `repairs` and `undiagnosed`, and find what would stop it."""
-    found = results.write_table("repairs", damaged(spark, topics, plan))
-    results.write_table("undiagnosed", found.where(f.col("damage").isNotNull() & ~f.col("solved")))
+    found = results.write_table(REPAIRS, damaged(spark, topics, plan))
+    results.write_table(UNDIAGNOSED, found.where(f.col("damage").isNotNull() & ~f.col("solved")))
     changes = [row | {"left": why_left(row, plan.rules)} for row in before_and_after(found)]
     sources, there = source_settings(topics), target_settings(topics, plan.targets)
     obstacles = [

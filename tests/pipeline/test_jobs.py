@@ -12,8 +12,9 @@ import yaml
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline import Judgement, Profile, Verification, judge, profile, verify
+from sluicegate.pipeline import Judgement, Profile, Repair, Verification, judge, plan_repair, profile, repair, verify
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
+from sluicegate.pipeline.repair.outcome import NoSuchDamage
 from sluicegate.pipeline.source.options import BadOption
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import run, summary
@@ -92,6 +93,30 @@ def test_a_judgement_is_that_of_the_command(
     assert told == (sum(polluted.counts.values()) // RECORDS, sum(polluted.counts.values()))
 
 
+def test_a_repair_is_proposed_as_by_the_command_and_then_written_by_that_plan(
+    spark: SparkSession, kafka_bootstrap: str, polluted: Polluted, tmp_path: Path
+) -> None:
+    damaged, to = sum(polluted.counts.values()), "{topic}-mended"
+    proposal = plan_repair(spark, kafka_bootstrap, polluted.topic, tmp_path / "ours", to=to)
+    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--to", to)
+    run("repair", *about, "--out", str(tmp_path / "theirs"))
+
+    assert isinstance(proposal, Repair)
+    assert (proposal.obstacles, proposal.warnings) == ((), ())
+    assert json.loads(json.dumps(proposal.summary)) == summary(tmp_path / "theirs")
+    assert rows(proposal.repairs) == rows(spark.read.parquet(str(tmp_path / "theirs" / "repairs")))
+    assert proposal.repairs.where("solved").count() + proposal.undiagnosed.count() == damaged
+    plan = json.loads((tmp_path / "ours" / "plan.json").read_text())
+
+    done = repair(spark, kafka_bootstrap, polluted.topic, tmp_path / "ours", to=to)
+
+    assert (done.summary["applied"], done.summary["written_by_this_run"]) == (True, polluted.records)
+    assert json.loads((tmp_path / "ours" / "plan.json").read_text()) == plan | {"begun": True}
+    mended = to.replace("{topic}", polluted.topic)
+    same = verify(spark, kafka_bootstrap, polluted.topic, mended, tmp_path / "verify", plan=tmp_path / "ours")
+    assert (same.is_same, sum(same.summary["repairs"].values())) == (True, done.repairs.where("solved").count())
+
+
 def test_a_verification_is_that_of_the_command(
     spark: SparkSession, kafka_bootstrap: str, polluted: Polluted, repaired_topic: Path, tmp_path: Path
 ) -> None:
@@ -132,6 +157,8 @@ def test_what_cannot_be_is_said_before_any_work_begins(
         profile(spark, "nowhere", "t", tmp_path / "out")
     with pytest.raises(ValueError, match="verify compares two topics, and both are t"):
         verify(spark, kafka_bootstrap, "t", "t", tmp_path / "out")
+    with pytest.raises(NoSuchDamage, match="there is no damage nanos; there are seconds, microseconds, nanoseconds"):
+        plan_repair(spark, kafka_bootstrap, "t", tmp_path / "out", keep=["nanos"])
     assert not (tmp_path / "out").exists()
 
 
