@@ -40,7 +40,7 @@ async def let_come(settings: dict[str, Any], told: FileIO) -> None:
         answers=became.answers,
         closed=became.closed,
         unserved=len(became.failures),
-        why=became.failures[:3],
+        why=sorted(set(became.failures))[:3],
         waits=waits_of(became.seconds),
         remark=became.remark,
     )
