@@ -25,26 +25,28 @@ class _Kept:
 
     def __init__(self) -> None:
         folder = Path(tempfile.mkdtemp(prefix="sluicegate-spark-"))
-        self._told = folder / "told.txt"
-        command = [sys.executable, "-m", "tests.pipeline.kept_command", str(self._told)]
+        self._folder = folder
+        self._files = [folder / "output.txt", folder / "errors.txt"]
+        command = [sys.executable, "-m", "tests.pipeline.kept_command", *map(str, self._files)]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=_ENVIRONMENT)
         atexit.register(self._end)
 
     def run(self, arguments: Sequence[str]) -> tuple[int, str]:
-        """Exit status, and what was printed."""
+        """Exit status, and what was printed: output first, as from a process of its own."""
         assert self._process.stdin is not None and self._process.stdout is not None
         print(json.dumps(arguments), file=self._process.stdin, flush=True)
         status = self._process.stdout.readline()
-        assert status, "the process that keeps a session ended:\n" + self._told.read_text()
-        return int(status), self._told.read_text()
+        told = "".join(file.read_text() for file in self._files)
+        assert status, f"the process that keeps a session ended:\n{told}"
+        return int(status), told
 
     def _end(self) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.close()
         self._process.wait(60)
         self._process.stdout.close()
-        shutil.rmtree(self._told.parent)
+        shutil.rmtree(self._folder)
 
 
 @cache

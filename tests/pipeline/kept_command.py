@@ -2,7 +2,7 @@
 ended for each, as in a process of its own.
 
 A line of JSON on standard input has the arguments; a line on standard output, the exit status. What the command prints
-goes to the file that is this program's only argument.
+goes to the two files that are this program's arguments, what it tells of errors to the second.
 """
 
 import json
@@ -28,12 +28,11 @@ def _status_of(arguments: list[str]) -> int:
 def main() -> None:
     """Until standard input ends."""
     answers = os.fdopen(os.dup(1), "w")
-    told = Path(sys.argv[1])
     for line in sys.stdin:
-        told.write_bytes(b"")
-        with told.open("ab") as file:  # Java writes to the first one all the time, behind what is there
-            os.dup2(file.fileno(), 1)
-            os.dup2(file.fileno(), 2)
+        for number, name in enumerate(sys.argv[1:3], 1):
+            Path(name).write_bytes(b"")
+            with Path(name).open("ab") as file:  # Java has it open from its start on, and writes behind what is there
+                os.dup2(file.fileno(), number)
         status = _status_of(json.loads(line))
         sys.stdout.flush()
         sys.stderr.flush()

@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import cycle
 from statistics import median
 from typing import Self
 
@@ -79,7 +80,8 @@ class Asking:
     """Within `with`: a client that produces one record at a time, five a second."""
 
     def __init__(self, bootstrap: str, topic: str, began: float, waits: list[Sample]) -> None:
-        self._bootstrap = bootstrap
+        """`bootstrap`: one address or several, of which some may be away."""
+        self._addresses = cycle(bootstrap.split(","))
         self._topic = topic
         self._began = began
         self._waits = waits
@@ -101,7 +103,7 @@ class Asking:
                 self._background.waits(_EVERY_SECONDS)  # a fault; somebody else says whether it is over
 
     def _leader(self) -> str:
-        with RawClient(self._bootstrap, _ASKED_SECONDS) as client:
+        with RawClient(next(self._addresses), _ASKED_SECONDS) as client:
             answer = client.metadata(self._topic)
         leader = answer["topics"][0]["partitions"][0]["leader_id"]
         (found,) = (f"{each['host']}:{each['port']}" for each in answer["brokers"] if each["node_id"] == leader)

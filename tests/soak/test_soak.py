@@ -81,8 +81,9 @@ def soak(setting: Setting, soaked: Soaked) -> None:
                 soaked.faults += 1
         for load in loads:
             load.stop()
-    soaked.slopes = sampling.samples.slopes()
     soaked.samples, soaked.waits_ms = len(sampling.samples.memory_mb), sampling.samples.medians()
+    if MINUTES >= _LONG_MINUTES:
+        soaked.slopes = sampling.samples.slopes()
     soaked.stored, soaked.committed, soaked.refused = idempotent.count, transactional.count, refused.refused
 
     bootstrap = setting.cluster.bootstrap
