@@ -263,24 +263,22 @@ class Config:
 
     def of_one_worker(self, bootstrap: HostPort) -> "Config":
         """What each of several workers runs with: its share of what is bounded, and nothing that only one can do."""
-        share = max(self.limits.max_frame_bytes, self.limits.max_gathered_bytes // self.workers)
-        connections, of_address = self.limits.max_connections, self.limits.max_connections_per_address
-        new = self.limits.max_new_connections_per_second
-        in_flight = self.limits.max_in_flight_in_all
-        new_of_address = self.limits.max_new_connections_per_second_per_address
+        limits, share_of = self.limits, self._share_of
         listen = replace(self.listen, bootstrap=bootstrap)
         otel = None if self.otel is None else self.otel.of_one_worker(self.workers)
-        limits = replace(
-            self.limits,
-            max_gathered_bytes=share,
-            max_quarantined_bytes=max(1, self.limits.max_quarantined_bytes // self.workers),
-            max_in_flight_in_all=None if in_flight is None else -(-in_flight // self.workers),
-            max_connections=None if connections is None else -(-connections // self.workers),
-            max_connections_per_address=None if of_address is None else -(-of_address // self.workers),
-            max_new_connections_per_second=None if new is None else -(-new // self.workers),
-            max_new_connections_per_second_per_address=(
-                None if new_of_address is None else -(-new_of_address // self.workers)
-            ),
-            max_handshakes=-(-self.limits.max_handshakes // self.workers),
+        shared = replace(
+            limits,
+            max_gathered_bytes=max(limits.max_frame_bytes, limits.max_gathered_bytes // self.workers),
+            max_quarantined_bytes=max(1, limits.max_quarantined_bytes // self.workers),
+            max_in_flight_in_all=share_of(limits.max_in_flight_in_all),
+            max_connections=share_of(limits.max_connections),
+            max_connections_per_address=share_of(limits.max_connections_per_address),
+            max_new_connections_per_second=share_of(limits.max_new_connections_per_second),
+            max_new_connections_per_second_per_address=share_of(limits.max_new_connections_per_second_per_address),
+            max_handshakes=-(-limits.max_handshakes // self.workers),
         )
-        return replace(self, listen=listen, admin=Admin(), limits=limits, otel=otel)
+        return replace(self, listen=listen, admin=Admin(), limits=shared, otel=otel)
+
+    def _share_of(self, bound: int | None) -> int | None:
+        """Of one worker, rounded up; None: there is no bound."""
+        return None if bound is None else -(-bound // self.workers)

@@ -13,7 +13,7 @@ begins, BadFolder for `out`, and Spark's own exceptions.
 """
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,15 +26,13 @@ from sluicegate.pipeline.profile.outcome import Profile, profiled
 from sluicegate.pipeline.repair import job as repairing
 from sluicegate.pipeline.repair.correction import Rules
 from sluicegate.pipeline.repair.outcome import Repair, check_damages, proposed, written
-from sluicegate.pipeline.repair.settings import Retention
+from sluicegate.pipeline.repair.settings import CLEAN, Retention
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.running import now_in_ms
 from sluicegate.pipeline.source.datasource import TopicSource
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.verify import job as verifying
 from sluicegate.pipeline.verify.outcome import Verification, verified
-
-CLEAN = "{topic}-clean"
 
 
 def profile(
@@ -110,10 +108,7 @@ def plan_repair(
     CannotWrite where a clean topic's name cannot be, and RepairBegun where one was begun in `out`.
     """
     rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms)
-    asked = _topics(bootstrap, topics, settings)
-    targets, warnings = repairing.targets_of(asked, to), asked.held_back()
-    found = proposed(spark, asked, _results(spark, out), targets, rules)
-    return replace(found, warnings=(*warnings, *found.warnings))
+    return _repaired(proposed, spark, _topics(bootstrap, topics, settings), out, to, rules)
 
 
 def repair(
@@ -138,10 +133,7 @@ def repair(
     is written.
     """
     rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms)
-    asked = _topics(bootstrap, topics, settings)
-    targets, warnings = repairing.targets_of(asked, to), asked.held_back()
-    found = written(spark, asked, _results(spark, out), targets, rules)
-    return replace(found, warnings=(*warnings, *found.warnings))
+    return _repaired(written, spark, _topics(bootstrap, topics, settings), out, to, rules)
 
 
 def verify(
@@ -166,6 +158,19 @@ def verify(
     made_by = verifying.plan_in(Results(spark, str(plan)), source, target) if plan is not None else None
     found = verified(spark, _topics(bootstrap, source, settings), target, results, now_in_ms(), made_by)
     return replace(found, warnings=tuple(warnings))
+
+
+def _repaired(
+    work: Callable[[SparkSession, Topics, Results, dict[str, str], Rules], Repair],
+    spark: SparkSession,
+    topics: Topics,
+    out: str | Path,
+    to: str,
+    rules: Rules,
+) -> Repair:
+    targets, warnings = repairing.targets_of(topics, to), topics.held_back()
+    found = work(spark, topics, _results(spark, out), targets, rules)
+    return replace(found, warnings=(*warnings, *found.warnings))
 
 
 def _rules(

@@ -49,6 +49,8 @@ cdef class FrameReader:
     @cython.locals(ordinary=OrdinaryFrames)
     cpdef gathered(self, Py_ssize_t count)
 
+    cdef bint _ordinary_has_begun(self) except -1
+
     @cython.locals(frame=bytearray)
     cdef _came(self, OrdinaryFrames ordinary, Py_ssize_t count)
 

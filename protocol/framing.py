@@ -144,7 +144,7 @@ class FrameReader:
     @property
     def is_gathering(self) -> bool:
         """Whether a frame is held in part."""
-        return self._frame is not None or (self._ordinary is not None and self._ordinary.left > 0)
+        return self._frame is not None or self._ordinary_has_begun()
 
     def receive(self, data: memoryview, end: int) -> int:
         """Take data[:end] off the wire; returns how many were used (fewer only when `suspended` was set)."""
@@ -158,7 +158,7 @@ class FrameReader:
                     self.frames_ended += 1
                 self._handler.on_pass(data[position : position + count])
                 position += count
-            elif self._frame is not None or (self._ordinary is not None and self._ordinary.left > 0):
+            elif self._frame is not None or self._ordinary_has_begun():
                 position += self._fill(data, position, end)
             elif not self._prefix and end - position >= self._prefix_bytes:
                 ordinary = self._ordinary
@@ -209,6 +209,9 @@ class FrameReader:
         self.settled = False
         self._filled += count
         self._finish_or_grow()
+
+    def _ordinary_has_begun(self) -> bool:
+        return self._ordinary is not None and self._ordinary.left > 0
 
     def _came(self, ordinary: OrdinaryFrames, count: int) -> None:
         frame = ordinary.came(count)

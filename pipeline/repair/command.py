@@ -15,7 +15,7 @@ from sluicegate.pipeline.arguments import (
     Out,
     Topic,
 )
-from sluicegate.pipeline.repair.settings import Retention
+from sluicegate.pipeline.repair.settings import CLEAN, Retention
 from sluicegate.pipeline.repair.transactions import CannotWrite
 from sluicegate.pipeline.running import end, epoch_ms_of, now_in_ms, session_for, show, topics_of
 
@@ -24,9 +24,7 @@ def repair(
     bootstrap: Bootstrap,
     topic: Topic,
     out: Out,
-    to: Annotated[
-        str, typer.Option(metavar="NAME", help="The clean topic; {topic} is the polluted one.")
-    ] = "{topic}-clean",
+    to: Annotated[str, typer.Option(metavar="NAME", help="The clean topic; {topic} is the polluted one.")] = CLEAN,
     apply: Annotated[
         bool, typer.Option("--apply", help="Write the clean topic; without it nothing is written.")
     ] = False,

@@ -11,6 +11,8 @@ from confluent_kafka.admin import AdminClient, ConfigResource
 
 T = TypeVar("T")
 SECONDS = 30
+CLEAN = "{topic}-clean"
+"""What a clean topic is called where nobody says otherwise; {topic} is the polluted one."""
 _PAUSE_SECONDS = 0.1
 _OWN = 1  # set for this topic, not a default
 _LONG_MAX = str(2**63 - 1)

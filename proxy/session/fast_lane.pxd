@@ -30,7 +30,7 @@ cdef class FastRequests(OrdinaryFrames):
     cdef const uint8_t[::1] _view
     cdef bint has_looked
     cdef object _charge
-    cdef LaneRoom _room
+    cdef LaneRoom _lane_room
     cdef bytes _begun
     cdef Py_ssize_t _filled
 

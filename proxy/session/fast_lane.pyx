@@ -87,7 +87,7 @@ cdef class FastRequests(OrdinaryFrames):
     ):
         """`side.takes_ordinary` says whether the session has come so far; `side.plain_finish` what an answer needs."""
         super().__init__()
-        self._room = room
+        self._lane_room = room
         self._max_frame_bytes = max_frame_bytes
         self._counts = counts
         self._judge = judge
@@ -216,7 +216,7 @@ cdef class FastRequests(OrdinaryFrames):
             return False
         if not self._has_known_header(start + _SIZE_BYTES, have - _SIZE_BYTES):
             return False
-        if not self._room.take(_SIZE_BYTES + size):
+        if not self._lane_room.take(_SIZE_BYTES + size):
             return False
         # Not cleared: nobody sees it before all of it has come.
         self._begun = PyBytes_FromStringAndSize(NULL, _SIZE_BYTES + size)
@@ -249,7 +249,7 @@ cdef class FastRequests(OrdinaryFrames):
 
     cpdef drop(self):
         if self._begun is not None:
-            self._room.give_back(len(self._begun))
+            self._lane_room.give_back(len(self._begun))
             self._begun = None
             self.left = 0
 

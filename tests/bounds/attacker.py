@@ -4,16 +4,12 @@ prepares what is to be sent and says so; told `go` it sends, and says how it end
 
 import asyncio
 import gc
-import json
-import os
 import ssl
 import struct
-import sys
 import time
-import traceback
 from contextlib import suppress
 from dataclasses import dataclass
-from io import FileIO, RawIOBase
+from io import RawIOBase
 from typing import Any
 
 import uvloop
@@ -21,7 +17,7 @@ import uvloop
 from tests.bounds.elsewhere import connected_from_elsewhere
 from tests.bounds.line import Ends, Extent, Line
 from tests.bounds.lines import LINES
-from tests.bounds.side_process import say, take_many_descriptors
+from tests.bounds.side_process import fork_for_each, say
 
 _PIECE_BYTES = 1 << 20
 _NICENESS = 5
@@ -162,24 +158,5 @@ def send(settings: dict[str, Any], told: RawIOBase) -> None:
     )
 
 
-def main() -> None:
-    os.nice(_NICENESS)
-    take_many_descriptors()
-    say()
-    told = FileIO(0)  # unbuffered: the forked process reads on where this one has stopped
-    while settings := told.readline():
-        child = os.fork()
-        if child == 0:
-            try:
-                send(json.loads(settings), told)
-            except BaseException:
-                traceback.print_exc()
-                say(failed=traceback.format_exc())
-            finally:
-                sys.stdout.flush()
-                os._exit(0)
-        os.waitpid(child, 0)
-
-
 if __name__ == "__main__":
-    main()
+    fork_for_each(send, _NICENESS)

@@ -5,7 +5,9 @@ import os
 import resource
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable
+from io import FileIO
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from typing import Any
@@ -80,6 +82,28 @@ def settings_given() -> dict[str, Any]:
 
 def say(**what: Any) -> None:
     print(json.dumps(what), flush=True)
+
+
+def fork_for_each(work: Callable[[dict[str, Any], FileIO], None], niceness: int) -> None:
+    """Do what each line of standard input asks for, in a process that goes when it is done, with all that it has taken.
+    `work` may read on where this one has stopped. What it raises is said.
+    """
+    os.nice(niceness)
+    take_many_descriptors()
+    say()
+    told = FileIO(0)  # unbuffered, as both processes read it
+    while settings := told.readline():
+        child = os.fork()
+        if child == 0:
+            try:
+                work(json.loads(settings), told)
+            except BaseException:
+                traceback.print_exc()
+                say(failed=traceback.format_exc())
+            finally:
+                sys.stdout.flush()
+                os._exit(0)
+        os.waitpid(child, 0)
 
 
 def answer_lines(answers: dict[str, Callable[[], dict[str, Any]]]) -> None:

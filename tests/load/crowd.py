@@ -4,16 +4,12 @@ told `go` it lets it come, and says what became of it.
 
 import asyncio
 import gc
-import json
-import os
-import sys
-import traceback
 from io import FileIO
 from typing import Any
 
 import uvloop
 
-from tests.bounds.side_process import say, take_many_descriptors
+from tests.bounds.side_process import fork_for_each, say
 from tests.load.client import Where
 from tests.load.kinds import KINDS, Crowd, Size
 from tests.load.waits import waits_of
@@ -46,23 +42,5 @@ async def let_come(settings: dict[str, Any], told: FileIO) -> None:
     )
 
 
-def main() -> None:
-    os.nice(_NICENESS)
-    take_many_descriptors()
-    say()
-    told = FileIO(0)  # unbuffered, as both a crowd and this loop read it
-    while settings := told.readline():
-        child = os.fork()  # whatever a crowd has taken goes with it
-        if child == 0:
-            try:
-                uvloop.run(let_come(json.loads(settings), told))
-            except BaseException:
-                say(failed=traceback.format_exc())
-            finally:
-                sys.stdout.flush()
-                os._exit(0)
-        os.waitpid(child, 0)
-
-
 if __name__ == "__main__":
-    main()
+    fork_for_each(lambda settings, told: uvloop.run(let_come(settings, told)), _NICENESS)
