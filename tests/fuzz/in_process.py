@@ -1,7 +1,8 @@
 """Mutated batches through the compiled code in this very process: `python -m tests.fuzz.in_process --batches 1000000`.
 
 Ends with 1 when something was raised that is nobody's fault but ours, when a call took longer than it may, or when
-memory grew; a memory error ends the process itself (AddressSanitizer: tests/fuzz/sanitized.py).
+memory grew; what is wrong in C ends the process itself (AddressSanitizer and UndefinedBehaviorSanitizer:
+tests/fuzz/sanitized.py).
 """
 
 import argparse
@@ -32,7 +33,7 @@ _PAYLOAD_AT = 61
 
 class Counts:
     def __init__(self) -> None:
-        self.batches = self.calls = self.malformed = self.faults = 0
+        self.batches = self.bytes = self.calls = self.malformed = self.faults = 0
         self.longest = 0.0
 
 
@@ -79,6 +80,7 @@ class Fuzzer:
         self._call(compiled.judge, frame, version, len(self.headers[version]), self.now)
         self.counts.batches += _BATCHES_A_REQUEST
         wounded = mutated(bytes(frame), chance, self.seeds)
+        self.counts.bytes += len(frame) + len(wounded)
         self._call(compiled.judge, wounded, version, min(len(wounded), len(self.headers[version])), self.now)
         payload = bytes(hurt[0][_PAYLOAD_AT:])
         self._call(compiled.decompress, 1 + chance.getrandbits(2), payload, chance.randrange(3))
@@ -121,7 +123,7 @@ def run(wanted: int, seed: int) -> list[str]:
     growth = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
     is_compiled = sluicegate.protocol.produce_request.__file__.endswith(".so")
     print(
-        f"{counts.batches:,} mutated batches, {counts.calls:,} calls of the "
+        f"{counts.batches:,} mutated batches, {counts.bytes:,} bytes, {counts.calls:,} calls of the "
         f"{'' if is_compiled else 'UN'}compiled code in {seconds:.0f} s "
         f"({counts.batches / max(seconds, 0.001):,.0f} batches/s), seed {seed}; {counts.malformed:,} malformed; "
         f"longest call {counts.longest * 1000:.0f} ms; memory grew by {growth >> 20} MiB; "

@@ -1,4 +1,4 @@
-"""The in-process fuzzer over a copy of the tree that is compiled with AddressSanitizer.
+"""The in-process fuzzer over a copy of the tree that is compiled with AddressSanitizer and UndefinedBehaviorSanitizer.
 
 `python -m tests.fuzz.sanitized --batches 10000000 --processes 2` makes build/asan (compiled anew where a source
 changed) and ends with 1 as soon as one of the processes does.
@@ -16,7 +16,9 @@ from tests.oracle.kafka_java import ROOT
 
 COPY = ROOT / "build" / "asan"
 _FOLDERS = ("protocol", "validation", "config", "proxy", "pipeline")
-_FLAGS = "-fsanitize=address -fno-omit-frame-pointer -g -O1"
+_SANITIZERS = "-fsanitize=address,undefined"
+# What is undefined ends the process, as what AddressSanitizer finds does.
+_FLAGS = f"{_SANITIZERS} -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1"
 
 
 def runtime() -> str | None:
@@ -36,7 +38,7 @@ def build() -> None:
     _mirror(ROOT / "tests", COPY / "tests")
     for name in ("sluicegate/__init__.py", "setup.py", "pyproject.toml", "README.md"):
         _copy_if_newer(ROOT / name, COPY / name)
-    flags = {"CFLAGS": _FLAGS, "LDFLAGS": "-fsanitize=address", "PYTHONPATH": str(COPY)}
+    flags = {"CFLAGS": _FLAGS, "LDFLAGS": _SANITIZERS, "PYTHONPATH": str(COPY)}
     command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
     subprocess.run(command, cwd=COPY, env=os.environ | flags, check=True)
 
@@ -61,6 +63,7 @@ def run(batches: int, processes: int, seed: int) -> int:
         "LD_PRELOAD": library,
         "PYTHONMALLOC": "malloc",
         "ASAN_OPTIONS": "detect_leaks=0:exitcode=99:quarantine_size_mb=32",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
         "PYTHONPATH": str(COPY),
     }
     running = [

@@ -30,7 +30,7 @@ def test_mutated_batches_through_the_compiled_code() -> None:
 @pytest.mark.timeout(7200)
 @pytest.mark.skipif(sanitized.runtime() is None, reason="needs gcc and its AddressSanitizer")
 @pytest.mark.skipif(not THOROUGH, reason="compiles the tree anew: make fuzz")
-def test_mutated_batches_under_address_sanitizer() -> None:
+def test_mutated_batches_under_sanitizers() -> None:
     sanitized.build()
 
     assert sanitized.run(BATCHES, os.cpu_count() or 1, SEED) == 0
