@@ -35,7 +35,7 @@ class InFlightRoom:
 
     def look_at(self, client: Connection, queue: InFlightQueue) -> None:
         """Requests of `client` were taken, which are in `queue`: whether it may be read on."""
-        if not self.total.is_full() or Hold.IN_FLIGHT_IN_ALL in client.holds or _has_to_go_on(client, queue):
+        if not self.total.is_full() or Hold.IN_FLIGHT_IN_ALL in client.holds or has_to_go_on(client, queue):
             return
         client.hold(Hold.IN_FLIGHT_IN_ALL)
         self._reached[IN_FLIGHT_IN_ALL] += 1
@@ -50,7 +50,9 @@ class InFlightRoom:
         waiting, self._waiting = self._waiting, deque()
         free = []
         for client, queue in waiting:
-            if room > 0 or client.closed or _has_to_go_on(client, queue):
+            if client.closed or has_to_go_on(client, queue):
+                free.append(client)
+            elif room > 0:
                 room -= 1
                 free.append(client)
             else:
@@ -61,6 +63,6 @@ class InFlightRoom:
             client.release(Hold.IN_FLIGHT_IN_ALL)
 
 
-def _has_to_go_on(client: Connection, queue: InFlightQueue) -> bool:
+def has_to_go_on(client: Connection, queue: InFlightQueue) -> bool:
     """What is in flight of it has not been sent whole, so that no answer can come."""
     return client.mid_pass and len(queue) <= 1

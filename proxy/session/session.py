@@ -23,6 +23,7 @@ from sluicegate.proxy.session.delivery import Delivery
 from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import InFlightQueue
+from sluicegate.proxy.session.in_flight_room import has_to_go_on
 from sluicegate.proxy.session.lanes import NO_LANES, Lanes, lanes_of
 from sluicegate.proxy.session.leaving import Leaving
 from sluicegate.proxy.session.life import Happening, Life, Stage
@@ -171,7 +172,7 @@ class Session:
             self.turn_is_over(connection)
         if connection is self.client:
             self._requests.turn_begins()
-            if len(self.queue) >= self._max_in_flight:
+            if len(self.queue) >= self._max_in_flight and not has_to_go_on(connection, self.queue):
                 connection.hold(Hold.IN_FLIGHT)
                 self._needs.counts.limits_reached[IN_FLIGHT] += 1
             self._needs.in_flight.look_at(connection, self.queue)
