@@ -227,8 +227,10 @@ KEYS = {
     "limits.max_decompression_window_bytes": "what may have to be held at once to read a payload: a zstd window, a "
     "snappy block",
     "limits.max_request_partitions": "partitions in one Produce request",
-    "limits.max_request_records": "records in one Produce request, as its batches say; where it is given no request "
-    "takes the fast lane; none: any number that fits `max_frame_bytes` and `max_decompressed_bytes`",
+    "limits.max_request_records": "records in one Produce request, as its batches say; none: any number that fits "
+    "`max_frame_bytes` and `max_decompressed_bytes`",
+    "limits.max_request_headers": "headers of all records of one Produce request that are judged; none: any number "
+    "that fits the same",
     "limits.max_record_errors": "record errors that are listed in one answer, all partitions together",
     "limits.max_quarantined_bytes": "what bad records that are being quarantined may take, of all connections together",
     "limits.max_in_flight": "requests of one connection without an answer",

@@ -187,6 +187,7 @@ class Limits:
     max_decompression_window_bytes: Bytes = 16_777_216
     max_request_partitions: OneOrMore = 5000
     max_request_records: OneOrMore | None = None
+    max_request_headers: OneOrMore | None = None
     max_record_errors: OneOrMore = 1000
     max_quarantined_bytes: Bytes = 134_217_728
     max_in_flight: OneOrMore = 1000

@@ -131,12 +131,12 @@ def _judge_records(
 ) -> Verdict:
     codec_id = batch.attributes & CODEC_MASK
     start = batch.start + HEADER_BYTES
-    if codec_id == _PLAIN:
-        return _scan(submission, records, start, batch.end, None, batch, policy, now_ms, allowance, rehearsal)
-    payload = records[start : batch.end]
-    bounds = Bounds(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, allowance)
-    pieces = decompressor.open(_CODECS[codec_id], payload, bounds)
     try:
+        if codec_id == _PLAIN:
+            return _scan(submission, records, start, batch.end, None, batch, policy, now_ms, allowance, rehearsal)
+        payload = records[start : batch.end]
+        bounds = Bounds(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, allowance)
+        pieces = decompressor.open(_CODECS[codec_id], payload, bounds)
         first = pieces.more()
         if first is None:
             first = _NOTHING

@@ -40,6 +40,10 @@ cdef class OrdinaryRequests:
     cdef uint8_t *_room
     cdef uint8_t[::1] _plain  # what ordinary payloads become
     cdef Py_ssize_t _plain_left
+    cdef Py_ssize_t _most_records
+    cdef Py_ssize_t _records_left
+    cdef Py_ssize_t _most_headers
+    cdef Py_ssize_t _headers_left
     cdef Py_ssize_t _partitions
     cdef Py_ssize_t _records
     cdef Py_ssize_t _bytes

@@ -168,6 +168,8 @@ cdef class OrdinaryRequests:
         self._plain_bytes = min(_PLAIN_BYTES, limits.max_decompressed_bytes)
         self._limits = limits
         self._window_bytes = limits.max_decompression_window_bytes
+        self._most_records = _UNBOUNDED if limits.max_request_records is None else limits.max_request_records
+        self._most_headers = _UNBOUNDED if limits.max_request_headers is None else limits.max_request_headers
         self._now_ms = now_ms
         self._rules = rules
         self._generation = rules.generation
@@ -326,6 +328,8 @@ cdef class OrdinaryRequests:
         self._why = _BY_FIELDS
         self._allowance = None
         self._plain_left = self._plain_bytes
+        self._records_left = self._most_records
+        self._headers_left = self._most_headers
         walk.at = origin + start
         walk.end = origin + end
         walk.failed = False
@@ -379,6 +383,10 @@ cdef class OrdinaryRequests:
         self._why = _BY_BATCH
         if size < _HEADER_BYTES or <int64_t>int32_at(at + 8) + 12 != size or at[16] != 2:
             return False
+        count = int32_at(at + 57)
+        self._records_left -= max(count, 0)
+        if self._records_left < 0:
+            return False
         if not topic.is_checked:
             self._unchecked += 1
             self._why = _BY_FIELDS
@@ -389,7 +397,6 @@ cdef class OrdinaryRequests:
             return False
         if codec > _ZSTD or (codec == _ZSTD and version < _ZSTD_SINCE):
             return False
-        count = int32_at(at + 57)
         if count <= 0 or <int64_t>int32_at(at + 23) + 1 != count:
             return False
         if <int64_t>uint64_at(at + 43) > -1 and int32_at(at + 53) < 0:
@@ -567,10 +574,15 @@ cdef class OrdinaryRequests:
         cdef int look_for = (_NULL_KEY if topic.is_compacted else 0) | (_OUT_OF_WINDOW if topic.is_timed else 0)
         cdef uint64_t overflow = _SIGN + topic.before_max_ms
         cdef uint64_t latest
-        outcome, _, last, _ = scan_records(
-            view, start, end, count, framed, look_for, earliest, window, no_time, overflow, pieces,
-            self._free if pieces is None else self._allowance, 0,
-        )
+        cdef Allowance allowance = self._free if pieces is None else self._allowance
+        allowance.headers_left = self._headers_left
+        try:
+            outcome, _, last, _ = scan_records(
+                view, start, end, count, framed, look_for, earliest, window, no_time, overflow, pieces, allowance, 0,
+            )
+        except OverLimit:
+            return False
+        self._headers_left = allowance.headers_left
         if outcome != _WHOLE:
             return False
         self._latest = latest = last

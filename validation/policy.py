@@ -127,6 +127,7 @@ class JudgementLimits:
     compressed size; counts only above `ratio_free_bytes`, so that small, very regular batches pass.
     `max_decompression_window_bytes`: what a payload makes us hold at once. `max_record_errors`: how many are listed.
     `max_samples`: of how many bad records of a batch is kept what they hold, where their topic's policy says so.
+    `max_request_records` and `max_request_headers`: of all records of a request; None: any number.
     """
 
     max_decompressed_bytes: int = 128 << 20
@@ -135,6 +136,8 @@ class JudgementLimits:
     max_decompression_window_bytes: int = 16 << 20
     max_record_errors: int = 1000
     max_samples: int = 0
+    max_request_records: int | None = None
+    max_request_headers: int | None = None
 
     def plain_limit(self, compressed_bytes: int) -> int:
         """How many bytes a payload of this size may become."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.protocol.records.allowance import Allowance, OverLimit
+from sluicegate.protocol.records.allowance import Allowance, Bound, OverLimit
 from sluicegate.validation import wording
 from sluicegate.validation.verdict import BadRecord, Reason, Refused
 
@@ -31,6 +31,7 @@ def refuse_records(
 
 
 def over_limit(topic: str, partition: int, over: OverLimit, records: int) -> Refused:
-    """The refusal of a payload that becomes larger than is allowed."""
-    text = wording.decompression_limit(topic, partition, over)
-    return Refused(ErrorCode.INVALID_RECORD, Reason.DECOMPRESSION_LIMIT, text, records=records, limit=over.bound.value)
+    """The refusal of a batch that becomes larger, or has more in it, than is allowed."""
+    text = wording.over_limit(topic, partition, over)
+    reason = Reason.TOO_MANY_HEADERS if over.bound is Bound.HEADERS else Reason.DECOMPRESSION_LIMIT
+    return Refused(ErrorCode.INVALID_RECORD, reason, text, records=records, limit=over.bound.value)

@@ -170,6 +170,8 @@ def limits_of(config: Config) -> JudgementLimits:
         max_decompression_window_bytes=limits.max_decompression_window_bytes,
         max_record_errors=limits.max_record_errors,
         max_samples=config.violations.max_records if config.violations.is_anywhere else 0,
+        max_request_records=limits.max_request_records,
+        max_request_headers=limits.max_request_headers,
     )
 
 

@@ -25,6 +25,7 @@ class Reason(StrEnum):
     CODEC = "unknown codec, or zstd in a version that has none"
     DAMAGED_PAYLOAD = "payload does not decompress"
     DECOMPRESSION_LIMIT = "payload decompresses to more than is allowed"
+    TOO_MANY_HEADERS = "records have more headers than is allowed"
     COUNT = "record count and offsets disagree"
     CONTROL_BATCH = "control batch from a client"
     SEQUENCE = "producer id without a sequence"

@@ -90,9 +90,13 @@ _ADVICE = {
         "The batch for {place} decompresses to more than {size} bytes in one block or window, which the proxy in front "
         "of the cluster does not allow. Send smaller batches, compress with a smaller window, or have {key} raised."
     ),
+    Bound.HEADERS: (
+        "The records of this request up to those for {place} have more than {size} headers together, which the proxy "
+        "in front of the cluster does not allow. Send smaller requests or fewer headers, or have {key} raised."
+    ),
 }
 
 
-def decompression_limit(topic: str, partition: int, over: OverLimit) -> str:
+def over_limit(topic: str, partition: int, over: OverLimit) -> str:
     """Ours, not a broker's: a broker has no such limits."""
     return _ADVICE[over.bound].format(place=f"{topic}-{partition}", size=over.size, key=over.bound.value)

@@ -13,6 +13,8 @@ cdef class Allowance:
     cdef readonly bint exhausted
     cdef object _give_way
     cdef readonly Py_ssize_t plain_left
+    cdef readonly Py_ssize_t most_headers
+    cdef public Py_ssize_t headers_left
     cdef Py_ssize_t _since
 
     cpdef int check(self, Py_ssize_t size) except -1
@@ -20,6 +22,8 @@ cdef class Allowance:
     cpdef int check_open(self) except -1
 
     cpdef int spend(self, Py_ssize_t size) except -1
+
+    cpdef int spend_headers(self, Py_ssize_t count) except -1
 
     cpdef int check_at_once(self, Py_ssize_t size) except -1
 

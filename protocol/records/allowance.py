@@ -27,27 +27,34 @@ class Bound(Enum):
     REQUEST = "limits.max_decompressed_bytes"
     RATIO = "limits.max_decompression_ratio"
     WINDOW = "limits.max_decompression_window_bytes"
+    HEADERS = "limits.max_request_headers"
 
 
 class OverLimit(Exception):
-    """A payload is larger than allowed: `bound` says by which limit, `size` how much that was (bytes)."""
+    """A batch is more than allowed: `bound` says by which limit, `size` how much that was (bytes, or headers)."""
 
     def __init__(self, bound: Bound, size: int) -> None:
-        super().__init__(f"more than {size} bytes ({bound.value})")
+        super().__init__(f"more than {size} ({bound.value})")
         self.bound = bound
         self.size = size
 
 
 class Allowance:
-    """For one request: `plain_bytes` may come out of its payloads, and `record_errors` be listed in its answer.
+    """For one request: `plain_bytes` may come out of its payloads, `record_errors` be listed in its answer, and
+    `most_headers` be in its records; None: any number.
 
     `give_way` is called about every 64 KiB of work and may raise Abandoned. `exhausted`: the payloads wanted more, and
-    get nothing from then on. `plain_left` and `record_errors` are what is left. `most_at_once`: how many bytes may be
-    worked on without giving way in between.
+    get nothing from then on. `plain_left`, `record_errors` and `headers_left` are what is left. `most_at_once`: how
+    many bytes may be worked on without giving way in between.
     """
 
     def __init__(
-        self, plain_bytes: int, record_errors: int, give_way: Callable[[], None], most_at_once: int = _UNBOUNDED
+        self,
+        plain_bytes: int,
+        record_errors: int,
+        give_way: Callable[[], None],
+        most_at_once: int = _UNBOUNDED,
+        most_headers: int | None = None,
     ) -> None:
         self.plain_bytes = plain_bytes
         self.record_errors = record_errors
@@ -55,6 +62,8 @@ class Allowance:
         self.most_at_once = most_at_once
         self._give_way = give_way
         self.plain_left = plain_bytes
+        self.most_headers = _UNBOUNDED if most_headers is None else most_headers
+        self.headers_left = self.most_headers
         self._since = 0
 
     def check(self, size: int) -> None:
@@ -73,6 +82,13 @@ class Allowance:
         self.check(size)
         self.plain_left -= size
         self.worked(size)
+
+    def spend_headers(self, count: int) -> None:
+        """A record has so many. Raises OverLimit."""
+        if count > self.headers_left:
+            self.headers_left = 0
+            raise OverLimit(Bound.HEADERS, self.most_headers)
+        self.headers_left -= count
 
     def check_at_once(self, size: int) -> None:
         """Before what takes `size` bytes and cannot be interrupted. Raises OutOfTime where that is too long."""

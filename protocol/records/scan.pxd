@@ -68,7 +68,7 @@ cdef (Py_ssize_t, Py_ssize_t, uint64_t) _ordinary_run(
 
 @cython.locals(
     cursor=Cursor, taken=Py_ssize_t, ordinary_window=uint64_t, latest=uint64_t, index=Py_ssize_t, record_length=int64_t, body=Py_ssize_t, delta=uint64_t,
-    offset_delta=int64_t, key_size=int64_t, value_size=int64_t, header_count=int64_t, name_size=int64_t,
+    offset_delta=int64_t, key_size=int64_t, value_size=int64_t, header_count=int64_t, headers=int64_t, name_size=int64_t,
     ahead=uint64_t, reason=int, bad=Findings, is_left_over=bint, check_keys=bint, check_times=bint,
     take_all=bint, stands=bint,
 )

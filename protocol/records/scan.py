@@ -312,6 +312,7 @@ def scan_records(
         header_count = cursor.varint()
         if not cursor.failed and (header_count < 0 or (framed and header_count > cursor.end - cursor.position)):
             return (BROKEN, index, latest, bad)
+        headers = header_count
         while header_count > 0 and not cursor.failed:
             name_size = cursor.varint()
             if name_size < 0:
@@ -326,6 +327,8 @@ def scan_records(
             return (BROKEN if stands else RAN_OUT, index, latest, bad)
         if framed and cursor.position - body != record_length:
             return (BROKEN, index, latest, bad)
+        if headers:
+            allowance.spend_headers(headers)
         reason = 0
         ahead = (delta - earliest_delta) & _U64
         if check_keys and key_size < 0:

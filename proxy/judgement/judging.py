@@ -93,14 +93,17 @@ class Judges:
             return None
         most = min(self._loop_left - size, self._loop_most)
         until = _Until(monotonic() + _LOOP_REQUEST_SECONDS)
-        allowance = Allowance(most, self._limits.max_record_errors, until, _LOOP_AT_ONCE_BYTES)
+        limits = self._limits
+        allowance = Allowance(
+            most, limits.max_record_errors, until, _LOOP_AT_ONCE_BYTES, most_headers=limits.max_request_headers
+        )
         judged: JudgedRequest | None = None
         with suppress(OutOfTime):
             judged = judge_request(
                 request,
                 self._names,
                 self._policy_of(self._memo, client),
-                self._limits,
+                limits,
                 self._now_ms,
                 self._decompressor,
                 allowance,
@@ -146,7 +149,12 @@ class Judges:
     ) -> Dispatch:
         """In a thread: the whole of one job. Raises Abandoned."""
         limits = self._limits
-        allowance = Allowance(limits.max_decompressed_bytes, limits.max_record_errors, give_way)
+        allowance = Allowance(
+            limits.max_decompressed_bytes,
+            limits.max_record_errors,
+            give_way,
+            most_headers=limits.max_request_headers,
+        )
         request = job.request
         policy_of = self._policy_of(memo, job.client)
         judged = judge_request(

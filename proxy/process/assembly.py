@@ -122,8 +122,6 @@ def assembled(
     pacer = Pacer(world.call_soon, turn)
     connecting = Pacer(world.call_soon, turn, _CONNECTS_AT_ONCE)
     ordinary = judge_of_ordinary(limits_of(config), limits.max_request_partitions, world.now_ms, rules)
-    if limits.max_request_records is not None:  # a fast lane counts no records before it looks at them
-        ordinary = None
     labels = TopicLabels(tally, names.is_known, exact_names(config), topics_of_one(config.workers))
     traces = _traces(config, world, names)
     clock = RequestClock(world.seconds, RequestTimes(tally), traces)

@@ -61,7 +61,12 @@ def _judge(topic: str, record: NewRecord, loaded: Loaded, explanation: TopicExpl
     records = bytearray(write_batch([record], _IDEMPOTENT))
     partition = PartitionData(0, 0, 0, len(records))
     request = ProduceRequest(records, _VERSION, None, _ALL_ACKS, [TopicData(topic, None, [partition])])
-    allowance = Allowance(limits.max_decompressed_bytes, limits.max_record_errors, lambda: None)
+    allowance = Allowance(
+        limits.max_decompressed_bytes,
+        limits.max_record_errors,
+        lambda: None,
+        most_headers=limits.max_request_headers,
+    )
     return judge_request(request, {}, lambda _: explanation.policy, limits, lambda: now_ms, Decompressor(), allowance)
 
 

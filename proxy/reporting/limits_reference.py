@@ -43,6 +43,7 @@ AT_LIMIT = {
     "limits.max_request_records": AtLimit(
         "the connection is closed behind the answers to what came before, with a log line", _REACHED
     ),
+    "limits.max_request_headers": AtLimit(_REFUSES, _REACHED),
     "limits.max_record_errors": AtLimit(
         "the batch is refused as it would be; further record errors are counted in its message and not listed", _REACHED
     ),

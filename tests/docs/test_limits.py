@@ -24,6 +24,7 @@ AT_THE_EDGE = {
     "limits.max_decompression_window_bytes": _DECOMPRESSED,
     "limits.max_request_partitions": f"{_MET}::test_as_many_partitions_as_allowed_go_on_and_one_more_closes",
     "limits.max_request_records": f"{_MET}::test_as_many_records_as_allowed_go_on_and_one_more_closes",
+    "limits.max_request_headers": f"{_MET}::test_as_many_headers_as_allowed_go_on_and_one_more_is_refused",
     "limits.max_record_errors": f"{_MET}::test_more_record_errors_than_an_answer_may_have_are_counted",
     "limits.max_quarantined_bytes": "tests/proxy/session/test_quarantining.py::test_what_just_fits_the_room_is_kept",
     "limits.max_in_flight": f"{_MET}::test_with_as_many_in_flight_as_allowed_the_client_waits",

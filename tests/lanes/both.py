@@ -7,6 +7,7 @@ from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.counting import check_record_count
 from sluicegate.proxy.session.lanes import judge_of_ordinary
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits, TopicPolicy
@@ -81,6 +82,7 @@ class BothLanes:
         """What it counts and 2 for acks=0, else 1; None unless all of it is good and nothing is to be told."""
         try:
             request = walk_produce_request(frame, version, body_at, self._max_partitions)
+            check_record_count(request, self._limits.max_request_records)
         except SenderError:
             return None
         judged = judge_request(
@@ -90,7 +92,9 @@ class BothLanes:
             self._limits,
             lambda: now_ms,
             self._decompressor,
-            Allowance(self._limits.max_decompressed_bytes, 1000, lambda: None),
+            Allowance(
+                self._limits.max_decompressed_bytes, 1000, lambda: None, most_headers=self._limits.max_request_headers
+            ),
         )
         accepted = judged.accepted.values()
         if (

@@ -280,6 +280,19 @@ def test_what_a_file_bounds_more_tightly_binds_both_lanes() -> None:
     assert not little.judge(*_at(9, {"open": [zeros[1]]}))
 
 
+def test_records_and_headers_are_counted_over_all_of_a_request_in_both_lanes() -> None:
+    limited = BothLanes(_POLICIES, _IDS, JudgementLimits(max_request_records=6, max_request_headers=8))
+    headers = [(b"h", b"v")] * 2
+    two_with_four = [batch([Rec(NOW, b"k", b"v", headers)] * 2, CODECS[codec]) for codec in ("none", "gzip", "lz4")]
+    without = batch([Rec(NOW, b"k")] * 2, CODECS["lz4"])
+
+    assert limited.judge(*_at(9, {"open": two_with_four[:2]}))
+    assert limited.judge(*_at(9, {"open": [two_with_four[0], two_with_four[2]]}))
+    assert limited.judge(*_at(9, {"open": [*two_with_four[1:], without]}))
+    assert not limited.judge(*_at(9, {"open": two_with_four}))
+    assert not limited.judge(*_at(9, {"open": [*two_with_four[1:], without, batch([Rec(NOW, b"k")])]}))
+
+
 def test_a_topics_name_is_no_other_topics_id() -> None:
     strict = TopicPolicy(before_max_ms=0, after_max_ms=0)
     an_id = b"sixteen-bytes-id"

@@ -123,6 +123,7 @@ CONNECTIONS: tuple[Family, ...] = (
             "limits.max_decompression_window_bytes",
             "limits.max_request_partitions",
             "limits.max_request_records",
+            "limits.max_request_headers",
             "limits.max_record_errors",
             "limits.max_quarantined_bytes",
             "limits.max_in_flight",

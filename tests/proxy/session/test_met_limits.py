@@ -8,7 +8,7 @@ from sluicegate.protocol.headers import build_request_header
 from sluicegate.proxy.session.session import Session
 from tests.proxy.session.playbook import NOW, Outlet, Playbook, arrive
 from tests.proxy.session.test_session import api_versions_frame, produce_frame
-from tests.wire.batches import GZIP, SNAPPY, Rec, batch, record
+from tests.wire.batches import GZIP, LZ4, NONE, SNAPPY, Rec, batch, record
 from tests.wire.raw_client import produce_body, topic_data
 
 _HEADER_BYTES = 61  # of a batch of magic 2, KIP-98
@@ -94,6 +94,28 @@ def test_as_many_records_as_allowed_go_on_and_one_more_closes(records: int, beyo
     assert ["limits.max_request_records (9)" in line["reason"] for line in lines] == [True] * len(beyond)
 
 
+@pytest.mark.parametrize("codec", [NONE, GZIP, LZ4])
+@pytest.mark.parametrize(("headers", "beyond"), [(2, {}), (3, {"limits.max_request_headers": 1})])
+def test_as_many_headers_as_allowed_go_on_and_one_more_is_refused(
+    headers: int, beyond: dict[str, int], codec: int
+) -> None:
+    """Those of all records and partitions together; a batch behind it that has none goes on."""
+    play = play_of(max_request_headers=5)
+    parts = [
+        batch([Rec(NOW, b"k", b"v", [(b"name", b"value")] * 3)], codec),
+        batch([Rec(NOW), Rec(NOW, b"k", None, [(b"", None)] * headers)], codec),
+        batch([Rec(NOW)], codec),
+    ]
+    body = produce_body(9, [topic_data("t", *enumerate(parts))])
+
+    play.from_client(frame_of(build_request_header(0, 9, 7, "test", 2), body))
+    play.loop.until(lambda: bool(play.broker.sent))
+
+    assert [part in play.broker.sent for part in parts] == [True, not beyond, True]
+    assert not play.client.is_closing()
+    assert reached(play) == beyond
+
+
 def large_batch(codec: int) -> tuple[bytes, int]:
     """A batch and what its payload becomes (bytes)."""
     payload = record(Rec(NOW, b"", bytes(1000)), 0, NOW) * 2_000
@@ -148,6 +170,20 @@ def test_with_as_many_in_flight_as_allowed_the_client_waits(requests: int, beyon
 
 POLL = frame_of(build_request_header(1, 11, 7, "test", 1), bytes(20))
 POLLED = bytes.fromhex("00000004 00000007")
+
+
+def test_what_is_on_its_way_in_pieces_is_read_to_its_end_though_no_more_may_be_in_flight() -> None:
+    """Else its answer never came, and it waited for that."""
+    play = play_of(max_in_flight=1)
+
+    play.from_client(POLL[:20])
+    assert play.client.is_read
+
+    play.from_client(POLL[20:] + POLL)
+    assert not play.client.is_read
+    assert reached(play) == {"limits.max_in_flight": 1}
+    play.from_broker(POLLED * 2)
+    assert play.client.is_read
 
 
 def asking(play: Playbook) -> tuple[Outlet, Session]:
