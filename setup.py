@@ -65,7 +65,10 @@ COMPILED = [
 NATIVE = [
     "protocol/records/loaded_libraries.pyx",
     "protocol/records/ordinary_lz4.pyx",
+    "proxy/network/plain_socket.pyx",
+    "proxy/process/native_clock.pyx",
     "proxy/process/object_memory.pyx",
+    "proxy/session/direct_outlet.pyx",
     "proxy/session/fast_lane.pyx",
     "proxy/session/lane_counts.pyx",
     "proxy/session/lane_room.pyx",

@@ -5,16 +5,13 @@ Not by the event loop's own servers, because those tell nobody why a handshake f
 """
 
 import asyncio
-import errno
-import os
 import socket
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sluicegate.proxy.network.connection_rate import ConnectionRate
 from sluicegate.proxy.network.entrance import Entrance
 from sluicegate.proxy.network.handshakes import Handshakes
-from sluicegate.proxy.network.listeners import BACKLOG
 from sluicegate.proxy.network.proxy_protocol import (
     FIXED_BYTES,
     BadProxyHeader,
@@ -23,18 +20,23 @@ from sluicegate.proxy.network.proxy_protocol import (
     client_in,
     may_begin,
 )
+from sluicegate.proxy.network.spare_descriptor import SPENT, SpareDescriptor
 from sluicegate.proxy.network.tls import TlsContext, words_of
+from sluicegate.proxy.network.upstream import as_protocol
 from sluicegate.proxy.reporting.session_log import SessionLog
+from sluicegate.proxy.session.connection import Connection
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.network.plain_socket import PlainSockets
 
 # As when no more files can be opened: look again a little later.
 _AFTER_FAILURE_SECONDS = 1.0
 _AFTER_ABORTED_SECONDS = 0.01
 # How often a header that comes in pieces is looked at again.
 _PIECE_SECONDS = 0.01
-_SPENT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
-NewProtocol = Callable[[str | None], asyncio.BaseProtocol]
-"""Makes what gets a connection; told the client's address (host:port) where another is speaking for it."""
+NewConnection = Callable[[str | None], Connection]
+"""Makes what an accepted one becomes; told the client's address (host:port) where another is speaking for it."""
 
 
 class ClientAcceptor:
@@ -47,26 +49,28 @@ class ClientAcceptor:
         tls: TlsContext | None,
         proxied: ProxyProtocol | None,
         entrance: Entrance | None,
-        new_protocol: NewProtocol,
+        new_connection: NewConnection,
         log: SessionLog,
         handshakes: Handshakes,
         rate: ConnectionRate | None,
+        sockets: "PlainSockets | None",
     ) -> None:
         """`entrance`, `handshakes` and `rate` are those of all listeners together. No entrance: everybody may come in;
-        no rate: as fast as they like.
+        no rate: as fast as they like. `sockets`: for those without TLS, where there are native ones.
         """
         self._listener = listener
         self._label = label
         self._tls = tls
         self._proxied = proxied
         self._entrance = entrance
-        self._new_protocol = new_protocol
+        self._new_connection = new_connection
         self._log = log
         self._loop = asyncio.get_running_loop()
         self._handshakes = handshakes
         self._rate = rate
+        self._sockets = sockets
         self._own: set[asyncio.Task[None]] = set()
-        self._spare = _SpareDescriptor()
+        self._spare = SpareDescriptor()
         self._accepting = self._loop.create_task(self._accept())
 
     def close(self) -> None:
@@ -101,7 +105,7 @@ class ClientAcceptor:
             raise
 
     async def _cannot_accept(self, error: Exception) -> None:
-        spent = isinstance(error, OSError) and error.errno in _SPENT
+        spent = isinstance(error, OSError) and error.errno in SPENT
         if spent:
             self._spare.turn_away(self._listener)
         self._log.cannot_accept(self._label, error.strerror or str(error) if isinstance(error, OSError) else str(error))
@@ -174,12 +178,19 @@ class ClientAcceptor:
     # -- TLS -------------------------------------------------------------------------------------------------------
 
     async def _shake_hands(self, connection: socket.socket, peer: Any, client: str | None) -> None:
+        if self._tls is None and self._sockets is not None:
+            self._sockets.attach(connection, self._new_connection(client))
+            return
         seconds = self._handshakes.seconds
         # The loop's own timeout is there too, and would say something else of it.
         tls = {} if self._tls is None else {"ssl": self._tls.current(), "ssl_handshake_timeout": 2 * seconds}
         try:
             async with asyncio.timeout(seconds):
-                await self._loop.connect_accepted_socket(lambda: self._new_protocol(client), connection, **tls)  # type: ignore[arg-type]
+                await self._loop.connect_accepted_socket(
+                    lambda: as_protocol(self._new_connection(client)),
+                    connection,
+                    **tls,  # type: ignore[arg-type]
+                )
         except TimeoutError:
             connection.close()
             reason = self._handshakes.took_too_long("it was not done")
@@ -190,35 +201,6 @@ class ClientAcceptor:
         except Exception as error:  # whatever a client or a certificate can bring about
             connection.close()
             self._log.handshake_failed(client or _shown(peer), self._label, words_of(error))
-
-
-class _SpareDescriptor:
-    """Kept for the moment when there are no more: with it, clients can be taken and closed instead of left waiting."""
-
-    def __init__(self) -> None:
-        self._descriptor: int | None = None
-        self._open()
-
-    def turn_away(self, listener: socket.socket) -> None:
-        """Close all connections that wait to be accepted now."""
-        self.close()
-        try:
-            for _ in range(BACKLOG):
-                listener.accept()[0].close()
-        except OSError:  # none left, or somebody else has taken the descriptor
-            pass
-        self._open()
-
-    def close(self) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
-
-    def _open(self) -> None:
-        try:
-            self._descriptor = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            self._descriptor = None
 
 
 def _shown(peer: Any) -> str:

@@ -6,12 +6,16 @@ Addresses come from brokers' answers too, so they may be anything; what is wrong
 import asyncio
 import ssl
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from sluicegate.config.address import HostPort
+from sluicegate.proxy.network.connecting import connected
 from sluicegate.proxy.network.tls import TlsContext, words_of
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.network.plain_socket import PlainSockets
 
 _MAX_PORT = 65535
 _MAX_HOST = 255
@@ -33,9 +37,11 @@ class HandshakeClosed(Exception):
 class Dialler:
     """Connects sessions to brokers, each in a task of the event loop."""
 
-    def __init__(self, tls: TlsContext | None, timeout_seconds: float) -> None:
+    def __init__(self, tls: TlsContext | None, timeout_seconds: float, sockets: "PlainSockets | None") -> None:
+        """`sockets`: for connections without TLS, where there are native ones."""
         self._tls = tls
         self._timeout_seconds = timeout_seconds
+        self._sockets = sockets
 
     def dial(
         self, addresses: Sequence[HostPort], connection: Connection, failed: Callable[[Exception], None]
@@ -47,7 +53,7 @@ class Dialler:
         self, addresses: Sequence[HostPort], connection: Connection, failed: Callable[[Exception], None]
     ) -> None:
         try:
-            await connect(addresses, as_protocol(connection), self._tls, self._timeout_seconds)
+            await connect(addresses, connection, self._tls, self._timeout_seconds, self._sockets)
         except Exception as error:
             failed(error)
 
@@ -65,17 +71,19 @@ def why_lost(error: Exception | None) -> str | None:
 
 
 async def connect(
-    addresses: Sequence[HostPort], protocol: asyncio.BaseProtocol, tls: TlsContext | None, timeout_seconds: float
+    addresses: Sequence[HostPort],
+    connection: Connection,
+    tls: TlsContext | None,
+    timeout_seconds: float,
+    sockets: "PlainSockets | None",
 ) -> None:
-    """Connect `protocol` to the first address that answers. Raises UpstreamUnreachable, and nothing else."""
-    loop = asyncio.get_running_loop()
+    """Connect `connection` to the first address that answers. Raises UpstreamUnreachable, and nothing else."""
     reasons = []
     for address in addresses:
         try:
             check(address)
             async with asyncio.timeout(timeout_seconds):
-                context = tls.current() if tls is not None else None
-                await loop.create_connection(lambda: protocol, address.host, address.port, ssl=context)
+                await _connect(address, connection, tls, sockets)
             return
         except ConnectionResetError as error:
             why = str(HandshakeClosed()) if tls is not None else reason_of(error)
@@ -85,6 +93,17 @@ async def connect(
         except Exception as error:  # whatever a name or a peer can bring about
             reasons.append(f"{shown(address)}: {reason_of(error)}")
     raise UpstreamUnreachable("; ".join(reasons) or "no address is known")
+
+
+async def _connect(
+    address: HostPort, connection: Connection, tls: TlsContext | None, sockets: "PlainSockets | None"
+) -> None:
+    if tls is None and sockets is not None:
+        sockets.attach(await connected(address.host, address.port), connection)
+        return
+    context = tls.current() if tls is not None else None
+    loop = asyncio.get_running_loop()
+    await loop.create_connection(lambda: as_protocol(connection), address.host, address.port, ssl=context)
 
 
 def check(address: HostPort) -> None:

@@ -22,10 +22,12 @@ from sluicegate.proxy.network.connection_rate import ConnectionRate, connection_
 from sluicegate.proxy.network.entrance import Entrance, entrance_of
 from sluicegate.proxy.network.handshakes import handshakes_of
 from sluicegate.proxy.network.introduction import ClientIntroduction, introduce_broker
-from sluicegate.proxy.network.listeners import BACKLOG, Acceptor, Bind, CannotListen, Listeners, bind
+from sluicegate.proxy.network.listeners import Acceptor, Bind, CannotListen, Listeners, bind
+from sluicegate.proxy.network.native_sockets import native_sockets
+from sluicegate.proxy.network.plain_accepting import accept_plain
 from sluicegate.proxy.network.proxy_protocol import proxy_protocol_of
 from sluicegate.proxy.network.tls import AskedNames, BadTlsFiles, TlsContext, context_for_brokers, context_for_clients
-from sluicegate.proxy.network.upstream import Dialler, as_protocol, why_lost
+from sluicegate.proxy.network.upstream import Dialler, why_lost
 from sluicegate.proxy.process.allocator import Allocator
 from sluicegate.proxy.process.assembly import Assembled, World, assembled
 from sluicegate.proxy.process.cannot_start import CannotStart
@@ -44,6 +46,7 @@ from sluicegate.proxy.reporting.log_setup import log_lines_dropped
 from sluicegate.proxy.reporting.tally import Snapshot, Tally
 from sluicegate.proxy.reporting.topic_labels import exact_names
 from sluicegate.proxy.reporting.violations import ViolationSink
+from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.leading_back import LeadingBack, new_mark
 from sluicegate.proxy.session.route import Route
 from sluicegate.proxy.session.session import Session
@@ -52,6 +55,7 @@ from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.rulebook import FilePolicies, Rulebook, file_policies_of
 
 if TYPE_CHECKING:
+    from sluicegate.proxy.network.plain_socket import PlainSockets
     from sluicegate.proxy.process.admin import AdminServer
     from sluicegate.proxy.telemetry.metric_push import MetricPush
     from sluicegate.proxy.telemetry.span_push import SpanPush
@@ -101,6 +105,7 @@ class Server:
         self._entrance: Entrance | None = None
         self._rate: ConnectionRate | None = None
         self._broker_tls: TlsContext | None = None
+        self._sockets: PlainSockets | None = None
         self._patience = Patience()
         self._registries = Registries(self._patience)
         self._config_generation = 1
@@ -269,6 +274,7 @@ class Server:
     def _assemble(self) -> Assembled:
         config = self._config
         loop = asyncio.get_running_loop()
+        self._sockets = native_sockets(loop)
         if any(topic.quarantine is not None for topic in config.topics):
             check_may_write("quarantine")
         self._dead_letters = DeadLetterWriter(
@@ -280,7 +286,7 @@ class Server:
             call_soon=loop.call_soon,
             call_later=loop.call_later,
             from_thread=loop.call_soon_threadsafe,
-            dial=Dialler(self._broker_tls, config.upstream.connect_timeout_seconds).dial,
+            dial=Dialler(self._broker_tls, config.upstream.connect_timeout_seconds, self._sockets).dial,
             introduce_client=ClientIntroduction(self._asked_names),
             introduce_broker=introduce_broker,
             why_lost=why_lost,
@@ -301,16 +307,25 @@ class Server:
         parts = self._parts
         assert parts is not None
 
-        def new_session(told_peer: str | None = None) -> asyncio.BaseProtocol:
-            return as_protocol(Session(parts.needs, partial(self._route, listener), told_peer).client)
+        def new_client(told_peer: str | None = None) -> Connection:
+            return Session(parts.needs, partial(self._route, listener), told_peer).client
 
         proxied = proxy_protocol_of(self._config.listen)
         entrance, rate = self._entrance, self._rate
-        if self._client_tls is None and proxied is None and entrance is None and rate is None:
-            return await asyncio.get_running_loop().create_server(new_session, sock=listening, backlog=BACKLOG)
         label = "bootstrap" if listener is None else f"broker {listener}"
+        if self._client_tls is None and proxied is None and entrance is None and rate is None:
+            return await accept_plain(listening, label, self._sockets, new_client, parts.log)
         return ClientAcceptor(
-            listening, label, self._client_tls, proxied, entrance, new_session, parts.log, self._handshakes, rate
+            listening,
+            label,
+            self._client_tls,
+            proxied,
+            entrance,
+            new_client,
+            parts.log,
+            self._handshakes,
+            rate,
+            self._sockets,
         )
 
     def _route(self, listener: int | None, asked_name: str | None) -> Route:

@@ -33,6 +33,10 @@ cdef class Connection:
 
     cpdef write(self, object data)
 
+    cpdef get_buffer(self, object sizehint)
+
+    cpdef buffer_updated(self, Py_ssize_t nbytes)
+
     @cython.locals(used=Py_ssize_t)
     cdef _receive(self, object data, Py_ssize_t end)
 

@@ -17,6 +17,7 @@ from libc.string cimport memcmp, memcpy
 from sluicegate.protocol.big_endian cimport int16_at, int32_at
 from sluicegate.protocol.framing cimport OrdinaryFrames
 from sluicegate.proxy.session.connection cimport Connection
+from sluicegate.proxy.session.direct_outlet cimport pass_on
 from sluicegate.proxy.session.in_flight cimport Exchange, InFlightQueue
 from sluicegate.proxy.session.lane_counts cimport LaneCounts
 from sluicegate.proxy.session.lane_room cimport LaneRoom
@@ -199,7 +200,7 @@ cdef class FastRequests(OrdinaryFrames):
             self.has_looked = True
             self._counts.failed(self._client.introduced.peer, error)
         if at > position:
-            self._broker.write(PyBytes_FromStringAndSize(<char *>origin + position, at - position))
+            pass_on(self._broker, <const char *>origin + position, at - position)
         if timed_key >= 0:
             self._counts.time(timed_key, came, timed)
         if charged_requests > 0:
@@ -379,7 +380,7 @@ cdef class FastAnswers(OrdinaryFrames):
             at += _SIZE_BYTES + size
             self.taken += 1
         if at > position:
-            self._client.write(PyBytes_FromStringAndSize(<char *>origin + position, at - position))
+            pass_on(self._client, <const char *>origin + position, at - position)
         # A client that is not read may wait for this answer; one whose turn has come waits for nothing else.
         self.settled = at - position < _MUCH_BYTES and not self._client._holds and not self._queue.is_ready()
         return at

@@ -18,7 +18,7 @@ from sluicegate.config.address import HostPort
 from sluicegate.config.model import Listen, ListenTls
 from sluicegate.config.reading import read_section
 from sluicegate.config.upstream import UpstreamTls
-from sluicegate.proxy.network.accepting import ClientAcceptor
+from sluicegate.proxy.network.accepting import ClientAcceptor, NewConnection
 from sluicegate.proxy.network.address_rate import AddressRate
 from sluicegate.proxy.network.connection_rate import NEW_CONNECTIONS, ConnectionRate
 from sluicegate.proxy.network.entrance import NEW_OF_ADDRESS, Entrance
@@ -71,7 +71,16 @@ class Door:
         self.address = listening.getsockname()
         context = context_for_clients(ListenTls(**own.files), AskedNames())
         self.acceptor = ClientAcceptor(
-            listening, "bootstrap", context, proxied, entrance, new_protocol, self.log, self.handshakes, rate
+            listening,
+            "bootstrap",
+            context,
+            proxied,
+            entrance,
+            cast(NewConnection, new_protocol),
+            self.log,
+            self.handshakes,
+            rate,
+            None,
         )
 
     async def greeted(self, header: bytes = b"") -> bytes:

@@ -1,12 +1,15 @@
 """Whatever a broker calls itself, connecting to it ends in words."""
 
 import asyncio
+from typing import cast
 
 import pytest
 import uvloop
 
 from sluicegate.config.address import HostPort
+from sluicegate.proxy.network.native_sockets import native_sockets
 from sluicegate.proxy.network.upstream import connect
+from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
 from tests.broker.ports import free_ports
 
@@ -26,13 +29,19 @@ IMPOSSIBLE = [
 ]
 
 
+async def reach(addresses: tuple[HostPort, ...]) -> None:
+    """By native sockets where there are any."""
+    nobody = cast(Connection, asyncio.Protocol())
+    await connect(addresses, nobody, None, 2, native_sockets(asyncio.get_running_loop()))
+
+
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
 @pytest.mark.parametrize("address", IMPOSSIBLE, ids=lambda address: str(ascii(str(address)[:20])))
 def test_an_address_that_cannot_be(address: HostPort, run: object) -> None:
     nobody = HostPort("127.0.0.1", free_ports(1))
 
     with pytest.raises(UpstreamUnreachable) as raised:
-        run(connect((address, nobody), asyncio.Protocol(), None, 2))  # type: ignore[operator]
+        run(reach((address, nobody)))  # type: ignore[operator]
 
     reasons = str(raised.value).split("; ")
     assert len(reasons) == 2  # the next address was tried

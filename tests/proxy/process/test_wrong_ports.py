@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 import uvloop
@@ -16,6 +17,7 @@ from sluicegate.protocol.messages import metadata, sasl_handshake
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker
 from sluicegate.proxy.network.tls import context_for_brokers
 from sluicegate.proxy.network.upstream import connect
+from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
 from tests.broker.certificates import Authority
 from tests.proxy.scripted_broker import CLOSE, ScriptedBroker
@@ -63,7 +65,7 @@ def test_tls_to_a_plaintext_port(run: Callable[[Awaitable[None]], None], tmp_pat
             ours = await reason(address, tls={"ca_file": str(authority.file)})
             context = context_for_brokers(UpstreamTls(ca_file=str(authority.file)))
             with pytest.raises(UpstreamUnreachable) as raised:
-                await connect((address,), asyncio.Protocol(), context, 5)
+                await connect((address,), cast(Connection, asyncio.Protocol()), context, 5, None)
         assert ours == "closed the TLS handshake: probably a plaintext port (upstream.tls is set)"
         assert str(raised.value) == f"{address}: {ours}"
 

@@ -16,7 +16,7 @@ from sluicegate.config.address import HostPort
 from sluicegate.config.loading import load
 from sluicegate.config.source import Source
 from sluicegate.proxy.answers.addressing import AddressBook
-from sluicegate.proxy.process.assembly import World, assembled
+from sluicegate.proxy.process.assembly import Assembled, World, assembled
 from sluicegate.proxy.reporting.tally import Tally
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.lanes import HAS_FAST_LANE
@@ -157,6 +157,13 @@ class Outlet:
             self._connection.connection_lost(None)
 
 
+def proxy_in(world: World, environment: dict[str, str]) -> Assembled:
+    """The parts of a proxy; `environment` is its configuration."""
+    config = load(Source("test"), _LEAST | environment).config
+    book = AddressBook({}, lambda _: HostPort("h", 1))
+    return assembled(config, world, rulebook_of(config), Tally(), book, LeadingBack(1), None)
+
+
 class Playbook:
     """One session: `client` and `broker` are what its two peers see, `parts` the proxy it stands in."""
 
@@ -170,7 +177,6 @@ class Playbook:
         self.loop = Steps()
         self.failed: Callable[[Exception], None] | None = None
         self.broker_comes = True
-        config = load(Source("test"), _LEAST | environment).config
         world = World(
             call_soon=self.loop.call_soon,
             call_later=self.loop.call_later,
@@ -182,8 +188,7 @@ class Playbook:
             now_ms=lambda: NOW,
             seconds=lambda: 0.0,  # a script takes no time
         )
-        book = AddressBook({}, lambda _: HostPort("h", 1))
-        self.parts = assembled(config, world, rulebook_of(config), Tally(), book, LeadingBack(1), None)
+        self.parts = proxy_in(world, environment)
         needs = self.parts.needs
         if not has_fast_lane:
             needs = with_gate(needs, ordinary=None)

@@ -1,0 +1,45 @@
+"""A socket that is connected to an address, by an event loop that waits for it."""
+
+import asyncio
+import errno
+import os
+import socket
+from typing import Any
+
+
+async def connected(host: str, port: int) -> socket.socket:
+    """One to the first of the host's addresses that takes it; it does not block. Raises OSError, the first one's."""
+    loop = asyncio.get_running_loop()
+    refused: OSError | None = None
+    for found in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        try:
+            return await _connected(loop, found)
+        except OSError as error:
+            refused = refused or error
+    raise refused or OSError(errno.EADDRNOTAVAIL, "the name has no address")
+
+
+async def _connected(loop: asyncio.AbstractEventLoop, found: tuple[Any, ...]) -> socket.socket:
+    family, kind, protocol, _, address = found
+    connecting = socket.socket(family, kind, protocol)
+    try:
+        connecting.setblocking(False)
+        failed = connecting.connect_ex(address)
+        if failed == errno.EINPROGRESS:
+            await _until_writable(loop, connecting)
+            failed = connecting.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if failed:
+            raise OSError(failed, os.strerror(failed))
+    except BaseException:  # cancelled, too: nobody else has it
+        connecting.close()
+        raise
+    return connecting
+
+
+async def _until_writable(loop: asyncio.AbstractEventLoop, connecting: socket.socket) -> None:
+    writable = asyncio.Event()
+    loop.add_writer(connecting, writable.set)
+    try:
+        await writable.wait()
+    finally:
+        loop.remove_writer(connecting)

@@ -1,0 +1,24 @@
+"""Sockets without TLS are read and written natively where that was compiled. Where it was not, the event loop's own
+transports do it; nothing else is different.
+"""
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from sluicegate.protocol.records.scan import is_compiled
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.network.plain_socket import PlainSockets
+
+HAS_NATIVE_SOCKETS = False
+if is_compiled():
+    with suppress(ImportError):  # of what is native this alone could not be compiled
+        from sluicegate.proxy.network import plain_socket
+
+        HAS_NATIVE_SOCKETS = True
+
+
+def native_sockets(loop: asyncio.AbstractEventLoop) -> "PlainSockets | None":
+    """Those of one event loop; None: its own transports are used."""
+    return plain_socket.PlainSockets(loop) if HAS_NATIVE_SOCKETS else None

@@ -1,0 +1,90 @@
+"""Accepts clients without TLS, of whom nothing has to be known before their session."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from sluicegate.proxy.network.listeners import BACKLOG, Acceptor
+from sluicegate.proxy.network.spare_descriptor import SPENT, SpareDescriptor
+from sluicegate.proxy.network.upstream import as_protocol
+from sluicegate.proxy.reporting.session_log import SessionLog
+from sluicegate.proxy.session.connection import Connection
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.network.plain_socket import PlainSockets
+
+# So many are taken before others have their turn.
+_MOST_AT_ONCE = 16
+# As when no more files can be opened: look again a little later.
+_AFTER_FAILURE_SECONDS = 1.0
+_AFTER_ABORTED_SECONDS = 0.01
+
+
+async def accept_plain(
+    listener: socket.socket,
+    label: str,
+    sockets: "PlainSockets | None",
+    new_connection: Callable[[], Connection],
+    log: SessionLog,
+) -> Acceptor:
+    """Take connections from a listening socket: natively where there are native sockets, else by the event loop."""
+    if sockets is not None:
+        return PlainAcceptor(listener, label, sockets, new_connection, log)
+    loop = asyncio.get_running_loop()
+    return await loop.create_server(lambda: as_protocol(new_connection()), sock=listener, backlog=BACKLOG)
+
+
+class PlainAcceptor:
+    """Takes connections from a listening socket until `close`."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        label: str,
+        sockets: "PlainSockets",
+        new_connection: Callable[[], Connection],
+        log: SessionLog,
+    ) -> None:
+        self._listener = listener
+        self._label = label
+        self._sockets = sockets
+        self._new_connection = new_connection
+        self._log = log
+        self._loop = asyncio.get_running_loop()
+        self._spare = SpareDescriptor()
+        self._goes_on: asyncio.TimerHandle | None = None
+        self._listen()
+
+    def close(self) -> None:
+        """Take no more connections."""
+        if self._goes_on is not None:
+            self._goes_on.cancel()
+        self._loop.remove_reader(self._listener)
+        self._listener.close()
+        self._spare.close()
+
+    def _listen(self) -> None:
+        self._goes_on = None
+        self._loop.add_reader(self._listener, self._take_some)
+
+    def _take_some(self) -> None:
+        for _ in range(_MOST_AT_ONCE):
+            try:
+                accepted, _ = self._listener.accept()
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError as error:  # whatever it is, the next one may come through
+                self._cannot_accept(error)
+                return
+            accepted.setblocking(False)
+            self._sockets.attach(accepted, self._new_connection())
+
+    def _cannot_accept(self, error: OSError) -> None:
+        spent = error.errno in SPENT
+        if spent:
+            self._spare.turn_away(self._listener)
+        self._log.cannot_accept(self._label, error.strerror or str(error))
+        self._loop.remove_reader(self._listener)
+        later = _AFTER_FAILURE_SECONDS if spent else _AFTER_ABORTED_SECONDS
+        self._goes_on = self._loop.call_later(later, self._listen)

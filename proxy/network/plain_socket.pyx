@@ -1,0 +1,352 @@
+"""A connection's socket without TLS, read and written natively: what an event loop's own transport does, without an
+object for each read and write, and without handing the interpreter over at each of them.
+
+The loop says when a socket can be read or written (`add_reader`, `add_writer`), which is all that is asked of it. What is
+written while sockets are being read leaves at the end of that turn, in one call of the system for each socket.
+"""
+
+import os
+import socket
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.errno cimport EAGAIN, EINTR, errno
+from libc.string cimport memset
+
+from sluicegate.proxy.session.connection cimport Connection
+from sluicegate.proxy.session.direct_outlet cimport DirectOutlet
+
+cdef extern from "<sys/uio.h>":
+    struct iovec:
+        void *iov_base
+        size_t iov_len
+
+cdef extern from "<sys/socket.h>":
+    struct msghdr:
+        iovec *msg_iov
+        size_t msg_iovlen
+    ssize_t recv(int fd, void *buffer, size_t size, int flags)
+    ssize_t send(int fd, const void *buffer, size_t size, int flags)
+    ssize_t sendmsg(int fd, const msghdr *message, int flags)
+    int MSG_NOSIGNAL
+
+cdef enum:
+    # A peer that takes no more than this is waited for; it is written to again when so little is left.
+    _HIGH_WATER_BYTES = 64 * 1024
+    _LOW_WATER_BYTES = 16 * 1024
+    _MOST_PARTS = 64
+
+
+cdef class PlainSockets:
+    """Those of one event loop."""
+
+    def __init__(self, loop):
+        self.loop = loop
+        self._written = []
+
+    def attach(self, plain, Connection connection):
+        """Let `plain`, a socket that is connected and does not block, be what `connection` reads and writes."""
+        PlainSocket(self, plain, connection)._begin()
+
+    cdef _has_written(self, PlainSocket written):
+        self._written.append(written)
+        if not self._in_turn and not self._sends_soon:
+            self._sends_soon = True
+            self.loop.call_soon(self._send_all)
+
+    cdef _end_turn(self):
+        # What is told of it may write in its turn.
+        cdef PlainSocket written
+        cdef Py_ssize_t at = 0
+        try:
+            while at < len(self._written):
+                written = self._written[at]
+                at += 1
+                written._is_due = False
+                written._send()
+        finally:
+            self._in_turn = False
+            if at == len(self._written):
+                self._written.clear()
+            else:
+                del self._written[:at]
+                self._sends_soon = True
+                self.loop.call_soon(self._send_all)
+
+    def _send_all(self):
+        self._sends_soon = False
+        self._in_turn = True
+        self._end_turn()
+
+
+cdef class PlainSocket(DirectOutlet):
+    """One of them: of what asyncio calls a Transport, as much as is used."""
+
+    def __init__(self, PlainSockets all_of_loop, plain, Connection connection):
+        self._all = all_of_loop
+        self._socket = plain
+        self._descriptor = plain.fileno()
+        self._connection = connection
+        self._parts = []
+
+    def get_extra_info(self, name):
+        """`socket`, `peername` or `sockname`; None where it is not known."""
+        if name == "socket":
+            return self._socket
+        try:
+            if name == "peername":
+                return self._socket.getpeername()
+            if name == "sockname":
+                return self._socket.getsockname()
+        except OSError:  # it is gone already
+            pass
+        return None
+
+    def is_closing(self):
+        return self._closing
+
+    def get_write_buffer_size(self):
+        return self._unsent
+
+    def write(self, data):
+        cdef Py_ssize_t count = len(data)
+        if count == 0 or self._closing or self._no_more:
+            return
+        self._parts.append(data)
+        self._unsent += count
+        self._is_there_more()
+
+    cdef int put(self, const char *data, Py_ssize_t size) except -1:
+        cdef ssize_t count = 0
+        if self._unsent > 0 and not self._waits:
+            self._send()
+        if self._closing or self._no_more:
+            return 0
+        if self._unsent == 0:
+            count = send(self._descriptor, data, size, MSG_NOSIGNAL)
+            if count < 0:
+                if errno != EAGAIN and errno != EINTR:
+                    self._give_up(_error(errno))
+                    return 0
+                count = 0
+        if count < size:
+            self.write(PyBytes_FromStringAndSize(data + count, size - count))
+        return 0
+
+    def writelines(self, parts):
+        if self._closing or self._no_more:
+            return
+        for data in parts:
+            if len(data) > 0:
+                self._parts.append(data)
+                self._unsent += len(data)
+        if self._unsent > 0:
+            self._is_there_more()
+
+    def write_eof(self):
+        if self._closing or self._no_more:
+            return
+        self._no_more = True
+        if self._unsent == 0:
+            self._shut_down()
+
+    def pause_reading(self):
+        self._paused = True
+        self._stop_reading()
+
+    def resume_reading(self):
+        self._paused = False
+        self._start_reading()
+
+    def close(self):
+        if self._closing:
+            return
+        self._closing = True
+        self._stop_reading()
+        if self._unsent == 0:
+            self._all.loop.call_soon(self._lose, None)
+
+    def abort(self):
+        self._give_up(None)
+
+    cdef _begin(self):
+        self._connection.connection_made(self)
+        if not self._paused:
+            self._start_reading()
+
+    cdef _start_reading(self):
+        if not self._reading and not self._closing and not self._ended:
+            self._reading = True
+            self._all.loop.add_reader(self._descriptor, self._readable)
+
+    cdef _stop_reading(self):
+        if self._reading:
+            self._reading = False
+            self._all.loop.remove_reader(self._descriptor)
+
+    def _readable(self):
+        self._all._in_turn = True
+        try:
+            self._receive()
+        finally:
+            self._all._end_turn()
+
+    cdef _receive(self):
+        cdef Py_buffer room
+        cdef ssize_t count
+        cdef int error
+        cdef Connection connection = self._connection
+        PyObject_GetBuffer(connection.get_buffer(-1), &room, PyBUF_SIMPLE | PyBUF_WRITABLE)
+        count = recv(self._descriptor, room.buf, room.len, 0)
+        error = errno
+        PyBuffer_Release(&room)
+        if count > 0:
+            connection.buffer_updated(count)
+        elif count == 0:
+            self._ended = True
+            self._stop_reading()
+            if not connection.eof_received():
+                self.close()
+        elif error != EAGAIN and error != EINTR:
+            self._give_up(_error(error))
+
+    cdef _is_there_more(self):
+        if self._waits:  # until the system takes more
+            self._tell_full()
+        elif self._unsent > _HIGH_WATER_BYTES:
+            self._send()
+        elif not self._is_due:
+            self._is_due = True
+            self._all._has_written(self)
+
+    def _writable(self):
+        self._all._in_turn = True
+        try:
+            self._send()
+        finally:
+            self._all._end_turn()
+
+    cdef _send(self):
+        cdef ssize_t count, wanted
+        if self._given_up:
+            return
+        while self._unsent > 0:
+            count = self._send_some(&wanted)
+            if count == -EINTR:
+                continue
+            if count == -EAGAIN:
+                break
+            if count < 0:
+                self._give_up(_error(-count))
+                return
+            self._sent(count)
+            if count < wanted:
+                break
+        if self._unsent > 0:
+            if not self._waits:
+                self._waits = True
+                self._all.loop.add_writer(self._descriptor, self._writable)
+            self._tell_full()
+        if self._unsent <= _LOW_WATER_BYTES and self._full:
+            self._full = False
+            self._connection.resume_writing()
+        if self._unsent == 0:
+            self._all_is_sent()
+
+    cdef ssize_t _send_some(self, ssize_t *wanted) except? -1:
+        # How much the system has taken of what one call is given; negative: the number of its error.
+        cdef iovec vector[_MOST_PARTS]
+        cdef Py_buffer held[_MOST_PARTS]
+        cdef msghdr message
+        cdef Py_ssize_t at, parts = 0
+        cdef ssize_t count = 0
+        wanted[0] = 0
+        try:
+            for at in range(min(<Py_ssize_t>len(self._parts), <Py_ssize_t>_MOST_PARTS)):
+                PyObject_GetBuffer(self._parts[at], &held[at], PyBUF_SIMPLE)
+                parts += 1
+                vector[at].iov_base = held[at].buf
+                vector[at].iov_len = held[at].len
+                wanted[0] += held[at].len
+            vector[0].iov_base = <char *>vector[0].iov_base + self._of_first
+            vector[0].iov_len -= self._of_first
+            wanted[0] -= self._of_first
+            if parts == 1:
+                count = send(self._descriptor, vector[0].iov_base, vector[0].iov_len, MSG_NOSIGNAL)
+            else:
+                memset(&message, 0, sizeof(message))
+                message.msg_iov = vector
+                message.msg_iovlen = parts
+                count = sendmsg(self._descriptor, &message, MSG_NOSIGNAL)
+            if count < 0:
+                count = -errno
+        finally:
+            for at in range(parts):
+                PyBuffer_Release(&held[at])
+        return count
+
+    cdef _sent(self, Py_ssize_t count):
+        cdef Py_ssize_t done = 0, length
+        self._unsent -= count
+        if self._unsent == 0:
+            self._parts.clear()
+            self._of_first = 0
+            return
+        count += self._of_first
+        while True:
+            length = len(self._parts[done])
+            if count < length:
+                break
+            count -= length
+            done += 1
+        self._of_first = count
+        if done > 0:
+            del self._parts[:done]
+
+    cdef _all_is_sent(self):
+        if self._waits:
+            self._waits = False
+            self._all.loop.remove_writer(self._descriptor)
+        if self._closing:
+            self._all.loop.call_soon(self._lose, None)
+        elif self._no_more:
+            self._shut_down()
+
+    cdef _tell_full(self):
+        if self._unsent > _HIGH_WATER_BYTES and not self._full:
+            self._full = True
+            self._connection.pause_writing()
+
+    cdef _shut_down(self):
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+        except OSError:  # the peer has gone, which reading tells
+            pass
+
+    cdef _give_up(self, error):
+        # Nothing more is sent; whoever reads and writes here is told in a turn of its own.
+        if self._given_up:
+            return
+        self._given_up = True
+        self._closing = True
+        self._unsent = 0
+        self._parts.clear()
+        self._stop_reading()
+        if self._waits:
+            self._waits = False
+            self._all.loop.remove_writer(self._descriptor)
+        self._all.loop.call_soon(self._lose, error)
+
+    def _lose(self, error):
+        if self._lost:
+            return
+        self._lost = True
+        try:
+            self._connection.connection_lost(error)
+        finally:
+            self._connection = None
+            self._socket.close()
+
+
+cdef _error(int number):
+    return OSError(number, os.strerror(number))

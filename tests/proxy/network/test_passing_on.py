@@ -1,0 +1,83 @@
+"""What the fast lane passes on straight out of the read buffer arrives whole and in order at a broker that is slow."""
+
+import asyncio
+import os
+import socket
+import struct
+from collections.abc import Callable, Coroutine
+
+import pytest
+import uvloop
+
+from sluicegate.config.address import HostPort
+from sluicegate.proxy.network.native_sockets import native_sockets
+from sluicegate.proxy.network.upstream import Dialler
+from sluicegate.proxy.process.assembly import World
+from sluicegate.proxy.session.outlets import Introduced
+from sluicegate.proxy.session.route import Route
+from sluicegate.proxy.session.session import Session
+from tests.proxy.session.playbook import proxy_in
+
+LIST_GROUPS = 16
+FRAMES = 900
+CLIENT_ID_BYTES = 20_000
+
+
+def frame(number: int) -> bytes:
+    """A request that nobody looks into, unlike any other."""
+    name = os.urandom(CLIENT_ID_BYTES // 2).hex().encode()
+    request = struct.pack(">hhih", LIST_GROUPS, 0, number, len(name)) + name
+    return struct.pack(">i", len(request)) + request
+
+
+async def exactly(peer: socket.socket, count: int) -> bytes:
+    loop, got = asyncio.get_running_loop(), bytearray()
+    while len(got) < count:
+        got += await loop.sock_recv(peer, min(count - len(got), 1 << 16))
+    return bytes(got)
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+def test_all_of_it_in_order_to_a_broker_that_is_slow(run: Callable[[Coroutine[None, None, None]], None]) -> None:
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        sockets = native_sockets(loop)
+        if sockets is None:
+            pytest.skip("nothing is compiled, so there are no native sockets")
+        brokers = socket.create_server(("127.0.0.1", 0))
+        address = HostPort(*brokers.getsockname())
+        world = World(
+            call_soon=loop.call_soon,
+            call_later=loop.call_later,
+            from_thread=loop.call_soon_threadsafe,
+            dial=Dialler(None, 5, sockets).dial,
+            introduce_client=lambda _: Introduced("client", "own"),
+            introduce_broker=lambda _: Introduced("broker", "own"),
+            why_lost=lambda _error: None,
+        )
+        parts = proxy_in(world, {})
+        session = Session(parts.needs, lambda _: Route("bootstrap", (address,)))
+        client, ours = socket.socketpair()
+        for each in (client, ours, brokers):
+            each.setblocking(False)
+        sockets.attach(ours, session.client)
+        sent = [frame(number) for number in range(FRAMES)]
+
+        async with asyncio.timeout(60):
+            sending = loop.create_task(loop.sock_sendall(client, b"".join(sent)))
+            broker, _ = await loop.sock_accept(brokers)
+            broker.setblocking(False)
+            while session.broker.unsent_bytes == 0:  # noqa: ASYNC110  # of what nobody is told
+                await asyncio.sleep(0.001)
+            assert await exactly(broker, sum(map(len, sent))) == b"".join(sent)
+            await sending
+
+        lane = parts.needs.lane_counts
+        assert lane is not None
+        assert lane.by_api()[LIST_GROUPS] > FRAMES // 4  # the rest lay in the buffer in part
+        for each in (client, broker, brokers):
+            each.close()
+        while not session.client.closed or not session.broker.closed:  # noqa: ASYNC110  # of what nobody is told
+            await asyncio.sleep(0.001)
+
+    run(story())
