@@ -188,6 +188,9 @@ cdef class PlainSocket(DirectOutlet):
         self._all._in_turn = True
         try:
             self._receive()
+        except Exception as error:  # ours: it would be read again at once, for ever
+            self._all.loop.call_exception_handler({"message": "a connection cannot be read", "exception": error})
+            self._give_up(error)
         finally:
             self._all._end_turn()
 
