@@ -151,8 +151,8 @@ cdef class PlainSocket(DirectOutlet):
             self._shut_down()
 
     def pause_reading(self):
+        # The loop is told when something comes meanwhile: most pauses are over before that.
         self._paused = True
-        self._stop_reading()
 
     def resume_reading(self):
         self._paused = False
@@ -185,6 +185,9 @@ cdef class PlainSocket(DirectOutlet):
             self._all.loop.remove_reader(self._descriptor)
 
     def _readable(self):
+        if self._paused:
+            self._stop_reading()
+            return
         self._all._in_turn = True
         try:
             self._receive()
