@@ -11,11 +11,11 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import h11
 import structlog
-from prometheus_client import CollectorRegistry
 
 from sluicegate.config.address import HostPort
 from sluicegate.config.model import Config
@@ -23,11 +23,11 @@ from sluicegate.proxy.network.listeners import CannotListen
 from sluicegate.proxy.page.answer import Page, text_page
 from sluicegate.proxy.process.admin_connections import AdminConnection, AdminConnections
 from sluicegate.proxy.process.admin_pages import AdminPages
-from sluicegate.proxy.process.certificate_metrics import CertificateCollector
+from sluicegate.proxy.process.all_metrics import all_metrics
 from sluicegate.proxy.process.config_file import ConfigFile
 from sluicegate.proxy.process.health import Health
 from sluicegate.proxy.process.http_exchange import HttpExchange, Request, refusal_of
-from sluicegate.proxy.reporting.metrics import registry_of
+from sluicegate.proxy.reporting.metrics import Look
 from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
 from sluicegate.proxy.reporting.tally import Snapshot
 
@@ -52,8 +52,6 @@ def serve(
     """The endpoint of a proxy that counts what `snapshot` says and shows what `look` does; `file` is what it was told
     by. Raises CannotListen.
     """
-    registry = registry_of(snapshot)
-    registry.register(CertificateCollector(config))
 
     def make_site() -> "Site":
         from sluicegate.proxy.page.access import Access  # noqa: PLC0415
@@ -62,7 +60,7 @@ def serve(
 
         return Site(Access(listen, config.admin.token_of_page), look, explainer(file))
 
-    return AdminServer(listen, registry, health, make_site if config.admin.page else None)
+    return AdminServer(listen, partial(all_metrics, config, snapshot), health, make_site if config.admin.page else None)
 
 
 class AdminServer:
@@ -71,14 +69,14 @@ class AdminServer:
     def __init__(
         self,
         address: HostPort,
-        registry: CollectorRegistry,
+        metrics: Look,
         health: Health,
         make_site: "Callable[[], Site] | None" = None,
     ) -> None:
         """`make_site` makes what the page is, when it is first asked for; None: there is none."""
         self._make_site = make_site
         self._looking: PageServing | None = None
-        self._pages = AdminPages(registry, health)
+        self._pages = AdminPages(metrics, health)
         self._log = structlog.get_logger("sluicegate.admin")
         self._complaints = OnceAMinute()
         try:

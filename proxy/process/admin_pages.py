@@ -2,18 +2,17 @@
 
 import gzip
 
-from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import choose_encoder, gzip_accepted
-
 from sluicegate.proxy.page.answer import Page, Slow, text_page
 from sluicegate.proxy.process.health import Health
+from sluicegate.proxy.reporting.exposition import takes_gzip, wanted_by
+from sluicegate.proxy.reporting.metrics import Look
 
 
 class AdminPages:
     """Finds the page for a request."""
 
-    def __init__(self, registry: CollectorRegistry, health: Health) -> None:
-        self._registry = registry
+    def __init__(self, metrics: Look, health: Health) -> None:
+        self._look = metrics
         self._health = health
 
     def find(self, method: str, path: str, headers: dict[str, str]) -> Page | Slow | None:
@@ -30,12 +29,9 @@ class AdminPages:
         return None
 
     def _metrics(self, accept: str, accept_encoding: str) -> Page:
-        try:
-            encode, content_type = choose_encoder(accept)
-        except (TypeError, ValueError):  # a version that is none
-            encode, content_type = choose_encoder("")
-        body, headers = encode(self._registry), (("Content-Type", content_type),)
-        if gzip_accepted(accept_encoding):
+        write, content_type = wanted_by(accept)
+        body, headers = write(self._look()), (("Content-Type", content_type),)
+        if takes_gzip(accept_encoding):
             return Page(200, gzip.compress(body, 1), (*headers, ("Content-Encoding", "gzip")))
         return Page(200, body, headers)
 

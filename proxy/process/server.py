@@ -179,7 +179,7 @@ class Server:
         try:
             self._listeners.open_bootstrap()
             if config.admin.listen is not None:
-                from sluicegate.proxy.process.admin import serve  # noqa: PLC0415  # workers need no Prometheus
+                from sluicegate.proxy.process.admin import serve  # noqa: PLC0415  # workers have none
 
                 self._admin = serve(config, config.admin.listen, self.snapshot, self.health, self.look, self._file)
         except CannotListen as error:

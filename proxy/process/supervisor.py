@@ -100,7 +100,7 @@ class Supervisor:
         try:
             self._reserved = self._inherited.at(shared) or reserve_shared(shared)
             if self._config.admin.listen is not None:
-                from sluicegate.proxy.process.admin import serve  # noqa: PLC0415  # workers need no Prometheus
+                from sluicegate.proxy.process.admin import serve  # noqa: PLC0415  # workers have none
 
                 listen = self._config.admin.listen
                 self._admin = serve(self._config, listen, self._snapshot, self.health, self._look, self._file)

@@ -1,6 +1,7 @@
 """What is told to a receiver of OpenTelemetry by the configuration. What that needs is loaded only where it is set."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sluicegate.config.model import Config
@@ -27,16 +28,14 @@ def metric_push(config: Config, snapshot: Callable[[], Snapshot], tally: Tally) 
     otel = config.otel
     if otel is None or not otel.metrics:
         return None
-    from sluicegate.proxy.process.certificate_metrics import CertificateCollector  # noqa: PLC0415
-    from sluicegate.proxy.reporting.metrics import registry_of  # noqa: PLC0415
+    from sluicegate.proxy.process.all_metrics import all_metrics  # noqa: PLC0415
     from sluicegate.proxy.telemetry.metric_push import MetricPush  # noqa: PLC0415
     from sluicegate.proxy.telemetry.receiver import Receiver  # noqa: PLC0415
     from sluicegate.proxy.telemetry.resource import resource_of  # noqa: PLC0415
 
-    registry = registry_of(snapshot)
-    registry.register(CertificateCollector(config))
+    look = partial(all_metrics, config, snapshot)
     resource = resource_of(config, otel.service_name)
-    return MetricPush(registry.collect, Receiver(otel), resource, otel.metrics_every_seconds, tally)
+    return MetricPush(look, Receiver(otel), resource, otel.metrics_every_seconds, tally)
 
 
 def span_push(config: Config, tally: Tally) -> "SpanPush | None":

@@ -6,7 +6,6 @@ What was not taken is not sent again: the next look has all of it. One log line 
 import contextvars
 import threading
 import time
-from collections.abc import Callable, Iterable
 
 import structlog
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # it ships none
@@ -16,8 +15,8 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 )
 from opentelemetry.proto.metrics.v1.metrics_pb2 import ResourceMetrics, ScopeMetrics
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
-from prometheus_client import Metric
 
+from sluicegate.proxy.reporting.metrics import Look
 from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
 from sluicegate.proxy.reporting.tally import Tally
 from sluicegate.proxy.telemetry.metric_points import metrics_of
@@ -32,7 +31,7 @@ class MetricPush:
 
     def __init__(
         self,
-        look: Callable[[], Iterable[Metric]],
+        look: Look,
         receiver: Receiver,
         resource: Resource,
         every_seconds: float,

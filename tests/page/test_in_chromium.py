@@ -10,7 +10,6 @@ from collections.abc import Iterator
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from prometheus_client import CollectorRegistry
 
 from sluicegate.config.address import HostPort
 from sluicegate.config.password import Password
@@ -185,7 +184,7 @@ def test_nothing_bars_anybody_and_nothing_runs_over(
 
 def test_before_anything_has_come_it_says_so(browser: Browser, complaints: list[str]) -> None:
     site = Site(Access(HostPort("127.0.0.1", 1), None), lambda _: seen(view_with("a", {}), []), lambda _: [])
-    server = AdminServer(HostPort("127.0.0.1", 0), CollectorRegistry(), Health(), lambda: site)
+    server = AdminServer(HostPort("127.0.0.1", 0), list, Health(), lambda: site)
     try:
         page = opened(browser, f"http://127.0.0.1:{server.port}/", complaints, 1280)
         is_said(page, "#state-text", "ready")
@@ -201,7 +200,7 @@ def test_before_anything_has_come_it_says_so(browser: Browser, complaints: list[
 def test_with_a_token_it_is_asked_for_and_kept_for_this_tab_alone(browser: Browser, complaints: list[str]) -> None:
     access = Access(HostPort("0.0.0.0", 1), Password("admin.token_file", SecretText("open sesame"), None))
     site = Site(access, lambda _: seen(view_with("a", {}), []), lambda topic: [f"policy of {topic}"])
-    server = AdminServer(HostPort("127.0.0.1", 0), CollectorRegistry(), Health(), lambda: site)
+    server = AdminServer(HostPort("127.0.0.1", 0), list, Health(), lambda: site)
     try:
         page = opened(browser, f"http://127.0.0.1:{server.port}/", [], 1280)
         page.get_by_label("This page needs a token").fill("wrong")

@@ -20,7 +20,7 @@ from sluicegate.proxy.network.listeners import CannotListen
 from sluicegate.proxy.process import admin_connections
 from sluicegate.proxy.process.admin import AdminServer
 from sluicegate.proxy.process.health import Health
-from sluicegate.proxy.reporting.metrics import registry_of
+from sluicegate.proxy.reporting.metrics import metrics_of
 from sluicegate.proxy.reporting.tally import Snapshot, Tally
 
 
@@ -36,7 +36,7 @@ def loopbacks() -> list[str]:
 @pytest.fixture(params=loopbacks())
 def admin(request: pytest.FixtureRequest) -> Iterator[tuple[str, AdminServer, Health]]:
     health = Health()
-    server = AdminServer(HostPort(request.param, 0), registry_of(lambda: Snapshot(Tally(), 3)), health)
+    server = AdminServer(HostPort(request.param, 0), lambda: metrics_of(Snapshot(Tally(), 3)), health)
     yield f"http://{HostPort(request.param, server.port)}", server, health
     server.close()
 
@@ -78,7 +78,7 @@ def said(connection: socket.socket) -> bytes:
 
 @pytest.fixture
 def server() -> Iterator[AdminServer]:
-    server = AdminServer(HostPort("127.0.0.1", 0), registry_of(lambda: Snapshot(Tally(), 3)), Health())
+    server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(Tally(), 3)), Health())
     yield server
     server.close()
 
@@ -190,7 +190,7 @@ def test_a_request_that_drips_ends_too(server: AdminServer, monkeypatch: pytest.
 def test_many_who_ask_for_metrics_and_do_not_read_keep_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     tally = Tally()
     tally.refused.update({(f"topic-{i}-" + "x" * 200, "X"): 1 for i in range(20_000)})
-    server = AdminServer(HostPort("127.0.0.1", 0), registry_of(lambda: Snapshot(tally, 3)), Health())
+    server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(tally, 3)), Health())
     try:
         readers = []
         for _ in range(40):
@@ -214,7 +214,7 @@ def test_a_scrape_that_takes_long_keeps_no_health_check_waiting_and_a_failing_on
         go_on.wait(10)
         raise RuntimeError("no counters")
 
-    server = AdminServer(HostPort("127.0.0.1", 0), registry_of(snapshot), Health())
+    server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(snapshot()), Health())
     try:
         with connected(server) as scrape:
             scrape.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -233,10 +233,10 @@ def test_it_answers_while_all_descriptors_are_spent_and_afterwards() -> None:
         from sluicegate.config.address import HostPort
         from sluicegate.proxy.process.admin import AdminServer
         from sluicegate.proxy.process.health import Health
-        from sluicegate.proxy.reporting.metrics import registry_of
+        from sluicegate.proxy.reporting.metrics import metrics_of
         from sluicegate.proxy.reporting.tally import Snapshot, Tally
         resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
-        server = AdminServer(HostPort("127.0.0.1", 0), registry_of(lambda: Snapshot(Tally(), 0)), Health())
+        server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(Tally(), 0)), Health())
         spent, stop = [], threading.Event()
         def spend():  # whatever is free for a moment is taken, as a busy listener does
             while not stop.is_set():
@@ -288,4 +288,4 @@ def test_a_taken_port_is_said_with_its_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = HostPort("127.0.0.1", taken.getsockname()[1])
         with pytest.raises(CannotListen, match="Address already in use"):
-            AdminServer(address, registry_of(lambda: Snapshot(Tally(), 0)), Health())
+            AdminServer(address, lambda: metrics_of(Snapshot(Tally(), 0)), Health())

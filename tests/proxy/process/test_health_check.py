@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from prometheus_client import CollectorRegistry
 
 from sluicegate.config.address import HostPort
 from sluicegate.config.loading import ConfigError
@@ -29,7 +28,7 @@ def test_where_to_ask_comes_from_the_file_or_the_environment(tmp_path: Path) -> 
 def test_a_proxy_that_is_alive_one_that_is_stuck_and_none() -> None:
     port = free_ports(1)
     health = Health()
-    server = AdminServer(HostPort("127.0.0.1", port), CollectorRegistry(), health)
+    server = AdminServer(HostPort("127.0.0.1", port), list, health)
     try:
         assert trouble_with(HostPort("0.0.0.0", port)) is None
         health.stuck = "stuck"

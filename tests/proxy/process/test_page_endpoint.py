@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry
 
 from sluicegate.config.address import HostPort
 from sluicegate.config.password import Password
@@ -59,7 +58,7 @@ def serve(looked: Looked) -> Iterator[Serve]:
             explain = more.get("explain", lambda topic: [f"{topic}: what holds"])
             address = HostPort("127.0.0.1", 0)
             site = Site(Access(HostPort(listen, 1), token), looked.look, explain)
-            server = AdminServer(address, CollectorRegistry(), Health(), lambda: site)
+            server = AdminServer(address, list, Health(), lambda: site)
             stack.callback(server.close)
             return server
 
@@ -141,7 +140,7 @@ def test_nobody_who_may_not_look_does_and_metrics_stay_everybodys(serve: Serve) 
 
 
 def test_where_there_is_no_page_there_is_none() -> None:
-    server = AdminServer(HostPort("127.0.0.1", 0), CollectorRegistry(), Health())
+    server = AdminServer(HostPort("127.0.0.1", 0), list, Health())
     try:
         assert answer(server, "/")[0] == answer(server, "/api/live")[0] == 404
     finally:

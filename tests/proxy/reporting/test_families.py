@@ -4,12 +4,12 @@ import re
 from dataclasses import fields
 
 import pytest
-from prometheus_client import generate_latest
 
 from sluicegate.proxy.reporting.durations import Durations, DurationsBy
+from sluicegate.proxy.reporting.exposition import prometheus_text
 from sluicegate.proxy.reporting.families import FAMILIES
 from sluicegate.proxy.reporting.family import Family, Kind
-from sluicegate.proxy.reporting.metrics import registry_of
+from sluicegate.proxy.reporting.metrics import metrics_of
 from sluicegate.proxy.reporting.metrics_reference import page
 from sluicegate.proxy.reporting.standing import Standing
 from sluicegate.proxy.reporting.tally import Snapshot, Tally
@@ -95,21 +95,21 @@ def test_no_name_is_declared_twice() -> None:
 @pytest.mark.parametrize("name", [each.name for each in fields(Tally) if each.name not in _COUNTED_BY_OTHERS])
 def test_whatever_is_counted_is_shown(name: str) -> None:
     tally = Tally()
-    before = generate_latest(registry_of(lambda: Snapshot(tally, 0)))
+    before = prometheus_text(metrics_of(Snapshot(tally, 0)))
 
     _count_one(tally, name)
 
-    assert generate_latest(registry_of(lambda: Snapshot(tally, 0))) != before
+    assert prometheus_text(metrics_of(Snapshot(tally, 0))) != before
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(Standing)])
 def test_whatever_is_looked_at_is_shown(name: str) -> None:
     standing = Standing()
-    before = generate_latest(registry_of(lambda: Snapshot(Tally(), 0, standing=standing)))
+    before = prometheus_text(metrics_of(Snapshot(Tally(), 0, standing=standing)))
 
     _count_one(standing, name)
 
-    assert generate_latest(registry_of(lambda: Snapshot(Tally(), 0, standing=standing))) != before
+    assert prometheus_text(metrics_of(Snapshot(Tally(), 0, standing=standing))) != before
 
 
 def test_the_page_is_what_is_declared() -> None:

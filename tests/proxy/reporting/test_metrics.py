@@ -2,11 +2,10 @@
 
 from collections import Counter
 
-from prometheus_client import generate_latest
-from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from sluicegate.proxy.reporting.metrics import registry_of
+from sluicegate.proxy.reporting.exposition import openmetrics_text, prometheus_text
+from sluicegate.proxy.reporting.metrics import metrics_of
 from sluicegate.proxy.reporting.tally import Snapshot, Tally, total_of
 
 
@@ -29,7 +28,7 @@ def test_nobody_ready_is_not_ready() -> None:
 def test_a_scrape_shows_them() -> None:
     tally = Tally(produce_requests=7, unchecked_partitions=2, refused=Counter({("t", "INVALID_TIMESTAMP"): 7}))
 
-    text = generate_latest(registry_of(lambda: Snapshot(tally, 5, workers=4, worker_restarts=1))).decode()
+    text = prometheus_text(metrics_of(Snapshot(tally, 5, workers=4, worker_restarts=1))).decode()
 
     for line in (
         "sluicegate_produce_requests_total 7.0",
@@ -55,7 +54,7 @@ def test_an_openmetrics_reader_takes_every_family() -> None:
         violations_failed=9,
     )
 
-    text = openmetrics.generate_latest(registry_of(lambda: Snapshot(tally, 0))).decode()
+    text = openmetrics_text(metrics_of(Snapshot(tally, 0))).decode()
 
     samples = {
         (sample.name, *sample.labels.values()): sample.value

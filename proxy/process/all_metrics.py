@@ -1,0 +1,14 @@
+"""What a process shows of itself, to Prometheus and to OpenTelemetry alike."""
+
+from collections.abc import Callable, Iterator
+
+from sluicegate.config.model import Config
+from sluicegate.proxy.process.certificate_metrics import certificate_metrics
+from sluicegate.proxy.reporting.metrics import Metric, metrics_of
+from sluicegate.proxy.reporting.tally import Snapshot
+
+
+def all_metrics(config: Config, snapshot: Callable[[], Snapshot]) -> Iterator[Metric]:
+    """As it is now."""
+    yield from metrics_of(snapshot())
+    yield from certificate_metrics(config)
