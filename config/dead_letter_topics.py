@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-import re2
-
-from sluicegate.config.topic_pattern import exact_name_of, options, regular_expression_of
+from sluicegate.config.topic_pattern import compiled, exact_name_of, regular_expression_of
 from sluicegate.config.topics import Topic
 
 
@@ -28,7 +26,7 @@ def check_dead_letters(topics: Sequence[Topic], events_topic: str | None) -> Non
 class _Pattern:
     def __init__(self, match: str) -> None:
         self._exact = exact_name_of(match)
-        self._compiled = re2.compile(regular_expression_of(match), options()) if self._exact is None else None
+        self._compiled = compiled(regular_expression_of(match)) if self._exact is None else None
 
     def matches(self, name: str) -> bool:
         return name == self._exact if self._compiled is None else self._compiled.fullmatch(name) is not None

@@ -4,9 +4,12 @@ RE2 takes time linear in the name whatever the pattern is (https://github.com/go
 matched so, look-around and back-references, it does not take. Only names that a topic can have are ever matched.
 """
 
-import re2
+from typing import TYPE_CHECKING
 
 from sluicegate.protocol.topic_name import LEGAL_CHARACTERS
+
+if TYPE_CHECKING:
+    import re2  # where a pattern needs it: with its C++ library it is 3 MB
 
 _MAX_CHARACTERS = 10_000
 # Of a compiled pattern. What needs more would take milliseconds for each new name.
@@ -43,8 +46,17 @@ def exact_name_of(match: str) -> str | None:
     return None if has_wildcards or (len(match) > 1 and match[0] == match[-1] == "/") else match
 
 
-def options(max_bytes: int = _MAX_COMPILED_BYTES) -> re2.Options:
+def compiled(expression: str) -> "re2._Regexp":
+    """What `regular_expression_of` gave, ready to be held against names."""
+    import re2  # noqa: PLC0415
+
+    return re2.compile(expression, options())
+
+
+def options(max_bytes: int = _MAX_COMPILED_BYTES) -> "re2.Options":
     """How patterns are compiled: silently (errors are told by exceptions), into at most this much memory."""
+    import re2  # noqa: PLC0415
+
     chosen = re2.Options()
     chosen.log_errors = False
     chosen.max_mem = max_bytes
@@ -53,6 +65,8 @@ def options(max_bytes: int = _MAX_COMPILED_BYTES) -> re2.Options:
 
 def _taken(expression: str, kind: str) -> str:
     """The expression, if RE2 takes it."""
+    import re2  # noqa: PLC0415
+
     try:
         re2.compile(expression, options())
     except UnicodeEncodeError as error:

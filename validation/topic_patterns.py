@@ -1,10 +1,12 @@
 """Which of many patterns is the first that matches a topic's name, all of them looked at at once."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import re2
+from sluicegate.config.topic_pattern import compiled, exact_name_of, options, regular_expression_of
 
-from sluicegate.config.topic_pattern import exact_name_of, options, regular_expression_of
+if TYPE_CHECKING:
+    import re2
 
 # Compiled patterns and what matching remembers of names it has seen.
 _MAX_BYTES = 16 << 20
@@ -30,7 +32,7 @@ class TopicPatterns:
                 expressions.append(regular_expression_of(match))
                 self._places.append(place)
         self._set = _set_of(expressions) if expressions else None
-        self._one_by_one = [re2.compile(expression, options()) for expression in expressions]
+        self._one_by_one = [compiled(expression) for expression in expressions]
 
     def first_match(self, name: str) -> int | None:
         """The place of the first pattern that matches the whole of `name`; None when none does."""
@@ -55,6 +57,8 @@ class TopicPatterns:
 
 def _set_of(expressions: Sequence[str]) -> "re2.Set | None":
     """All expressions and, last, one that matches anything; None when they are too many."""
+    import re2  # noqa: PLC0415
+
     found = re2.Set.FullMatchSet(options(_MAX_BYTES))
     try:
         for expression in (*expressions, _ANYTHING):

@@ -6,7 +6,6 @@ mark whatever follows, and reads no linked blocks.
 
 from collections.abc import Iterator
 
-import cramjam
 import lz4.frame
 
 from sluicegate.protocol.records.pieces import Damaged, Piece
@@ -29,7 +28,6 @@ _CHECKSUM_BYTES = 4
 _SIZE_BYTES = 4
 # The bit beyond it says that a block is not compressed.
 _SIZE_MASK = 0x7FFF_FFFF
-_decompress_block_into = cramjam.lz4.decompress_block_into
 
 
 class Lz4Blocks:
@@ -99,10 +97,12 @@ class Lz4Blocks:
         return data[at] | data[at + 1] << 8 | data[at + 2] << 16 | data[at + 3] << 24
 
     def _decompressed(self, block: memoryview) -> memoryview:
+        import cramjam  # noqa: PLC0415  # 1.5 MB for who sends such blocks, or snappy; loaded within a millisecond or two
+
         if self._room is None:
             self._room = self._buffer.room(self._block_bytes)[: self._block_bytes]
         try:
-            size = _decompress_block_into(block, self._room, output_len=self._block_bytes)
+            size = cramjam.lz4.decompress_block_into(block, self._room, output_len=self._block_bytes)
         except cramjam.DecompressionError as error:
             raise Damaged from error
         return self._room if size == self._block_bytes else self._room[:size]

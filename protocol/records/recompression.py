@@ -7,7 +7,6 @@ reads no linked ones.
 import zlib
 from struct import Struct
 
-import cramjam
 import lz4.frame
 import zstandard
 
@@ -36,6 +35,8 @@ def compress(codec: Codec, data: bytes | bytearray) -> bytes:
 
 
 def _xerial(data: bytes | bytearray) -> bytes:
+    import cramjam  # noqa: PLC0415  # for who sends snappy
+
     parts = [_XERIAL]
     for start in range(0, len(data), _XERIAL_BLOCK_BYTES):
         block = bytes(cramjam.snappy.compress_raw(data[start : start + _XERIAL_BLOCK_BYTES]))

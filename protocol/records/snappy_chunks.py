@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from struct import Struct
 
-import cramjam
-
 from sluicegate.protocol.records.pieces import Bounds, Damaged, Piece
 from sluicegate.protocol.records.plain_buffer import PlainBuffer
 
@@ -64,6 +62,8 @@ def _chunks(data: memoryview, bounds: Bounds) -> Iterator[tuple[int, int]]:
 
 
 def _block(block: memoryview, buffer: PlainBuffer, bounds: Bounds) -> memoryview:
+    import cramjam  # noqa: PLC0415  # 1.5 MB for who sends snappy; loaded within a millisecond or two
+
     try:
         claim = cramjam.snappy.decompress_raw_len(block)
         if claim > _MAX_RATIO * len(block):

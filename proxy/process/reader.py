@@ -1,24 +1,28 @@
 """The process that reads the configuration for another one and ends (`proxy/process/reading_apart.py`)."""
 
+import socket
+from functools import partial
+
 from sluicegate.config.loading import ConfigError
 from sluicegate.proxy.process.config_file import ConfigFile
 from sluicegate.proxy.process.file_check import problem_of
-from sluicegate.proxy.process.reading_apart import Again, Explain, Explained, Start, Unusable, Usable, reader_side
+from sluicegate.proxy.process.reading_apart import Again, Explain, Explained, Start, Unusable, Usable, received, send
 from sluicegate.proxy.process.rule_check import flaws_in_rules
 
 
 def main(descriptor: int) -> None:
     """Answer the one question that comes; the exit code is that of the command."""
-    with reader_side(descriptor) as pipe:
-        match pipe.recv():
+    with socket.socket(fileno=descriptor) as asking:
+        answer = partial(send, asking)
+        match received(asking):
             case Start(arguments):
                 from sluicegate.proxy.process.cli import app  # noqa: PLC0415  # not to read a file again
 
-                app(args=list(arguments), prog_name="sluicegate", obj=pipe.send)
+                app(args=list(arguments), prog_name="sluicegate", obj=answer)
             case Again(file):
-                pipe.send(read_again(file))
+                answer(read_again(file))
             case Explain(file, topic):
-                pipe.send(explained(file, topic))
+                answer(explained(file, topic))
 
 
 def read_again(file: ConfigFile) -> Usable | Unusable:

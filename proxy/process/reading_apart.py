@@ -4,11 +4,12 @@ What reads (YAML, pydantic, the command line, certificates) is megabytes that a 
 Here is what is asked of that process, and what it answers; `proxy/process/reader.py` is the process.
 """
 
+import pickle
+import socket
 import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
 from sluicegate.config.model import Config
@@ -75,21 +76,21 @@ class Reader:
     """A process that reads, from now on. It shows what it has to show where this one does."""
 
     def __init__(self, question: Start | Again | Explain) -> None:
-        self._pipe, there = Pipe()
+        self._here, there = socket.socketpair()
         code = _BEGIN.format(path=sys.path, descriptor=there.fileno())
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing starts its own
         with there:
             command = [sys.executable, *flags, "-c", code]
             self._process = subprocess.Popen(command, pass_fds=[there.fileno()])  # noqa: S603  # ourselves
         with suppress(OSError):  # it has ended, and leaves the question without an answer
-            self._pipe.send(question)
+            send(self._here, question)
 
     def answer(self) -> Usable | Unusable | Explained:
         """Blocks until it is there. Raises ReaderEnded."""
-        with self._pipe:
+        with self._here:
             try:
-                answer: Any = self._pipe.recv()
-            except (EOFError, OSError):
+                answer = received(self._here)
+            except (EOFError, OSError, pickle.UnpicklingError):  # it ended before, or within
                 answer = None
         code = self._process.wait()
         if not isinstance(answer, Usable | Unusable | Explained):
@@ -97,6 +98,12 @@ class Reader:
         return answer
 
 
-def reader_side(descriptor: int) -> Connection:
-    """In the reader: its end of the pipe."""
-    return Connection(descriptor)
+def send(there: socket.socket, what: object) -> None:
+    """Once in each direction. Raises OSError."""
+    there.sendall(pickle.dumps(what))
+
+
+def received(there: socket.socket) -> Any:
+    """What the other side, which is ourselves, has sent. Raises EOFError, OSError and UnpicklingError."""
+    with there.makefile("rb") as file:
+        return pickle.load(file)  # noqa: S301

@@ -5,6 +5,7 @@ SIGHUP has the configuration's file read again; without a file it only leaves a 
 
 import asyncio
 import signal
+from typing import TYPE_CHECKING
 
 import structlog
 import uvloop
@@ -16,7 +17,9 @@ from sluicegate.proxy.process.config_file import ConfigFile
 from sluicegate.proxy.process.descriptors import raise_descriptor_limit, reserve_descriptors
 from sluicegate.proxy.process.reloading import Reloading
 from sluicegate.proxy.process.server import Server
-from sluicegate.proxy.process.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.process.supervisor import Supervisor
 
 
 def run_until_signal(
@@ -38,11 +41,13 @@ def _say_what_a_hangup_does() -> None:
     )
 
 
-def _server(config: Config, file: ConfigFile | None, inherited: InheritedSockets) -> Server | Supervisor:
+def _server(config: Config, file: ConfigFile | None, inherited: InheritedSockets) -> "Server | Supervisor":
     if inherited.sockets:
         structlog.get_logger("sluicegate").info("sockets were handed over", addresses=inherited.addresses)
     if config.workers == 1:
         return Server(config, bind=inherited.before(bind), file=file)
+    from sluicegate.proxy.process.supervisor import Supervisor  # noqa: PLC0415  # one process needs none
+
     return Supervisor(config, file, inherited)
 
 

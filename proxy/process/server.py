@@ -36,11 +36,10 @@ from sluicegate.proxy.process.clock import now_ms
 from sluicegate.proxy.process.cluster_watch import ClusterWatch
 from sluicegate.proxy.process.config_file import ConfigFile
 from sluicegate.proxy.process.health import Health
+from sluicegate.proxy.process.schemas import SchemaReading
 from sluicegate.proxy.process.telemetry import check_telemetry, metric_push, span_push
 from sluicegate.proxy.process.told_violations import check_may_write, open_violations
 from sluicegate.proxy.process.upkeep import Upkeep, keep_on
-from sluicegate.proxy.registry.registries import Registries
-from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.log_setup import log_lines_dropped
 from sluicegate.proxy.reporting.tally import Snapshot, Tally
@@ -107,7 +106,7 @@ class Server:
         self._broker_tls: TlsContext | None = None
         self._sockets: PlainSockets | None = None
         self._patience = Patience()
-        self._registries = Registries(self._patience)
+        self._schemas = SchemaReading(self._patience)
         self._config_generation = 1
 
     @property
@@ -134,7 +133,7 @@ class Server:
 
     def _policies_of(self, config: Config) -> FilePolicies:
         """Reads the files that rules name. Raises RuleUnusable."""
-        return file_policies_of(config, SchemaRules(self._registries.by_name(config.registries)))
+        return file_policies_of(config, self._schemas.rules_of(config.registries))
 
     def snapshot(self) -> Snapshot:
         """What the metrics show now; may be asked from another thread."""

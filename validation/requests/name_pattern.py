@@ -1,8 +1,6 @@
 """A pattern that what clients name themselves is held against: a glob, or a regular expression of RE2's."""
 
-import re2
-
-from sluicegate.config.topic_pattern import options, regular_expression_of
+from sluicegate.config.topic_pattern import compiled, regular_expression_of
 
 
 class NamePattern:
@@ -10,7 +8,7 @@ class NamePattern:
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
-        self._compiled = re2.compile(regular_expression_of(pattern), options())
+        self._compiled = compiled(regular_expression_of(pattern))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NamePattern) and self.pattern == other.pattern

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import re2
-
-from sluicegate.config.topic_pattern import options, regular_expression_of
+from sluicegate.config.topic_pattern import compiled, regular_expression_of
 from sluicegate.validation.rules.rule import Part, RuledRecord
 
 _PARTS = Part.HEADERS
@@ -67,7 +65,7 @@ class MatchedHeader:
         self.name = name
         self.pattern = pattern
         self._name = name.encode()
-        self._compiled = re2.compile(regular_expression_of(pattern), options())
+        self._compiled = compiled(regular_expression_of(pattern))
 
     @property
     def needs(self) -> Part:

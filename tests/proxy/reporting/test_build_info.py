@@ -1,8 +1,9 @@
 """What `sluicegate version` says of the build."""
 
+from importlib.metadata import version
 from pathlib import Path
 
-from sluicegate.proxy.reporting.build_info import uncompiled
+from sluicegate.proxy.reporting.build_info import VERSION, uncompiled
 
 
 def test_declarations_without_a_module_of_their_own_are_not_missing(tmp_path: Path) -> None:
@@ -12,3 +13,7 @@ def test_declarations_without_a_module_of_their_own_are_not_missing(tmp_path: Pa
         (room / name).touch()
 
     assert sorted(uncompiled(tmp_path)) == ["protocol.left_out", "protocol.native"]
+
+
+def test_the_version_is_the_installed_one() -> None:
+    assert version("sluicegate") == VERSION
