@@ -116,7 +116,7 @@ class OneSession:
         """One bad record a request, in transactions, which a broker is always asked about; raises AssertionError
         unless it was asked each time.
         """
-        judging._LOOP_REQUEST_SECONDS = 60.0  # however slow the machine is that counts
+        judging._LOOP_REQUEST_SECONDS = judging._LOOP_MAKING_SECONDS = 60.0  # however slow the machine is that counts
         request, answer = produce_request(timestamp_ms=1, flags=_TRANSACTIONAL), produce_answer(code=2)
         before = self._to_broker.taken
         log_start_answer()

@@ -8,6 +8,7 @@ the broker said. Compiled with the types in produce_response.pxd where a C compi
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from struct import Struct
+from typing import NamedTuple
 
 from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.framing import Parts
@@ -40,15 +41,14 @@ TopicKey = str | bytes
 """How a topic is named in an answer: by name up to version 12, by its 16-byte id from 13."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordError:
+class RecordError(NamedTuple):
     """One record's refusal (KIP-467): its position in the batch and why."""
 
     batch_index: int
     message: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PartitionRefusal:
     """What is answered for a partition that was refused; `log_start_offset` is -1 where it is not known or not told."""
 

@@ -27,6 +27,8 @@ class Mode(Enum):
     FIX = "fix"  # it goes to the broker with other times, and both are told
     QUARANTINE = "quarantine"  # as reject, and its bad records are kept in another topic
 
+    __hash__ = object.__hash__  # each is there once; Enum's own is a call of Python
+
 
 class Fix(Enum):
     """What a time that breaks a bound becomes."""

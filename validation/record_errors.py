@@ -13,7 +13,7 @@ Finding = tuple[int, int, int, int, int, int]
 """(index, reason, timestamp delta, offset delta, key size, value size), as `scan_records` gives it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RecordErrors:
     """Describes the bad records of one magic 2 batch. `window` is None where the broker sets the time itself."""
 

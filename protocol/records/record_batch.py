@@ -106,9 +106,8 @@ def next_batch_end(data: memoryview, start: int) -> int | None:
         raise CorruptBatch(f"Record size {length} is less than the minimum record overhead ({MIN_BATCH_LENGTH})")
     if left < HEADER_UP_TO_MAGIC_BYTES:
         return None
-    magic = magic_at(data, start)
-    if not 0 <= magic <= 2:
-        raise CorruptBatch(f"Invalid magic found in record: {magic}")
+    if data[start + _MAGIC_AT] > MAGIC_2:  # negative ones too
+        raise CorruptBatch(f"Invalid magic found in record: {magic_at(data, start)}")
     if length > _MAX_LENGTH:
         raise CorruptBatch(f"a length of {length}", ErrorCode.UNKNOWN_SERVER_ERROR)
     return start + LOG_OVERHEAD_BYTES + length if left >= LOG_OVERHEAD_BYTES + length else None

@@ -1,6 +1,6 @@
 """What is sent to a broker for a request that has been judged."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from sluicegate.proxy.answers.dead_letters import DeadLetters
@@ -11,13 +11,18 @@ if TYPE_CHECKING:
 
 
 class Dispatch:
-    """What is sent for a judged request: `parts` in the place of its frame where something of it was refused or fixed.
+    """What is sent for a judged request: `parts()` in its frame's place where something of it was refused or fixed.
 
-    `partly` is what becomes of the broker's answer then; None: nothing was refused. `parts` is empty where the request
-    goes as it came. `dead_letters` are to be kept before any of that.
+    `partly` is what becomes of the broker's answer then; None: nothing was refused. `parts` None: the request goes as
+    it came. `dead_letters` are to be kept before any of that.
     """
 
-    def __init__(self, judged: JudgedRequest, partly: "PartlyRefused | None", parts: list[bytes | memoryview]) -> None:
+    def __init__(
+        self,
+        judged: JudgedRequest,
+        partly: "PartlyRefused | None",
+        parts: Callable[[], list[bytes | memoryview]] | None,
+    ) -> None:
         self.judged = judged
         self.partly = partly
         self.parts = parts

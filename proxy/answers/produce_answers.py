@@ -9,8 +9,9 @@ complained of nothing but a stand-in, requests that are refused whole are answer
 so that its meters do not count a corrupt batch for each batch that was refused.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from sluicegate.protocol.errors import ErrorCode
@@ -61,6 +62,7 @@ _REPLACED = {
     Stage.PARTITION: _SAID_TO_STAND_INS,
     Stage.LOG: _SAID_TO_STAND_INS,
 }
+_NOTHING = memoryview(b"")
 # With these a partition's log has complained of a stand-in: so there is one.
 _OF_A_LOG = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_RECORD})
 # With these a broker tells a partition's log start offset.
@@ -76,9 +78,31 @@ def dispatch_of(
 ) -> Dispatch:
     """What a verdict that refuses something means for what the broker gets. `give_way` lets others go on."""
     partly = PartlyRefused(request, judged, log_starts, now_ms, give_way)
-    return Dispatch(judged, partly, request.with_records(partly.stand_ins | records_of(judged.fixed)))
+    parts = partial(_parts_of, request, judged, partly)
+    if not partly.may_be_answered_alone:
+        made = parts(give_way)
+        return Dispatch(judged, partly, lambda: made)
+    return Dispatch(judged, partly, partial(parts, _go_on))
 
 
+def _parts_of(
+    request: ProduceRequest, judged: JudgedRequest, partly: "PartlyRefused", give_way: Callable[[], None]
+) -> list[bytes | memoryview]:
+    """The request with stand-ins for what is refused, and what other batches were fixed to."""
+    replaced = records_of(judged.fixed)
+    for place in judged.refused:
+        unusual = partly.stand_ins.get(place)
+        replaced[place] = stand_in(request.records(*place) or _NOTHING) if unusual is None else unusual
+        give_way()
+    return request.with_records(replaced)
+
+
+def _go_on() -> None:
+    """What is made for few partitions keeps nobody waiting."""
+
+
+MOST_ALONE = 100
+"""Partitions of a request that is answered without asking."""
 PROVEN_MS = 1000
 """For how long a broker is taken to say again what it has said of a partition."""
 
@@ -92,7 +116,7 @@ class Spot(NamedTuple):
     partition: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Entry:
     """What stands in for the broker's word on a stand-in: bytes, so that no verdict is kept while the broker is waited
     for. `asks_log_start`: the broker is asked for it.
@@ -107,9 +131,10 @@ class _Entry:
 class PartlyRefused:
     """A request that goes to the broker with stand-ins, and what its answer becomes.
 
-    `kept_bytes`: what is kept for that. `asked_log_starts`: partitions that the broker is to be asked about. Once the
-    answer is there, `proven_topics` are those that it showed to exist, `proven_spots` the partitions that a broker
-    complained of nothing but the stand-in about.
+    `kept_bytes`: what is kept for that. `asked_log_starts`: partitions that the broker is to be asked about.
+    `stand_ins`: those that are not what `stand_in` makes of a batch. Once the answer is there, `proven_topics` are
+    those that it showed to exist, `proven_spots` the partitions that a broker complained of nothing but the stand-in
+    about.
     """
 
     def __init__(
@@ -131,15 +156,23 @@ class PartlyRefused:
         self._log_starts = log_starts
         self._entries: dict[Spot, _Entry] = {}
         self._breaking: set[Spot] = set()
-        # An answer's topics and partitions are the request's; twice as many, should a broker group them otherwise.
-        self._max_answered = 2 * sum(1 + len(topic.partitions) for topic in request.topics)
         self.stand_ins: dict[Place, bytes] = {}
-        for place in _places(request):
-            self._put(request, place, judged.refused.get(place), now_ms, give_way)
-            give_way()
-        named = sum(len(topic.partitions) for topic in request.topics)
-        if len(self._entries) != named or self._breaking or request.acks not in _USUAL_ACKS:
+        named = 0
+        for t, topic in enumerate(request.topics):
+            key = key_of(topic)
+            named += len(topic.partitions)
+            for p, partition in enumerate(topic.partitions):
+                self._put(request, (t, p), Spot(key, partition.index), judged.refused.get((t, p)), now_ms, give_way)
+                give_way()
+        # An answer's topics and partitions are the request's; twice as many, should a broker group them otherwise.
+        self._max_answered = 2 * (len(request.topics) + named)
+        if len(self._entries) != named or self._breaking or request.acks not in _USUAL_ACKS or named > MOST_ALONE:
             self._may_answer_alone = False
+
+    @property
+    def may_be_answered_alone(self) -> bool:
+        """Whether a broker has nothing to say that it has not said, unless it was long ago."""
+        return self._may_answer_alone and not self.asked_log_starts
 
     @property
     def refuses_anything(self) -> bool:
@@ -150,26 +183,27 @@ class PartlyRefused:
         self,
         request: ProduceRequest,
         place: Place,
+        spot: Spot,
         refused: Refused | None,
         now_ms: int,
         give_way: Callable[[], None],
     ) -> None:
-        topic = request.topics[place[0]]
-        spot = Spot(key_of(topic), topic.partitions[place[1]].index)
         before = self._entries.get(spot)
         self._breaking.discard(spot)  # of a partition named twice a broker takes the last that keeps the rules
         if refused is None:
             if before is not None and before.stage is Stage.LOG:
                 del self._entries[spot]
             return
-        records = request.records(*place) or memoryview(b"")
+        records = request.records(*place) or _NOTHING
         if refused.stage is not Stage.LOG or is_transactional(records):
             self._may_answer_alone = False
         if refused.stage is not Stage.LOG:
             self.stand_ins[place] = _breaking_the_rule(records, refused.stage)
             self._entries[spot] = self._entry(spot[1], refused, -1)
             return
-        breaking = breaking_piece(records, give_way)
+        # Whose records were looked at is one whole batch.
+        is_sound = bool(refused.bad_count) and self._version >= ONE_BATCH_SINCE
+        breaking = None if is_sound else breaking_piece(records, give_way)
         if breaking is not None:
             self.stand_ins[place] = stand_in(records) + breaking if self._version < ONE_BATCH_SINCE else breaking
             self._breaking.add(spot)
@@ -180,7 +214,6 @@ class PartlyRefused:
             start = self._log_starts.of(*spot, now_ms)
             if start is None:
                 self.asked_log_starts[spot] = None
-        self.stand_ins[place] = stand_in(records)
         if before is None or before.stage is Stage.LOG:
             self._entries[spot] = self._entry(spot[1], refused, start)
 
@@ -234,7 +267,7 @@ class PartlyRefused:
 
         `proven`: when (ms) a broker last complained of nothing but a stand-in, by partition and acks.
         """
-        if not self._may_answer_alone or self.asked_log_starts:
+        if not self.may_be_answered_alone:
             return None
         for spot in self._entries:
             if not 0 <= now_ms - proven.get((spot, self._acks), -PROVEN_MS) < PROVEN_MS:
@@ -272,10 +305,6 @@ def is_transactional(records: memoryview) -> bool:
 def key_of(topic: TopicData) -> TopicKey:
     """How answers name a topic: by name up to version 12, by id from 13."""
     return topic.name if topic.name is not None else topic.topic_id or b""
-
-
-def _places(request: ProduceRequest) -> Iterator[Place]:
-    return ((t, p) for t, topic in enumerate(request.topics) for p in range(len(topic.partitions)))
 
 
 def _breaking_the_rule(records: memoryview, stage: Stage) -> bytes:

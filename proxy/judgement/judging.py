@@ -44,8 +44,6 @@ _LOOP_MAKING_SECONDS = 0.03
 Prepare = Callable[[ProduceRequest, JudgedRequest, Callable[[], None]], Dispatch]
 """What it is given last lets others go on."""
 
-_NO_PARTS: list[bytes | memoryview] = []
-
 
 class Judges:
     """Judges requests, each by the rules that are in force when its judgement begins.
@@ -177,8 +175,8 @@ class Judges:
         if judged.refused:
             return self._prepare(request, judged, give_way)
         if judged.fixed:
-            return Dispatch(judged, None, request.with_records(records_of(judged.fixed)))
-        return Dispatch(judged, None, _NO_PARTS)
+            return Dispatch(judged, None, partial(request.with_records, records_of(judged.fixed)))
+        return Dispatch(judged, None, None)
 
 
 class _Until:

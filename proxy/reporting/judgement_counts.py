@@ -71,25 +71,25 @@ class JudgementCounts:
         self, mode: Mode, client_id: str | None, topic: str | None, refused: Refused, policy: TopicPolicy
     ) -> None:
         """Something is wrong with a batch of that client; `mode` is what became of it, `policy` its topic's."""
-        label = self._labels.label(topic)
+        error = _NAME_OF[refused.code]
+        match mode:
+            case Mode.REJECT:
+                label = self._labels.refused(topic, error, refused.bad_count)
+            case Mode.OBSERVE:
+                label = self._labels.observed(topic, error, refused.bad_count)
+            case Mode.FIX:
+                label = self._labels.fixed(topic, refused.bad_count)
+            case Mode.QUARANTINE:
+                label = self._labels.quarantined(topic, error, refused.bad_count)
         self._violations.violated(label, rules_of(refused), _MODES[mode], client_id)
         if mode in _NOT_FORWARDED:
-            self._tally.request_errors[_PRODUCE, _NAME_OF[refused.code]] += 1
+            self._tally.request_errors[_PRODUCE, error] += 1
             for meter, marks in marks_of(refused, policy).items():
                 self._tally.broker_invalid[meter] += marks
             if len(refused.bad_records) < refused.bad_count:
                 self.limit_reached(_RECORD_ERRORS)
             if has_failed(refused):
                 self._tally.broker_failed[label] += 1
-        match mode:
-            case Mode.REJECT:
-                self._labels.refused(topic, _NAME_OF[refused.code], refused.bad_count)
-            case Mode.OBSERVE:
-                self._labels.observed(topic, _NAME_OF[refused.code], refused.bad_count)
-            case Mode.FIX:
-                self._labels.fixed(topic, refused.bad_count)
-            case Mode.QUARANTINE:
-                self._labels.quarantined(topic, _NAME_OF[refused.code], refused.bad_count)
         if refused.rules:
             self._rules.broken(mode, refused)
         if refused.limit is not None:

@@ -62,32 +62,36 @@ class TopicLabels:
         """Whether `topic` is more than a name that a client has said."""
         return topic in self._configured or topic in self._learnt or self._is_known(topic)
 
-    def refused(self, topic: str | None, error: str, records: int) -> None:
-        """A batch was refused, with so many bad records."""
+    def refused(self, topic: str | None, error: str, records: int) -> str:
+        """A batch was refused, with so many bad records. Gives what it counts under."""
         label = self.label(topic)
         self._tally.refused[label, error] += 1
         self._tally.refused_records[label] += records
         self._note(label, error)
+        return label
 
-    def observed(self, topic: str | None, error: str, records: int) -> None:
+    def observed(self, topic: str | None, error: str, records: int) -> str:
         """A batch was forwarded that would have been refused, with so many bad records."""
         label = self.label(topic)
         self._tally.observed[label, error] += 1
         self._tally.observed_records[label] += records
         self._note(label, error)
+        return label
 
-    def fixed(self, topic: str | None, records: int) -> None:
+    def fixed(self, topic: str | None, records: int) -> str:
         """A batch was forwarded with so many records given other times."""
         label = self.label(topic)
         self._tally.fixed[label] += 1
         self._tally.fixed_records[label] += records
+        return label
 
-    def quarantined(self, topic: str | None, error: str, records: int) -> None:
+    def quarantined(self, topic: str | None, error: str, records: int) -> str:
         """A batch was refused, and so many bad records of it were kept in another topic."""
         label = self.label(topic)
         self._tally.quarantined[label, error] += 1
         self._tally.quarantined_records[label] += records
         self._note(label, error)
+        return label
 
     def not_quarantined(self, topic: str | None) -> None:
         """The bad records of a batch could not be kept."""

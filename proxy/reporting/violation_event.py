@@ -39,14 +39,8 @@ class Who(NamedTuple):
 
 
 def who(identity: ClientIdentity) -> Who:
-    """What `identity` says now, cut: it may say more or something else later."""
-    return Who(
-        identity.peer,
-        _cut(identity.client_id),
-        _cut(identity.software_name),
-        _cut(identity.software_version),
-        _cut(identity.principal),
-    )
+    """What `identity` says now, which is short: it may say more or something else later."""
+    return Who(identity.peer, identity.client_id, identity.software_name, identity.software_version, identity.principal)
 
 
 class Violation(NamedTuple):
@@ -180,10 +174,6 @@ def _where(event: Event, now_ms: int) -> dict[str, Any]:
         "topic_id": event.topic_id.hex() if event.topic_id is not None else None,
         "partition": event.partition,
     }
-
-
-def _cut(text: str | None) -> str | None:
-    return text if text is None else cut(text)
 
 
 def _sample(record: BadRecord, window: TimeWindow | None, now_ms: int) -> dict[str, Any]:

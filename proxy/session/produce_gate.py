@@ -20,7 +20,7 @@ from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE, NODE_ENDPOINTS_
 from sluicegate.protocol.records.counting import check_record_count
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.answers.dispatch import Dispatch
-from sluicegate.proxy.answers.produce_answers import PartlyRefused, Spot
+from sluicegate.proxy.answers.produce_answers import MOST_ALONE, PartlyRefused, Spot
 from sluicegate.proxy.answers.topic_names import names_in, question
 from sluicegate.proxy.judgement.job import Job, Judgement
 from sluicegate.proxy.session.hold import Hold
@@ -44,7 +44,7 @@ _COPIED_BYTES = 8 * 1024
 # Of answers to refused requests, for one connection, before it is read no further until one has gone out.
 _MOST_KEPT_BYTES = 64 * 1024
 # Partitions of one connection of which a broker's word is remembered, before all are forgotten.
-_MOST_PROVEN = 100
+_MOST_PROVEN = MOST_ALONE
 
 
 class ProduceGate:
@@ -222,11 +222,12 @@ class ProduceGate:
         if partly is None:
             self._teach(request)
             exchange = self._plain_exchange(request, correlation_id)
-            if dispatch.parts:
-                self._forward_parts(dispatch.parts, exchange)
+            if dispatch.parts is not None:
+                self._forward_parts(dispatch.parts(), exchange)
             else:
                 self.forward(request.frame, exchange)
             return exchange
+        assert dispatch.parts is not None
         if request.acks != 0:
             alone = partly.answer_alone(self._proven, correlation_id, self._needs.now_ms())
             if alone is not None:
@@ -236,9 +237,10 @@ class ProduceGate:
             exchange = Exchange(correlation_id, partial(self._finish_partly, partly, request.version, request.acks))
             session.queue.add(session.metering.told(exchange, request.version))
             self._refusal_begins(partly)
-            session.broker.write_parts((*question, size_prefix(dispatch.parts), *dispatch.parts))
+            parts = dispatch.parts()
+            session.broker.write_parts((*question, size_prefix(parts), *parts))
             return exchange
-        self._forward_parts(dispatch.parts, None)
+        self._forward_parts(dispatch.parts(), None)
         return None
 
     def _plain_exchange(self, request: ProduceRequest, correlation_id: int) -> Exchange | None:

@@ -11,7 +11,7 @@ from sluicegate.config.reading import config_of
 READS = {"cryptography", "pydantic", "pydantic_core", "rich", "scramp", "typer", "yaml"}
 EXTRA = {"confluent_kafka", "google", "opentelemetry"}
 """What only some keys of the configuration need."""
-LATER = {"cramjam", "email", "greenlet", "html", "http", "prometheus_client", "re2", "zipfile"}
+LATER = {"cramjam", "email", "greenlet", "html", "prometheus_client", "re2", "zipfile"}
 """What is loaded with the first pattern, the first snappy batch, the first registry; or never."""
 SERVE = textwrap.dedent("""
     import asyncio, json, pickle, sys
