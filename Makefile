@@ -15,6 +15,10 @@ IS_NEW_ENOUGH := $(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= 
 
 .PHONY: setup spark run test check jars unit interpreted interpreted-tree lanes conformance clients collector bounds load faults soak fuzz bench bench-scan bench-check bench-rules bench-pipeline executors kafka registry docs wheel wheel-check sbom image man format clean
 
+# Hundreds of Python processes are started by tests: where an environment forbids to keep compiled modules, each would
+# compile anew whatever it imports, which is most of its start.
+unexport PYTHONDONTWRITEBYTECODE
+
 setup: $(STAMP)
 
 NATIVE := $(wildcard protocol/records/*.pyx proxy/*/*.pyx validation/*.pyx validation/rules/*.pyx)
