@@ -1,5 +1,6 @@
 """JSON that would be made into too many objects is refused before it is, by every rule that would make them."""
 
+from collections.abc import Callable
 from time import monotonic
 
 import pytest
@@ -17,20 +18,21 @@ from tests.validation.rules.records import record
 # Where nothing is compiled the text is looked through byte by byte first.
 _MOST_SECONDS = 3 if is_compiled() else 60
 
-HEAVY = {
-    "lists": b"[" + b"[]," * 2_000_000 + b"1]",
-    "objects": b"[" + b'{"a":1},' * 1_000_000 + b"1]",
-    "numbers": b"[" + b"1," * 4_000_000 + b"1]",
-    "keys": b"{" + b",".join(b'"%d":1' % i for i in range(1_000_001)) + b"}",
+# Made where they are used: every process that runs tests reads all files.
+HEAVY: dict[str, Callable[[], bytes]] = {
+    "lists": lambda: b"[" + b"[]," * 2_000_000 + b"1]",
+    "objects": lambda: b"[" + b'{"a":1},' * 1_000_000 + b"1]",
+    "numbers": lambda: b"[" + b"1," * 4_000_000 + b"1]",
+    "keys": lambda: b"{" + b",".join(b'"%d":1' % i for i in range(1_000_001)) + b"}",
 }
-LIGHT = {
-    "numbers": b"[" + b"3.1415926," * 450_000 + b"1]",
-    "keys": b"{" + b",".join(b'"%d":1' % i for i in range(80_000)) + b"}",
-    "colons": b'["' + b"::::" * 400_000 + b'"]',
-    "text": b'["' + b"well, [and {so} on]," * 400_000 + b'"]',
-    "escapes": b'["' + b'\\",[' * 2_000_000 + b'"]',
-    "lists": b"[" + b"[]," * (MOST_WEIGHT // 11 - 10) + b"1]",
-    "small": b"[" + b"[]," * 100 + b"1]",
+LIGHT: dict[str, Callable[[], bytes]] = {
+    "numbers": lambda: b"[" + b"3.1415926," * 450_000 + b"1]",
+    "keys": lambda: b"{" + b",".join(b'"%d":1' % i for i in range(80_000)) + b"}",
+    "colons": lambda: b'["' + b"::::" * 400_000 + b'"]',
+    "text": lambda: b'["' + b"well, [and {so} on]," * 400_000 + b'"]',
+    "escapes": lambda: b'["' + b'\\",[' * 2_000_000 + b'"]',
+    "lists": lambda: b"[" + b"[]," * (MOST_WEIGHT // 11 - 10) + b"1]",
+    "small": lambda: b"[" + b"[]," * 100 + b"1]",
 }
 
 
@@ -51,25 +53,26 @@ def expression() -> Rule:
 @pytest.mark.parametrize("make", [schema, unique_keys, expression])
 def test_what_weighs_too_much_is_refused_in_words(make: object, kind: str) -> None:
     assert callable(make)
+    value = HEAVY[kind]()
     began = monotonic()
-    words = make().complaint(record(HEAVY[kind]))
+    words = make().complaint(record(value))
     assert "JSON of more items than this rule reads (" in str(words)
     assert monotonic() - began < _MOST_SECONDS
 
 
 @pytest.mark.parametrize("kind", LIGHT)
 def test_what_does_not_passes(kind: str) -> None:
-    assert not is_too_heavy(LIGHT[kind])
+    assert not is_too_heavy(LIGHT[kind]())
 
 
 def test_syntax_alone_makes_nothing_and_takes_all() -> None:
-    assert JsonSyntax(Side.VALUE).complaint(record(HEAVY["numbers"])) is None
+    assert JsonSyntax(Side.VALUE).complaint(record(HEAVY["numbers"]())) is None
 
 
 def test_a_schema_that_is_asked_natively_reads_what_weighs_more() -> None:
     numbers = FollowsSchema(Side.VALUE, json_schema_content('{"type": "array", "items": {"type": "integer"}}'))
 
-    assert (numbers.complaint(record(HEAVY["numbers"])) is None) is is_compiled()
+    assert (numbers.complaint(record(HEAVY["numbers"]())) is None) is is_compiled()
 
 
 def test_what_is_wrong_in_many_places_is_not_looked_for_in_all() -> None:

@@ -1,6 +1,7 @@
 """Protobuf that its reader would make too much of is refused before it is read; what is merely large is not."""
 
 from collections.abc import Callable
+from functools import cache
 from time import monotonic
 
 import pytest
@@ -62,30 +63,32 @@ def deep(size: int) -> bytes:
     return inside * (size // len(inside))
 
 
+@cache
 def entries(count: int) -> bytes:
     return b"".join(held(4, b"\x08" + varint(i)) for i in range(count))
 
 
-HEAVY = {
-    "a map's entries": entries(1_000_000),
-    "empty messages": b"\x0a\x00" * 4_000_000,
-    "empty messages, one level down": held(1, b"\x0a\x00" * 4_000_000),
-    "deep messages": deep(8_000_000),
-    "single numbers": b"\x10\x01" * 4_000_000,
-    "packed numbers": held(2, b"\x01" * 9_000_000),
-    "packed numbers, one by one": held(2, b"\x01") * 2_000_000,
-    "empty texts": b"\x1a\x00" * 4_000_000,
-    "fields it does not know": b"\x78\x01" * 4_000_000,
-    "groups it does not know": b"\x7b\x7c" * 4_000_000,
+# Made where they are used: every process that runs tests reads all files.
+HEAVY: dict[str, Callable[[], bytes]] = {
+    "a map's entries": lambda: entries(1_000_000),
+    "empty messages": lambda: b"\x0a\x00" * 4_000_000,
+    "empty messages, one level down": lambda: held(1, b"\x0a\x00" * 4_000_000),
+    "deep messages": lambda: deep(8_000_000),
+    "single numbers": lambda: b"\x10\x01" * 4_000_000,
+    "packed numbers": lambda: held(2, b"\x01" * 9_000_000),
+    "packed numbers, one by one": lambda: held(2, b"\x01") * 2_000_000,
+    "empty texts": lambda: b"\x1a\x00" * 4_000_000,
+    "fields it does not know": lambda: b"\x78\x01" * 4_000_000,
+    "groups it does not know": lambda: b"\x7b\x7c" * 4_000_000,
 }
-LIGHT = {
-    "a picture": held(6, bytes(8_000_000)),
-    "packed doubles": held(5, bytes(8_000_000)),
-    "texts": held(3, b"x" * 100) * 80_000,
-    "packed numbers": held(2, b"\x01" * 3_000_000),
-    "messages of one text": held(1, held(3, b"x" * 20)) * 120_000,
-    "a map": entries(40_000),
-    "empty messages": b"\x0a\x00" * 160_000,
+LIGHT: dict[str, Callable[[], bytes]] = {
+    "a picture": lambda: held(6, bytes(8_000_000)),
+    "packed doubles": lambda: held(5, bytes(8_000_000)),
+    "texts": lambda: held(3, b"x" * 100) * 80_000,
+    "packed numbers": lambda: held(2, b"\x01" * 3_000_000),
+    "messages of one text": lambda: held(1, held(3, b"x" * 20)) * 120_000,
+    "a map": lambda: entries(40_000),
+    "empty messages": lambda: b"\x0a\x00" * 160_000,
 }
 
 
@@ -96,19 +99,20 @@ def node() -> Content:
 
 @pytest.mark.parametrize("kind", HEAVY)
 def test_what_weighs_too_much_is_refused_in_words(kind: str, node: Content) -> None:
-    words = FollowsSchema(Side.VALUE, node).complaint(record(HEAVY[kind]))
+    words = FollowsSchema(Side.VALUE, node).complaint(record(HEAVY[kind]()))
 
     assert "is Protobuf of more fields than rules read (500,000" in str(words)
 
 
 @pytest.mark.parametrize("kind", LIGHT)
 def test_what_does_not_is_read_in_a_moment(kind: str, node: Content) -> None:
-    assert node.fault(LIGHT[kind]) is None
+    value = LIGHT[kind]()
+    assert node.fault(value) is None
 
     pool = DescriptorPool()
     pool.Add(FileDescriptorSet.FromString(descriptor_set()).file[0])
     read = GetMessageClass(pool.FindMessageTypeByName("p.Node")).FromString
-    assert min(seconds_of(read, LIGHT[kind]) for _ in range(3)) < _MOST_READING_SECONDS
+    assert min(seconds_of(read, value) for _ in range(3)) < _MOST_READING_SECONDS
 
 
 def seconds_of(read: Callable[[bytes], object], data: bytes) -> float:
@@ -121,11 +125,12 @@ def seconds_of(read: Callable[[bytes], object], data: bytes) -> float:
 def test_behind_a_registry_s_path_too() -> None:
     content = indexed_protobuf_content(descriptor_set())
 
-    assert "more fields than rules read" in str(content.fault(_FIRST_MESSAGE + HEAVY["a map's entries"]))
+    assert "more fields than rules read" in str(content.fault(_FIRST_MESSAGE + HEAVY["a map's entries"]()))
 
 
 @pytest.mark.parametrize(
-    "damaged", [HEAVY["empty messages"][:-1], held(6, bytes(2_000_000))[:-1], b"\x0f" * 2_000_000, b"\xff" * 2_000_000]
+    "damaged",
+    [HEAVY["empty messages"]()[:-1], held(6, bytes(2_000_000))[:-1], b"\x0f" * 2_000_000, b"\xff" * 2_000_000],
 )
 def test_what_is_damaged_is_called_so_or_too_heavy(damaged: bytes, node: Content) -> None:
     words = str(node.fault(damaged))
