@@ -1,7 +1,7 @@
 """JSON that would be made into too many objects is refused before it is, by every rule that would make them."""
 
 from collections.abc import Callable
-from time import monotonic
+from time import thread_time
 
 import pytest
 
@@ -54,10 +54,10 @@ def expression() -> Rule:
 def test_what_weighs_too_much_is_refused_in_words(make: object, kind: str) -> None:
     assert callable(make)
     value = HEAVY[kind]()
-    began = monotonic()
+    began = thread_time()
     words = make().complaint(record(value))
     assert "JSON of more items than this rule reads (" in str(words)
-    assert monotonic() - began < _MOST_SECONDS
+    assert thread_time() - began < _MOST_SECONDS
 
 
 @pytest.mark.parametrize("kind", LIGHT)
@@ -79,9 +79,9 @@ def test_what_is_wrong_in_many_places_is_not_looked_for_in_all() -> None:
     wrong = FollowsSchema(Side.VALUE, json_schema_content('{"items": {"type": "string", "pattern": "x"}}'))
 
     assert "too large" not in str(wrong.complaint(record(b"[" + b"1," * 100 + b"1]")))
-    began = monotonic()
+    began = thread_time()
     words = wrong.complaint(record(b"[" + b"1," * 200_000 + b"1]"))
-    assert monotonic() - began < _MOST_SECONDS
+    assert thread_time() - began < _MOST_SECONDS
     assert "does not follow its JSON Schema; it is too large to say where" in str(words)
 
 
