@@ -21,10 +21,15 @@ def java_command(jars: Path, program: str, options: Sequence[str] = SHORT_LIVED)
         source = Path(program)
         places.append(str(compiled(jars, source)))
         program = source.stem
+    return ["java", *from_archive(jars), *options, "-cp", ":".join(places), program]
+
+
+def from_archive(jars: Path) -> list[str]:
+    """The options to start from the archive of these jars, where there is one. Quietly: a tool's output is read, and
+    an archive that does not fit is only slower.
+    """
     archive = archive_of(jars)
-    # Quietly: a tool's output is read, and an archive that does not fit is only slower.
-    from_archive = [f"-XX:SharedArchiveFile={archive}", "-Xlog:disable"] if archive.exists() else []
-    return ["java", *from_archive, *options, "-cp", ":".join(places), program]
+    return [f"-XX:SharedArchiveFile={archive}", "-Xlog:disable"] if archive.exists() else []
 
 
 def said_by(command: Sequence[str], stdin: str = "") -> str:
