@@ -1,4 +1,4 @@
-"""What verdicts on a partition's batches add up to, as rows: what became of batches, why, what bounds on trial would
+"""What verdicts on batches of a partition add up to, as rows: what became of batches, why, what bounds on trial would
 refuse, and a few records of each kind.
 """
 
@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from sluicegate.pipeline.judge.judging import PLACE
-from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
+from sluicegate.pipeline.source.pieces import Gone
 from sluicegate.protocol.records.codec import Codec
 from sluicegate.protocol.records.record_batch import CODEC_MASK
 from sluicegate.validation.policy import Mode
@@ -76,7 +77,7 @@ class Findings:
         for mode, refused in told:
             for rule, count in refused.rules or ((None, refused.bad_count),):
                 key = (who, mode.value, refused.reason.value, rule)
-                _add(self._findings, key, 1, records, count, span=(batch.first_offset, batch.last_offset))
+                _add(self._findings, key, 1, records, count, span=(self._first_offset(batch), batch.last_offset))
             self._sample(batch, mode, refused, appended_ms)
         if PLACE in judged.rehearsed:
             tried = judged.held_to[PLACE].policy.rehearsed
@@ -85,11 +86,11 @@ class Findings:
                 if count:
                     _add(self._rehearsed, (who, bound.key, bound.max_ms), 1, records, count)
 
-    def table(self, gone: list[OffsetRange]) -> pa.Table:
+    def table(self, gone: Gone) -> pa.Table:
         """All rows, and one for each stretch of offsets that was `gone` before it could be read."""
         return pa.Table.from_pylist([*self._rows(gone)], SCHEMA)
 
-    def _rows(self, gone: list[OffsetRange]) -> Iterator[dict[str, Any]]:
+    def _rows(self, gone: Gone) -> Iterator[dict[str, Any]]:
         where: dict[str, Any] = {"topic": self._of.topic, "partition": self._of.partition}
         for (who, verdict), sums in self._batches.items():
             yield where | _row(What.BATCHES, who, sums) | {"verdict": verdict}
@@ -99,8 +100,8 @@ class Findings:
             yield where | _row(What.REHEARSED, who, sums) | {"key": key, "max_ms": max_ms}
         for sample in self._samples:
             yield where | sample
-        for each in gone:
-            yield where | {"what": What.GONE.value, "first_offset": each.start, "last_offset": each.end - 1}
+        for first, end in gone:
+            yield where | {"what": What.GONE.value, "first_offset": first, "last_offset": end - 1}
 
     def _sample(self, batch: StoredBatch, mode: Mode, refused: Refused, appended_ms: int) -> None:
         common: dict[str, Any] = {"what": What.SAMPLES.value, "verdict": mode.value, "appended_ms": appended_ms}
@@ -109,14 +110,14 @@ class Findings:
             if self._has_room(mode, refused.reason.value, rule):
                 text = (refused.message or refused.reason.value)[:_DIAGNOSIS_CHARACTERS]
                 about = {"reason": refused.reason.value, "rule": rule, "diagnosis": text}
-                self._samples.append(common | about | {"first_offset": batch.first_offset})
+                self._samples.append(common | about | {"first_offset": self._first_offset(batch)})
             return
         offsets: list[int] | None = None
         for bad in refused.bad_records:
             rules = [rule for rule in bad.rules or (None,) if self._has_room(mode, bad.reason.value, rule)]
             if rules:
                 offsets = offsets if offsets is not None else self._offsets(batch)
-                at = offsets[bad.index] if bad.index < len(offsets) else batch.first_offset
+                at = offsets[bad.index] if bad.index < len(offsets) else self._first_offset(batch)
                 found = common | {"reason": bad.reason.value, "timestamp": bad.timestamp}
                 found |= {"first_offset": at, "diagnosis": diagnosis_of(bad, appended_ms)}
                 self._samples += [found | {"rule": rule} for rule in rules]
@@ -125,6 +126,10 @@ class Findings:
         kind = (mode.value, reason, rule)
         self._sampled[kind] = self._sampled.get(kind, 0) + 1
         return self._sampled[kind] <= self._most
+
+    def _first_offset(self, batch: StoredBatch) -> int:
+        """A message that holds others does not say where they begin: that of its last one, where it cannot be read."""
+        return batch.first_offset if batch.header is not None else [*self._offsets(batch), batch.last_offset][0]
 
     def _offsets(self, batch: StoredBatch) -> list[int]:
         """Of the batch's records; none where they cannot be read."""

@@ -1,34 +1,25 @@
 """`sluicegate-spark judge`: the proxy's own policies over what is stored.
 
-A partition is judged by one task, in its order, and added up there: what passes through Spark is some rows an hour.
+What is judged is added up where it is judged: what passes through Spark is some rows an hour, and a row a minute and
+producer of large partitions, for their clocks.
 """
 
-from collections.abc import Callable
 from typing import Any
 
-import pyarrow as pa
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
 from sluicegate.config.model import Config
-from sluicegate.pipeline.judge.append_times import MomentOf, always, when_appended
-from sluicegate.pipeline.judge.findings import DDL, Findings, What
-from sluicegate.pipeline.judge.judging import PartitionJudge
+from sluicegate.pipeline.judge.findings import What
+from sluicegate.pipeline.judge.partitions import judged_rows
 from sluicegate.pipeline.judge.policies import Policies, left_out
 from sluicegate.pipeline.judge.summary import topic_summary
-from sluicegate.pipeline.kafka.cluster import OffsetRange
-from sluicegate.pipeline.kafka.emptiness import DataLoss
-from sluicegate.pipeline.kafka.fetching import StoredBatch, stored_batches
-from sluicegate.pipeline.kafka.kept_clusters import kept_cluster
-from sluicegate.pipeline.profile.cells import tally_of
-from sluicegate.pipeline.profile.clock import Clock
-from sluicegate.pipeline.profile.damage import partition_clock
 from sluicegate.pipeline.repair.settings import settings_of
 from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.source.options import SourceOptions, source_options
-from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.source.options import source_options
+from sluicegate.pipeline.source.pieces import joined
 from sluicegate.pipeline.topics import Topics
 from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
 
@@ -46,6 +37,7 @@ _COLUMNS = {
     What.GONE: "topic, partition, first_offset, last_offset",
 }
 _SUMS = ("batches", "records", "bad_records")
+_SPAN = {"first_offset": f.min, "last_offset": f.max}
 _MOST_SAMPLES = 200
 """Of those that the summary shows; the table has all."""
 
@@ -79,11 +71,11 @@ def judge(
     """
     results.forget_summary()
     options = source_options(topics.options)
-    work = _of_partition(options, policies, now_ms, as_of_ms, samples)
-    cells = results.write_table(_ALL, over(spark, topics.ranges(), lambda wanted: wanted.size, work, DDL))
+    rows_of_pieces = judged_rows(spark, options, topics.ranges(), policies, now_ms, as_of_ms, samples)
+    cells = results.write_table(_ALL, rows_of_pieces)
     tables = {
-        what: results.write_table(what.value, cells.where(f.col("what") == what.value).selectExpr(*_split(columns)))
-        for what, columns in _COLUMNS.items()
+        what: results.write_table(what.value, _put_together(cells.where(f.col("what") == what.value), what, samples))
+        for what in What
     }
     results.remove(_ALL)
     rows = {what: _added_up(tables[what], what) for what in (What.BATCHES, What.FINDINGS, What.REHEARSED)}
@@ -102,43 +94,29 @@ def judge(
     }
 
 
-def _of_partition(
-    options: SourceOptions, policies: Policies, now_ms: int, as_of_ms: int | None, samples: int
-) -> Callable[[OffsetRange], list[pa.RecordBatch]]:
-    def work(wanted: OffsetRange) -> list[pa.RecordBatch]:
-        moment_of = always(as_of_ms) if as_of_ms is not None else _clock(options, wanted, now_ms)
-        judge = PartitionJudge(wanted.of, policies.rulebook(), policies.limits)
-        findings = Findings(wanted.of, samples)
-
-        def take(batch: StoredBatch) -> None:
-            moment = moment_of(batch)
-            findings.add(batch, judge.judge(batch, moment), moment)
-
-        found: list[pa.RecordBatch] = findings.table(_read(options, wanted, take)).to_batches()
-        return found
-
-    return work
+def _put_together(rows: DataFrame, what: What, samples: int) -> DataFrame:
+    """A table's rows, of pieces of partitions, as if each partition had been judged by one task."""
+    names = _split(_COLUMNS[what])
+    if what is What.SAMPLES:
+        alike = Window.partitionBy("topic", "partition", "verdict", "reason", "rule").orderBy("first_offset")
+        first_ones = rows.withColumn("place", f.row_number().over(alike)).where(f.col("place") <= samples)
+        return first_ones.selectExpr(*names)
+    if what is What.GONE:
+        return _joined(rows)
+    keys = [name for name in names if name not in (*_SUMS, *_SPAN)]
+    sums = [f.sum(name).alias(name) for name in _SUMS]
+    span = [choose(name).alias(name) for name, choose in _SPAN.items() if name in names]
+    return rows.groupBy(*keys).agg(*sums, *span)
 
 
-def _clock(options: SourceOptions, wanted: OffsetRange, now_ms: int) -> MomentOf:
-    """Of a first reading of the whole partition: what comes later tells of what came before."""
-    clock = partition_clock(tally_of(options, wanted, now_ms).rows, now_ms)
-    return when_appended(clock if clock is not None else Clock.standing_at(now_ms))
-
-
-def _read(options: SourceOptions, wanted: OffsetRange, take: Callable[[StoredBatch], None]) -> list[OffsetRange]:
-    """Every batch of a range in its order; returns what was gone before it could be read."""
-    gone: list[OffsetRange] = []
-    rest = wanted
-    with kept_cluster(options.bootstrap, options.settings) as cluster:
-        while True:
-            try:
-                for batch in stored_batches(cluster, rest, options.committed):
-                    take(batch)
-                return gone
-            except DataLoss as loss:
-                gone.append(OffsetRange(wanted.of, loss.first, loss.found))
-                rest = OffsetRange(wanted.of, loss.found, wanted.end)
+def _joined(rows: DataFrame) -> DataFrame:
+    """Stretches that are gone, of which one may go through several pieces."""
+    names = _split(_COLUMNS[What.GONE])
+    found: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for row in rows.orderBy(*names).collect():
+        found.setdefault((row.topic, row.partition), []).append((row.first_offset, row.last_offset + 1))
+    gone = [(*place, first, end - 1) for place, its in found.items() for first, end in joined(its)]
+    return rows.sparkSession.createDataFrame(gone, rows.select(*names).schema)
 
 
 def _added_up(table: DataFrame, what: What) -> list[dict[str, Any]]:

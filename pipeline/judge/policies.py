@@ -10,8 +10,9 @@ from sluicegate.config.topics import Topic, TopicKeys
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.validation.cluster_settings import ClusterSettings
-from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.policy import Fix, JudgementLimits, TopicPolicy
 from sluicegate.validation.rulebook import Rulebook, compile_policies
+from sluicegate.validation.rules.time_order import MonotonicTime
 
 _REQUESTS = "rules about requests (requests): who sent a batch, and with which acks, is not stored"
 _EXEMPT = "who is exempt (exempt): who sent a batch is not stored, so everybody is judged"
@@ -49,6 +50,12 @@ def policies_of(config: Config, settings: Mapping[str, ClusterSettings]) -> Poli
         ),
         settings,
     )
+
+
+def looks_back(policy: TopicPolicy) -> bool:
+    """Whether what is said of a batch depends on those of its partition before it."""
+    rules = () if policy.rules is None else policy.rules.rules
+    return policy.fix is Fix.PREVIOUS or any(isinstance(named.rule, MonotonicTime) for named in rules)
 
 
 def left_out(config: Config) -> list[str]:

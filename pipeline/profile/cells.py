@@ -1,20 +1,13 @@
 """What a profile keeps: a row for each hour, damage, producer and distance of a partition."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sluicegate.pipeline.kafka.cluster import OffsetRange
-from sluicegate.pipeline.kafka.emptiness import DataLoss
-from sluicegate.pipeline.kafka.fetching import stored_batches
-from sluicegate.pipeline.kafka.kept_clusters import kept_cluster
 from sluicegate.pipeline.profile.bounds import LADDER_MS
 from sluicegate.pipeline.profile.damage import assess
-from sluicegate.pipeline.profile.tally import Tally
-from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
-from sluicegate.pipeline.source.options import SourceOptions
+from sluicegate.pipeline.profile.reading import Reading
 from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
 
 KEYS = (
@@ -37,51 +30,7 @@ DDL = (
 _GONE = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32()), ("gone_from", pa.int64()), ("gone_to", pa.int64())]
 )
-_NOTHING_IS_LARGE = 1 << 40
 _STEPS = np.array([0, *LADDER_MS], np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What came of a range: its tally, the offsets that were `gone` before they could be read ([first, end) of each
-    stretch), and the bytes of its largest record, where one is as large as was asked about, else 0.
-    """
-
-    rows: pa.Table
-    gone: tuple[tuple[int, int], ...]
-    largest: int
-
-
-def tally_of(
-    options: SourceOptions,
-    wanted: OffsetRange,
-    now_ms: int,
-    epoch_ms: int | None = None,
-    large_bytes: int = _NOTHING_IS_LARGE,
-) -> Reading:
-    """Read a range; what retention deletes meanwhile is passed over and told. Raises BrokenRecords, TopicTrouble and
-    BrokerUnreachable.
-    """
-    decoder, tally = BatchDecoder(), Tally(wanted.of, now_ms, epoch_ms)
-    gone, largest, rest = [], 0, wanted
-    try:
-        with kept_cluster(options.bootstrap, options.settings) as cluster:
-            while True:
-                try:
-                    for batch in stored_batches(cluster, rest, options.committed):
-                        whole = batch.first_offset >= wanted.start and batch.last_offset < wanted.end
-                        alike = decoder.add_up(batch) if whole and tally.expects_alike else None
-                        if alike is None or not tally.add_alike(*alike, batch.last_offset):
-                            tally.add(decoder.decode(batch), wanted.start, wanted.end)
-                        if decoder.plain_bytes >= large_bytes:
-                            largest = max(largest, decoder.decode(batch).largest_record)
-                    break
-                except DataLoss as loss:
-                    gone.append((loss.first, loss.found))
-                    rest = OffsetRange(wanted.of, loss.found, wanted.end)
-    except BrokenRecords as error:
-        raise BrokenRecords(f"{wanted.of}: {error}") from error
-    return Reading(tally.table(), tuple(gone), largest)
 
 
 def cells_of(

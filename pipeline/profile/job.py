@@ -1,6 +1,7 @@
 """`sluicegate-spark profile`: what topics hold, and what is wrong with their timestamps.
 
-A partition is read by one task and added up there, so what passes through Spark is some rows an hour.
+A partition is added up where it is read, in pieces if it is large; what passes through Spark is a row a minute and
+producer of those that are cut, and some rows an hour.
 """
 
 from typing import Any
@@ -10,12 +11,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.pipeline.profile import reading
 from sluicegate.pipeline.profile.bounds import LADDER_MS
-from sluicegate.pipeline.profile.cells import DDL, SUMS, cells_of, tally_of
+from sluicegate.pipeline.profile.cells import DDL, SUMS, cells_of
 from sluicegate.pipeline.profile.damage import NO_DAMAGE, Damage
+from sluicegate.pipeline.profile.reading import Reading, read_into_tally
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.options import source_options
-from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.source.pieces import Piece, cut
+from sluicegate.pipeline.source.tasks import tasks_at_most
+from sluicegate.pipeline.source.together import over_partitions
 from sluicegate.pipeline.topics import Topics
 from sluicegate.validation.odd_units import likely_unit
 from sluicegate.validation.units import plausible_range
@@ -38,12 +43,17 @@ def cells(
     """The rows that `sluicegate.pipeline.profile.cells` makes of topics."""
     options = source_options(topics.options)
 
-    def of_partition(wanted: OffsetRange) -> list[pa.RecordBatch]:
-        reading = tally_of(options, wanted, now_ms, epoch_ms)
-        found: list[pa.RecordBatch] = cells_of(wanted, reading, now_ms, after_max_ms, before_max_ms).to_batches()
-        return found
+    def read(piece: Piece) -> pa.Table:
+        return read_into_tally(options, piece, now_ms, epoch_ms)
 
-    return over(spark, topics.ranges(), lambda wanted: wanted.size, of_partition, DDL)
+    def finish(whole: OffsetRange, found: pa.Table) -> list[pa.RecordBatch]:
+        rows: list[pa.RecordBatch] = cells_of(
+            whole, Reading.of(found), now_ms, after_max_ms, before_max_ms
+        ).to_batches()
+        return rows
+
+    partitions = cut(topics.ranges(), tasks_at_most(spark))
+    return over_partitions(spark, partitions, read, reading.SCHEMA, finish, DDL)
 
 
 def profile(
@@ -118,7 +128,7 @@ def _producers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         entry["bytes"] += row["bytes"]
         if row["damage"] != NO_DAMAGE:
             entry["damage"][row["damage"]] = entry["damage"].get(row["damage"], 0) + row["records"]
-    return sorted(found.values(), key=lambda entry: (-entry["records"], entry["producer_id"]))
+    return sorted(found.values(), key=lambda entry: (-entry["records"], *(entry[name] for name in _OF_PRODUCER)))
 
 
 def _bounds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,10 +1,13 @@
 """Records of one partition added up while they are read: one row for those that are alike and near each other.
 
 Alike: the same kind of timestamp, the same minute (as meant, where it is in another unit; the same number of digits,
-where it is no plausible time), producer and codec. Near: within the same 65,536 offsets, and while plausible times
-around them are in the same ten minutes, so that each row's place among the others still tells
-about when it was appended. What is in order and healthy comes to one row a minute and producer. A partition that has
-come to a million rows is added up in longer spans where its times are far apart.
+where it is no plausible time), producer and codec. Near: within the same block of 65,536 offsets, and while plausible
+times around them are in the same ten minutes, so that each row's place among the others still tells about when it was
+appended. What is in order and healthy comes to one row a minute and producer. Records whose batches have times from far
+and wide are added up in longer spans once a block has had its share of a million such.
+
+A block's rows depend on nothing outside it. So a partition whose blocks are added up in several tasks comes to the same
+rows as in one (`sluicegate.pipeline.source.pieces`).
 """
 
 from dataclasses import dataclass
@@ -14,21 +17,21 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sluicegate.pipeline.kafka.cluster import TopicPartition
+from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.profile.groups import Groups
 from sluicegate.pipeline.profile.kinds import UNITS, Kind, Kinds, in_milliseconds, tells_a_time
 from sluicegate.pipeline.source.decoding import BatchFacts, DecodedBatch
+from sluicegate.pipeline.source.pieces import BLOCK_OFFSETS
 from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
 from sluicegate.protocol.records.totals import Totals
 
 MINUTE_MS = 60_000
 _AROUND_MINUTES = 10
-_BLOCK_SHIFT = 16
 _ROWS_AT_ONCE = 64 * 1024
 _SPANS_A_BATCH = 16
-_MOST_EXACT_ROWS = 1_000_000  # some 120 MB; only times from far and wide make so many
+_MOST_EXACT_ROWS = 1_000_000  # of a partition, some 120 MB; only times from far and wide make so many
 _LAST_TELLING = max(UNITS)
-_UNLIKE_AT_MOST, _TRIED_AGAIN_AFTER = 4, 64
+_UNLIKE_AT_MOST, _TRIED_AGAIN_AFTER = 2, 64
 _TIMESTAMP, _KEY_SIZE, _VALUE_SIZE = 1, 3, 5
 
 SCHEMA = pa.schema(
@@ -83,21 +86,32 @@ _Key = tuple[int, int, int, int, str, int]
 
 
 class Tally:
-    """Of one partition; add its batches in their order."""
+    """Of blocks of a partition, of which `whole` is what is read of it in all, whoever reads it; enter and add their
+    batches in their order.
+    """
 
-    def __init__(self, of: TopicPartition, now_ms: int, epoch_ms: int | None = None) -> None:
-        self._of = of
+    def __init__(self, whole: OffsetRange, now_ms: int, epoch_ms: int | None = None) -> None:
+        self._whole = whole
+        blocks = (whole.end - 1) // BLOCK_OFFSETS - whole.start // BLOCK_OFFSETS + 1
+        self._far_at_most = _MOST_EXACT_ROWS // max(blocks, 1)
         self._kinds = Kinds(now_ms, epoch_ms)
         self._now_minute = now_ms // MINUTE_MS
         self._rows: dict[_Key, _Row] = {}
         self._closed: list[tuple[_Key, _Row]] = []
         self._packed: list[pa.RecordBatch] = []
-        self._packed_rows = 0
         self._block = -1
         self._around = 0
+        self._far = 0
         self._pending: dict[_Who, list[_Columns]] = {}
         self._pending_batches: dict[_Who, tuple[int, int]] = {}
         self._unlike = 0
+
+    def enter(self, last_offset: int) -> None:
+        """Before a batch is added whose last offset that is: it belongs to that one's block, wherever it begins."""
+        block = last_offset // BLOCK_OFFSETS
+        if block != self._block:
+            self._close()
+            self._block, self._around, self._far, self._unlike = block, 0, 0, 0
 
     @property
     def expects_alike(self) -> bool:
@@ -110,7 +124,7 @@ class Tally:
         if minute != totals.latest // MINUTE_MS or not self._kinds.all_plausible(totals.earliest, totals.latest):
             return False
         self._unlike = 0
-        self._enter(facts.base_offset, minute)
+        self._note(minute)
         row = _Row(
             totals.records,
             totals.null_keys,
@@ -131,16 +145,21 @@ class Tally:
         first, last = (int(place) for place in np.searchsorted(batch.offset, (start, end)))
         if first == last:
             return
-        if self._add_later(batch, first, last):
-            return
         offsets = batch.offset[first:last]
         times = batch.columns[_TIMESTAMP, first:last]
+        earliest, latest = int(times.min()), int(times.max())
+        is_far = latest - earliest > _SPANS_A_BATCH * MINUTE_MS
+        in_spans = is_far and self._far >= self._far_at_most
+        self._far += (last - first) * is_far
+        if not in_spans and self._kinds.all_plausible(earliest, latest):
+            self._add_later(batch, first, last)
+            return
         key_sizes = batch.columns[_KEY_SIZE, first:last]
         sizes = np.maximum(key_sizes, 0) + np.maximum(batch.columns[_VALUE_SIZE, first:last], 0)
         kinds = self._kinds.of(times)
         telling = tells_a_time(kinds)
         minutes = np.where(telling, in_milliseconds(times, kinds) // MINUTE_MS, 0)
-        if self._packed_rows > _MOST_EXACT_ROWS:
+        if in_spans:
             minutes = _spans(minutes, telling)
         minutes[times == NO_TIMESTAMP] = NO_TIMESTAMP  # no limit refuses it, as it does what is negative
         odd = kinds == Kind.IMPLAUSIBLE
@@ -150,15 +169,12 @@ class Tally:
         counts_batch = (1, facts.size) if first == 0 else (0, 0)  # its bytes stand with its first records
         self._add_groups(_who(facts), _Columns(kinds, minutes, times, offsets, key_sizes, sizes), counts_batch)
 
-    def _add_later(self, batch: DecodedBatch, first: int, last: int) -> bool:
+    def _add_later(self, batch: DecodedBatch, first: int, last: int) -> None:
         """Keep what is plausible but from several minutes until its block of offsets ends: to add up a hundred small
         batches in no order costs hardly more than to add up one.
         """
-        times = batch.columns[_TIMESTAMP, first:last]
-        if self._packed_rows > _MOST_EXACT_ROWS or not self._kinds.all_plausible(int(times.min()), int(times.max())):
-            return False
         rows = batch.columns[:, first:last].copy()
-        self._enter(int(rows[0, 0]), int(rows[_TIMESTAMP, -1]) // MINUTE_MS)
+        self._note(int(rows[_TIMESTAMP, -1]) // MINUTE_MS)
         sizes = np.maximum(rows[_KEY_SIZE], 0) + np.maximum(rows[_VALUE_SIZE], 0)
         minutes = rows[_TIMESTAMP] // MINUTE_MS
         kinds = np.zeros(last - first, np.int8)
@@ -168,7 +184,6 @@ class Tally:
             who = _who(batch.facts)
             count, filled = self._pending_batches.get(who, (0, 0))
             self._pending_batches[who] = (count + 1, filled + batch.facts.size)
-        return True
 
     def _add_pending(self) -> None:
         pending, self._pending = self._pending, {}
@@ -206,13 +221,6 @@ class Tally:
         self._pack()
         return pa.Table.from_batches(self._packed, SCHEMA)
 
-    def _enter(self, offset: int, minute: int) -> None:
-        """Note where we are; rows of the blocks of offsets before are closed."""
-        if offset >> _BLOCK_SHIFT != self._block or len(self._rows) > _ROWS_AT_ONCE:
-            self._close()
-            self._block = offset >> _BLOCK_SHIFT
-        self._note(minute)
-
     def _note(self, minute: int) -> None:
         if minute <= self._now_minute:
             self._around = minute // _AROUND_MINUTES
@@ -245,10 +253,15 @@ class Tally:
         if not self._closed:
             return
         rows = [
-            (self._of.topic, self._of.partition, key[1], *key[3:], *(getattr(row, name) for name in _Row.__slots__))
+            (
+                self._whole.of.topic,
+                self._whole.of.partition,
+                key[1],
+                *key[3:],
+                *(getattr(row, name) for name in _Row.__slots__),
+            )
             for key, row in self._closed
         ]
-        self._packed_rows += len(self._closed)
         self._closed = []
         columns = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
         self._packed.append(pa.RecordBatch.from_arrays(columns, schema=SCHEMA))

@@ -9,15 +9,18 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.profile.cells import tally_of
+from sluicegate.pipeline.profile import reading
 from sluicegate.pipeline.profile.clock import Clock, simplified
 from sluicegate.pipeline.profile.damage import partition_clock
 from sluicegate.pipeline.profile.kinds import Kind, in_milliseconds
+from sluicegate.pipeline.profile.reading import Reading, read_into_tally
 from sluicegate.pipeline.profile.tally import MINUTE_MS
 from sluicegate.pipeline.repair.correction import Rules, clock_as_plan, clock_from
 from sluicegate.pipeline.repair.settings import TopicSettings
 from sluicegate.pipeline.source.options import source_options
-from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.source.pieces import Piece, cut
+from sluicegate.pipeline.source.tasks import tasks_at_most
+from sluicegate.pipeline.source.together import over_partitions
 from sluicegate.pipeline.topics import Topics
 
 _DDL = (
@@ -65,22 +68,25 @@ def survey(
     """
     options = source_options(topics.options)
 
-    def of_partition(wanted: OffsetRange) -> list[pa.RecordBatch]:
-        its = settings[wanted.of.topic]
-        reading = tally_of(options, wanted, rules.now_ms, rules.epoch_ms, large_bytes[wanted.of.topic])
-        rows = reading.rows
+    def read(piece: Piece) -> pa.Table:
+        return read_into_tally(options, piece, rules.now_ms, rules.epoch_ms, large_bytes[piece.whole.of.topic])
+
+    def finish(wanted: OffsetRange, parts: pa.Table) -> list[pa.RecordBatch]:
+        its, held = settings[wanted.of.topic], Reading.of(parts)
+        rows = held.rows
         if not len(rows):
             return []
         clock = partition_clock(rows, rules.now_ms)
-        by_codec = rows.group_by("codec").aggregate([("records", "sum")]).sort_by([("records_sum", "descending")])
+        by_codec = rows.group_by("codec").aggregate([("records", "sum")])
+        by_codec = by_codec.sort_by([("records_sum", "descending"), ("codec", "ascending")])
         contents = Contents(
             pc.sum(rows["records"]).as_py(),
             pc.sum(rows["null_keys"]).as_py(),
             0 if its.retention_ms is None else _before(rows, clock, rules.now_ms - its.retention_ms),
-            reading.largest,
+            held.largest,
             its.is_compacted,
         )
-        start = max([wanted.start, *(end for first, end in reading.gone if first == wanted.start)])
+        start = max([wanted.start, *(end for first, end in held.gone if first == wanted.start)])
         found = {
             "topic": wanted.of.topic,
             "partition": wanted.of.partition,
@@ -90,7 +96,8 @@ def survey(
         plan = clock_as_plan(None if clock is None else simplified(clock, MINUTE_MS)) or {}
         return [pa.RecordBatch.from_pylist([found | asdict(contents) | plan], schema=_SCHEMA)]
 
-    rows = over(spark, ranges, lambda wanted: wanted.size, of_partition, _DDL).collect()
+    partitions = cut(ranges, tasks_at_most(spark))
+    rows = over_partitions(spark, partitions, read, reading.SCHEMA, finish, _DDL).collect()
     return {
         TopicPartition(row.topic, row.partition): Survey(
             row.start,

@@ -27,7 +27,7 @@ def over(
     Each item is a task, or, where there are many more than cores, shares one with others, so that tasks are of about
     the same size. A task works on so many items `at_once`, for work that mostly waits.
     """
-    groups = dealt(items, size, _TASKS_A_CORE * spark.sparkContext.defaultParallelism)
+    groups = dealt(items, size, tasks_at_most(spark))
     count = len(groups)
 
     def task(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
@@ -44,6 +44,11 @@ def over(
                             yield from found
 
     return spark.range(0, count, 1, max(count, 1)).mapInArrow(task, ddl)
+
+
+def tasks_at_most(spark: SparkSession) -> int:
+    """Into how many tasks work is dealt out: some a core, so that none waits long for the last one."""
+    return _TASKS_A_CORE * spark.sparkContext.defaultParallelism
 
 
 def dealt(items: Sequence[T], size: Callable[[T], int], at_most: int) -> list[list[T]]:

@@ -74,7 +74,7 @@ def test_gaps_of_compaction_are_nobodys_fault_and_offsets_are_those_that_are_lef
     findings.add(each, judged, NOW)
 
     assert judged.refused[PLACE].bad_count == 1
-    (sample,) = [row for row in findings.table([]).to_pylist() if row["what"] == "samples"]
+    (sample,) = [row for row in findings.table(()).to_pylist() if row["what"] == "samples"]
     assert (sample["first_offset"], sample["reason"]) == (102, "null key on a compacted topic")
 
 
@@ -94,7 +94,7 @@ def test_what_becomes_of_a_batch_is_what_its_policy_says(policy: TopicPolicy, ve
 
     findings.add(each, judge_by(policy).judge(each, NOW), NOW)
 
-    rows = findings.table([]).to_pylist()
+    rows = findings.table(()).to_pylist()
     (whole,) = [row for row in rows if row["what"] == "batches"]
     told = [(row["verdict"], row["reason"], row["bad_records"]) for row in rows if row["what"] == "findings"]
     assert (whole["verdict"], whole["records"]) == (verdict, 3)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sluicegate.pipeline.kafka.cluster import TopicPartition
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.pipeline.profile import tally as tally_module
 from sluicegate.pipeline.profile.kinds import Kind
@@ -26,11 +26,13 @@ BATCHES = st.lists(st.tuples(st.lists(RECORDS, min_size=1, max_size=40), st.samp
 
 
 def tally_of(batches: list[tuple[list[Rec], int]]) -> tuple[Tally, list[Rec]]:
-    found, decoder, offset = Tally(OF, NOW), BatchDecoder(), 0
+    count = sum(len(records) for records, _ in batches)
+    found, decoder, offset = Tally(OffsetRange(OF, 0, count), NOW), BatchDecoder(), 0
     for records, codec in batches:
         data = memoryview(batch(records, codec, base_offset=offset, producer_id=len(records)))
         header = RecordBatch(data, 0, len(data))
         stored = StoredBatch(data, 0, len(data), offset, offset + len(records) - 1, header)
+        found.enter(stored.last_offset)
         alike = decoder.add_up(stored)
         if alike is None or not found.add_alike(*alike, stored.last_offset):
             found.add(decoder.decode(stored), offset, offset + len(records))

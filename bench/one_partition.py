@@ -1,0 +1,115 @@
+"""One large partition on one core and on two: seconds of each job, in turns, each in a session of its own.
+
+Run: python -m bench.one_partition [--millions N] [--rounds N] [--jobs profile,judge,plan,verify]. Writes
+bench/results/one_partition.json. Needs brokers and jars: make kafka .spark/.complete
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bench.figures import RESULTS
+from bench.machine import describe
+from bench.pipeline_speed import in_order
+from bench.targets import broker
+from sluicegate.config.loading import load_file
+from sluicegate.pipeline.judge.job import judge
+from sluicegate.pipeline.judge.policies import policies_of
+from sluicegate.pipeline.profile.job import profile
+from sluicegate.pipeline.repair.correction import Rules
+from sluicegate.pipeline.repair.job import planned
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.spark import session
+from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.verify.job import verify
+
+_HOUR_MS = 3_600_000
+_FILE = RESULTS / "one_partition.json"
+_CORES = (1, 2)
+_BOUNDS = """upstream: {{bootstrap: ["{address}"]}}
+listen: {{bootstrap: "127.0.0.1:1", broker_ports: 19100, advertised_host: 127.0.0.1}}
+defaults: {{message.timestamp.after.max.ms: 3600000}}
+"""
+
+
+def jobs_of(address: str, topic: str, results: Results, now_ms: int) -> dict[str, Callable[[Any], object]]:
+    """What each returns has to be the same however many cores there are."""
+    topics, file = Topics(address, (topic,)), Path(results.path("bounds.yaml"))
+    file.write_text(_BOUNDS.format(address=address))
+    config = load_file(file, {}).config
+    policies = policies_of(config, {})
+    return {
+        "profile": lambda spark: profile(spark, topics, results, now_ms, _HOUR_MS, None),
+        "judge": lambda spark: judge(spark, topics, results, config, policies, now_ms, None, 5),
+        "plan": lambda spark: planned(
+            spark, topics, results, {topic: f"{topic}-clean"}, Rules(now_ms, _HOUR_MS)
+        ).as_json(),
+        "verify": lambda spark: verify(spark, topics, topic, results, now_ms),
+    }
+
+
+def one_run(address: str, topic: str, cores: int, jobs: list[str], now_ms: int, rounds: int) -> None:
+    """In a process of its own; prints a line of JSON for each job and round."""
+    with tempfile.TemporaryDirectory(prefix="sluicegate-bench-") as folder:
+        spark = session("bench", f"local[{cores}]")
+        asked = jobs_of(address, topic, Results(spark, folder), now_ms)
+        for _ in range(rounds):
+            for job in jobs:
+                before, started = os.getloadavg()[0], time.perf_counter()
+                found = asked[job](spark)
+                seconds = time.perf_counter() - started
+                told = hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()[:12]
+                row = {"job": job, "cores": cores, "seconds": round(seconds, 2), "load": round(before, 1)}
+                print(json.dumps(row | {"result": told}), flush=True)
+        spark.stop()
+
+
+def main() -> None:
+    """Measure, check that results are the same, and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--millions", type=float, default=20)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--jobs", default="profile,judge,plan,verify")
+    parser.add_argument("--run", nargs=4, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.run:
+        address, topic, cores, now_ms = asked.run
+        one_run(address, topic, int(cores), asked.jobs.split(","), int(now_ms), asked.rounds)
+        return
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="sluicegate-bench-") as name, broker(Path(name)) as (address, _, _):
+        topic = in_order(address, 1, round(asked.millions * 1e6))
+        now_ms = time.time_ns() // 1_000_000
+        for _ in range(asked.rounds):
+            for cores in _CORES:
+                command = [sys.executable, "-m", "bench.one_partition", "--jobs", asked.jobs, "--rounds", "2", "--run"]
+                told = subprocess.run(
+                    [*command, address, topic.name, str(cores), str(now_ms)],
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    check=True,
+                )
+                lines = [json.loads(line) for line in told.stdout.splitlines() if line.startswith("{")]
+                rows += lines[len(lines) // 2 :]  # the first of the two warms up
+                print(told.stdout, file=sys.stderr)
+    found: dict[str, Any] = {"machine": describe(), "records": topic.good, "rows": rows, "best": {}}
+    for job in asked.jobs.split(","):
+        its = [row for row in rows if row["job"] == job]
+        if len({row["result"] for row in its}) != 1:
+            raise RuntimeError(f"{job}: the results differ: {its}")
+        best = [min(row["seconds"] for row in its if row["cores"] == cores) for cores in _CORES]
+        found["best"][job] = {"one core": best[0], "two cores": best[1], "times as fast": round(best[0] / best[1], 2)}
+    _FILE.write_text(json.dumps(found, indent=2) + "\n")
+    print(json.dumps(found["best"], indent=2))
+
+
+if __name__ == "__main__":
+    main()

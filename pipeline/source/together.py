@@ -1,0 +1,88 @@
+"""Partitions whose pieces are read by tasks of their own, and finished as one: what needs a partition's order is told
+from what was found in its pieces, in theirs.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.pipeline.source.pieces import Piece
+from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.source.zip_imports import forget_zip_importers
+
+Read = Callable[[Piece], pa.Table]
+Finish = Callable[[OffsetRange, pa.Table], Iterable[pa.RecordBatch]]
+_TYPES = {pa.string(): "string", pa.int32(): "int", pa.int64(): "bigint"}
+_ORDER = pa.schema([("whole", pa.int32()), ("start", pa.int64()), ("place", pa.int64())])
+
+
+def over_partitions(
+    spark: SparkSession, partitions: Sequence[Sequence[Piece]], read: Read, schema: pa.Schema, finish: Finish, ddl: str
+) -> DataFrame:
+    """The rows of `finish`, which is given a partition's range and what `read` has found in its pieces, in their order:
+    a table of the schema. Where nothing was found in the pieces of one that was cut it is not asked.
+
+    A partition of one piece is finished where it is read; of others what was found goes to one task.
+    """
+    alone = [its[0] for its in partitions if len(its) == 1]
+    cut = [its for its in partitions if len(its) > 1]
+    at_once = over(spark, alone, lambda piece: piece.size, lambda piece: finish(piece.whole, read(piece)), ddl)
+    if not cut:
+        return at_once
+    pieces = [(number, piece) for number, its in enumerate(cut) for piece in its]
+    fields = [*_ORDER, *schema]
+    parts = over(
+        spark,
+        pieces,
+        lambda each: each[1].size,
+        lambda each: _in_order(*each, read(each[1])),
+        ", ".join(f"{field.name} {_TYPES[field.type]}" for field in fields),
+    )
+    wholes = [its[0].whole for its in cut]
+    in_order = parts.repartition("whole").sortWithinPartitions(*_ORDER.names)
+    together = in_order.mapInArrow(lambda batches: _finished(batches, wholes, finish), ddl)
+    return at_once.union(together) if alone else together
+
+
+def _in_order(number: int, piece: Piece, rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    """With what tells which partition's they are, and where among its others."""
+    place = 0
+    for batch in rows.to_batches():
+        count = len(batch)
+        order = [
+            pa.array(np.full(count, number, np.int32)),
+            pa.array(np.full(count, piece.start, np.int64)),
+            pa.array(np.arange(place, place + count)),
+        ]
+        yield pa.RecordBatch.from_arrays([*order, *batch.columns], [*_ORDER.names, *batch.schema.names])
+        place += count
+
+
+def _finished(
+    batches: Iterable[pa.RecordBatch], wholes: Sequence[OffsetRange], finish: Finish
+) -> Iterator[pa.RecordBatch]:
+    forget_zip_importers()
+    number, held = -1, list[pa.RecordBatch]()
+    for batch in batches:
+        for found, rows in _by_partition(batch):
+            if held and found != number:
+                yield from finish(wholes[number], pa.Table.from_batches(held))
+                held = []
+            number = found
+            held.append(rows)
+    if held:
+        yield from finish(wholes[number], pa.Table.from_batches(held))
+
+
+def _by_partition(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """A batch in order, cut where a partition's rows end; without what told the order."""
+    numbers = batch["whole"].to_numpy()
+    cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
+    rows = batch.select(batch.schema.names[len(_ORDER) :])
+    for first, end in pairwise(cuts):
+        if first < end:
+            yield int(numbers[first]), rows.slice(first, end - first)

@@ -1,0 +1,124 @@
+"""A partition that several tasks read comes to the same, to the bit, as one that a single task reads."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluicegate.pipeline.kafka import fetching
+from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
+from sluicegate.pipeline.profile import tally
+from sluicegate.pipeline.profile.cells import KEYS, cells_of
+from sluicegate.pipeline.profile.damage import partition_clock
+from sluicegate.pipeline.profile.reading import SCHEMA, Reading, read_into_tally
+from sluicegate.pipeline.source.options import SourceOptions, source_options
+from sluicegate.pipeline.source.pieces import BLOCK_OFFSETS, Piece, cut, joined
+from sluicegate.protocol.fetch_answer import FetchedPartition
+from tests.pipeline.logs import NOW, WRITTEN, Log, Written, log_of
+
+OF = TopicPartition("t", 3)
+HOUR = 3_600_000
+NOBODY = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}  # asked nothing
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_blocks() -> Iterator[None]:
+    """So that a log of some records has several."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tally, "BLOCK_OFFSETS", 16)
+        yield
+
+
+def answering(log: Log, batches: int) -> Callable[..., FetchedPartition]:
+    def fetch(_cluster: Cluster, _of: TopicPartition, offset: int, _size: int, _committed: bool) -> FetchedPartition:
+        return log.fetched(offset, batches)
+
+    return fetch
+
+
+def found_in(options: SourceOptions, pieces: Sequence[Piece], large_bytes: int) -> Reading:
+    tables = [read_into_tally(options, piece, NOW, None, large_bytes) for piece in pieces]
+    return Reading.of(pa.concat_tables(tables))
+
+
+@given(
+    st.lists(WRITTEN, min_size=1, max_size=12),
+    st.lists(st.integers(0, 60), max_size=6),
+    st.tuples(st.integers(0, 20), st.integers(0, 20)),
+    st.integers(1, 4),
+    st.booleans(),
+    st.sampled_from([-1, 100, 10**6]),
+)
+def test_whatever_lies_in_it_and_wherever_it_is_cut(
+    entries: list[Written], cuts: list[int], ends: tuple[int, int], at_once: int, committed: bool, most_exact: int
+) -> None:
+    log = log_of(entries)
+    start = min(ends[0], log.end - 1)
+    whole = OffsetRange(OF, start, max(start + 1, log.end - ends[1]))
+    places = [whole.start, *sorted({c * 16 for c in cuts if whole.start < c * 16 < whole.end}), whole.end]
+    pieces = [Piece(whole, first, end) for first, end in pairwise(places)]
+    isolation = "read_committed" if committed else "read_uncommitted"
+    options = source_options(NOBODY | {"isolation.level": isolation})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fetching, "_fetch", answering(log, at_once))
+        patch.setattr(tally, "_MOST_EXACT_ROWS", most_exact)
+        as_one = found_in(options, [Piece(whole, whole.start, whole.end)], 12)
+        in_pieces = found_in(options, pieces, 12)
+
+    assert in_pieces.rows.equals(as_one.rows)
+    assert (in_pieces.gone, in_pieces.largest) == (as_one.gone, as_one.largest)
+    in_order = [(name, "ascending") for name in KEYS]
+    cells = [cells_of(whole, each, NOW, HOUR, HOUR).sort_by(in_order) for each in (as_one, in_pieces)]
+    assert cells[1].equals(cells[0])
+    clocks = [partition_clock(each.rows, NOW) for each in (as_one, in_pieces)]
+    assert (clocks[0] is None) == (clocks[1] is None)
+    if clocks[0] is not None and clocks[1] is not None:
+        assert clocks[1].offsets.tolist() == clocks[0].offsets.tolist()
+        assert clocks[1].times.tolist() == clocks[0].times.tolist()
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 10**9), st.integers(1, 10**8)), min_size=1, max_size=20),
+    st.integers(1, 64),
+)
+def test_cuts_lie_between_blocks_and_leave_nothing_out(ranges: list[tuple[int, int]], tasks: int) -> None:
+    wanted = [OffsetRange(TopicPartition("t", i), start, start + size) for i, (start, size) in enumerate(ranges)]
+
+    found = cut(wanted, tasks)
+
+    assert [its[0].whole for its in found] == wanted
+    for whole, its in zip(wanted, found, strict=True):
+        assert [whole.start, *(piece.end for piece in its)] == [*(piece.start for piece in its), whole.end]
+        assert all(piece.size > 0 and piece.whole == whole for piece in its)
+        assert all(piece.start % BLOCK_OFFSETS == 0 for piece in its[1:])
+    assert sum(map(len, found)) <= 2 * tasks + len(wanted)
+
+
+def test_a_large_partition_is_cut_for_all_tasks_and_small_ones_are_not() -> None:
+    large = OffsetRange(TopicPartition("t", 0), 5, 20_000_005)
+    small = [OffsetRange(TopicPartition("t", i), 0, 100_000) for i in range(1, 4)]
+
+    found = cut([large, *small], 8)
+
+    assert [len(its) for its in found] == [8, 1, 1, 1]
+    sizes = [piece.size for piece in found[0]]
+    assert max(sizes) - min(sizes) <= 2 * BLOCK_OFFSETS
+
+
+def test_what_retention_took_is_told_as_one_who_reads_all_would_tell_it() -> None:
+    gone = joined([(0, 50), (50, 100), (100, 120), (300, 310)])
+
+    assert gone == ((0, 120), (300, 310))
+
+
+def test_a_reading_is_the_same_behind_its_table() -> None:
+    reading = Reading(tally.SCHEMA.empty_table(), ((5, 9), (12, 13)), 77)
+
+    found = Reading.of(reading.as_table())
+
+    assert reading.as_table().schema == SCHEMA
+    assert (found.rows.num_rows, found.gone, found.largest) == (0, reading.gone, 77)
