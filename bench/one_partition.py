@@ -1,4 +1,6 @@
-"""One large partition on one core and on two: seconds of each job, in turns, each in a session of its own.
+"""One large partition on one core and on two: seconds of each job, in turns, each in a session of its own; and the CPU
+seconds of a profile's parts, which other people's load changes little: as one piece, in eight, and what then is left for
+one task to do. `--rounds 0`: these alone.
 
 Run: python -m bench.one_partition [--millions N] [--rounds N] [--jobs profile,judge,plan,verify]. Writes
 bench/results/one_partition.json. Needs brokers and jars: make kafka .spark/.complete
@@ -16,6 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from bench.figures import RESULTS
 from bench.machine import describe
 from bench.pipeline_speed import in_order
@@ -23,10 +27,14 @@ from bench.targets import broker
 from sluicegate.config.loading import load_file
 from sluicegate.pipeline.judge.job import judge
 from sluicegate.pipeline.judge.policies import policies_of
+from sluicegate.pipeline.profile.cells import cells_of
 from sluicegate.pipeline.profile.job import profile
+from sluicegate.pipeline.profile.reading import Reading, read_into_tally
 from sluicegate.pipeline.repair.correction import Rules
 from sluicegate.pipeline.repair.job import planned
 from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.source.options import source_options
+from sluicegate.pipeline.source.pieces import Piece, cut
 from sluicegate.pipeline.spark import session
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.verify.job import verify
@@ -34,6 +42,7 @@ from sluicegate.pipeline.verify.job import verify
 _HOUR_MS = 3_600_000
 _FILE = RESULTS / "one_partition.json"
 _CORES = (1, 2)
+_PIECES = 8
 _BOUNDS = """upstream: {{bootstrap: ["{address}"]}}
 listen: {{bootstrap: "127.0.0.1:1", broker_ports: 19100, advertised_host: 127.0.0.1}}
 defaults: {{message.timestamp.after.max.ms: 3600000}}
@@ -72,6 +81,39 @@ def one_run(address: str, topic: str, cores: int, jobs: list[str], now_ms: int, 
         spark.stop()
 
 
+def cpu_seconds(address: str, topic: str, now_ms: int) -> dict[str, Any]:
+    """In this process: what tasks would do, one after the other; the least of three rounds each."""
+    topics = Topics(address, (topic,))
+    options, (whole,) = source_options(topics.options), topics.ranges()
+    in_one, in_eight = [Piece(whole, whole.start, whole.end)], cut([whole], _PIECES)[0]
+
+    def read(pieces: list[Piece]) -> list[pa.Table]:
+        return [read_into_tally(options, piece, now_ms) for piece in pieces]
+
+    def finish(parts: list[pa.Table]) -> pa.Table:
+        return cells_of(whole, Reading.of(pa.concat_tables(parts)), now_ms, _HOUR_MS, None)
+
+    parts = read(in_eight)
+    found = {
+        "read as one": _least(lambda: read(in_one)),
+        "read in pieces": _least(lambda: read(in_eight)),
+        "the largest piece": max(_least(lambda piece=piece: read([piece])) for piece in in_eight),  # type: ignore[misc]
+        "put together, clock and all": _least(lambda: finish(parts)),
+    }
+    rest = found["put together, clock and all"]
+    alone = (found["read as one"] + rest) / (found["read in pieces"] / 2 + rest)
+    return {"pieces": len(in_eight), **{told: round(s, 3) for told, s in found.items()}, "at most": round(alone, 2)}
+
+
+def _least(work: Callable[[], object]) -> float:
+    seconds = []
+    for _ in range(3):
+        started = time.process_time()
+        work()
+        seconds.append(time.process_time() - started)
+    return min(seconds)
+
+
 def main() -> None:
     """Measure, check that results are the same, and write."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -88,6 +130,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="sluicegate-bench-") as name, broker(Path(name)) as (address, _, _):
         topic = in_order(address, 1, round(asked.millions * 1e6))
         now_ms = time.time_ns() // 1_000_000
+        cpu = cpu_seconds(address, topic.name, now_ms)
+        print(json.dumps(cpu, indent=2))
         for _ in range(asked.rounds):
             for cores in _CORES:
                 command = [sys.executable, "-m", "bench.one_partition", "--jobs", asked.jobs, "--rounds", "2", "--run"]
@@ -100,8 +144,8 @@ def main() -> None:
                 lines = [json.loads(line) for line in told.stdout.splitlines() if line.startswith("{")]
                 rows += lines[len(lines) // 2 :]  # the first of the two warms up
                 print(told.stdout, file=sys.stderr)
-    found: dict[str, Any] = {"machine": describe(), "records": topic.good, "rows": rows, "best": {}}
-    for job in asked.jobs.split(","):
+    found: dict[str, Any] = {"machine": describe(), "records": topic.good, "cpu": cpu, "rows": rows, "best": {}}
+    for job in asked.jobs.split(",") if rows else ():
         its = [row for row in rows if row["job"] == job]
         if len({row["result"] for row in its}) != 1:
             raise RuntimeError(f"{job}: the results differ: {its}")

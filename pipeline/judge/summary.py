@@ -7,6 +7,7 @@ from sluicegate.pipeline.judge.findings import GOOD, UNCHECKED, VERDICTS, What
 from sluicegate.validation.policy import Mode
 
 _SUMS = ("batches", "records", "bad_records")
+_WHO = ("producer_id", "codec")
 _KEPT_OUT = (Mode.REJECT.value, Mode.QUARANTINE.value)
 
 Rows = Sequence[Mapping[str, Any]]
@@ -95,14 +96,17 @@ def _by(rows: Rows, keys: Sequence[str]) -> list[dict[str, Any]]:
 
 def _producers(batches: Rows, findings: Rows) -> list[dict[str, Any]]:
     """By producer id and codec, those with most records of which something is told first."""
-    found = _by(batches, ("producer_id", "codec"))
+    found = _by(batches, _WHO)
+    found_of, batches_of = (_by_producer(rows) for rows in (findings, batches))
     for entry in found:
-        its = [row for row in findings if all(row[key] == entry[key] for key in ("producer_id", "codec"))]
-        entry["findings"] = _by(its, ("verdict", "reason", "rule"))
-        entry["told"] = sum(
-            row["records"]
-            for row in batches
-            if row["verdict"] not in (GOOD, UNCHECKED)
-            and all(row[key] == entry[key] for key in ("producer_id", "codec"))
-        )
+        who = tuple(entry[key] for key in _WHO)
+        entry["findings"] = _by(found_of.get(who, []), ("verdict", "reason", "rule"))
+        entry["told"] = sum(row["records"] for row in batches_of[who] if row["verdict"] not in (GOOD, UNCHECKED))
     return sorted(found, key=lambda entry: (-entry["told"], -entry["records"], entry["producer_id"]))
+
+
+def _by_producer(rows: Rows) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:
+    found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[key] for key in _WHO), []).append(row)
+    return found

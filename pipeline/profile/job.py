@@ -15,6 +15,7 @@ from sluicegate.pipeline.profile import reading
 from sluicegate.pipeline.profile.bounds import LADDER_MS
 from sluicegate.pipeline.profile.cells import DDL, SUMS, cells_of
 from sluicegate.pipeline.profile.damage import NO_DAMAGE, Damage
+from sluicegate.pipeline.profile.fewer_producers import with_fewer_producers
 from sluicegate.pipeline.profile.reading import Reading, read_into_tally
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.options import source_options
@@ -71,9 +72,9 @@ def profile(
     results.forget_summary()
     found = results.write_table(HOURS, cells(spark, topics, now_ms, after_max_ms, before_max_ms, epoch_ms))
     gone = [row.asDict() for row in found.where("gone_from IS NOT NULL").select("topic", *_GONE).collect()]
+    held, left_out = with_fewer_producers(found.where("gone_from IS NULL"), _OF_PRODUCER)
     rows = (
-        found.where("gone_from IS NULL")
-        .groupBy("topic", *_OF_PRODUCER, "damage", "ahead_beyond_ms", "behind_beyond_ms")
+        held.groupBy("topic", *_OF_PRODUCER, "damage", "ahead_beyond_ms", "behind_beyond_ms")
         .agg(*(f.sum(n).alias(n) for n in SUMS), f.min("earliest").alias("earliest"), f.max("latest").alias("latest"))
         .collect()
     )
@@ -88,6 +89,7 @@ def profile(
         "epoch_ms": plausible_range(now_ms, epoch_ms)[0],
         "topics": {
             name: _topic(of_topic[name], now_ms)
+            | {"producers_left_out": left_out.get(name, 0)}
             | {"gone": [{key: row[key] for key in _GONE} for row in gone if row["topic"] == name]}
             for name in topics.names
         },
@@ -119,9 +121,11 @@ def _likely_units(rows: list[dict[str, Any]], now_ms: int) -> dict[str, int]:
 
 
 def _producers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those with most records first, each with its damage."""
+    """Those with most records first, each with its damage; without those that were left out."""
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
+        if row["producer_id"] is None:
+            continue  # those that were left out
         who = {name: row[name] for name in _OF_PRODUCER}
         entry = found.setdefault(tuple(who.values()), who | {"records": 0, "bytes": 0, "damage": {}})
         entry["records"] += row["records"]

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.repair.correction import NAMES, correct
 from sluicegate.pipeline.repair.plan import PartitionPlan, Plan
 from sluicegate.pipeline.source.options import source_options
+from sluicegate.pipeline.source.pieces import cut
 from sluicegate.pipeline.source.reading import read_rows
-from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.source.tasks import over, tasks_at_most
 from sluicegate.pipeline.topics import Topics
 
 _COLUMNS = "topic,partition,offset,timestamp,producer_id,headers_binary"
@@ -31,10 +33,13 @@ def damaged(spark: SparkSession, topics: Topics, plan: Plan) -> DataFrame:
     """
     options = source_options({**topics.options, "columns": _COLUMNS, "failOnDataLoss": "false"})
 
-    def of_partition(each: PartitionPlan) -> Iterable[pa.RecordBatch]:
-        return (_damaged(batch, each) for batch in read_rows(options, each.source))
+    def of_piece(each: tuple[PartitionPlan, OffsetRange]) -> Iterable[pa.RecordBatch]:
+        its, wanted = each
+        return (_damaged(batch, its) for batch in read_rows(options, wanted))
 
-    return over(spark, plan.partitions, lambda each: each.source.size, of_partition, DDL)
+    partitions = cut([each.source for each in plan.partitions], tasks_at_most(spark))
+    pieces = [(each, piece.range) for each, its in zip(plan.partitions, partitions, strict=True) for piece in its]
+    return over(spark, pieces, lambda each: each[1].size, of_piece, DDL)
 
 
 def _damaged(batch: pa.RecordBatch, plan: PartitionPlan) -> pa.RecordBatch:

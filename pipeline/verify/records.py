@@ -1,6 +1,7 @@
 """Two topics' records made comparable: without what a repair has added, with the timestamp that they had before it."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -10,9 +11,10 @@ from pyspark.sql import functions as f
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.repair.correction import NAMES, RepairHeader
 from sluicegate.pipeline.source.columns import ddl_of
-from sluicegate.pipeline.source.options import source_options
-from sluicegate.pipeline.source.reading import read_rows
-from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.source.options import SourceOptions, source_options
+from sluicegate.pipeline.source.pieces import Piece, cut
+from sluicegate.pipeline.source.reading import count_rows, read_rows
+from sluicegate.pipeline.source.tasks import over, tasks_at_most
 from sluicegate.pipeline.topics import Topics
 
 _COLUMNS = "key,value,partition,offset,timestamp,headers_binary"
@@ -20,6 +22,19 @@ _ORDINAL = "ordinal"
 _ORIGIN = ("origin_partition", "origin_offset")
 _KEPT = ("partition", "offset", "key", "value", "timestamp", "declared", *_ORIGIN, _ORDINAL)
 _ADDED = (RepairHeader.ORIGIN, RepairHeader.TIMESTAMP, RepairHeader.KIND)
+
+
+class ChangedMeanwhile(Exception):
+    """A topic is no longer what it was when its records were counted; the text says where, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    """A piece of a partition, the ordinal of its first record, and how many it has, where that was counted."""
+
+    wanted: OffsetRange
+    first: int
+    records: int | None
 
 
 def records_of(spark: SparkSession, topics: Topics, ranges: Sequence[OffsetRange], source: str) -> DataFrame:
@@ -75,14 +90,42 @@ def _in_their_order(spark: SparkSession, topics: Topics, ranges: Sequence[Offset
     """Numbered where they are read. Small partitions share tasks: each task costs as much as reading thousands."""
     options = source_options({**topics.options, "columns": _COLUMNS})
 
-    def of_range(wanted: OffsetRange) -> Iterable[pa.RecordBatch]:
+    def of_piece(each: _Numbered) -> Iterable[pa.RecordBatch]:
         count = 0
-        for batch in read_rows(options, wanted):
-            yield batch.append_column(_ORDINAL, pa.array(np.arange(count, count + len(batch))))
+        for batch in read_rows(options, each.wanted):
+            yield batch.append_column(_ORDINAL, pa.array(np.arange(count, count + len(batch)) + each.first))
             count += len(batch)
+        if each.records is not None and each.records != count:
+            raise ChangedMeanwhile(
+                f"{each.wanted.of}: {each.records} records had been counted from offset {each.wanted.start} to "
+                f"{each.wanted.end - 1}, and {count} were read: the topic is compacted meanwhile. Start again"
+            )
 
+    pieces = _numbered(spark, options, cut(ranges, tasks_at_most(spark)))
     ddl = f"{ddl_of(options.columns)}, {_ORDINAL} bigint"
-    return over(spark, ranges, lambda wanted: wanted.size, of_range, ddl)
+    return over(spark, pieces, lambda each: each.wanted.size, of_piece, ddl)
+
+
+def _numbered(spark: SparkSession, options: SourceOptions, partitions: Sequence[Sequence[Piece]]) -> list[_Numbered]:
+    """How many records lie before a piece only counting tells: offsets have gaps. What is not cut is not counted."""
+    counted = [piece.range for its in partitions for piece in its[:-1]]
+    counts: dict[OffsetRange, int] = {}
+    if counted:
+
+        def count(each: tuple[int, OffsetRange]) -> list[pa.RecordBatch]:
+            return [pa.RecordBatch.from_pydict({"number": [each[0]], "records": [count_rows(options, each[1])]})]
+
+        numbers = list(enumerate(counted))
+        rows = over(spark, numbers, lambda each: each[1].size, count, "number bigint, records bigint").collect()
+        counts = {counted[row.number]: row.records for row in rows}
+    found = []
+    for its in partitions:
+        first = 0
+        for piece in its:
+            records = counts.get(piece.range)
+            found.append(_Numbered(piece.range, first, records))
+            first += records or 0
+    return found
 
 
 def content_hash(*more: Column) -> Column:

@@ -1,0 +1,83 @@
+"""Something happens in the middle of a job: as soon as one of its tasks has ended and others are at work."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from tests.broker.eventually import eventually
+
+_EXECUTOR = b"CoarseGrainedExecutorBackend"
+
+
+@contextmanager
+def disturbing(is_time: Callable[[], bool], act: Callable[[], Any]) -> Iterator[None]:
+    """`act`, once it is time, in a thread beside what happens within. Raises AssertionError where that came too late."""
+    ended, failed = threading.Event(), list[BaseException]()
+
+    def wait_and_act() -> None:
+        try:
+            eventually(lambda: ended.is_set() or is_time(), 300, "the middle of the job")
+            assert not ended.is_set(), "the job had ended before anything could happen to it"
+            act()
+        except BaseException as error:  # told in the thread that waits
+            failed.append(error)
+
+    thread = threading.Thread(target=wait_and_act)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+    if failed:
+        raise failed[0]
+
+
+def in_its_middle(spark: SparkSession) -> Callable[[], bool]:
+    """Whether a stage has tasks that have ended and others that run."""
+    tracker = spark.sparkContext.statusTracker()
+
+    def look() -> bool:
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        return any(s is not None and s.numCompletedTasks > 0 and s.numActiveTasks > 0 for s in stages)
+
+    return look
+
+
+def executors() -> list[int]:
+    """Those of this process's session, on this machine."""
+    return [pid for pid in _below(os.getpid()) if _EXECUTOR in _command_of(pid)]
+
+
+def kill_an_executor() -> None:
+    """The first one, at once."""
+    os.kill(executors()[0], signal.SIGKILL)
+
+
+def kill_an_executor_at_work() -> None:
+    """The one whose Python has something to do: it has forked a worker."""
+    busiest = max(executors(), key=lambda pid: len(_below(pid)))
+    os.kill(busiest, signal.SIGKILL)
+
+
+def _command_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""  # it has ended meanwhile
+
+
+def _below(pid: int) -> list[int]:
+    """A process and all that it has started, in their turn."""
+    try:
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
+        children = [int(child) for each in threads for child in (each / "children").read_text().split()]
+    except OSError:
+        return []  # it has ended meanwhile
+    return [pid, *(below for child in children for below in _below(child))]

@@ -1,0 +1,64 @@
+"""A partition large enough to be cut in pieces: damage, transactions that were aborted, producers and codecs."""
+
+import struct
+from typing import Any
+
+from confluent_kafka import Producer
+
+from tests.integration.topics import create_topic
+from tests.pipeline.polluted import DAMAGES, HOUR, UNLIMITED, spoilt
+from tests.wire.batches import LZ4, NONE, ZSTD, Rec, batch, record
+from tests.wire.raw_client import RawClient, topic_data
+
+_A_BATCH = 5_000
+_CODECS = (LZ4, NONE, ZSTD)
+_EVERY = 9
+"""One batch in so many is damaged."""
+
+
+def large_partition(bootstrap: str, now_ms: int, batches: int = 150, topic: str | None = None) -> str:
+    """A topic of one partition with so many batches of 5,000 records, over the 20 hours before now; and, in their
+    midst, transactions.
+    """
+    name = topic or create_topic(bootstrap, UNLIMITED, 1)
+    payloads = [_payload(n) for n in range(4)]
+    address = bootstrap.split(",", maxsplit=1)[0]
+    with RawClient(address, timeout=60) as client:
+        for i in range(batches):
+            time = now_ms - 20 * HOUR + 20 * HOUR * i // batches
+            if i % _EVERY == _EVERY - 1:
+                time = spoilt(DAMAGES[i // _EVERY % len(DAMAGES)], time)
+            data = batch(
+                (),
+                _CODECS[i % len(_CODECS)],
+                payload=payloads[i % len(payloads)],
+                count=_A_BATCH,
+                base_timestamp=time,
+                max_timestamp=time + _A_BATCH,
+            )
+            answer: Any = client.produce(9, [topic_data(name, (0, data))])
+            assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0, answer
+            if i % 40 == 20:
+                _transaction(bootstrap, name, time, aborted=i % 80 == 20)
+    return name
+
+
+def _payload(number: int) -> bytes:
+    """Records of which some have no key."""
+    return b"".join(
+        record(Rec(i, None if i % 8 == 0 else b"key-%d" % (i % 50), struct.pack(">ii", number, i)), i, 0)
+        for i in range(_A_BATCH)
+    )
+
+
+def _transaction(bootstrap: str, topic: str, time_ms: int, *, aborted: bool) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": f"{topic}-{time_ms}"})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    for i in range(700):
+        producer.produce(topic, b"in a transaction", b"k%d" % i, 0, timestamp=max(time_ms, 1))
+    if aborted:
+        producer.flush(60)
+        producer.abort_transaction(60)
+    else:
+        producer.commit_transaction(60)

@@ -1,0 +1,134 @@
+"""Jobs of which each is run twice: as it is, and while an executor is killed in its middle. Prints what came of both.
+A repair is written once, while one is killed, and compared with its source.
+
+Run: python -m tests.pipeline.lost_executors MASTER ADDRESS TOPIC FOLDER NOW_MS. In a process of its own, because a
+process has one session.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyspark
+from pyspark.sql import SparkSession
+
+from sluicegate.config.loading import load
+from sluicegate.config.yaml_source import read_file
+from sluicegate.pipeline.extract.built_in import BuiltIn
+from sluicegate.pipeline.extract.job import RECORDS, run
+from sluicegate.pipeline.judge.findings import What
+from sluicegate.pipeline.judge.job import judge
+from sluicegate.pipeline.judge.policies import policies_of
+from sluicegate.pipeline.kafka.cluster import TopicTrouble
+from sluicegate.pipeline.profile.job import HOURS, profile
+from sluicegate.pipeline.repair import job as repairing
+from sluicegate.pipeline.repair.correction import Rules
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.spark import session
+from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.verify.job import verify
+from sluicegate.protocol.messages.list_offsets import LATEST
+from tests.broker.eventually import eventually
+from tests.pipeline.disturbed import disturbing, executors, in_its_middle, kill_an_executor, kill_an_executor_at_work
+
+_HOUR_MS = 3_600_000
+_EXECUTORS = 2
+_POLICIES = """
+upstream: {{bootstrap: ["{address}"]}}
+listen: {{bootstrap: "127.0.0.1:1", broker_ports: 19100, advertised_host: 127.0.0.1}}
+defaults: {{message.timestamp.after.max.ms: 3600000, mode: observe}}
+"""
+
+
+class Jobs:
+    """Each returns what it comes to, tables and all; into a folder of its name."""
+
+    def __init__(self, spark: SparkSession, address: str, topic: str, folder: Path, now_ms: int) -> None:
+        self._spark, self._address, self._folder = spark, address, folder
+        self._topics, self._now = Topics(address, (topic,)), now_ms
+        self._rules, self._clean = Rules(now_ms, _HOUR_MS), f"{topic}-clean"
+        self._targets = {topic: self._clean}
+
+    def profile(self, name: str) -> Any:
+        results = self._results(f"profile-{name}")
+        return profile(self._spark, self._topics, results, self._now, _HOUR_MS, None), _rows(results, HOURS)
+
+    def judge(self, name: str) -> Any:
+        file, results = self._folder / "policies.yaml", self._results(f"judge-{name}")
+        file.write_text(_POLICIES.format(address=self._address))
+        config = load(read_file(file), {}).config
+        found = judge(self._spark, self._topics, results, config, policies_of(config, {}), self._now, None, 3)
+        return found, [_rows(results, what.value) for what in What]
+
+    def plan(self, name: str) -> Any:
+        results = self._results(f"repair-{name}")
+        plan = repairing.planned(self._spark, self._topics, results, self._targets, self._rules)
+        listing = repairing.listed(self._spark, self._topics, results, plan)
+        return plan.as_json(), asdict(listing), _rows(results, repairing.REPAIRS)
+
+    def write(self) -> None:
+        """By one task, which is killed when some of it is written."""
+        results = self._results("written")
+        plan = repairing.planned(self._spark, self._topics, results, self._targets, self._rules)
+        listing = repairing.listed(self._spark, self._topics, results, plan)
+        with disturbing(self._has_begun, kill_an_executor_at_work):
+            repairing.apply(self._spark, self._topics, results, plan, listing)
+
+    def verify(self, name: str) -> Any:
+        return verify(self._spark, self._topics, self._clean, self._results(f"verify-{name}"), self._now)
+
+    def extract(self, name: str) -> Any:
+        results = self._results(f"extract-{name}")
+        run(self._spark, self._topics, results, BuiltIn("skip"), 400_000)
+        found = results.read_table(RECORDS)
+        return found.selectExpr("count(*)", "count(DISTINCT offset)", "sum(offset)", "sum(timestamp)").first()
+
+    def _has_begun(self) -> bool:
+        """Whether the clean topic holds something."""
+        cluster = Topics(self._address, (self._clean,)).cluster()
+        try:
+            return any(cluster.offsets(cluster.partitions((self._clean,)), LATEST, committed=False).values())
+        except TopicTrouble:
+            return False  # it is made yet
+        finally:
+            cluster.close()
+
+    def _results(self, name: str) -> Results:
+        results = Results(self._spark, str(self._folder / name.replace(" ", "-")))
+        results.make()
+        return results
+
+
+def _rows(results: Results, table: str) -> list[str]:
+    return sorted(map(str, results.read_table(table).collect()))
+
+
+def main(master: str, address: str, topic: str, folder: str, now_ms: str) -> None:
+    """A line of JSON for each job."""
+    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)  # what executors of a local-cluster are started from
+    spark = session("lost executors", master)
+    jobs = Jobs(spark, address, topic, Path(folder), int(now_ms))
+
+    def both(name: str, job: Callable[[str], Any]) -> None:
+        undisturbed = job("as it is")
+        eventually(lambda: len(executors()) == _EXECUTORS, what="executors")
+        with disturbing(in_its_middle(spark), kill_an_executor):
+            disturbed = job("disturbed")
+        print(json.dumps({"job": name, "undisturbed": undisturbed, "disturbed": disturbed}), flush=True)
+        eventually(lambda: len(executors()) == _EXECUTORS, what="another executor in the place of the lost one")
+
+    both("profile", jobs.profile)
+    both("judge", jobs.judge)
+    both("plan", jobs.plan)
+    both("extract", jobs.extract)
+    jobs.write()
+    both("verify", jobs.verify)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,44 @@
+"""What is left of producers where a topic has more than a summary lists."""
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sluicegate.pipeline.profile import fewer_producers
+from sluicegate.pipeline.profile.fewer_producers import with_fewer_producers
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+WHO = ("producer_id", "codec")
+DDL = "topic string, producer_id bigint, codec string, damage string, records bigint"
+
+
+def test_those_of_most_damage_stay_and_the_others_count_together(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fewer_producers, "_MOST_PRODUCERS", 2)
+    rows = [
+        ("t", 1, "lz4", "none", 900),
+        ("t", 2, "lz4", "none", 10),
+        ("t", 2, "lz4", "zero", 1),
+        ("t", 3, "lz4", "none", 800),
+        ("t", 3, "zstd", "none", 5),
+        ("few", 9, "lz4", "none", 5),
+    ]
+
+    found, left_out = with_fewer_producers(spark.createDataFrame(rows, DDL), WHO)
+
+    assert left_out == {"t": 2}
+    told = sorted(((r.topic, r.producer_id, r.codec, r.damage, r.records) for r in found.collect()), key=str)
+    assert told == sorted(
+        [
+            ("t", 1, "lz4", "none", 900),
+            ("t", 2, "lz4", "none", 10),
+            ("t", 2, "lz4", "zero", 1),
+            ("t", None, None, "none", 800),
+            ("t", None, None, "none", 5),
+            ("few", 9, "lz4", "none", 5),
+        ],
+        key=str,
+    )

@@ -1,0 +1,131 @@
+"""Each job over one large partition on a real broker: in several tasks, and in one."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sluicegate.config.loading import load
+from sluicegate.config.yaml_source import read_file
+from sluicegate.pipeline.judge import job as judging
+from sluicegate.pipeline.judge import partitions as judged_partitions
+from sluicegate.pipeline.judge.findings import What
+from sluicegate.pipeline.judge.policies import policies_of
+from sluicegate.pipeline.profile import job as profiling
+from sluicegate.pipeline.repair import job as repairing
+from sluicegate.pipeline.repair import listing, survey
+from sluicegate.pipeline.repair.correction import Rules
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.verify import job as verifying
+from sluicegate.pipeline.verify import records as verified_records
+from tests.integration.topics import create_topic
+from tests.pipeline.large_partition import large_partition
+from tests.pipeline.polluted import HOUR, UNLIMITED
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+NOW = time.time_ns() // 1_000_000
+CUTTING = (profiling, judged_partitions, survey, listing, verified_records)
+POLICIES = """
+upstream: {{bootstrap: ["{address}"]}}
+listen: {{bootstrap: "127.0.0.1:1", broker_ports: 19100, advertised_host: 127.0.0.1}}
+defaults:
+  message.timestamp.after.max.ms: 3600000
+  {more}
+  rehearse: {{message.timestamp.before.max.ms: [3600000]}}
+"""
+
+
+@pytest.fixture(scope="module")
+def topic(kafka_bootstrap: str) -> str:
+    return large_partition(kafka_bootstrap, NOW)
+
+
+def in_one_task_and_in_several(work: Callable[[], Any]) -> tuple[Any, Any]:
+    """What comes of it in one task a partition; and as it is."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in CUTTING:
+            patch.setattr(module, "tasks_at_most", lambda _spark: 1)
+        in_one = work()
+    return in_one, work()
+
+
+def rows_of(results: Results, table: str) -> list[Any]:
+    return sorted(map(str, results.read_table(table).collect()))
+
+
+def test_the_topic_is_cut(spark: SparkSession, kafka_bootstrap: str, topic: str) -> None:
+    (whole,) = Topics(kafka_bootstrap, (topic,)).ranges()
+
+    (its,) = profiling.cut([whole], profiling.tasks_at_most(spark))
+
+    assert whole.size > 700_000
+    assert len(its) > 2
+
+
+def test_a_profile(spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path) -> None:
+    results = Results(spark, str(tmp_path))
+
+    def work() -> Any:
+        summary = profiling.profile(spark, Topics(kafka_bootstrap, (topic,)), results, NOW, HOUR, HOUR)
+        return summary, rows_of(results, profiling.HOURS)
+
+    in_one, in_several = in_one_task_and_in_several(work)
+
+    assert in_several == in_one
+    assert in_several[0]["topics"][topic]["damage"]["zero"] > 0
+    assert in_several[0]["topics"][topic]["records"] == 150 * 5_000 + 2 * 700  # two of four were aborted
+
+
+@pytest.mark.parametrize("more", ["mode: observe", "fix: {timestamp: previous}"])
+def test_a_judgement(spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path, more: str) -> None:
+    """One whose fix looks back is judged in one task, by the same clock."""
+    file, results = tmp_path / "policies.yaml", Results(spark, str(tmp_path / "out"))
+    file.write_text(POLICIES.format(address=kafka_bootstrap, more=more))
+    config = load(read_file(file), {}).config
+
+    def work() -> Any:
+        asked = Topics(kafka_bootstrap, (topic,)), results, config, policies_of(config, {}), NOW, None, 3
+        return judging.judge(spark, *asked), {what: rows_of(results, what.value) for what in What}
+
+    in_one, in_several = in_one_task_and_in_several(work)
+
+    assert in_several == in_one
+    assert in_several[0]["samples"]
+
+
+def test_a_plan_and_what_it_would_change(spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path) -> None:
+    topics, targets, rules = Topics(kafka_bootstrap, (topic,)), {topic: f"{topic}-clean"}, Rules(NOW, HOUR)
+
+    def work() -> Any:
+        results = Results(spark, str(tmp_path))
+        plan = repairing.planned(spark, topics, results, targets, rules)
+        return plan.as_json(), repairing.listed(spark, topics, results, plan), rows_of(results, repairing.REPAIRS)
+
+    in_one, in_several = in_one_task_and_in_several(work)
+
+    assert in_several == in_one
+    assert len(in_several[2]) > 50_000
+
+
+def test_a_comparison(spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path) -> None:
+    """With a topic that lacks some records, has others twice, and no transactions: other offsets throughout."""
+    other = large_partition(kafka_bootstrap, NOW, 149, create_topic(kafka_bootstrap, UNLIMITED, 1))
+
+    def work(target: str) -> Any:
+        results = Results(spark, str(tmp_path))
+        summary = verifying.verify(spark, Topics(kafka_bootstrap, (topic,)), target, results, NOW)
+        return summary, [] if summary["same"] else rows_of(results, verifying.DIFFERENCES)
+
+    in_one, in_several = in_one_task_and_in_several(lambda: work(other))
+    itself = work(topic)
+
+    assert in_several == in_one
+    assert not in_several[0]["same"]
+    assert itself[0]["same"]
