@@ -1,6 +1,6 @@
-"""One large partition on one core and on two: seconds of each job, in turns, each in a session of its own; and the CPU
-seconds of a profile's parts, which other people's load changes little: as one piece, in eight, and what then is left for
-one task to do. `--rounds 0`: these alone.
+"""One large partition on one core and on two: seconds of each job, in turns, each in a session of its own. And the CPU
+seconds of a profile's parts, which other load changes little: as one piece, in eight, and what one task has to do then
+(`--rounds 0`: these alone).
 
 Run: python -m bench.one_partition [--millions N] [--rounds N] [--jobs profile,judge,plan,verify]. Writes
 bench/results/one_partition.json. Needs brokers and jars: make kafka .spark/.complete

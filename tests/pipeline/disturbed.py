@@ -17,7 +17,7 @@ _EXECUTOR = b"CoarseGrainedExecutorBackend"
 
 @contextmanager
 def disturbing(is_time: Callable[[], bool], act: Callable[[], Any]) -> Iterator[None]:
-    """`act`, once it is time, in a thread beside what happens within. Raises AssertionError where that came too late."""
+    """`act`, once it is time, in a thread beside what happens within. Raises AssertionError where it was too late."""
     ended, failed = threading.Event(), list[BaseException]()
 
     def wait_and_act() -> None:

@@ -19,6 +19,8 @@ from sluicegate.pipeline.repair import job as repairing
 from sluicegate.pipeline.repair import listing, survey
 from sluicegate.pipeline.repair.correction import Rules
 from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.source.pieces import cut
+from sluicegate.pipeline.source.tasks import tasks_at_most
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.verify import job as verifying
 from sluicegate.pipeline.verify import records as verified_records
@@ -63,7 +65,7 @@ def rows_of(results: Results, table: str) -> list[Any]:
 def test_the_topic_is_cut(spark: SparkSession, kafka_bootstrap: str, topic: str) -> None:
     (whole,) = Topics(kafka_bootstrap, (topic,)).ranges()
 
-    (its,) = profiling.cut([whole], profiling.tasks_at_most(spark))
+    (its,) = cut([whole], tasks_at_most(spark))
 
     assert whole.size > 700_000
     assert len(its) > 2

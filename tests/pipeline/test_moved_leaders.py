@@ -1,0 +1,88 @@
+"""A leader that is killed in the middle of a job, and comes back as a follower: the result is the same."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sluicegate.pipeline.profile.job import HOURS, profile
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.verify.job import verify
+from tests.broker.eventually import eventually
+from tests.broker.fixtures import running
+from tests.broker.kafka import Kafka, Node
+from tests.integration.topics import create_topic
+from tests.oracle.kafka_java import KAFKA_NEW
+from tests.pipeline.disturbed import disturbing, in_its_middle
+from tests.pipeline.large_partition import large_partition
+from tests.pipeline.polluted import HOUR, UNLIMITED
+from tests.wire.raw_client import RawClient
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.timeout(900),
+]
+NOW = time.time_ns() // 1_000_000
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    yield from running(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("cluster"), size=3))
+
+
+@pytest.fixture(scope="module")
+def topic(cluster: Kafka) -> str:
+    name = create_topic(cluster.bootstrap, UNLIMITED, 1, replicas=3)
+    return large_partition(leader_of(cluster, name).address, NOW, topic=name)
+
+
+def described(cluster: Kafka, topic: str) -> Any:
+    """The partition, as a broker that answers tells it."""
+    for node in cluster.nodes:
+        try:
+            with RawClient(node.address) as client:
+                return client.metadata(topic)["topics"][0]["partitions"][0]
+        except OSError:
+            continue
+    raise AssertionError("no broker answers")
+
+
+def leader_of(cluster: Kafka, topic: str) -> Node:
+    leader = described(cluster, topic)["leader_id"]
+    return next(node for node in cluster.nodes if node.node_id == leader)
+
+
+def jobs(spark: SparkSession, topics: Topics, folder: Path) -> dict[str, Callable[[], Any]]:
+    results = Results(spark, str(folder))
+
+    def profiled() -> Any:
+        summary = profile(spark, topics, results, NOW, HOUR, None)
+        return summary, sorted(map(str, results.read_table(HOURS).collect()))
+
+    return {"profile": profiled, "verify": lambda: verify(spark, topics, topics.names[0], results, NOW)}
+
+
+@pytest.mark.parametrize("job", ["profile", "verify"])
+def test_the_leader_is_killed_and_comes_back(
+    spark: SparkSession, cluster: Kafka, topic: str, tmp_path: Path, job: str
+) -> None:
+    work = jobs(spark, Topics(cluster.bootstrap, (topic,)), tmp_path)[job]
+    as_it_is = work()
+    eventually(lambda: len(described(cluster, topic)["isr_nodes"]) == 3, what="all replicas in sync")
+    leader = leader_of(cluster, topic)
+
+    def kill_and_start() -> None:
+        cluster.kill(leader)
+        cluster.start_node(leader)
+
+    with disturbing(in_its_middle(spark), kill_and_start):
+        disturbed = work()
+
+    assert disturbed == as_it_is
+    assert leader_of(cluster, topic) is not leader
+    cluster.wait_until_up(leader)
