@@ -1,0 +1,49 @@
+"""A piece's part of a clock tells its batches the same moments as the whole clock."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluicegate.pipeline.judge.append_times import when_appended
+from sluicegate.pipeline.judge.partitions import _part
+from sluicegate.pipeline.judge.policies import looks_back
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.kafka.fetching import StoredBatch
+from sluicegate.pipeline.profile.clock import Clock
+from sluicegate.pipeline.source.pieces import Piece
+from sluicegate.validation.policy import Fix, TopicPolicy
+from sluicegate.validation.rules.rule import NamedRule
+from sluicegate.validation.rules.rule_set import RuleSet
+from sluicegate.validation.rules.time_order import MonotonicTime
+
+WHOLE = OffsetRange(TopicPartition("t", 0), 10, 100)
+
+
+def ending_at(last_offset: int) -> StoredBatch:
+    """Without a header, so that the broker has set no time."""
+    return StoredBatch(memoryview(b""), 0, 0, last_offset, last_offset, None)
+
+
+@given(
+    st.lists(st.tuples(st.integers(10, 99), st.integers(0, 10**6)), min_size=1, max_size=30),
+    st.integers(11, 99),
+)
+def test_wherever_it_is_cut(points: list[tuple[int, int]], at: int) -> None:
+    offsets, times = (sorted(column) for column in zip(*points, strict=True))
+    clock = Clock(np.array(offsets, np.int64), np.array(times, np.int64))
+    pieces = [Piece(WHOLE, 10, at), Piece(WHOLE, at, 100)]
+
+    for piece in pieces:
+        part = Clock(*(np.array(its, np.int64) for its in _part(clock, piece).values()))
+        batches = [ending_at(offset) for offset in range(piece.start, piece.end)]
+        if piece.end == WHOLE.end:
+            batches.append(ending_at(WHOLE.end + 7))  # one that lies across the end of what is read
+        assert list(map(when_appended(part), batches)) == list(map(when_appended(clock), batches))
+
+
+def test_which_policies_look_at_what_came_before() -> None:
+    in_order = RuleSet([NamedRule("in order", MonotonicTime())])
+
+    assert looks_back(TopicPolicy(fix=Fix.PREVIOUS))
+    assert looks_back(TopicPolicy(rules=in_order))
+    assert not looks_back(TopicPolicy(fix=Fix.NOW, after_max_ms=5))
