@@ -4,12 +4,13 @@ Each does what the command of its name does, by the same code: it writes the sam
 Parquet, report.html, and summary.json last), and returns them as DataFrames and a dict. What a command prints as
 warnings is in `warnings`; what is said of records behind a transaction that is still open comes first.
 
-`bootstrap` is host:port of a broker, or several with commas. `topics` is one, or several. `out` is a folder on any file
+`bootstrap` is host:port of a broker, or several with commas. `topics` is one, or several; `profile` and `judge` take
+patterns too, as `orders-*`, `/orders-[0-9]+/`, or `*` for all but internal ones. `out` is a folder on any file
 system that Spark can write to; what an earlier run has left there is replaced. `settings` are librdkafka's names and
 values, for TLS and SASL. Executors need sluicegate, installed or as the zip that `make executors` packs.
 
-All raise BadOption and BadSetting for what cannot be, TopicTrouble, BrokerUnreachable and LoginRefused before any work
-begins, BadFolder for `out`, and Spark's own exceptions.
+All raise BadOption and BadSetting for what cannot be, BadSelection where no topic matches, TopicTrouble,
+BrokerUnreachable and LoginRefused before any work begins, BadFolder for `out`, and Spark's own exceptions.
 """
 
 import os
@@ -29,6 +30,7 @@ from sluicegate.pipeline.repair.outcome import Repair, check_damages, proposed, 
 from sluicegate.pipeline.repair.settings import CLEAN, Retention
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.running import now_in_ms
+from sluicegate.pipeline.selection import in_a_sentence
 from sluicegate.pipeline.source.datasource import TopicSource
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.verify import job as verifying
@@ -51,8 +53,8 @@ def profile(
     `after_max_ms`: further ahead of append than this (ms) is future. `before_max_ms`: further behind is past; None:
     nothing is. `epoch_ms`: times before this moment are implausible; None: those of more than ten years ago.
     """
-    asked = _topics(bootstrap, topics, settings)
-    warnings = asked.held_back()
+    asked = _topics(bootstrap, topics, settings).selected()
+    warnings = (*in_a_sentence(asked.left_out), *asked.held_back())
     results = _results(spark, out)
     found = profiled(spark, asked, results, now_in_ms(), after_max_ms, before_max_ms, epoch_ms)
     return replace(found, warnings=(*warnings, *found.warnings))
@@ -78,8 +80,8 @@ def judge(
     CannotBeJudged where a registry does not answer.
     """
     config = load_file(Path(policies), os.environ).config
-    asked = _topics(bootstrap, topics, settings)
-    warnings = asked.held_back()
+    asked = _topics(bootstrap, topics, settings).selected()
+    warnings = (*in_a_sentence(asked.left_out), *asked.held_back())
     results = _results(spark, out)
     found = judged(spark, asked, results, config, now_in_ms(), as_of_ms, samples, events)
     return replace(found, warnings=(*warnings, *found.warnings))

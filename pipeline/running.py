@@ -1,8 +1,9 @@
 """How every command runs its job: a Spark session, a folder for results, and one line where something goes wrong."""
 
+import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,6 +24,7 @@ from sluicegate.pipeline.profile.epoch import BadEpoch, epoch_ms_from
 from sluicegate.pipeline.repair.job import RepairBegun
 from sluicegate.pipeline.repair.transactions import CannotWrite
 from sluicegate.pipeline.results import BadFolder, Results
+from sluicegate.pipeline.selection import ALL, BadSelection, in_a_sentence, only_names
 from sluicegate.pipeline.source.options import BadOption
 from sluicegate.pipeline.spark import NoSession, session
 from sluicegate.pipeline.topics import Topics
@@ -31,7 +33,7 @@ from sluicegate.pipeline.verify.job import NotThePlan
 _WIDE = 240
 _OURS = (
     *(BadOption, BadSetting, TopicTrouble, BrokerUnreachable, LoginRefused, NoProfile, RepairBegun, CannotWrite),
-    *(NotThePlan, OtherExtraction, BadFolder, NoSession, CannotBeJudged),
+    *(NotThePlan, OtherExtraction, BadFolder, NoSession, CannotBeJudged, BadSelection),
 )
 
 
@@ -49,8 +51,8 @@ def session_for(
     try:
         if topics is not None:
             topics.partitions()
-            for held in topics.held_back():
-                typer.echo(f"warning: {held}", err=True)
+            for told in (*in_a_sentence(topics.left_out), *topics.held_back()):
+                typer.echo(f"warning: {told}", err=True)
         spark = session(job, master)
         try:
             results = Results(spark, out)
@@ -82,13 +84,24 @@ def _reason(text: str) -> str:
 
 
 def topics_of(bootstrap: str, names: list[str], config: Path | None) -> Topics:
-    """Those of a command line; a setting that cannot be ends the command."""
+    """Those that a command line names; a setting that cannot be ends the command."""
     try:
-        topics = Topics(bootstrap, tuple(dict.fromkeys(names)), read_settings(config) if config else {})
+        topics = Topics(bootstrap, only_names(names).names, read_settings(config) if config else {})
         topics.client  # noqa: B018  # checked before anything starts
     except _OURS as error:
         end(str(error))
     return topics
+
+
+def selected_topics(bootstrap: str, asked: list[str] | None, all_topics: bool, config: Path | None) -> Topics:
+    """The same for jobs that take patterns; `all_topics` is what the pattern for all is. What matches nothing ends the
+    command.
+    """
+    wanted = (*(asked or ()), *((ALL,) if all_topics else ()))
+    try:
+        return Topics(bootstrap, wanted, read_settings(config) if config else {}).selected()
+    except _OURS as error:
+        end(str(error))
 
 
 def epoch_ms_of(text: str, now_ms: int) -> int | None:
@@ -102,6 +115,11 @@ def epoch_ms_of(text: str, now_ms: int) -> int | None:
 def now_in_ms() -> int:
     """The moment of reading, since 1970."""
     return time.time_ns() // 1_000_000
+
+
+def show_json(summary: Mapping[str, Any]) -> None:
+    """What `summary.json` holds, and nothing else, for scripts."""
+    typer.echo(json.dumps(summary, indent=2))
 
 
 def show(table: Any, out: str) -> None:

@@ -1,6 +1,6 @@
 """Which topics of which cluster a job is about, as its command line says."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.connection import Address
 from sluicegate.pipeline.kafka.settings import ClientSettings
+from sluicegate.pipeline.selection import selection
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.planning import planned_ranges
 from sluicegate.protocol.messages.list_offsets import LATEST
@@ -19,11 +20,12 @@ _PATIENCE_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Topics:
-    """`settings` are librdkafka's names and values."""
+    """`settings` are librdkafka's names and values. `left_out`: internal topics that a pattern matched."""
 
     bootstrap: str
     names: tuple[str, ...]
     settings: dict[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
     @property
     def options(self) -> dict[str, str]:
@@ -61,6 +63,17 @@ class Topics:
             return planned_ranges(cluster, source_options(self.options))
         finally:
             cluster.close()
+
+    def selected(self) -> "Topics":
+        """The same cluster's, with a name for each topic that a pattern among `names` matches. Raises BadSelection, and
+        what `partitions` does.
+        """
+        cluster = self.cluster()
+        try:
+            found = selection(cluster, self.names)
+        finally:
+            cluster.close()
+        return replace(self, names=found.names, left_out=found.left_out)
 
     def held_back(self) -> list[str]:
         """A sentence for each partition where records lie behind an open transaction: they are not read."""

@@ -5,25 +5,37 @@ from typing import Annotated
 import typer
 
 from sluicegate.pipeline.advise.job import YAML, advice_of, make_profile, profiled, summary_of
-from sluicegate.pipeline.arguments import AFTER_MAX_MS, Bootstrap, ConfigFile, Master, Out, Topic
-from sluicegate.pipeline.running import now_in_ms, session_for, show, topics_of
+from sluicegate.pipeline.arguments import (
+    AFTER_MAX_MS,
+    AllTopics,
+    AsJson,
+    Bootstrap,
+    ConfigFile,
+    Master,
+    Out,
+    TopicPatterns,
+)
+from sluicegate.pipeline.running import now_in_ms, selected_topics, session_for, show, show_json
 
 
 def advise(
     bootstrap: Bootstrap,
-    topic: Topic,
     out: Out,
+    topic: TopicPatterns = None,
+    all_topics: AllTopics = False,
     from_profile: Annotated[
         str | None, typer.Option("--profile", metavar="DIR", help="An earlier profile; without it one is made.")
     ] = None,
     at_most: Annotated[float, typer.Option(help="The share of sound records that may be refused.", min=0, max=1)] = 0,
+    as_json: AsJson = False,
     config: ConfigFile = None,
     master: Master = None,
 ) -> None:
     """Which before.max and after.max would refuse what, the tightest of them, and the configuration to paste."""
     from sluicegate.pipeline.advise import report  # noqa: PLC0415
+    from sluicegate.pipeline.advise.answer import answer  # noqa: PLC0415
 
-    topics = topics_of(bootstrap, topic, config)
+    topics = selected_topics(bootstrap, topic, all_topics, config)
     with session_for("advise", topics, out, master) as (spark, results):
         results.forget_summary()
         now_ms = now_in_ms()
@@ -37,5 +49,9 @@ def advise(
         results.write_text(YAML, yaml)
         report.write_report(results, profile_results, advice, summary, now_ms)
         results.write_summary(summary)
+        if as_json:
+            show_json(summary)
+            return
+        typer.echo(answer(advice))
         show(report.console_table(advice), out)
         typer.echo(yaml)

@@ -1,12 +1,15 @@
 """Advice as a page and as a table."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.table import Table as ConsoleTable
 
 from sluicegate.pipeline.advise.advice import Advice
+from sluicegate.pipeline.advise.answer import answer
 from sluicegate.pipeline.advise.job import limit_in_words
 from sluicegate.pipeline.profile.bounds import in_words
+from sluicegate.pipeline.report.longest import WORST, cut
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import share_beyond
 from sluicegate.pipeline.results import REPORT, Results
@@ -23,7 +26,7 @@ _HEADS = (
 )
 
 
-def _rows(advice: list[Advice]) -> list[tuple[str | int, ...]]:
+def _rows(advice: Sequence[Advice]) -> list[tuple[str | int, ...]]:
     return [
         (
             each.topic,
@@ -41,10 +44,11 @@ def _rows(advice: list[Advice]) -> list[tuple[str | int, ...]]:
 
 def console_table(advice: list[Advice]) -> ConsoleTable:
     """What the command prints above the configuration."""
-    table = ConsoleTable(title="Tightest limits")
+    shown, rest = cut(_most_refused(advice), "summary.json")
+    table = ConsoleTable(title="Tightest limits", caption=rest or None)
     for head in _HEADS:
         table.add_column(head, justify="left" if head == "topic" else "right")
-    for row in _rows(advice):
+    for row in _rows(shown):
         table.add_row(*(f"{cell:,}" if isinstance(cell, int) else cell for cell in row))
     return table
 
@@ -52,12 +56,15 @@ def console_table(advice: list[Advice]) -> ConsoleTable:
 def write_report(
     results: Results, profile_results: Results, advice: list[Advice], summary: dict[str, Any], now_ms: int
 ) -> None:
-    """With a plot for each topic, and the configuration to paste."""
+    """With a plot for each of the topics where most would be refused, and the configuration to paste."""
     share = f"{100 * summary['at_most']:g} %"
-    limits = Table(f"The tightest limits that refuse at most {share} of what is sound", _HEADS, _rows(advice))
-    sections = [Section("Limits", tables=[limits])]
+    most = _most_refused(advice)
+    shown, rest = cut(most, "summary.json")
+    caption = f"The tightest limits that refuse at most {share} of what is sound. {rest}".strip()
+    left = f"The {WORST} topics where they refuse most follow." if len(most) > WORST else ""
+    sections = [Section("Limits", left, tables=[Table(caption, _HEADS, _rows(shown))])]
     topics = profile_results.read_summary()["topics"]
-    for each in advice:
+    for each in most[:WORST]:
         its = topics[each.topic]["bounds"]
         names = [in_words(row["bound_ms"]) for row in its if row["side"] == "ahead"]
         series = {
@@ -67,4 +74,10 @@ def write_report(
         }
         sections.append(Section(each.topic, plots=[share_beyond(names, series, "Share that a limit refuses")]))
     sections.append(Section("The configuration", "To be checked with sluicegate check.", code=summary["yaml"]))
-    results.write_text(REPORT, page("Advice", "Distances are from the estimated time of append.", sections, now_ms))
+    results.write_text(
+        REPORT, page("Advice", answer(advice), "Distances are from the estimated time of append.", sections, now_ms)
+    )
+
+
+def _most_refused(advice: list[Advice]) -> list[Advice]:
+    return sorted(advice, key=lambda each: (-each.behind.refused - each.ahead.refused, -each.records, each.topic))

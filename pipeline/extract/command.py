@@ -4,31 +4,38 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.pipeline.arguments import Bootstrap, ConfigFile, Master, Out, Topic
-from sluicegate.pipeline.running import end, now_in_ms, session_for, show, topics_of
+from sluicegate.pipeline.arguments import AllTopics, AsJson, Bootstrap, ConfigFile, Master, Out, TopicPatterns
+from sluicegate.pipeline.running import end, now_in_ms, selected_topics, session_for, show, show_json
 
 _OFFSETS_A_BATCH = 4_000_000
 
 
 def extract(
     bootstrap: Bootstrap,
-    topic: Topic,
     out: Out,
+    topic: TopicPatterns = None,
+    all_topics: AllTopics = False,
     extractor: Annotated[str, typer.Option(help="fail, skip, previous or wallclock (KIP-93).")] = "fail",
     batch: Annotated[int, typer.Option(help="At most so many offsets at once.", min=1)] = _OFFSETS_A_BATCH,
+    as_json: AsJson = False,
     config: ConfigFile = None,
     master: Master = None,
 ) -> None:
     """Write records with their event time; go on where the last run ended."""
     from sluicegate.pipeline.extract import job, report  # noqa: PLC0415
+    from sluicegate.pipeline.extract.answer import answer  # noqa: PLC0415
     from sluicegate.pipeline.extract.built_in import NAMES, BuiltIn  # noqa: PLC0415
 
     if extractor not in NAMES:
         end(f"there is no extractor {extractor!r}; there are {', '.join(NAMES)}")
-    topics = topics_of(bootstrap, topic, config)
+    topics = selected_topics(bootstrap, topic, all_topics, config)
     with session_for("extract", topics, out, master) as (spark, results):
         job.run(spark, topics, results, BuiltIn(extractor), batch)
         summary = job.summary_of(topics, results)
         report.write_report(results, summary, extractor, now_in_ms())
         results.write_summary(summary)
+        if as_json:
+            show_json(summary)
+            return
+        typer.echo(answer(summary, extractor))
         show(report.console_table(summary), out)

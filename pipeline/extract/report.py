@@ -4,6 +4,7 @@ from typing import Any
 
 from rich.table import Table as ConsoleTable
 
+from sluicegate.pipeline.extract.answer import answer
 from sluicegate.pipeline.report.longest import cut
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.results import REPORT, Results
@@ -32,9 +33,7 @@ def console_table(summary: dict[str, Any]) -> ConsoleTable:
 
 def write_report(results: Results, summary: dict[str, Any], extractor: str, now_ms: int) -> None:
     """Counts by topic and partition."""
-    rows = _rows(summary)
-    shown, rest = cut(rows, "summary.json")
+    shown, rest = cut(_rows(summary), "summary.json")
     section = Section("Partitions", tables=[Table(rest, _HEADS, shown)])
-    records, skipped = sum(row[2] for row in rows), sum(row[3] for row in rows)
-    lead = f"By the extractor {extractor}: {records:,} records written, {skipped:,} skipped."
-    results.write_text(REPORT, page("Event time", lead, [section], now_ms))
+    about = "Counts are of all runs that wrote into this folder."
+    results.write_text(REPORT, page("Event time", answer(summary, extractor), about, [section], now_ms))

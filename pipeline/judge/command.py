@@ -1,23 +1,23 @@
 """The command `sluicegate-spark judge`."""
 
-import json
 import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sluicegate.pipeline.arguments import Bootstrap, ConfigFile, Master, Out, Topic
-from sluicegate.pipeline.running import end, now_in_ms, session_for, show, topics_of
+from sluicegate.pipeline.arguments import AllTopics, AsJson, Bootstrap, ConfigFile, Master, Out, TopicPatterns
+from sluicegate.pipeline.running import end, now_in_ms, selected_topics, session_for, show, show_json
 
 _APPEND = "append"
 
 
 def judge(
     bootstrap: Bootstrap,
-    topic: Topic,
     out: Out,
     policies: Annotated[Path, typer.Option(metavar="FILE", help="The proxy's own configuration file.")],
+    topic: TopicPatterns = None,
+    all_topics: AllTopics = False,
     as_of: Annotated[
         str,
         typer.Option(metavar="WHEN", help="Judge times as of then: append (as estimated), now, 2026-11-30T12:00:00Z."),
@@ -26,7 +26,7 @@ def judge(
         str | None, typer.Option(metavar="PATH", help="Files of the proxy's violation events, which name clients.")
     ] = None,
     samples: Annotated[int, typer.Option(help="Bad records kept of each kind and partition.", min=0, max=1000)] = 5,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    as_json: AsJson = False,
     config: ConfigFile = None,
     master: Master = None,
 ) -> None:
@@ -36,7 +36,6 @@ def judge(
     from sluicegate.pipeline.judge.append_times import BadMoment, moment_from  # noqa: PLC0415
     from sluicegate.pipeline.judge.outcome import judged  # noqa: PLC0415
     from sluicegate.pipeline.judge.policies import policies_of  # noqa: PLC0415
-    from sluicegate.pipeline.judge.summary import in_a_sentence, what_to_do  # noqa: PLC0415
     from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
 
     now_ms = now_in_ms()
@@ -46,14 +45,14 @@ def judge(
         policies_of(said, {}).rulebook()  # what cannot be made is known before anything starts
     except (BadMoment, ConfigError, RuleUnusable) as error:
         end(str(error))
-    topics = topics_of(bootstrap, topic, config)
+    topics = selected_topics(bootstrap, topic, all_topics, config)
     with session_for("judge", topics, out, master) as (spark, results):
         found = judged(spark, topics, results, said, now_ms, as_of_ms, samples, events)
         summary = found.summary
         for line in found.warnings:
             typer.echo(f"warning: {line}", err=True)
         if as_json:
-            typer.echo(json.dumps(summary, indent=2))
+            show_json(summary)
             return
-        typer.echo(f"{in_a_sentence(summary['topics'])} {what_to_do(summary['topics'])}")
+        typer.echo(report.answer(summary))
         show(report.console_table(summary), out)

@@ -48,6 +48,7 @@ def judged(
     if events is not None:
         for name, clients in clients_of(spark, events, topics.names).items():
             summary["topics"][name]["clients"] = clients
+    summary["left_out"] = list(topics.left_out)
     report.write_report(results, summary)
     results.write_summary(summary)
     tables = {what.value: results.read_table(what.value) for what in What}

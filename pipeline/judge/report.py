@@ -7,20 +7,21 @@ from rich.table import Table as ConsoleTable
 from rich.text import Text
 
 from sluicegate.pipeline.judge.findings import VERDICTS
-from sluicegate.pipeline.judge.summary import cause_of, in_a_sentence, what_to_do
+from sluicegate.pipeline.judge.summary import cause_of, in_a_sentence, what_to_do, worst_first
+from sluicegate.pipeline.profile.answer import producer_name
 from sluicegate.pipeline.profile.bounds import in_words
-from sluicegate.pipeline.profile.report import producer_name
-from sluicegate.pipeline.report.longest import cut
-from sluicegate.pipeline.report.moments import moment
+from sluicegate.pipeline.report.answer import Answer
+from sluicegate.pipeline.report.longest import WORST, cut, folded
+from sluicegate.pipeline.report.moments import dated
 from sluicegate.pipeline.report.names import printable
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import bars
 from sluicegate.pipeline.results import REPORT, Results
+from sluicegate.pipeline.selection import in_a_sentence as left_out
 
 _SUMS = ("batches", "records", "bad_records")
 _COUNTS = ("batches", "records in them", "bad records")
 _FOUND = ("what becomes of it", "why", *_COUNTS, "first hour", "last hour")
-_MOST_PRODUCERS = 12
 _AT_REST = (
     "A broker refuses whole batches: records in them are not all bad. Moments are when batches were appended, as "
     "estimated, unless one was given."
@@ -41,17 +42,26 @@ def console_table(summary: Mapping[str, Any]) -> ConsoleTable:
 
 
 def write_report(results: Results, summary: Mapping[str, Any]) -> None:
-    """One sentence of finding, what to do, then what was found in each topic, with samples."""
+    """One sentence of finding, what to do, then what was found in each of the worst topics, with samples."""
     topics = summary["topics"]
-    rows = [(name, *(topic["verdicts"][verdict]["records"] for verdict in VERDICTS)) for name, topic in topics.items()]
-    records = Table("Records by what becomes of their batch", ("topic", *VERDICTS), rows)
-    first = Section("What was found", f"{in_a_sentence(topics)} {what_to_do(topics)}", tables=[records])
-    sections = [first, *(_section(name, topic) for name, topic in topics.items() if topic["findings"])]
-    sections += [_rehearsed(name, topic) for name, topic in topics.items() if topic["rehearsed"]]
+    worst = worst_first(topics)
+    shown, rest = cut(worst, "summary.json")
+    rows = [(name, *(topics[name]["verdicts"][verdict]["records"] for verdict in VERDICTS)) for name in shown]
+    records = Table(f"Records by what becomes of their batch. {rest}".strip(), ("topic", *VERDICTS), rows)
+    told = [name for name in worst if topics[name]["findings"] or topics[name]["rehearsed"]]
+    left = f"The {WORST} worst topics follow; summary.json has all {len(told):,}." if len(told) > WORST else ""
+    sections = [Section("Topics", left, tables=[records])]
+    sections += [_section(name, topics[name]) for name in told[:WORST] if topics[name]["findings"]]
+    sections += [_rehearsed(name, topics[name]) for name in told[:WORST] if topics[name]["rehearsed"]]
     if summary["samples"]:
         sections.append(_samples(summary["samples"]))
-    lead = " ".join([_AT_REST, *(f"{line}." for line in remarks(summary))])
-    results.write_text(REPORT, page("Judged at rest", lead, sections, summary["read_at_ms"]))
+    lead = " ".join([_AT_REST, *(f"{line}." for line in (*left_out(summary["left_out"]), *remarks(summary)))])
+    results.write_text(REPORT, page("Judged at rest", answer(summary), lead, sections, summary["read_at_ms"]))
+
+
+def answer(summary: Mapping[str, Any]) -> Answer:
+    """Of all topics."""
+    return Answer(in_a_sentence(summary["topics"]), what_to_do(summary["topics"]))
 
 
 def remarks(summary: Mapping[str, Any]) -> list[str]:
@@ -71,7 +81,7 @@ def _findings(topic: Mapping[str, Any]) -> list[tuple[Any, ...]]:
             row["verdict"],
             printable(cause_of(row)),
             *(row[name] for name in _SUMS),
-            *(moment(row[end]) for end in ("first_hour", "last_hour")),
+            *(dated(row[end]) for end in ("first_hour", "last_hour")),
         )
         for row in topic["findings"]
     ]
@@ -82,7 +92,7 @@ def _section(name: str, topic: Mapping[str, Any]) -> Section:
     tables = [Table(rest or "Why, those with most records first", _FOUND, shown), _producers(topic["producers"])]
     if topic.get("clients"):
         tables.append(_clients(topic["clients"]))
-    worst = topic["findings"][:_MOST_PRODUCERS]
+    worst = topic["findings"][:WORST]
     series = {"records": [row["records"] for row in worst]}
     plot = bars([printable(cause_of(row)) for row in worst], series, "Records in batches that break it", "records")
     return Section(name, plots=[plot], tables=tables)
@@ -90,7 +100,7 @@ def _section(name: str, topic: Mapping[str, Any]) -> Section:
 
 def _producers(producers: list[dict[str, Any]]) -> Table:
     told = [producer for producer in producers if producer["told"]]
-    worst, others = told[:_MOST_PRODUCERS], told[_MOST_PRODUCERS:]
+    worst, others = folded(told)
     rows: list[tuple[Any, ...]] = [
         (
             producer_name(producer),
@@ -136,8 +146,8 @@ def _samples(samples: list[dict[str, Any]]) -> Section:
         (
             f"{row['topic']}-{row['partition']}",
             str(row["offset"]),
-            "" if row["timestamp"] is None else f"{row['timestamp']} ({moment(row['timestamp'])})",
-            moment(row["appended_ms"]),
+            "" if row["timestamp"] is None else dated(row["timestamp"]),
+            dated(row["appended_ms"]),
             f"{row['verdict']}: {printable(cause_of(row))}",
             printable(row["diagnosis"]),
         )

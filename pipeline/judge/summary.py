@@ -67,6 +67,15 @@ def what_to_do(topics: Mapping[str, Mapping[str, Any]]) -> str:
     )
 
 
+def worst_first(topics: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Topics by how many records are in batches that something is told of, then by how many they have."""
+
+    def told(name: str) -> int:
+        return sum(row["records"] for row in topics[name]["findings"])
+
+    return sorted(topics, key=lambda name: (-told(name), -topics[name]["records"], name))
+
+
 def cause_of(row: Mapping[str, Any]) -> str:
     """A finding's rule, or its reason."""
     return f"rule {row['rule']}" if row["rule"] else str(row["reason"])

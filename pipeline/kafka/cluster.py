@@ -57,6 +57,14 @@ class OffsetRange:
         return self.end - self.start
 
 
+@dataclass(frozen=True, slots=True)
+class SeenTopic:
+    """A topic that this login may see; `is_internal`: it is the broker's own."""
+
+    name: str
+    is_internal: bool
+
+
 class Cluster:
     """Connects when it is asked something; leaders that move and brokers that restart are waited for, a while."""
 
@@ -74,6 +82,12 @@ class Cluster:
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
+
+    def topics(self) -> list[SeenTopic]:
+        """All that there are, by name. Raises BrokerUnreachable."""
+        answer = self._patiently(lambda: self._ask_any(None))
+        seen = (SeenTopic(topic["name"], topic["is_internal"]) for topic in answer["topics"])
+        return sorted(seen, key=lambda topic: topic.name)
 
     def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
         """All partitions of some topics. Raises TopicTrouble for one that does not exist, BrokerUnreachable."""
@@ -155,8 +169,10 @@ class Cluster:
             self._connections.pop(address).close()
             raise
 
-    def _ask_any(self, topics: list[str]) -> Value:
-        body = {"topics": [{"name": name} for name in topics], "allow_auto_topic_creation": False}
+    def _ask_any(self, topics: list[str] | None) -> Value:
+        """Metadata from whoever answers; None asks for all topics."""
+        wanted = None if topics is None else [{"name": name} for name in topics]
+        body = {"topics": wanted, "allow_auto_topic_creation": False}
         reasons = []
         for address in dict.fromkeys([*self._connections, *self._bootstrap]):
             try:

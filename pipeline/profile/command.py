@@ -8,39 +8,48 @@ from sluicegate.pipeline.arguments import (
     AFTER_MAX_MS,
     EPOCH,
     AfterMax,
+    AllTopics,
+    AsJson,
     Bootstrap,
     ConfigFile,
     Epoch,
     Master,
     Out,
-    Topic,
+    TopicPatterns,
 )
-from sluicegate.pipeline.running import epoch_ms_of, now_in_ms, session_for, show, topics_of
+from sluicegate.pipeline.running import epoch_ms_of, now_in_ms, selected_topics, session_for, show, show_json
 
 
 def profile(
     bootstrap: Bootstrap,
-    topic: Topic,
     out: Out,
+    topic: TopicPatterns = None,
+    all_topics: AllTopics = False,
     after_max_ms: AfterMax = AFTER_MAX_MS,
     before_max_ms: Annotated[
         int | None, typer.Option(help="Further behind append than this is past; without it nothing is.", min=0)
     ] = None,
     epoch: Epoch = EPOCH,
+    as_json: AsJson = False,
     config: ConfigFile = None,
     master: Master = None,
 ) -> None:
     """Count what topics hold, and what is wrong with their timestamps, by topic, partition, hour and producer."""
     from sluicegate.pipeline.profile import report  # noqa: PLC0415
+    from sluicegate.pipeline.profile.answer import answer  # noqa: PLC0415
     from sluicegate.pipeline.profile.outcome import profiled  # noqa: PLC0415
 
     now_ms = now_in_ms()
     epoch_ms = epoch_ms_of(epoch, now_ms)
-    topics = topics_of(bootstrap, topic, config)
+    topics = selected_topics(bootstrap, topic, all_topics, config)
     with session_for("profile", topics, out, master) as (spark, results):
         found = profiled(spark, topics, results, now_ms, after_max_ms, before_max_ms, epoch_ms)
         for line in found.warnings:
             typer.echo(f"warning: {line}", err=True)
+        if as_json:
+            show_json(found.summary)
+            return
+        typer.echo(answer(found.summary))
         show(report.console_table(found.summary), out)
         for line in report.odd_units(found.summary):
             typer.echo(line)

@@ -32,6 +32,7 @@ def profiled(
 ) -> Profile:
     """As `sluicegate.pipeline.profile.job.profile`, with everything written."""
     summary = job.profile(spark, topics, results, now_ms, after_max_ms, before_max_ms, epoch_ms)
+    summary["left_out"] = list(topics.left_out)
     report.write_report(results, summary)
     results.write_summary(summary)
     return Profile(summary, results.read_table(job.HOURS), tuple(report.went_meanwhile(summary)))

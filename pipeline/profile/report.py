@@ -1,44 +1,55 @@
 """A profile as a page and as a table."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import functions as f
 from rich.table import Table as ConsoleTable
 
+from sluicegate.pipeline.profile.answer import answer, producer_name, worst_first
 from sluicegate.pipeline.profile.bounds import in_words
 from sluicegate.pipeline.profile.damage import NO_DAMAGE, Damage
 from sluicegate.pipeline.profile.job import HOURS
-from sluicegate.pipeline.report.longest import cut
-from sluicegate.pipeline.report.moments import moment
+from sluicegate.pipeline.report.answer import in_words as added_up
+from sluicegate.pipeline.report.longest import WORST, cut, folded
+from sluicegate.pipeline.report.moments import dated
 from sluicegate.pipeline.report.page import Section, Table, page
-from sluicegate.pipeline.report.plots import bars, over_time, share_beyond
+from sluicegate.pipeline.report.plots import Plot, bars, over_time, share_beyond
 from sluicegate.pipeline.results import REPORT, Results
+from sluicegate.pipeline.selection import in_a_sentence
 
 _HOUR_MS = 3_600_000
 _MOST_BARS = 400
-_MOST_PRODUCERS = 12
 _DAMAGES = [damage.value for damage in Damage]
 
 
 def write_report(results: Results, summary: dict[str, Any]) -> None:
-    """From the tables that the profile has written."""
+    """From the tables that the profile has written: each of the worst topics has a section of its own."""
+    topics = summary["topics"]
+    worst = worst_first(topics)
+    shown, rest = cut(worst, "summary.json")
     overview = Table(
-        "Timestamps are milliseconds as they stand on the wire.",
-        ("topic", "records", "null keys", "bytes", "stored bytes", "smallest timestamp", "largest timestamp"),
-        [
-            (
-                *(name, t["records"], t["null_keys"], t["bytes"], t["stored_bytes"]),
-                *(_with_date(t[end]) for end in ("timestamp_min", "timestamp_max")),
-            )
-            for name, t in summary["topics"].items()
-        ],
+        f"Timestamps with the number that stands on the wire. {rest}".strip(),
+        (
+            "topic",
+            "records",
+            "damaged",
+            "null keys",
+            "bytes",
+            "stored bytes",
+            "smallest time",
+            "largest time",
+        ),
+        [_overview(name, topics[name]) for name in shown],
     )
-    sections = [Section("Topics", tables=[overview])]
-    sections += [_section(results, name, topic) for name, topic in summary["topics"].items() if topic["records"]]
+    told = [name for name in worst if topics[name]["records"]]
+    left = f"The {WORST} worst topics follow; summary.json has all {len(told):,}." if len(told) > WORST else ""
+    sections = [Section("Topics", left, tables=[overview])]
+    sections += [_section(results, name, topics[name]) for name in told[:WORST]]
     future = f"Future is more than {in_words(summary['after_max_ms'])} ahead of when a record was appended."
-    lead = " ".join([future, *(f"{line}." for line in went_meanwhile(summary))])
-    results.write_text(REPORT, page("Profile", lead, sections, summary["read_at_ms"]))
+    lead = " ".join([future, *(f"{line}." for line in remarks(summary))])
+    results.write_text(REPORT, page("Profile", answer(summary), lead, sections, summary["read_at_ms"]))
 
 
 def console_table(summary: dict[str, Any]) -> ConsoleTable:
@@ -46,10 +57,18 @@ def console_table(summary: dict[str, Any]) -> ConsoleTable:
     table = ConsoleTable(title="Profile")
     for head in ("topic", "records", "null keys", "bytes", *_DAMAGES):
         table.add_column(head, justify="left" if head == "topic" else "right")
-    for name, topic in summary["topics"].items():
+    shown, rest = cut(worst_first(summary["topics"]), "summary.json")
+    table.caption = rest or None
+    for name in shown:
+        topic = summary["topics"][name]
         counts = [topic["records"], topic["null_keys"], topic["bytes"], *(topic["damage"][d] for d in _DAMAGES)]
         table.add_row(name, *(f"{count:,}" for count in counts))
     return table
+
+
+def remarks(summary: dict[str, Any]) -> list[str]:
+    """What was left out: topics, and offsets that went before they could be read."""
+    return [*in_a_sentence(summary["left_out"]), *went_meanwhile(summary)]
 
 
 def went_meanwhile(summary: dict[str, Any]) -> list[str]:
@@ -71,19 +90,15 @@ def odd_units(summary: dict[str, Any]) -> list[str]:
     ]
 
 
-def _with_date(milliseconds: int | None) -> str:
-    """As `0 (1970-01-01 00:00:00 UTC)`."""
-    return "none" if milliseconds is None else f"{milliseconds} ({moment(milliseconds)})"
-
-
-def producer_name(producer: dict[str, Any]) -> str:
-    """As far as what is stored tells: clients' names are not."""
-    who = f"producer id {producer['producer_id']}" if producer["producer_id"] >= 0 else "without a producer id"
-    return f"{who}, {'not compressed' if producer['codec'] == 'none' else producer['codec']}"
+def _overview(name: str, topic: dict[str, Any]) -> tuple[Any, ...]:
+    return (
+        *(name, topic["records"], sum(topic["damage"].values()), topic["null_keys"], topic["bytes"]),
+        *(topic["stored_bytes"], dated(topic["timestamp_min"]), dated(topic["timestamp_max"])),
+    )
 
 
 def _section(results: Results, name: str, topic: dict[str, Any]) -> Section:
-    producers = topic["producers"]
+    producers = sorted(topic["producers"], key=lambda producer: -_damaged(producer))
     damage = Table(
         "What is wrong with timestamps",
         ("kind", "records", "share"),
@@ -100,21 +115,32 @@ def _section(results: Results, name: str, topic: dict[str, Any]) -> Section:
 
 
 def _producers_table(producers: list[dict[str, Any]]) -> Table:
-    shown, rest = cut(producers, "summary.json")
-    rows = [
-        (
-            producer_name(p),
-            p["records"],
-            p["bytes"],
-            ", ".join(f"{kind} {count:,}" for kind, count in sorted(p["damage"].items())) or "none",
-            f"{100 * sum(p['damage'].values()) / p['records']:.3f} %",
+    """Those with most damage, and the others as one row."""
+    worst, others = folded(producers)
+    rows = [_producer(producer_name(p), [p]) for p in worst]
+    caption = "Producers"
+    if others:
+        rows.append(_producer(f"{len(others):,} others", others))
+        caption = (
+            f"Producers: the {len(worst)} worst of {len(producers):,}, and the others in sum; summary.json has all"
         )
-        for p in shown
-    ]
-    return Table(f"Producers. {rest}".strip(), ("producer", "records", "bytes", "damage", "damaged"), rows)
+    return Table(caption, ("producer", "records", "bytes", "damage", "damaged"), rows)
 
 
-def _over_time(results: Results, topic: str) -> str:
+def _producer(name: str, its: Sequence[dict[str, Any]]) -> tuple[Any, ...]:
+    records, stored = (sum(producer[what] for producer in its) for what in ("records", "bytes"))
+    kinds: dict[str, int] = defaultdict(int)
+    for producer in its:
+        for kind, count in producer["damage"].items():
+            kinds[kind] += count
+    return name, records, stored, added_up(kinds) or "none", f"{100 * sum(kinds.values()) / records:.3f} %"
+
+
+def _damaged(producer: dict[str, Any]) -> int:
+    return sum(producer["damage"].values())
+
+
+def _over_time(results: Results, topic: str) -> Plot:
     rows = results.read_table(HOURS).where((f.col("topic") == topic) & f.col("gone_from").isNull())
     found = rows.groupBy("hour", "damage").agg(f.sum("records").alias("records")).orderBy("hour").collect()
     first, last = found[0]["hour"], found[-1]["hour"]
@@ -127,7 +153,7 @@ def _over_time(results: Results, topic: str) -> str:
     return over_time(times, series, "Records by when they were appended (estimated)", unit)
 
 
-def _distances(topic: dict[str, Any]) -> str:
+def _distances(topic: dict[str, Any]) -> Plot:
     sides = {"ahead": "ahead of append", "behind": "behind append"}
     series = {
         label: [bound["beyond"] / topic["records"] for bound in topic["bounds"] if bound["side"] == side]
@@ -137,8 +163,8 @@ def _distances(topic: dict[str, Any]) -> str:
     return share_beyond(bounds, series, "Share beyond each bound")
 
 
-def _by_producer(producers: list[dict[str, Any]]) -> str:
-    most = sorted(producers, key=lambda p: -sum(p["damage"].values()))[:_MOST_PRODUCERS]
+def _by_producer(producers: list[dict[str, Any]]) -> Plot:
+    most = producers[:WORST]
     kinds = [kind for kind in _DAMAGES if any(kind in p["damage"] for p in most)]
     series = {kind: [p["damage"].get(kind, 0) for p in most] for kind in kinds}
     series = series or {NO_DAMAGE: [p["records"] for p in most]}

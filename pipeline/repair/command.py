@@ -8,6 +8,7 @@ from sluicegate.pipeline.arguments import (
     AFTER_MAX_MS,
     EPOCH,
     AfterMax,
+    AsJson,
     Bootstrap,
     ConfigFile,
     Epoch,
@@ -17,7 +18,7 @@ from sluicegate.pipeline.arguments import (
 )
 from sluicegate.pipeline.repair.settings import CLEAN, Retention
 from sluicegate.pipeline.repair.transactions import CannotWrite
-from sluicegate.pipeline.running import end, epoch_ms_of, now_in_ms, session_for, show, topics_of
+from sluicegate.pipeline.running import end, epoch_ms_of, now_in_ms, session_for, show, show_json, topics_of
 
 
 def repair(
@@ -44,11 +45,13 @@ def repair(
         int | None,
         typer.Option(metavar="MS", help="The time of append in partitions where nothing tells of one.", min=1),
     ] = None,
+    as_json: AsJson = False,
     config: ConfigFile = None,
     master: Master = None,
 ) -> None:
     """Propose corrections of damaged timestamps, and write the corrected records to a clean topic, exactly once."""
     from sluicegate.pipeline.repair import job, report  # noqa: PLC0415
+    from sluicegate.pipeline.repair.answer import answer  # noqa: PLC0415
     from sluicegate.pipeline.repair.correction import Rules  # noqa: PLC0415
     from sluicegate.pipeline.repair.outcome import NoSuchDamage, check_damages, proposed, written  # noqa: PLC0415
     from sluicegate.pipeline.repair.reasons import first_lines  # noqa: PLC0415
@@ -68,7 +71,10 @@ def repair(
         asked = (frozenset(keep or ()), assume_ms, frozenset(rewrite or ()), epoch_ms, retention)
         rules = Rules(now_ms, after_max_ms, *asked)
         found = (written if apply else proposed)(spark, topics, results, targets, rules)
-        typer.echo("\n".join(first_lines(found.summary)))
-        show(report.console_table(found.summary["changes"], apply), out)
+        if as_json:
+            show_json(found.summary)
+        else:
+            typer.echo("\n".join([*first_lines(found.summary), answer(found.summary).to_do]))
+            show(report.console_table(found.summary["changes"], apply), out)
         if found.obstacles:
             raise typer.Exit(1)

@@ -29,18 +29,32 @@ def why_left(row: dict[str, Any], rules: Rules) -> str | None:
 def first_lines(summary: dict[str, Any]) -> list[str]:
     """What changes and what does not, in sentences: the sound-looking ones first."""
     topics = summary["topics"].values()
-    sound = sum(topic["sound_looking"] for topic in topics)
+    sound = _sound_looking(summary)
     records = sum(topic["records"] for topic in topics)
     would = "have changed" if summary["applied"] else "would change"
     repaired, left = _added_up(topics, "repaired"), _added_up(topics, "undiagnosed")
+    return [
+        remarks(summary)[0],
+        f"{sum(repaired.values()) - sound:,} damaged ones {would}, of {records:,} records in all{_in_words(repaired)}.",
+        f"{sum(left.values()):,} damaged ones are left as they are{_in_words(left)}; the table says why.",
+        *remarks(summary)[1:],
+    ]
+
+
+def remarks(summary: dict[str, Any]) -> list[str]:
+    """How many sound-looking records change, what to know of the clean topics, and what stops the writing of them."""
+    sound = _sound_looking(summary)
+    would = "have changed" if summary["applied"] else "would change"
     why = " (their times are not ahead of the moment of reading; --rewrite asks for it)" if sound else ""
     return [
         f"{sound:,} sound-looking records {would}{why}.",
-        f"{sum(repaired.values()) - sound:,} damaged ones {would}, of {records:,} records in all{_in_words(repaired)}.",
-        f"{sum(left.values()):,} damaged ones are left as they are{_in_words(left)}; the table says why.",
         *(f"Warning: {warning}." for warning in summary["warnings"]),
         *(f"This would stop --apply: {obstacle}" for obstacle in summary["obstacles"]),
     ]
+
+
+def _sound_looking(summary: dict[str, Any]) -> int:
+    return sum(topic["sound_looking"] for topic in summary["topics"].values())
 
 
 def _added_up(topics: Any, what: str) -> dict[str, int]:

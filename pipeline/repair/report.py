@@ -6,15 +6,15 @@ from typing import Any
 
 from rich.table import Table as ConsoleTable
 
-from sluicegate.pipeline.repair.reasons import first_lines
-from sluicegate.pipeline.report.longest import cut
-from sluicegate.pipeline.report.moments import moment
+from sluicegate.pipeline.repair.answer import answer
+from sluicegate.pipeline.repair.reasons import remarks
+from sluicegate.pipeline.report.longest import WORST, cut, folded
+from sluicegate.pipeline.report.moments import dated
 from sluicegate.pipeline.report.page import Section, Table, page
-from sluicegate.pipeline.report.plots import bars
+from sluicegate.pipeline.report.plots import Plot, bars
 from sluicegate.pipeline.results import REPORT, Results
 
 _HEADS = ("topic", "producer id", "damage", "records", "example at", "before", "after", "corrected times from", "to")
-_MOST_PRODUCERS = 12
 
 
 def _rows(changes: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
@@ -25,10 +25,10 @@ def _rows(changes: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
             row["damage"],
             row["records"],
             f"{row['example_at']['partition']}@{row['example_at']['offset']}",
-            str(row["example_before"]),
-            str(row["example_after"]),
-            row["left"] or moment(row["earliest_after"]),
-            moment(row["latest_after"]) if row["solved"] else "",
+            dated(row["example_before"]),
+            dated(row["example_after"]),
+            row["left"] or dated(row["earliest_after"]),
+            dated(row["latest_after"]) if row["solved"] else "",
         )
         for row in changes
     ]
@@ -51,24 +51,35 @@ def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None
     sections = []
     for source, topic in summary["topics"].items():
         changes = _most_first([row for row in summary["changes"] if row["topic"] == source])
-        shown, rest = cut(changes, "summary.json")
-        table = Table(f"{source} to {topic['to']}. {rest}", _HEADS[1:], [row[1:] for row in _rows(shown)])
+        shown, others = folded(changes)
+        rows = [row[1:] for row in _rows(shown)]
+        caption = f"{source} to {topic['to']}"
+        if others:
+            rows.append(_in_sum(others))
+            caption += (
+                f": the {len(shown)} of {len(changes):,} with most records, and the others in sum; summary.json has all"
+            )
         plots = [_by_producer(changes)] if changes else []
         text = "" if changes else "Nothing is damaged: the clean topic is a copy."
-        sections.append(Section(source, text, plots, [table]))
-    lead = " ".join(["Written." if summary["applied"] else "A dry run: nothing was written.", *first_lines(summary)])
-    results.write_text(REPORT, page("Repair", lead, sections, now_ms))
+        sections.append(Section(source, text, plots, [Table(caption, _HEADS[1:], rows)] if changes else []))
+    about = " ".join(["Written." if summary["applied"] else "A dry run: nothing was written.", *remarks(summary)])
+    results.write_text(REPORT, page("Repair", answer(summary), about, sections, now_ms))
 
 
 def _most_first(changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(changes, key=lambda row: (row["topic"], -row["records"], row["producer_id"]))
 
 
-def _by_producer(changes: list[dict[str, Any]]) -> str:
+def _in_sum(others: Sequence[dict[str, Any]]) -> tuple[Any, ...]:
+    damages = ", ".join(sorted({row["damage"] for row in others}))
+    return f"{len(others):,} others", damages, sum(row["records"] for row in others), "", "", "", "", ""
+
+
+def _by_producer(changes: list[dict[str, Any]]) -> Plot:
     counts: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in changes:
         counts[row["producer_id"]][row["damage"]] += row["records"]
-    worst = sorted(counts, key=lambda producer: (-sum(counts[producer].values()), producer))[:_MOST_PRODUCERS]
+    worst = sorted(counts, key=lambda producer: (-sum(counts[producer].values()), producer))[:WORST]
     damages = sorted({damage for producer in worst for damage in counts[producer]})
     series = {damage: [counts[producer][damage] for producer in worst] for damage in damages}
     of = f", the {len(worst)} producers with most of {len(counts):,}" if len(worst) < len(counts) else ""

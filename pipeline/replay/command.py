@@ -1,6 +1,5 @@
 """The command `sluicegate-spark replay`."""
 
-import json
 import os
 from enum import StrEnum
 from pathlib import Path
@@ -8,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.pipeline.arguments import Bootstrap, ConfigFile, Master, Out, Topic
+from sluicegate.pipeline.arguments import AsJson, Bootstrap, ConfigFile, Master, Out, Topic
 from sluicegate.pipeline.replay.writing import Headers
-from sluicegate.pipeline.running import end, now_in_ms, session_for, show, topics_of
+from sluicegate.pipeline.running import end, now_in_ms, session_for, show, show_json, topics_of
 
 
 class FixTimes(StrEnum):
@@ -36,7 +35,7 @@ def replay(
     headers: Annotated[
         Headers, typer.Option(help="Headers of what goes back: its own, or the proxy's about it too.")
     ] = Headers.OWN,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    as_json: AsJson = False,
     config: ConfigFile = None,
     master: Master = None,
 ) -> None:
@@ -44,6 +43,7 @@ def replay(
     from sluicegate.config.loading import ConfigError, load_file  # noqa: PLC0415
     from sluicegate.config.topics import Fix  # noqa: PLC0415
     from sluicegate.pipeline.replay import job, report  # noqa: PLC0415
+    from sluicegate.pipeline.replay.answer import answer  # noqa: PLC0415
     from sluicegate.pipeline.replay.function import NoFunction, function_named  # noqa: PLC0415
     from sluicegate.pipeline.replay.policies import replay_policies  # noqa: PLC0415
     from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
@@ -70,7 +70,7 @@ def replay(
         report.write_report(results, summary, now_ms)
         results.write_summary(summary)
         if as_json:
-            typer.echo(json.dumps(summary, indent=2))
+            show_json(summary)
             return
-        typer.echo("\n".join(report.first_lines(summary)))
+        typer.echo("\n".join([*report.first_lines(summary), answer(summary).to_do]))
         show(report.console_table(summary), out)

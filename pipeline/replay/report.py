@@ -7,7 +7,9 @@ from typing import Any
 from rich.table import Table as ConsoleTable
 from rich.text import Text
 
+from sluicegate.pipeline.replay.answer import answer
 from sluicegate.pipeline.report.longest import cut
+from sluicegate.pipeline.report.moments import dated
 from sluicegate.pipeline.report.names import printable
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.results import REPORT, Results
@@ -67,8 +69,10 @@ def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> N
             for row in named
         ]
         sections.append(Section("Left where they are", tables=[Table(more, _LEFT, rows)]))
-    lead = " ".join(["Written." if summary["applied"] else "A dry run: nothing was written.", *first_lines(summary)])
-    results.write_text(REPORT, page("Replay", lead, sections, now_ms))
+    about = " ".join(
+        ["Written." if summary["applied"] else "A dry run: nothing was written.", *first_lines(summary)[1:]]
+    )
+    results.write_text(REPORT, page("Replay", answer(summary), about, sections, now_ms))
 
 
 def _rows(summary: Mapping[str, Any]) -> list[tuple[Any, ...]]:
@@ -93,8 +97,8 @@ def _count(row: Mapping[str, Any]) -> tuple[int, str]:
 
 def _change(row: Mapping[str, Any]) -> str:
     if row["before"] == row["after"]:
-        return f"timestamp {row['after']}"
-    return f"timestamp {row['before']} becomes {row['after']}"
+        return f"timestamp {dated(row['after'])}"
+    return f"timestamp {dated(row['before'])} becomes {dated(row['after'])}"
 
 
 def _target(topic: str | None, partition: int | None) -> str:

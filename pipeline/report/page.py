@@ -1,10 +1,15 @@
-"""The page: what was asked, tables, plots. Everything is within the file."""
+"""The page: what was found, what to do, then plots and tables. Everything is within the file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from jinja2 import Environment, StrictUndefined
+
+from sluicegate.pipeline.report.answer import Answer
+from sluicegate.pipeline.report.colours import as_css
+from sluicegate.pipeline.report.plots import Plot
+from sluicegate.pipeline.report.style import STYLE
 
 _TEMPLATE = """<!doctype html>
 <html lang="en">
@@ -13,42 +18,43 @@ _TEMPLATE = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{{ title }}</title>
 <style>
-:root { color-scheme: light; --ink: #1c2733; --soft: #5b6875; --line: #dde3e9; --accent: #0b6e99; }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); max-width: 75rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; margin-bottom: .2rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
-.lead { color: var(--soft); margin-top: 0; }
-table { border-collapse: collapse; margin: .8rem 0; font-size: .85rem; font-variant-numeric: tabular-nums; }
-caption { text-align: left; color: var(--soft); padding-bottom: .3rem; }
-th, td { padding: .3rem .7rem .3rem 0; border-bottom: 1px solid var(--line); text-align: left; }
-td, th { vertical-align: top; }
-td { overflow-wrap: break-word; max-width: 20rem; }
-td.short { white-space: nowrap; } td.long { min-width: 12rem; }
-td.number { text-align: right; white-space: nowrap; } th.number { text-align: right; }
-pre { background: #f4f6f8; padding: .8rem 1rem; overflow-x: auto; border-left: 3px solid var(--accent); }
-figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; overflow: visible; } .wide { overflow-x: auto; }
-</style>
+{{ colours | safe }}
+{{ style | safe }}</style>
 </head>
 <body>
+<main>
 <h1>{{ title }}</h1>
-<p class="lead">{{ lead }} Made {{ made }}.</p>
+<p class="found">{{ answer.found }}</p>
+<p class="to-do"><strong>What to do.</strong> {{ answer.to_do }}</p>
+<p class="about">{{ about }} Made {{ made }}.</p>
 {% for section in sections %}
+<section>
 <h2>{{ section.title }}</h2>
 {% if section.text %}<p>{{ section.text }}</p>{% endif %}
-{% for plot in section.plots %}<figure>{{ plot | safe }}</figure>{% endfor %}
+{% for plot in section.plots %}
+<figure>
+<div class="wide" tabindex="0" role="region" aria-label="{{ plot.title }}">{{ plot.svg | safe }}</div>
+<figcaption>{{ plot.says }}</figcaption>
+</figure>
+{% endfor %}
 {% for table in section.tables %}
-<div class="wide"><table>
+<div class="wide" tabindex="0" role="region" aria-label="{{ table.caption or section.title }}"><table>
 {% if table.caption %}<caption>{{ table.caption }}</caption>{% endif %}
 
 <thead><tr>{% for head in table.heads -%}
-<th{{ ' class=number' if loop.index0 in table.numbers }}>{{ head }}</th>{% endfor %}</tr></thead>
+<th scope="col"{{ ' class=number' if loop.index0 in table.numbers }}>{{ head }}</th>{% endfor %}</tr></thead>
 <tbody>{% for row in table.shown %}
 <tr>{% for cell in row -%}
 <td class={{ 'number' if loop.index0 in table.numbers else length_of(cell) }}>{{ cell }}</td>{% endfor %}</tr>
 {%- endfor %}</tbody>
 </table></div>
 {% endfor %}
-{% if section.code %}<pre>{{ section.code }}</pre>{% endif %}
+{% if section.code %}
+<pre tabindex="0" role="region" aria-label="{{ section.title }}">{{ section.code }}</pre>
+{% endif %}
+</section>
 {% endfor %}
+</main>
 </body>
 </html>
 """
@@ -80,21 +86,28 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what belongs to it; `plots` are SVG, `code` is shown as it is."""
+    """A heading and what belongs to it; `code` is shown as it is."""
 
     title: str
     text: str = ""
-    plots: Sequence[str] = ()
+    plots: Sequence[Plot] = ()
     tables: Sequence[Table] = ()
     code: str = ""
 
 
-def page(title: str, lead: str, sections: Sequence[Section], made_at_ms: int) -> str:
-    """The HTML."""
+def page(title: str, answer: Answer, about: str, sections: Sequence[Section], made_at_ms: int) -> str:
+    """The HTML. `about`: what one must know to read the figures, and what was left out."""
     made = datetime.fromtimestamp(made_at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     return environment.from_string(_TEMPLATE).render(
-        title=title, lead=lead, sections=sections, made=made, length_of=_length_of
+        title=title,
+        answer=answer,
+        about=about,
+        sections=sections,
+        made=made,
+        length_of=_length_of,
+        colours=as_css(),
+        style=STYLE,
     )
 
 

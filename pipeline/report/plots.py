@@ -1,75 +1,86 @@
-"""The plots of reports, as SVG."""
+"""The plots of reports, as SVG, with what each shows in words."""
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC
+from html import escape
 from io import StringIO
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from sluicegate.pipeline.report.colours import INK, variable
 from sluicegate.pipeline.report.names import shortened
+from sluicegate.pipeline.report.telling import SHOWN, told_bars, told_beyond, told_over_time
 
-GOOD = "#9fb8c8"
-COLOURS = {
-    "none": GOOD,
-    "seconds": "#e69f00",
-    "microseconds": "#d55e00",
-    "nanoseconds": "#a11d33",
-    "zero": "#444444",
-    "negative": "#8c564b",
-    "implausible": "#c2a83e",
-    "future": "#7b4ab5",
-    "past": "#0b6e99",
-}
-_SHOWN = {"none": "sound"}
 _AREAS = frozenset({"none"})
 _DAY_MS = 86_400_000
+_INK = "#010203"
+"""What is drawn in the colour of the page's words; matplotlib knows no variables, so colours are put in afterwards."""
+_THEME: Any = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), _INK)
+_GROUP_ID = re.compile(r'<g id="[^"]*"')
+_DRAWN_IN = re.compile(r"(?<=fill: |roke: )#0102[0-9a-f]{2}\b")
 
 
-def over_time(times_ms: Sequence[int], series: Mapping[str, Sequence[int]], title: str, unit_ms: int) -> str:
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """`says`: what it shows, which stands below it."""
+
+    title: str
+    svg: str
+    says: str
+
+
+def over_time(times_ms: Sequence[int], series: Mapping[str, Sequence[int]], title: str, unit_ms: int) -> Plot:
     """A point for each span of `unit_ms`, a colour a series; what there is most of is an area behind the others.
 
     Damage is small beside what is sound, so the scale is logarithmic.
     """
-    figure, axes = _figure(title)
+    drawing = _Drawing(title)
+    axes = drawing.axes
     middles = [(time + unit_ms / 2) / _DAY_MS for time in times_ms]  # matplotlib's dates count days since 1970
     for name, values in series.items():
+        colour = drawing.colour_of(name)
         if name in _AREAS:
-            axes.bar(middles, values, unit_ms / _DAY_MS, color=COLOURS[name], label=_SHOWN.get(name, name))
+            axes.bar(middles, values, unit_ms / _DAY_MS, color=colour, label=SHOWN.get(name, name))
         else:
-            axes.plot(middles, values, marker="o", markersize=4, linewidth=1, color=COLOURS[name], label=name)
+            axes.plot(middles, values, marker="o", markersize=4, linewidth=1, color=colour, label=name)
     axes.xaxis_date(tz=UTC)
     axes.set_yscale("symlog", linthresh=1)
     axes.set_ylabel("records")
     _legend(axes)
-    figure.autofmt_xdate()
-    return _svg(figure)
+    drawing.figure.autofmt_xdate()
+    return drawing.plot(told_over_time(times_ms, series, unit_ms))
 
 
-def share_beyond(bounds: Sequence[str], series: Mapping[str, Sequence[float]], title: str) -> str:
+def share_beyond(bounds: Sequence[str], series: Mapping[str, Sequence[float]], title: str) -> Plot:
     """How much lies beyond each bound; shares are of 1."""
-    figure, axes = _figure(title)
+    drawing = _Drawing(title)
+    axes = drawing.axes
     for name, values in series.items():
-        axes.plot(bounds, [100 * value for value in values], marker="o", markersize=3, label=name)
+        shares = [100 * value for value in values]
+        axes.plot(bounds, shares, marker="o", markersize=3, label=name, color=drawing.colour_of(name))
     axes.set_yscale("symlog", linthresh=0.001)
     axes.set_ylim(0, max([0.01, *(300 * value for values in series.values() for value in values)]))
     axes.set_ylabel("% of records beyond")
     axes.tick_params(axis="x", rotation=60)
     _legend(axes)
-    return _svg(figure)
+    return drawing.plot(told_beyond(bounds, series))
 
 
-def bars(names: Sequence[str], series: Mapping[str, Sequence[int]], title: str, label: str) -> str:
+def bars(names: Sequence[str], series: Mapping[str, Sequence[int]], title: str, label: str) -> Plot:
     """Lying bars, one for each name, a colour a series.
 
     `$` begins no formula in the name of a client, and two that are shortened alike have a bar each.
     """
-    figure, axes = _figure(title, 0.6 + 0.3 * max(len(names), 2))
+    drawing = _Drawing(title, 0.6 + 0.3 * max(len(names), 2))
+    axes = drawing.axes
     places, left = range(len(names)), [0] * len(names)
-    for number, (name, values) in enumerate(series.items()):
-        axes.barh(places, values, left=left, label=_SHOWN.get(name, name), color=COLOURS.get(name, f"C{number}"))
+    for name, values in series.items():
+        axes.barh(places, values, left=left, label=SHOWN.get(name, name), color=drawing.colour_of(name))
         left = [a + b for a, b in zip(left, values, strict=True)]
     axes.set_yticks(places, [shortened(name) for name in names], parse_math=False)
     axes.invert_yaxis()
@@ -77,27 +88,44 @@ def bars(names: Sequence[str], series: Mapping[str, Sequence[int]], title: str, 
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     if len(series) > 1:
         _legend(axes)
-    return _svg(figure)
+    return drawing.plot(told_bars(names, series, label))
 
 
-def _figure(title: str, height: float = 3.2) -> tuple[Figure, Any]:
-    figure = Figure(figsize=(9, max(height, 2.0)), layout="constrained")
-    axes = figure.add_subplot()
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-    return figure, axes
+class _Drawing:
+    """A figure with one pair of axes, whose colours are the page's own."""
+
+    def __init__(self, title: str, height: float = 3.2) -> None:
+        with mpl.rc_context(_THEME):
+            self.figure = Figure(figsize=(9, max(height, 2.0)), layout="constrained", facecolor="none")
+            self.axes: Any = self.figure.add_subplot(facecolor="none")
+            self.axes.spines[["top", "right"]].set_visible(False)
+            self.figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+        self._title = title
+        self._variables = {_INK: f"var(--{INK})"}
+
+    def colour_of(self, series: str) -> str:
+        """What to draw a series with, which becomes its variable."""
+        number = len(self._variables)
+        colour = f"#0102{number + 3:02x}"
+        self._variables[colour] = variable(series, number - 1)
+        return colour
+
+    def plot(self, says: str) -> Plot:
+        """Without the XML head, to stand within a page; words are in its fonts, because matplotlib's lack most scripts.
+        Groups lose their names, which every plot of a page would have.
+        """
+        settings: Any = {"svg.hashsalt": self._title, "svg.fonttype": "none", **_THEME}
+        with mpl.rc_context(settings), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")
+            text = StringIO()
+            self.figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
+        found = _GROUP_ID.sub("<g", text.getvalue())
+        found = _DRAWN_IN.sub(lambda colour: self._variables[colour[0]], found)
+        label = f'<svg role="img" aria-label="{escape(self._title, quote=True)}"'
+        return Plot(self._title, found[found.index("<svg") :].replace("<svg", label, 1), says)
 
 
 def _legend(axes: Any) -> None:
     """Above the plot, where it covers nothing."""
-    axes.legend(frameon=False, ncols=8, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0)
-
-
-def _svg(figure: Figure) -> str:
-    """Without the XML head, to stand within a page; words are in its fonts, because matplotlib's lack most scripts."""
-    with mpl.rc_context({"svg.hashsalt": "sluicegate", "svg.fonttype": "none"}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")
-        text = StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    found = text.getvalue()
-    return found[found.index("<svg") :]
+    with mpl.rc_context(_THEME):
+        axes.legend(frameon=False, ncols=8, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0)

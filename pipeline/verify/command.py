@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.pipeline.arguments import Bootstrap, ConfigFile, Master, Out
+from sluicegate.pipeline.arguments import AsJson, Bootstrap, ConfigFile, Master, Out
 from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.running import end, now_in_ms, session_for, show, topics_of
+from sluicegate.pipeline.running import end, now_in_ms, session_for, show, show_json, topics_of
 from sluicegate.pipeline.topics import Topics
 
 
@@ -20,11 +20,13 @@ def verify(
         str | None,
         typer.Option(metavar="DIR", help="The repair's --out: compare as far as its plan goes, and by its rules."),
     ] = None,
+    as_json: AsJson = False,
     config: ConfigFile = None,
     master: Master = None,
 ) -> None:
     """Compare two topics, declared repairs aside; exit status 1 when they differ."""
     from sluicegate.pipeline.verify import job, report  # noqa: PLC0415
+    from sluicegate.pipeline.verify.answer import answer  # noqa: PLC0415
     from sluicegate.pipeline.verify.outcome import verified  # noqa: PLC0415
 
     if len(topic) != 2 or topic[0] == topic[1]:
@@ -34,7 +36,10 @@ def verify(
         source = Topics(bootstrap, (topic[0],), topics.settings)
         made_by = job.plan_in(Results(spark, plan), *topic) if plan is not None else None
         found = verified(spark, source, topic[1], results, now_in_ms(), made_by)
-        show(report.console_table(found.summary), out)
-        typer.echo(report.verdict(found.summary))
+        if as_json:
+            show_json(found.summary)
+        else:
+            typer.echo(answer(found.summary))
+            show(report.console_table(found.summary), out)
     if not found.is_same:
         raise typer.Exit(1)

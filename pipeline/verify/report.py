@@ -6,6 +6,9 @@ from rich.table import Table as ConsoleTable
 
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.results import REPORT, Results
+from sluicegate.pipeline.verify.answer import answer
+
+_ABOUT = "Each record is compared with the timestamp that it had before a repair, without the three headers of one."
 
 
 def _rows(summary: dict[str, Any]) -> list[tuple[str, int]]:
@@ -35,10 +38,4 @@ def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None
         heads = [name.replace("_", " ") for name in summary["samples"][0]]
         rows = [tuple("" if cell is None else cell for cell in row.values()) for row in summary["samples"]]
         sections.append(Section("The first differences", tables=[Table("", heads, rows)]))
-    results.write_text(REPORT, page("Verification", verdict(summary), sections, now_ms))
-
-
-def verdict(summary: dict[str, Any]) -> str:
-    """One sentence."""
-    same = "hold the same records" if summary["same"] else "do NOT hold the same records"
-    return f"{summary['source']} and {summary['target']} {same}, declared repairs aside."
+    results.write_text(REPORT, page("Verification", answer(summary), _ABOUT, sections, now_ms))

@@ -4,8 +4,8 @@ from typing import Annotated, cast
 
 import typer
 
-from sluicegate.pipeline.arguments import ConfigFile, Master, Out
-from sluicegate.pipeline.running import end, now_in_ms, session_for, show, topics_of
+from sluicegate.pipeline.arguments import AsJson, ConfigFile, Master, Out
+from sluicegate.pipeline.running import end, now_in_ms, session_for, show, show_json, topics_of
 from sluicegate.pipeline.topics import Topics
 
 _FILES_A_BATCH, _OFFSETS_A_BATCH = 100, 200_000
@@ -26,11 +26,13 @@ def violations(
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Go on with what comes, until stopped.")] = False,
     every_seconds: Annotated[int, typer.Option(help="With --follow: how often what came is taken.", min=1)] = 30,
+    as_json: AsJson = False,
     config: ConfigFile = None,
     master: Master = None,
 ) -> None:
     """Add up the proxy's violation events in windows, by client, topic and reason; go on where the last run ended."""
     from sluicegate.pipeline.violations import job, report  # noqa: PLC0415
+    from sluicegate.pipeline.violations.answer import answer  # noqa: PLC0415
     from sluicegate.pipeline.violations.batches import Totals  # noqa: PLC0415
     from sluicegate.pipeline.violations.events import from_files, from_topic  # noqa: PLC0415
     from sluicegate.pipeline.violations.files import ReadFiles  # noqa: PLC0415
@@ -63,4 +65,9 @@ def violations(
             stream, results, window, late_after_seconds, follow=follow, every_seconds=every_seconds, after_batch=tell
         )
         tell(Totals.of_batches_before(results, None))
-        show(report.console_table(results.read_summary()), out)
+        summary = results.read_summary()
+        if as_json:
+            show_json(summary)
+            return
+        typer.echo(answer(summary))
+        show(report.console_table(summary), out)

@@ -1,17 +1,19 @@
 """Violations as a table and as a page."""
 
-from collections import defaultdict
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from rich.table import Table as ConsoleTable
 from rich.text import Text
 
-from sluicegate.pipeline.report.longest import cut
+from sluicegate.pipeline.report.longest import WORST, cut, folded
+from sluicegate.pipeline.report.moments import dated
 from sluicegate.pipeline.report.names import printable
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import bars
 from sluicegate.pipeline.results import REPORT, Results
+from sluicegate.pipeline.violations.answer import answer, client_name, refused_by_client
 
 _HEADS = (
     "client",
@@ -20,16 +22,15 @@ _HEADS = (
     "refused batches",
     "bad records",
     "late events",
-    "first window (UTC)",
-    "latest (UTC)",
+    "first window",
+    "latest",
 )
-_MOST_BARS = 15
 
 
 def _rows(summary: dict[str, Any]) -> list[tuple[Any, ...]]:
     return [
         (
-            _named(row["client_id"]),
+            client_name(row["client_id"]),
             printable(row["topic"] or "(unknown topic)"),
             printable(row["reason"] or ""),
             row["events"],
@@ -42,12 +43,8 @@ def _rows(summary: dict[str, Any]) -> list[tuple[Any, ...]]:
     ]
 
 
-def _named(client_id: str | None) -> str:
-    return printable(client_id or "(no client id)")
-
-
 def _moment(text: str) -> str:
-    return datetime.fromisoformat(text).strftime("%Y-%m-%d %H:%M:%S")
+    return dated(int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000))
 
 
 def console_table(summary: dict[str, Any]) -> ConsoleTable:
@@ -64,12 +61,23 @@ def console_table(summary: dict[str, Any]) -> ConsoleTable:
 
 def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None:
     """Offenders with a plot of the worst clients."""
-    clients: dict[str, int] = defaultdict(int)
-    for row in summary["offenders"]:
-        clients[_named(row["client_id"])] += row["events"]
-    worst = sorted(clients.items(), key=lambda item: -item[1])[:_MOST_BARS]
-    plots = [bars([n for n, _ in worst], {"batches": [c for _, c in worst]}, "Refused batches by client", "batches")]
-    shown, rest = cut(_rows(summary), "summary.json")
-    sections = [Section("Offenders", "", plots if worst else [], [Table(rest, _HEADS, shown)])]
+    clients = refused_by_client(summary)
+    worst = clients.most_common(WORST)
+    of = f", the {WORST} with most of {len(clients):,}" if len(clients) > WORST else ""
+    series = {"batches": [count for _, count in worst]}
+    plots = [bars([name for name, _ in worst], series, f"Refused batches by client{of}", "batches")] if worst else []
+    shown, others = folded(summary["offenders"])
+    rows = _rows({"offenders": shown})
+    caption = "By client, topic and reason"
+    if others:
+        rows.append(_in_sum(others))
+        caption += f": the {len(shown)} with most, and the others in sum; summary.json has all"
+    sections = [Section("Offenders", plots=plots, tables=[Table(caption, _HEADS, rows)])]
     lead = f"{summary['events']:,} events in {summary['windows']:,} windows, {summary['late_events']:,} of them late."
-    results.write_text(REPORT, page("Violations", lead, sections, now_ms))
+    results.write_text(REPORT, page("Violations", answer(summary), lead, sections, now_ms))
+
+
+def _in_sum(others: Sequence[dict[str, Any]]) -> tuple[Any, ...]:
+    first, last = min(row["first_window"] for row in others), max(row["latest"] for row in others)
+    sums = (sum(row[name] for row in others) for name in ("events", "bad_records", "late_events"))
+    return f"{len(others):,} others", "", "", *sums, _moment(first), _moment(last)

@@ -16,6 +16,7 @@ from sluicegate.pipeline.advise.job import NoProfile, profiled
 from sluicegate.pipeline.extract.places import PlaceFails
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.profile import report
+from sluicegate.pipeline.report.moments import dated
 from sluicegate.pipeline.results import BadFolder, Results
 from sluicegate.pipeline.source.tasks import over
 from sluicegate.pipeline.topics import Topics
@@ -171,10 +172,10 @@ def test_an_error_has_its_name(kafka_bootstrap: str) -> None:
 def test_a_report_says_which_producers_it_shows_and_when_times_are() -> None:
     damaged = [{"producer_id": i, "codec": "none", "damage": {"zero": 9}, "records": 9, "bytes": 1} for i in range(40)]
 
-    plot, times = report._by_producer(damaged), [report._with_date(at) for at in (0, 2**63 - 1)]
+    plot, times = report._by_producer(damaged), [dated(at) for at in (0, 2**63 - 1)]
 
-    assert "the 12 with most of 40" in plot
-    assert times == ["0 (1970-01-01 00:00:00 UTC)", f"{2**63 - 1} (no date)"]
+    assert "the 12 with most of 40" in plot.svg
+    assert times == ["1970-01-01 00:00:00 UTC (0)", f"no date ({2**63 - 1})"]
 
 
 def test_what_a_task_says_is_one_line(spark: SparkSession) -> None:

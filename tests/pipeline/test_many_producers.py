@@ -42,8 +42,9 @@ def test_a_profiles_summary_and_tables() -> None:
     ahead = {b["bound_ms"]: (b["beyond"], b["sound_beyond"]) for b in topic["bounds"] if b["side"] == "ahead"}
     assert (ahead[1000], ahead[2000]) == ((10 * PRODUCERS, 5 * PRODUCERS), (0, 0))
     assert len(topic["producers"]) == PRODUCERS
-    assert len(shown.rows) == 50
-    assert shown.caption == f"Producers. The first 50 of {PRODUCERS:,}; all are in summary.json."
+    assert len(shown.rows) == 13
+    assert shown.rows[-1][:2] == ("19,988 others", 10 * (PRODUCERS - 12))
+    assert shown.caption == f"Producers: the 12 worst of {PRODUCERS:,}, and the others in sum; summary.json has all"
 
 
 def test_a_repairs_page() -> None:
@@ -58,7 +59,7 @@ def test_a_repairs_page() -> None:
 
     repair_report.write_report(pages, summary, 1_795_000_000_000)
 
-    assert rows_in(pages.text) == 51
-    assert f"The first 50 of {PRODUCERS:,}; all are in summary.json." in pages.text
+    assert rows_in(pages.text) == 14
+    assert f"the 12 of {PRODUCERS:,} with most records, and the others in sum; summary.json has all" in pages.text
     assert f"the 12 producers with most of {PRODUCERS:,}" in pages.text
     assert repair_report.console_table(changes, applied=False).row_count == 50

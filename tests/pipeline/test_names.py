@@ -57,7 +57,7 @@ def test_names_that_are_shortened_alike_have_a_bar_each() -> None:
 
     plot = bars(names, {"batches": [1, 2, 3]}, "title", "batches")
 
-    assert plot.count(f">{shortened(names[0])}<") == 3
+    assert plot.svg.count(f">{shortened(names[0])}<") == 3
 
 
 def test_a_name_keeps_its_beginning_and_its_end() -> None:
@@ -74,6 +74,6 @@ def test_an_extraction_of_many_partitions_is_a_short_page() -> None:
     extract_report.write_report(pages, summary, "skip", NOW)
 
     assert rows_in(pages.text) == 51
-    assert "10,000 records written, 1,000 skipped" in pages.text
+    assert "10,000 (90.91 %) of 11,000 records an event time, and skipped 1,000." in pages.text
     assert "The first 50 of 1,000; all are in summary.json." in pages.text
     assert extract_report.console_table(summary).row_count == 50

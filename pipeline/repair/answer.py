@@ -1,0 +1,40 @@
+"""What a repair changes, in a sentence, and what follows from it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sluicegate.pipeline.report.answer import Answer, counted, in_words, share
+
+
+def answer(summary: Mapping[str, Any]) -> Answer:
+    """Of all topics, dry run or not."""
+    topics = summary["topics"].values()
+    records = sum(topic["records"] for topic in topics)
+    repaired, left = (_added_up(topics, what) for what in ("repaired", "undiagnosed"))
+    changed, stay = sum(repaired.values()), sum(left.values())
+    verb = "have" if summary["applied"] else "would have"
+    of = f" ({in_words(repaired)})" if changed else ""
+    rest = f"; {counted(stay, 'damaged one')} {'is' if stay == 1 else 'are'} left as they are" if stay else ""
+    found = f"{share(changed, records)} of {counted(records, 'record')} {verb} another timestamp{of}{rest}."
+    return Answer(found, _to_do(summary, changed + stay))
+
+
+def _to_do(summary: Mapping[str, Any], damaged: int) -> str:
+    if summary["obstacles"]:
+        return f"Clear away first what would stop --apply, then plan again: {'; '.join(summary['obstacles'])}"
+    if summary["applied"]:
+        return (
+            "Compare the clean topic with `sluicegate-spark verify --plan` and this folder, then let readers change to "
+            "it; they need isolation.level=read_committed."
+        )
+    if not damaged:
+        return "Nothing: there is no damage, and a clean topic would only be a copy."
+    return "Look at the examples, before and after. If they are right, give the same command with --apply."
+
+
+def _added_up(topics: Any, what: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for topic in topics:
+        for damage, count in topic[what].items():
+            found[damage] = found.get(damage, 0) + count
+    return found

@@ -1,0 +1,154 @@
+"""Every job's report, of a real topic, as a browser shows it: light, dark, wide and narrow. Pictures are left in
+build/reports/.
+"""
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.integration.topics import create_topic
+from tests.oracle.kafka_java import ROOT
+from tests.pipeline.commands import run, summary
+from tests.pipeline.polluted import DAY, HOUR, UNLIMITED, Polluter
+from tests.pipeline.replays import keeping
+from tests.pipeline.test_violations import shipped
+from tests.wire.batches import LZ4, Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+
+CHROMIUM = shutil.which("chromium")
+PICTURES = ROOT / "build" / "reports"
+JOBS = ("profile", "advise", "judge", "repair", "verify", "extract", "violations", "replay")
+LOOKS = [(scheme, width) for scheme in ("light", "dark") for width in (1100, 360)]
+GROUND = {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 22, 28)"}
+CROWD = 30
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs a browser: Debian's package chromium")
+
+
+@pytest.fixture(scope="module")
+def written(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, str]]:
+    """The folder of each job, and what it printed with --json."""
+    folder, now = tmp_path_factory.mktemp("reports"), time.time_ns() // 1_000_000
+    polluter = Polluter(kafka_bootstrap, now)
+    polluter.write(60, 6 * HOUR)
+    crowd = create_topic(kafka_bootstrap, UNLIMITED, 1, prefix="crowd")
+    with RawClient(kafka_bootstrap.split(",")[0]) as client:
+        for number in range(CROWD):
+            records = [Rec(now * (1_000_000 if i % 3 else 1) + i, b"k", b"v", []) for i in range(number + 3)]
+            data = batch(records, LZ4, producer_id=8000 + number, producer_epoch=0, base_sequence=0)
+            client.produce(9, [topic_data(crowd, (0, data))])
+        untimed = create_topic(kafka_bootstrap, UNLIMITED, 2, prefix="untimed")
+        client.produce(9, [topic_data(untimed, (0, batch([Rec(now, b"k", b"v", []), Rec(-1, b"k", b"v", [])], LZ4)))])
+    policies = folder / "policies.yaml"
+    tried = {"message.timestamp.before.max.ms": [HOUR, DAY]}
+    defaults = {"message.timestamp.after.max.ms": HOUR, "rehearse": tried}
+    listen = {"bootstrap": "127.0.0.1:19092"}
+    policies.write_text(
+        yaml.safe_dump({"upstream": {"bootstrap": [kafka_bootstrap]}, "listen": listen, "defaults": defaults})
+    )
+    dead = _dead_letters(kafka_bootstrap, tmp_path_factory.mktemp("quarantine"), now)
+    shipped(folder / "events", 2, 40)
+    cluster, topics = ("--bootstrap", kafka_bootstrap), ("--topic", polluter.found.topic, "--topic", crowd)
+    arguments: dict[str, tuple[str, ...]] = {
+        "profile": (*cluster, *topics),
+        "advise": (*cluster, *topics),
+        "judge": (*cluster, *topics, "--policies", str(policies)),
+        "repair": (*cluster, *topics),
+        "verify": (*cluster, *topics),
+        "extract": (*cluster, "--topic", untimed, "--extractor", "skip"),
+        "violations": ("--events", str(folder / "events")),
+        "replay": (*cluster, "--topic", dead[0], "--policies", str(dead[1]), "--fix", "unit"),
+    }
+    return {
+        job: (out := folder / job, run(job, *arguments[job], "--out", str(out), "--json", status=job == "verify"))
+        for job in JOBS
+    }
+
+
+def _dead_letters(bootstrap: str, folder: Path, now: int) -> tuple[str, Path]:
+    """A topic of them, and policies that can correct some."""
+    kept = keeping(bootstrap, folder, {"orders": {}})["orders"]
+    kept.proxy.start()
+    try:
+        kept.refuse(0, [Rec(now * 1_000_000, b"k", b"v", []), Rec(now + 3 * DAY, b"k", b"v", [])])
+    finally:
+        kept.proxy.stop()
+    return kept.dead, kept.policies(folder, **{"message.timestamp.after.max.ms": HOUR})
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_script_reads_the_summary_from_standard_output(job: str, written: dict[str, tuple[Path, str]]) -> None:
+    out, printed = written[job]
+
+    found, _ = json.JSONDecoder().raw_decode(printed)
+
+    assert found == summary(out)
+
+
+@needs_chromium
+@pytest.mark.parametrize("job", JOBS)
+def test_a_report_answers_first_and_is_read_by_anybody(
+    job: str, written: dict[str, tuple[Path, str]], browser: Browser
+) -> None:
+    page = browser.new_page()
+    page.goto((written[job][0] / "report.html").as_uri())
+
+    assert page.locator("main > *").evaluate_all(
+        "all => all.slice(0, 4).map(each => each.className || each.tagName)"
+    ) == [
+        "H1",
+        "found",
+        "to-do",
+        "about",
+    ]
+    assert page.locator(".found").inner_text().count(".") >= 1
+    for figure in page.locator("figure").all():
+        assert figure.locator("svg[role=img]").get_attribute("aria-label")
+        assert any(char.isdigit() for char in figure.locator("figcaption").inner_text())
+    for scheme, width in LOOKS:
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.set_viewport_size({"width": width, "height": 900})
+        page.screenshot(path=PICTURES / f"{job}-{scheme}-{width}.png", full_page=True)
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == GROUND[scheme]
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert breaches(page) == [], (scheme, width)
+    page.close()
+
+
+def breaches(page: Page) -> list[Any]:
+    """What axe finds, with where."""
+    found = Axe().run(page).response["violations"]
+    return [(each["id"], [node["html"][:200] for node in each["nodes"][:3]]) for each in found]
+
+
+@needs_chromium
+def test_many_producers_are_the_worst_and_the_rest(written: dict[str, tuple[Path, str]], browser: Browser) -> None:
+    page = browser.new_page()
+    page.goto((written["profile"][0] / "report.html").as_uri())
+
+    table = page.locator("table", has_text=f"the 12 worst of {CROWD}")
+
+    assert table.locator("tbody tr").count() == 13
+    assert table.locator("tbody tr").last.inner_text().startswith(f"{CROWD - 12} others")
+    page.close()
