@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.connection import Address
-from sluicegate.pipeline.kafka.settings import ClientSettings
+from sluicegate.pipeline.kafka.settings import ClientSettings, settings_for_librdkafka
 from sluicegate.pipeline.selection import selection
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.planning import planned_ranges
@@ -24,7 +24,7 @@ class Topics:
 
     bootstrap: str
     names: tuple[str, ...]
-    settings: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict, repr=False)
     left_out: tuple[str, ...] = ()
 
     @property
@@ -36,7 +36,7 @@ class Topics:
     @property
     def for_librdkafka(self) -> dict[str, Any]:
         """For its clients."""
-        return {"bootstrap.servers": self.bootstrap, **self.settings}
+        return {"bootstrap.servers": self.bootstrap, **settings_for_librdkafka(self.settings)}
 
     @cached_property
     def client(self) -> tuple[tuple[Address, ...], ClientSettings]:

@@ -18,7 +18,7 @@ def answer(summary: Mapping[str, Any], extractor: str) -> Answer:
     if skipped:
         return Answer(
             found,
-            "What is skipped has a negative timestamp: `sluicegate-spark profile` tells by which producers. The "
-            "extractors `previous` and `wallclock` keep such records.",
+            "What is skipped has a negative timestamp: sluicegate-spark profile tells by which producers. The "
+            "extractors previous and wallclock keep such records.",
         )
     return Answer(found, "Nothing is missing. The same command goes on behind these records with what has come since.")

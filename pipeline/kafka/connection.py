@@ -4,6 +4,7 @@ import socket
 from typing import Any
 
 from sluicegate.pipeline.kafka.settings import ClientSettings, Login
+from sluicegate.pipeline.kafka.tokens import Bearer, TokenEndpointUnreachable, TokenRefused, token_of
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.fetch_answer import VERSION as FETCH_VERSION
 from sluicegate.protocol.fetch_answer import FetchedPartition, fetched_partition
@@ -108,13 +109,11 @@ class BrokerConnection:
             filled += count
         return view
 
-    def _log_in(self, login: Login) -> None:
-        body = sasl_handshake.REQUEST.build({"mechanism": login.mechanism}, _HANDSHAKE_VERSION)
-        answer = self._ask(ApiKey.SASL_HANDSHAKE, _HANDSHAKE_VERSION, body)
-        handshake = sasl_handshake.RESPONSE.parse(answer, _HANDSHAKE_VERSION)
-        if handshake["error_code"]:
-            offered = ", ".join(handshake["mechanisms"]) or "nothing"
-            raise LoginRefused(f"{self._name} does not offer {login.mechanism}, but {offered}")
+    def _log_in(self, login: Login | Bearer) -> None:
+        if isinstance(login, Bearer):
+            self._bear(login)
+            return
+        self._shake_hands(login.mechanism)
         if login.mechanism == "PLAIN":
             self._authenticate(f"\0{login.username}\0{login.password}".encode())
             return
@@ -126,6 +125,28 @@ class BrokerConnection:
             scram.set_server_final(self._authenticate(scram.get_client_final().encode()).decode())
         except ScramException as error:
             raise LoginRefused(f"{self._name}: {error}") from error
+
+    def _bear(self, login: Bearer) -> None:
+        """RFC 7628: a broker that refuses says why first, and ends it when it is answered with a lone separator."""
+        try:
+            token = token_of(login)
+        except TokenEndpointUnreachable as error:
+            raise BrokerUnreachable(str(error)) from error
+        except TokenRefused as error:
+            raise LoginRefused(str(error)) from error
+        self._shake_hands("OAUTHBEARER")
+        said = "".join(f"\1{name}={value}" for name, value in login.extensions)
+        if why := self._authenticate(f"n,,\1auth=Bearer {token.value}{said}\1\1".encode()):
+            self._authenticate(b"\1")
+            raise LoginRefused(f"{self._name}: {why.decode(errors='replace')}")
+
+    def _shake_hands(self, mechanism: str) -> None:
+        body = sasl_handshake.REQUEST.build({"mechanism": mechanism}, _HANDSHAKE_VERSION)
+        answer = self._ask(ApiKey.SASL_HANDSHAKE, _HANDSHAKE_VERSION, body)
+        handshake = sasl_handshake.RESPONSE.parse(answer, _HANDSHAKE_VERSION)
+        if handshake["error_code"]:
+            offered = ", ".join(handshake["mechanisms"]) or "nothing"
+            raise LoginRefused(f"{self._name} does not offer {mechanism}, but {offered}")
 
     def _authenticate(self, token: bytes) -> bytes:
         body = sasl_authenticate.REQUEST.build({"auth_bytes": token}, _AUTHENTICATE_VERSION)

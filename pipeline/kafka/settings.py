@@ -2,12 +2,19 @@
 
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from sluicegate.pipeline.kafka.secrets import NoSecret, resolved
+from sluicegate.pipeline.kafka.tokens import Bearer, for_librdkafka
 
 _PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
-_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_BEARER = "OAUTHBEARER"
+_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", _BEARER)
 _NAMES = (
     "security.protocol",
     "ssl.ca.location",
@@ -18,6 +25,13 @@ _NAMES = (
     "sasl.mechanism",
     "sasl.username",
     "sasl.password",
+    "sasl.oauthbearer.method",
+    "sasl.oauthbearer.token.endpoint.url",
+    "sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.client.secret",
+    "sasl.oauthbearer.scope",
+    "sasl.oauthbearer.extensions",
+    "https.ca.location",
     "socket.timeout.ms",
 )
 
@@ -32,7 +46,7 @@ class Login:
 
     mechanism: str
     username: str
-    password: str
+    password: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +57,9 @@ class ClientSettings:
     ca_file: str | None = None
     certificate_file: str | None = None
     key_file: str | None = None
-    key_password: str | None = None
+    key_password: str | None = field(default=None, repr=False)
     verify_hostname: bool = True
-    login: Login | None = None
+    login: Login | Bearer | None = None
     timeout_seconds: float = 30.0
 
     def tls_context(self) -> ssl.SSLContext | None:
@@ -63,7 +77,8 @@ class ClientSettings:
 
 
 def client_settings(given: Mapping[str, str]) -> ClientSettings:
-    """From librdkafka's names. Raises BadSetting."""
+    """From librdkafka's names; references to secrets are followed here. Raises BadSetting."""
+    given = _followed(given)
     for name in given:
         if name not in _NAMES:
             near = get_close_matches(name, _NAMES, 1)
@@ -105,14 +120,67 @@ def read_settings(file: Path) -> dict[str, str]:
     return given
 
 
-def _login(given: Mapping[str, str]) -> Login:
+def settings_for_librdkafka(given: Mapping[str, str]) -> dict[str, Any]:
+    """The same for its clients. Tokens are ours in either case: it reads none from a file. Raises BadSetting."""
+    login = client_settings(given).login
+    found: dict[str, Any] = _followed(given)
+    if isinstance(login, Bearer):
+        found = {name: value for name, value in found.items() if not name.startswith(("sasl.oauthbearer.", "https."))}
+        found["oauth_cb"] = partial(for_librdkafka, login)
+    return found
+
+
+def _followed(given: Mapping[str, str]) -> dict[str, str]:
+    try:
+        return resolved(given)
+    except NoSecret as error:
+        raise BadSetting(str(error)) from error
+
+
+def _login(given: Mapping[str, str]) -> Login | Bearer:
     mechanism = given.get("sasl.mechanism", "")
     if mechanism not in _MECHANISMS:
         raise BadSetting(f"sasl.mechanism: expected one of {', '.join(_MECHANISMS)}, found {mechanism!r}")
+    if mechanism == _BEARER:
+        return _bearer(given)
     for name in ("sasl.username", "sasl.password"):
         if name not in given:
             raise BadSetting(f"{mechanism} needs {name}")
     return Login(mechanism, given["sasl.username"], given["sasl.password"])
+
+
+def _bearer(given: Mapping[str, str]) -> Bearer:
+    prefix = "sasl.oauthbearer."
+    if given.get(f"{prefix}method", "oidc").lower() != "oidc":
+        raise BadSetting(f"{prefix}method: only oidc is known here, found {given[f'{prefix}method']!r}")
+    endpoint = given.get(f"{prefix}token.endpoint.url", "")
+    scheme = urlsplit(endpoint).scheme
+    if scheme not in ("http", "https", "file"):
+        raise BadSetting(f"{_BEARER} needs {prefix}token.endpoint.url: https://…, http://… or, of a token, file:///…")
+    if scheme != "file":
+        for name in (f"{prefix}client.id", f"{prefix}client.secret"):
+            if not given.get(name):
+                raise BadSetting(f"{_BEARER} needs {name}")
+    return Bearer(
+        endpoint,
+        given.get(f"{prefix}client.id", ""),
+        given.get(f"{prefix}client.secret", ""),
+        given.get(f"{prefix}scope", ""),
+        _extensions(given.get(f"{prefix}extensions", "")),
+        given.get("https.ca.location"),
+        _milliseconds(given, "socket.timeout.ms", 30_000) / 1000,
+    )
+
+
+def _extensions(text: str) -> tuple[tuple[str, str], ...]:
+    """Of `name=value,…`, as librdkafka has them; names are letters (RFC 7628, 3.1)."""
+    found = []
+    for part in (piece.strip() for piece in text.split(",") if piece.strip()):
+        name, equals, value = part.partition("=")
+        if not equals or not name.isalpha() or not name.isascii() or name == "auth" or not value.isprintable():
+            raise BadSetting(f"sasl.oauthbearer.extensions: expected name=value,… of letters, found {name!r}")
+        found.append((name, value))
+    return tuple(found)
 
 
 def _milliseconds(given: Mapping[str, str], name: str, default: int) -> int:

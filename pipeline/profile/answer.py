@@ -21,7 +21,7 @@ def answer(summary: Mapping[str, Any]) -> Answer:
     if not damaged:
         return Answer(
             f"All timestamps of {counted(records, 'record')} in {where} are sound.",
-            "Nothing needs repair. `sluicegate-spark advise` names the limits that would keep it so.",
+            "Nothing needs repair. sluicegate-spark advise names the limits that would keep it so.",
         )
     name, producer = max(
         ((name, producer) for name, topic in topics.items() for producer in topic["producers"]),
@@ -33,11 +33,11 @@ def answer(summary: Mapping[str, Any]) -> Answer:
         f"{share(damaged, records)} of {counted(records, 'record')} in {where} have a wrong timestamp "
         f"({in_words(kinds)}); {share(its, damaged)} of those come from one producer{of}, {producer_name(producer)}."
     )
-    mended = "" if not any(kinds[kind] for kind in _REPAIRED) else ", `repair` shows what a clean copy would be"
+    mended = "" if not any(kinds[kind] for kind in _REPAIRED) else ", repair shows what a clean copy would be"
     return Answer(
         found,
         "Mend that producer first: clients' names are not stored with records, but the proxy's violation events name "
-        f"them. `advise` names limits that keep such records out{mended}.",
+        f"them. advise names limits that keep such records out{mended}.",
     )
 
 

@@ -24,7 +24,7 @@ def _to_do(summary: Mapping[str, Any], damaged: int) -> str:
         return f"Clear away first what would stop --apply, then plan again: {'; '.join(summary['obstacles'])}"
     if summary["applied"]:
         return (
-            "Compare the clean topic with `sluicegate-spark verify --plan` and this folder, then let readers change to "
+            "Compare the clean topic with sluicegate-spark verify --plan and this folder, then let readers change to "
             "it; they need isolation.level=read_committed."
         )
     if not damaged:

@@ -25,7 +25,7 @@ def _to_do(applied: bool, records: int, back: int, left: int) -> str:
     if not records:
         return "Nothing: no dead letters have come since the last run."
     if applied:
-        rest = " What is left is not tried again: it stands in the table `left`, and in its topic." if left else ""
+        rest = " What is left is not tried again: it stands in the table left, and in its topic." if left else ""
         return f"Readers of the topics see each once with isolation.level=read_committed.{rest}"
     if not back:
         return "Nothing would be written. --fix, or a function of yours with --by, can correct what is left."

@@ -33,12 +33,15 @@ _TEMPLATE = """<!doctype html>
 {% if section.text %}<p>{{ section.text }}</p>{% endif %}
 {% for plot in section.plots %}
 <figure>
-<div class="wide" tabindex="0" role="region" aria-label="{{ plot.title }}">{{ plot.svg | safe }}</div>
+<div class="wide" tabindex="0" role="group" aria-label="{{ section.title }}: {{ plot.title }}">
+{{ plot.svg | safe }}
+</div>
 <figcaption>{{ plot.says }}</figcaption>
 </figure>
 {% endfor %}
 {% for table in section.tables %}
-<div class="wide" tabindex="0" role="region" aria-label="{{ table.caption or section.title }}"><table>
+<div class="wide" tabindex="0" role="group" aria-label="{{ section.title }}{{ ": " ~ table.caption if table.caption }}">
+<table>
 {% if table.caption %}<caption>{{ table.caption }}</caption>{% endif %}
 
 <thead><tr>{% for head in table.heads -%}
@@ -50,7 +53,7 @@ _TEMPLATE = """<!doctype html>
 </table></div>
 {% endfor %}
 {% if section.code %}
-<pre tabindex="0" role="region" aria-label="{{ section.title }}">{{ section.code }}</pre>
+<pre tabindex="0" role="group" aria-label="{{ section.title }}">{{ section.code }}</pre>
 {% endif %}
 </section>
 {% endfor %}

@@ -11,6 +11,7 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from sluicegate.pipeline.report.colours import INK, variable
 from sluicegate.pipeline.report.names import shortened
@@ -85,6 +86,7 @@ def bars(names: Sequence[str], series: Mapping[str, Sequence[int]], title: str, 
     axes.set_yticks(places, [shortened(name) for name in names], parse_math=False)
     axes.invert_yaxis()
     axes.set_xlabel(label)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     if len(series) > 1:
         _legend(axes)

@@ -22,7 +22,7 @@ def answer(summary: Mapping[str, Any]) -> Answer:
     if summary["differences"][_WRONGLY]:
         why = "Records whose declared repair is not what it says are in neither table: repair into a new topic."
     else:
-        why = "The table `differences` names each by partition and offset."
+        why = "The table differences names each by partition and offset."
     grown = "" if summary["records"]["source"] == summary["records"]["target"] else (
         " If the source was written to since, compare with --plan, which goes as far as the repair did."
     )  # fmt: skip

@@ -44,7 +44,7 @@ def written(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> d
     polluter = Polluter(kafka_bootstrap, now)
     polluter.write(60, 6 * HOUR)
     crowd = create_topic(kafka_bootstrap, UNLIMITED, 1, prefix="crowd")
-    with RawClient(kafka_bootstrap.split(",")[0]) as client:
+    with RawClient(kafka_bootstrap.split(",", maxsplit=1)[0]) as client:
         for number in range(CROWD):
             records = [Rec(now * (1_000_000 if i % 3 else 1) + i, b"k", b"v", []) for i in range(number + 3)]
             data = batch(records, LZ4, producer_id=8000 + number, producer_epoch=0, base_sequence=0)

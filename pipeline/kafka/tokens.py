@@ -1,0 +1,164 @@
+"""Bearer tokens for SASL OAUTHBEARER: of a token endpoint by the client credentials grant (RFC 6749, 4.4), or of a file
+that somebody keeps fresh, as Java's clients have it (`file:` as the endpoint, KIP-768).
+"""
+
+import json
+import re
+import ssl
+import threading
+import time
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from pathlib import Path
+from typing import IO, Any, NoReturn
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode, urlsplit
+from urllib.request import HTTPRedirectHandler, HTTPSHandler, ProxyHandler, Request, build_opener, url2pathname
+
+_MOST_BYTES = 1 << 20
+_WITHOUT_END_SECONDS = 300
+"""What a token is taken to be good for that does not say; librdkafka then asks again before."""
+_USED_SHARE = 0.8
+"""Of its life; a broker ends a connection when its token does."""
+_MOST_KEPT = 8
+_LEGAL = re.compile(r"[\x21-\x7e]+")
+_SERVER_ERROR = 500
+
+
+class TokenEndpointUnreachable(Exception):
+    """The endpoint does not answer, or answers that it cannot now; retrying may help."""
+
+
+class TokenRefused(Exception):
+    """The endpoint, or the file, gives no token; the text says why, as the endpoint does, and holds no secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bearer:
+    """Where tokens come from, and what a login says beside one. `endpoint` is http:, https: or file:."""
+
+    endpoint: str
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+    scope: str = ""
+    extensions: tuple[tuple[str, str], ...] = ()
+    ca_file: str | None = None
+    timeout_seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """`until`: seconds since 1970."""
+
+    value: str = field(repr=False)
+    until: float
+
+
+_kept: dict[Bearer, Token] = {}
+_changed = threading.Lock()
+
+
+def token_of(bearer: Bearer) -> Token:
+    """One that is good for a while yet; that of a file is read each time.
+
+    Raises TokenEndpointUnreachable and TokenRefused.
+    """
+    if urlsplit(bearer.endpoint).scheme == "file":
+        return _token_in(bearer.endpoint)
+    with _changed:
+        kept = _kept.get(bearer)
+        if kept is not None and kept.until > time.time():
+            return kept
+        asked_at = time.time()
+        answer = _asked(bearer)
+        lasts = answer.get("expires_in", _WITHOUT_END_SECONDS)
+        if not isinstance(lasts, int | float) or isinstance(lasts, bool) or lasts <= 0:
+            raise TokenRefused(
+                f"{bearer.endpoint} gives a token with no end that can be: expires_in is no number above 0"
+            )
+        token = Token(_checked(answer.get("access_token"), bearer.endpoint), asked_at + _USED_SHARE * lasts)
+        _kept[bearer] = token
+        while len(_kept) > _MOST_KEPT:
+            del _kept[next(iter(_kept))]
+        return token
+
+
+def for_librdkafka(bearer: Bearer, _: str) -> tuple[str, float, str, dict[str, str]]:
+    """What its `oauth_cb` returns: token, end, principal (brokers take that of the token) and extensions."""
+    token = token_of(bearer)
+    return token.value, token.until, bearer.client_id, dict(bearer.extensions)
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """Whoever is sent elsewhere would take the secret there."""
+
+    def redirect_request(self, req: Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str) -> None:
+        return None
+
+
+def _asked(bearer: Bearer) -> Mapping[str, Any]:
+    form = {"grant_type": "client_credentials", **({"scope": bearer.scope} if bearer.scope else {})}
+    who = f"{bearer.client_id}:{bearer.client_secret}"  # as they are: librdkafka and Java's clients encode neither
+    headers = {
+        "Accept": "application/json",
+        "Authorization": f"Basic {b64encode(who.encode()).decode()}",
+        "Content-Type": "application/x-www-form-urlencoded",
+    }
+    request = Request(bearer.endpoint, urlencode(form).encode(), headers, method="POST")  # noqa: S310  # checked: http(s)
+    try:
+        context = ssl.create_default_context(cafile=bearer.ca_file)
+        opener = build_opener(_NoRedirects, HTTPSHandler(context=context), ProxyHandler({}))
+        with opener.open(request, timeout=bearer.timeout_seconds) as answer:
+            return _parsed(answer.read(_MOST_BYTES + 1), bearer.endpoint)
+    except HTTPError as error:
+        _refused(error, bearer.endpoint)
+    except (URLError, HTTPException, OSError) as error:
+        reason = error.reason if isinstance(error, URLError) else error
+        raise TokenEndpointUnreachable(f"token endpoint {bearer.endpoint}: {reason}") from error
+
+
+def _refused(error: HTTPError, endpoint: str) -> NoReturn:
+    """By the error that RFC 6749, 5.2 has, where there is one."""
+    if error.code >= _SERVER_ERROR:
+        raise TokenEndpointUnreachable(f"token endpoint {endpoint} answers {error.code} {error.reason}") from error
+    try:
+        found = json.loads(error.read(_MOST_BYTES))
+        told = ": ".join(str(found[name])[:200] for name in ("error", "error_description") if found.get(name))
+    except (ValueError, AttributeError, OSError):
+        told = ""
+    raise TokenRefused(
+        f"token endpoint {endpoint} answers {error.code} {error.reason}{told and f' ({told})'}"
+    ) from error
+
+
+def _parsed(body: bytes, endpoint: str) -> Mapping[str, Any]:
+    if len(body) > _MOST_BYTES:
+        raise TokenRefused(f"token endpoint {endpoint} answers with more than {_MOST_BYTES >> 20} MiB")
+    try:
+        found = json.loads(body)
+    except ValueError as error:
+        raise TokenRefused(f"token endpoint {endpoint} answers with what is no JSON") from error
+    if not isinstance(found, dict):
+        raise TokenRefused(f"token endpoint {endpoint} answers with JSON that is no object")
+    return found
+
+
+def _token_in(url: str) -> Token:
+    path = Path(url2pathname(urlsplit(url).path))
+    try:
+        with path.open("rb") as file:
+            held = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise TokenRefused(f"token file {path}: {error.strerror}") from error
+    if len(held) > _MOST_BYTES:
+        raise TokenRefused(f"token file {path} is larger than {_MOST_BYTES >> 20} MiB")
+    value = _checked(held.decode(errors="replace").strip(), f"token file {path}")
+    return Token(value, time.time() + _WITHOUT_END_SECONDS)
+
+
+def _checked(value: object, where: str) -> str:
+    if not isinstance(value, str) or _LEGAL.fullmatch(value) is None:
+        raise TokenRefused(f"{where} holds no access token that can be sent")
+    return value

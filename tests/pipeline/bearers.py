@@ -1,0 +1,109 @@
+"""A broker that wants bearer tokens, and an endpoint that gives them: unsecured ones (RFC 7515, A.5), which Kafka's own
+validator takes where it is told to.
+"""
+
+import json
+import ssl
+import threading
+import time
+from base64 import b64decode, urlsafe_b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+from tests.broker.certificates import Certificate
+from tests.broker.kafka import Kafka
+from tests.oracle.kafka_java import KAFKA_NEW
+
+CLIENT, SECRET = "spark client", "planted:secret/1+%"
+_LOGIN = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
+
+
+def token(subject: str = "spark", lasts_seconds: float = 3600, **claims: Any) -> str:
+    """As brokers with the unsecured validator take it."""
+    now = time.time()
+    held = {"sub": subject, "iat": now, "exp": now + lasts_seconds, **claims}
+    parts = (json.dumps(part).encode() for part in ({"alg": "none"}, held))
+    return ".".join(urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts) + "."
+
+
+@dataclass
+class Endpoint:
+    """Gives tokens to the one client that it knows; `answer` stands in the place of that where it is set."""
+
+    url: str = ""
+    lasts_seconds: float = 3600
+    answer: tuple[int, dict[str, str], bytes] | None = None
+    asked: list[dict[str, list[str]]] = field(default_factory=list)
+    given: list[str] = field(default_factory=list)
+
+    def reply(self, authorization: str, form: dict[str, list[str]]) -> tuple[int, dict[str, str], bytes]:
+        self.asked.append(form)
+        if self.answer is not None:
+            return self.answer
+        if b64decode(authorization.removeprefix("Basic ")).decode() != f"{CLIENT}:{SECRET}":
+            told = {"error": "invalid_client", "error_description": "no such client"}
+            return 401, {}, json.dumps(told).encode()
+        self.given.append(token(lasts_seconds=self.lasts_seconds, number=len(self.given)))
+        answer = {"access_token": self.given[-1], "token_type": "Bearer", "expires_in": self.lasts_seconds}
+        return 200, {}, json.dumps(answer).encode()
+
+
+@contextmanager
+def token_endpoint(certificate: Certificate | None = None) -> Iterator[Endpoint]:
+    """On a free port; with a certificate, by HTTPS."""
+    endpoint = Endpoint()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            status, headers, body = endpoint.reply(self.headers.get("Authorization", ""), form)
+            self.send_response(status)
+            for name, value in {
+                "Content-Type": "application/json",
+                "Content-Length": str(len(body)),
+                **headers,
+            }.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate.chain, certificate.key)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    endpoint.url = f"{'http' if certificate is None else 'https'}://127.0.0.1:{server.server_address[1]}/token"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield endpoint
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def bearer_broker(folder: Path) -> Kafka:
+    """To be started; connections end when their tokens do."""
+    return Kafka(
+        KAFKA_NEW,
+        folder,
+        settings={
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:SASL_PLAINTEXT",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "sasl.mechanism.inter.broker.protocol": "OAUTHBEARER",
+            "sasl.enabled.mechanisms": "OAUTHBEARER",
+            "connections.max.reauth.ms": "3600000",
+            "listener.name.plaintext.oauthbearer.sasl.jaas.config": (
+                f'{_LOGIN} unsecuredLoginStringClaim_sub="broker" unsecuredValidatorPrincipalClaimName="sub";'
+            ),
+        },
+    )

@@ -1,0 +1,205 @@
+"""Jobs on a broker that wants bearer tokens; and that no secret of a login is found in what Spark writes and shows."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from sluicegate.pipeline.kafka.cluster import Cluster
+from sluicegate.pipeline.kafka.connection import LoginRefused
+from sluicegate.pipeline.kafka.settings import client_settings
+from sluicegate.pipeline.source.options import source_options
+from tests.broker.eventually import eventually
+from tests.broker.kafka import Kafka
+from tests.pipeline.bearers import CLIENT, SECRET, Endpoint, bearer_broker, token, token_endpoint
+from tests.pipeline.commands import run_anew, summary
+from tests.pipeline.polluted import UNLIMITED
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+TOPIC, EVENTS = "orders", "events"
+NOW = time.time_ns() // 1_000_000
+PREFIX = "sasl.oauthbearer."
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[Endpoint]:
+    with token_endpoint() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def broker(endpoint: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """With a topic of 20 sound records and 5 in nanoseconds, which librdkafka has written with a login of its own."""
+    kafka = bearer_broker(tmp_path_factory.mktemp("bearers"))
+    try:
+        kafka.start()
+        theirs = {"bootstrap.servers": kafka.bootstrap, **by_secret(endpoint)}
+        producer = Producer(theirs)
+        new = [NewTopic(name, 1, 1, config=UNLIMITED) for name in (TOPIC, EVENTS)]
+        admin = AdminClient(theirs)
+        for made in admin.create_topics(new).values():
+            made.result(60)
+        for i in range(25):
+            producer.produce(TOPIC, b"v", b"k", timestamp=(NOW - 1000 + i) * (1_000_000 if i % 5 == 4 else 1))
+        producer.produce(EVENTS, b'{"version": 1}')
+        assert producer.flush(60) == 0
+        yield kafka
+    finally:
+        kafka.stop()
+
+
+def by_secret(endpoint: Endpoint) -> dict[str, str]:
+    return {
+        "security.protocol": "sasl_plaintext",
+        "sasl.mechanism": "OAUTHBEARER",
+        f"{PREFIX}method": "oidc",
+        f"{PREFIX}token.endpoint.url": endpoint.url,
+        f"{PREFIX}client.id": CLIENT,
+        f"{PREFIX}client.secret": SECRET,
+    }
+
+
+def by_file(file: Path) -> dict[str, str]:
+    return {
+        "security.protocol": "sasl_plaintext",
+        "sasl.mechanism": "OAUTHBEARER",
+        f"{PREFIX}token.endpoint.url": file.as_uri(),
+    }
+
+
+def properties(folder: Path, settings: dict[str, str]) -> str:
+    file = folder / "client.properties"
+    file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    return str(file)
+
+
+def test_a_repair_by_a_client_secret_that_stands_in_a_file(broker: Kafka, endpoint: Endpoint, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text(SECRET)
+    login = by_secret(endpoint) | {f"{PREFIX}client.secret": f"${{directory:{tmp_path}:secret}}"}
+    about = ("--bootstrap", broker.bootstrap, "--topic", TOPIC, "--config", properties(tmp_path, login))
+
+    run_anew("repair", *about, "--apply", "--out", str(tmp_path / "out"))
+
+    assert summary(tmp_path / "out")["topics"][TOPIC]["repaired"] == {"nanoseconds": 5}
+    assert _count(broker, endpoint, f"{TOPIC}-clean") == 25
+
+
+def _count(broker: Kafka, endpoint: Endpoint, topic: str) -> int:
+    """As a consumer with librdkafka's own login finds it."""
+    client = {"bootstrap.servers": broker.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"}
+    consumer = Consumer({**client, **by_secret(endpoint), "isolation.level": "read_committed"})
+    try:
+        consumer.subscribe([topic])
+        found: list[Any] = []
+        eventually(lambda: found.extend(consumer.consume(100, 0.5)) or len(found) >= 25, what="25 records")
+        return len([message for message in found if message.error() is None])
+    finally:
+        consumer.close()
+
+
+def test_a_profile_by_a_token_in_a_file(broker: Kafka, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(token())
+    about = ("--bootstrap", broker.bootstrap, "--topic", TOPIC, "--out", str(tmp_path / "out"))
+
+    run_anew("profile", *about, "--config", properties(tmp_path, by_file(tmp_path / "token")))
+
+    assert summary(tmp_path / "out")["topics"][TOPIC]["damage"]["nanoseconds"] == 5
+
+
+def test_a_token_that_has_ended_is_refused_in_the_brokers_words(broker: Kafka, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(token(lasts_seconds=-60))
+    options = source_options({"kafka.bootstrap.servers": broker.bootstrap, "subscribe": TOPIC})
+    cluster = Cluster(options.bootstrap, client_settings(by_file(tmp_path / "token")), patience_seconds=1)
+
+    with pytest.raises(LoginRefused, match=r"invalid_token|Authentication failed"):
+        cluster.partitions([TOPIC])
+    cluster.close()
+
+
+PROGRAM = """
+import json, sys, time, urllib.request
+from pathlib import Path
+from pyspark.sql import SparkSession
+from sluicegate.pipeline import TopicSource, plan_repair, profile, verify
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.violations import job
+from sluicegate.pipeline.violations.events import from_topic
+
+folder, bootstrap, settings = Path(sys.argv[1]), sys.argv[2], json.loads(Path(sys.argv[3]).read_text())
+(folder / "log").mkdir()
+spark = (
+    SparkSession.builder.master("local[2]")
+    .config("spark.eventLog.enabled", "true").config("spark.eventLog.dir", (folder / "log").as_uri())
+    .config("spark.eventLog.compress", "false").config("spark.ui.enabled", "true").config("spark.ui.port", "0")
+    .config("spark.sql.shuffle.partitions", "2")
+    .config("spark.sql.streaming.stateStore.providerClass",
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
+    .getOrCreate()
+)
+spark.sparkContext.setLogLevel("INFO")
+profile(spark, bootstrap, "orders", folder / "profile", settings=settings)
+plan_repair(spark, bootstrap, "orders", folder / "repair", settings=settings)
+verify(spark, bootstrap, "orders", "events", folder / "verify", settings=settings)
+results = Results(spark, str(folder / "violations"))
+results.make()
+job.run(from_topic(spark, Topics(bootstrap, ("events",), settings), 100), results, "5 minutes", 600,
+        follow=False, every_seconds=1, after_batch=lambda totals: None)
+spark.dataSource.register(TopicSource)
+own = spark.read.format("sluicegate").options(**Topics(bootstrap, ("orders",), settings).options).load()
+assert own.count() == 25
+own.explain("extended")
+web = spark.sparkContext.uiWebUrl
+application = f"{web}/api/v1/applications/{spark.sparkContext.applicationId}"
+shown = [f"{application}/{page}" for page in ("sql?details=true&planDescription=true&length=1000", "jobs", "stages",
+         "environment", "allexecutors")]
+shown += [f"{web}/{page}/" for page in ("jobs", "stages", "environment", "executors", "SQL", "StreamingQuery")]
+for number in range(len(json.load(urllib.request.urlopen(shown[0])))):
+    shown.append(f"{web}/SQL/execution/?id={number}")
+for number, url in enumerate(shown):
+    (folder / f"shown-{number}.txt").write_bytes(urllib.request.urlopen(url).read())
+print(len(shown), "pages")
+spark.stop()
+"""
+
+
+@pytest.mark.parametrize("kept_as", ["the value itself", "a reference"])
+def test_no_secret_is_in_event_logs_plans_checkpoints_pages_or_what_is_printed(
+    kept_as: str, broker: Kafka, endpoint: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = by_secret(endpoint)
+    if kept_as == "a reference":
+        monkeypatch.setenv("PLANTED_ELSEWHERE", SECRET)
+        settings[f"{PREFIX}client.secret"] = "${env:PLANTED_ELSEWHERE}"
+    program, held = tmp_path / "program.py", tmp_path / "settings.json"
+    program.write_text(PROGRAM)
+    held.write_text(json.dumps(settings))
+    out = tmp_path / "out"
+    out.mkdir()
+
+    told = subprocess.run(
+        [sys.executable, str(program), str(out), broker.bootstrap, str(held)],
+        capture_output=True, text=True, timeout=500, check=False,
+    )  # fmt: skip
+
+    assert told.returncode == 0, told.stdout[-3000:] + told.stderr[-3000:]
+    (out / "printed.txt").write_text(told.stdout + told.stderr)
+    files = [file for file in out.rglob("*") if file.is_file()]
+    assert len(list(out.glob("shown-*.txt"))) > 15
+    assert any("spark.eventLog.enabled" in file.read_text() for file in (out / "log").rglob("*") if file.is_file())
+    secrets = (SECRET, *endpoint.given)
+    assert [str(file) for file in files if any(_holds(file, secret) for secret in secrets)] == []
+
+
+def _holds(file: Path, secret: str) -> bool:
+    return secret.encode() in file.read_bytes() or json.dumps(secret)[1:-1].encode() in file.read_bytes()
