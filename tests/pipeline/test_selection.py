@@ -1,0 +1,127 @@
+"""Topics by pattern, and a whole cluster in one run, on a broker of its own."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from sluicegate.pipeline.kafka.cluster import SeenTopic
+from sluicegate.pipeline.selection import BadSelection, Selection, only_names, selection
+from tests.broker.eventually import eventually
+from tests.broker.kafka import Kafka
+from tests.integration.topics import create_topic
+from tests.oracle.kafka_java import KAFKA_NEW
+from tests.pipeline.commands import run, summary
+from tests.pipeline.polluted import UNLIMITED
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+OFFSETS = "__consumer_offsets"
+
+
+@dataclass
+class Written:
+    """A cluster with two topics of orders and one of payments, each with ten records, and the topic of groups."""
+
+    bootstrap: str
+    orders: list[str]
+    payments: str
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
+    kafka = Kafka(KAFKA_NEW, tmp_path_factory.mktemp("selection"))
+    try:
+        address = kafka.start().bootstrap
+        orders = sorted(create_topic(address, UNLIMITED, 1, prefix="orders") for _ in range(2))
+        payments = create_topic(address, UNLIMITED, 1, prefix="payments")
+        producer = Producer({"bootstrap.servers": address})
+        for name in (*orders, payments):
+            for _ in range(10):
+                producer.produce(name, b"v")
+        assert producer.flush(60) == 0
+        consumer = Consumer({"bootstrap.servers": address, "group.id": "g"})
+        eventually(lambda: OFFSETS in consumer.list_topics(timeout=30).topics or consumer.subscribe([payments])
+                   or consumer.poll(0.2), what=OFFSETS)  # fmt: skip
+        consumer.close()
+        yield Written(address, orders, payments)
+    finally:
+        kafka.stop()
+
+
+def test_a_glob_an_expression_and_a_name_in_one_run(written: Written, tmp_path: Path) -> None:
+    about = ("profile", "--bootstrap", written.bootstrap, "--out", str(tmp_path))
+
+    run(*about, "--topic", "/orders-[0-9a-f]{12}/", "--topic", written.payments, "--topic", "order*")
+
+    topics = summary(tmp_path)["topics"]
+    assert list(topics) == [*written.orders, written.payments]
+    assert [topic["records"] for topic in topics.values()] == [10, 10, 10]
+
+
+def test_a_whole_cluster_but_for_what_is_internal(written: Written, tmp_path: Path) -> None:
+    said = run("profile", "--bootstrap", written.bootstrap, "--all-topics", "--out", str(tmp_path))
+
+    assert list(summary(tmp_path)["topics"]) == [*written.orders, written.payments]
+    assert summary(tmp_path)["left_out"] == [OFFSETS]
+    told = f"internal topics are left out unless they are named: {OFFSETS}"
+    assert f"warning: {told}\n" in said
+    assert told in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ((), "say which topics: --topic with a name or a pattern, or --all-topics"),
+        (("--topic", "ordres-*"), "'ordres-*' matches none of the 3 topics of this cluster, such as orders-"),
+        (("--topic", "__*"), f"'__*' matches internal topics only, which need their names: {OFFSETS}"),
+        (("--topic", "/(?=a)/"), "--topic '/(?=a)/': not a regular expression that RE2 takes"),
+    ],
+)
+def test_what_matches_nothing_ends_before_anything_begins(
+    asked: tuple[str, ...], said: str, written: Written, tmp_path: Path
+) -> None:
+    told = run("profile", "--bootstrap", written.bootstrap, *asked, "--out", str(tmp_path / "out"), status=1)
+
+    assert told.startswith(f"sluicegate-spark: {said}")
+    assert len(told.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_jobs_that_write_take_names(written: Written, tmp_path: Path) -> None:
+    told = run("repair", "--bootstrap", written.bootstrap, "--topic", "orders-*", "--out", str(tmp_path), status=1)
+
+    assert told == "sluicegate-spark: 'orders-*' is a pattern, and this job takes names: give each topic with --topic\n"
+    assert only_names(["b", "a", "b"]) == Selection(("b", "a"))
+
+
+class Many:
+    """A cluster with so many topics."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def topics(self) -> list[SeenTopic]:
+        return [SeenTopic(f"orders-{number:06d}", is_internal=False) for number in range(self._count)]
+
+
+def test_more_topics_than_a_run_takes_are_refused() -> None:
+    assert len(selection(Many(10_000), ["*"]).names) == 10_000
+    with pytest.raises(BadSelection, match=r"10,001 topics are asked for, and a run takes 10,000: give narrower"):
+        selection(Many(10_001), ["orders-*"])
+    with pytest.raises(BadSelection) as raised:
+        selection(Many(10_001), ["paym*"])
+    assert len(str(raised.value)) < 400
+
+
+def test_a_topic_that_is_named_is_no_longer_left_out() -> None:
+    class Own:
+        def topics(self) -> list[SeenTopic]:
+            return [SeenTopic("a", is_internal=False), SeenTopic("__b", is_internal=False), SeenTopic("c", True)]
+
+    assert selection(Own(), ["*"]) == Selection(("a",), ("__b", "c"))
+    assert selection(Own(), ["*", "__b"]) == Selection(("a", "__b"), ("c",))
