@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.proxy.reporting.bounded_text import cut, printable
+from sluicegate.proxy.reporting.bounded_text import CLIENT_CHARACTERS, cut, printable
 from sluicegate.proxy.session.identity import ClientIdentity
 from sluicegate.validation.policy import Mode
 from sluicegate.validation.produce import HeldTo
@@ -39,8 +39,14 @@ class Who(NamedTuple):
 
 
 def who(identity: ClientIdentity) -> Who:
-    """What `identity` says now, which is short: it may say more or something else later."""
-    return Who(identity.peer, identity.client_id, identity.software_name, identity.software_version, identity.principal)
+    """What `identity` says now, cut: it may say more or something else later."""
+    return Who(
+        identity.peer,
+        _cut(identity.client_id),
+        _cut(identity.software_name),
+        _cut(identity.software_version),
+        _cut(identity.principal),
+    )
 
 
 class Violation(NamedTuple):
@@ -174,6 +180,10 @@ def _where(event: Event, now_ms: int) -> dict[str, Any]:
         "topic_id": event.topic_id.hex() if event.topic_id is not None else None,
         "partition": event.partition,
     }
+
+
+def _cut(text: str | None) -> str | None:
+    return text if text is None or len(text) <= CLIENT_CHARACTERS else cut(text)
 
 
 def _sample(record: BadRecord, window: TimeWindow | None, now_ms: int) -> dict[str, Any]:
