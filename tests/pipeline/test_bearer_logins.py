@@ -1,6 +1,7 @@
 """Jobs on a broker that wants bearer tokens; and that no secret of a login is found in what Spark writes and shows."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -189,7 +190,7 @@ def test_no_secret_is_in_event_logs_plans_checkpoints_pages_or_what_is_printed(
 
     told = subprocess.run(
         [sys.executable, str(program), str(out), broker.bootstrap, str(held)],
-        capture_output=True, text=True, timeout=500, check=False,
+        env=os.environ | {"PYSPARK_PYTHON": sys.executable}, capture_output=True, text=True, timeout=500, check=False,
     )  # fmt: skip
 
     assert told.returncode == 0, told.stdout[-3000:] + told.stderr[-3000:]
