@@ -32,8 +32,6 @@ class Selection:
 
 def selection(cluster: Cluster, asked: Sequence[str]) -> Selection:
     """Of names and patterns; the cluster is asked only where there is a pattern. May raise BadSelection."""
-    if not asked:
-        raise BadSelection("say which topics: --topic with a name or a pattern, or --all-topics")
     wanted = {pattern: _matcher(pattern) for pattern in asked if exact_name_of(pattern) is None}
     there = cluster.topics() if wanted else []
     names: dict[str, None] = {}

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.connection import Address
 from sluicegate.pipeline.kafka.settings import ClientSettings, settings_for_librdkafka
-from sluicegate.pipeline.selection import selection
+from sluicegate.pipeline.selection import BadSelection, selection
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.planning import planned_ranges
 from sluicegate.protocol.messages.list_offsets import LATEST
@@ -68,6 +68,8 @@ class Topics:
         """The same cluster's, with a name for each topic that a pattern among `names` matches. Raises BadSelection, and
         what `partitions` does.
         """
+        if not self.names:
+            raise BadSelection("say which topics: --topic with a name or a pattern, or --all-topics")
         cluster = self.cluster()
         try:
             found = selection(cluster, self.names)
