@@ -13,7 +13,7 @@ ENGINE ?= docker
 REVISION = $(shell git rev-parse HEAD 2>/dev/null)
 IS_NEW_ENOUGH := $(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "sluicegate needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Say which to use: make PYTHON=python3.12 ...")'
 
-.PHONY: setup spark run test check jars unit interpreted interpreted-tree lanes conformance clients collector bounds load faults soak fuzz bench bench-scan bench-check bench-rules bench-pipeline executors kafka registry docs wheel wheel-check sbom image man format clean
+.PHONY: setup spark run test alone check jars archives unit interpreted interpreted-tree lanes conformance clients collector bounds load faults soak fuzz bench bench-scan bench-check bench-rules bench-pipeline executors kafka registry docs wheel wheel-check sbom image man format clean
 
 # Hundreds of Python processes are started by tests: where an environment forbids to keep compiled modules, each would
 # compile anew whatever it imports, which is most of its start.
@@ -79,9 +79,10 @@ $(VENV)/.tour: pyproject.toml uv.lock
 	@$(BIN)/uv sync --quiet --frozen --inexact --no-dev --no-install-project --extra demo --python $(BIN)/python
 	@touch $@
 
-# What measures time and memory runs alone. All else runs side by side, each process with brokers and ports of its own;
-# what takes longest comes first, and a file's tests stay together, because they share what they start. Tests with
-# brokers wait for much of their time, so there are more of them at once than there are cores.
+# What measures time and memory runs alone, but for the interpreted ones, which get only what it leaves of the processors:
+# half of its time it waits. All else runs side by side, each process with brokers and ports of its own; what takes longest
+# comes first, and a file's tests stay together, because they share what they start. Tests with brokers wait for much of
+# their time, so there are more of them at once than there are cores.
 ALONE := tests/bounds tests/load tests/fuzz/test_frames.py tests/bench/test_memory.py
 UNITS := tests/proxy tests/protocol tests/validation tests/config tests/lanes
 BESIDE := -n $(or $(TEST_PROCESSES),2) --dist loadfile --no-loadscope-reorder
@@ -90,19 +91,26 @@ ARCHIVES := $(KAFKA_VERSIONS:%=.kafka/%.jsa) .spark/classes.jsa
 
 # What fails is run again by itself, with nothing beside it: what fails there too is a failure. What then passes was a
 # test too impatient for a busy machine: it stands in the output of both runs, to be mended.
-ONCE_MORE = || { test $$? -eq 1 && echo 'Once more, one by one, what failed:' && $(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(PYTEST_ARGS); }
+ONCE_MORE = || { test $$? -eq 1 && echo 'Once more, one by one, what failed:' && $(CURDIR)/$(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(PYTEST_ARGS); }
+# What two print at once stands one behind the other, where make can do that (not before 4.0).
+UNMIXED := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 test:
-	$(MAKE) -j2 check jars
-	$(MAKE) -j2 $(ARCHIVES)
-	$(MAKE) interpreted
+	$(MAKE) -j2 check archives
 	$(BIN)/python -m pytest $(WITH_BROKERS) tests/pipeline tests/integration tests/faults tests/soak tests/page tests/registry tests/conformance tests/clients tests/packaging tests/fuzz tests/bench tests/docs tests/deploy $(UNITS) $(ALONE:%=--ignore=%) $(PYTEST_ARGS) $(ONCE_MORE)
+	$(MAKE) -j2 $(UNMIXED) alone interpreted GIVES_WAY='nice -n 19'
+
+alone:
 	$(BIN)/python -m pytest $(ALONE) $(PYTEST_ARGS) $(ONCE_MORE)
 
 # All that comes from Maven, one after the other: two of it do not share their cache. Downloads wait, so they wait beside
 # the compiler.
 jars:
 	$(MAKE) -j1 kafka registry .spark/.complete .streams/.complete
+
+# They need little of the second core, and so does the check of types.
+archives: jars $(VENV)/.spark
+	$(MAKE) -j1 $(ARCHIVES)
 
 check: setup $(VENV)/.spark $(VENV)/.docs
 	$(BIN)/ruff check $(SOURCES)
@@ -117,7 +125,7 @@ unit: setup
 INTERPRETED ?= $(BESIDE) $(UNITS)
 
 interpreted: interpreted-tree kafka
-	cd build/interpreted && PYTHONPATH=$(CURDIR)/build/interpreted $(CURDIR)/$(BIN)/python -m pytest $(INTERPRETED) $(PYTEST_ARGS)
+	export PYTHONPATH=$(CURDIR)/build/interpreted && cd build/interpreted && $(GIVES_WAY) $(CURDIR)/$(BIN)/python -m pytest $(INTERPRETED) $(PYTEST_ARGS) $(ONCE_MORE)
 
 interpreted-tree: setup
 	rm -rf build/interpreted && mkdir -p build/interpreted
