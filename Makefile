@@ -60,6 +60,11 @@ $(VENV)/.docs: $(STAMP)
 	mvn -q -B -f pipeline/jars/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.spark
 	@touch $@
 
+# Delta Lake and Iceberg, whose tables are written and read back.
+.tables/.complete: pipeline/jars/tables/pom.xml
+	mvn -q -B -f pipeline/jars/tables/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.tables
+	@touch $@
+
 # The tour: what it needs is downloaded within seconds, and nothing is compiled for it; where all is set up already, that is
 # kept up to date instead. For a while only: make run SECONDS=10. In front of a real cluster, and compiled: make run UPSTREAM=host:port.
 ifdef UPSTREAM
@@ -106,7 +111,7 @@ alone:
 # All that comes from Maven, one after the other: two of it do not share their cache. Downloads wait, so they wait beside
 # the compiler.
 jars:
-	$(MAKE) -j1 kafka registry .spark/.complete .streams/.complete
+	$(MAKE) -j1 kafka registry .spark/.complete .tables/.complete .streams/.complete
 
 # They need little of the second core, and so does the check of types.
 archives: jars $(VENV)/.spark
@@ -282,5 +287,5 @@ format: setup
 	$(BIN)/ruff format $(SOURCES)
 
 clean:
-	rm -rf $(VENV) .kafka .registry .spark .streams .clients .collector .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .kafka .registry .spark .tables .streams .clients .collector .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find protocol validation proxy \( -name '*.so' -o -name '*.c' \) -delete

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sluicegate.pipeline.extract import with_event_time
     from sluicegate.pipeline.functions import diagnose, in_bounds, register_functions, unit_of
-    from sluicegate.pipeline.jobs import judge, plan_repair, profile, repair, verify
+    from sluicegate.pipeline.jobs import judge, plan_repair, profile, repair, verify, watch
     from sluicegate.pipeline.judge.outcome import Judgement
     from sluicegate.pipeline.profile.outcome import Profile
     from sluicegate.pipeline.repair.outcome import Repair
     from sluicegate.pipeline.source.datasource import TopicSource
     from sluicegate.pipeline.verify.outcome import Verification
+    from sluicegate.pipeline.watch.outcome import Watched
 
 __all__ = [
     "Judgement",
@@ -28,6 +29,7 @@ __all__ = [
     "Repair",
     "TopicSource",
     "Verification",
+    "Watched",
     "diagnose",
     "in_bounds",
     "judge",
@@ -37,6 +39,7 @@ __all__ = [
     "repair",
     "unit_of",
     "verify",
+    "watch",
     "with_event_time",
 ]
 _MODULES = {
@@ -45,6 +48,7 @@ _MODULES = {
     "Repair": "repair.outcome",
     "TopicSource": "source.datasource",
     "Verification": "verify.outcome",
+    "Watched": "watch.outcome",
     "diagnose": "functions",
     "in_bounds": "functions",
     "judge": "jobs",
@@ -54,6 +58,7 @@ _MODULES = {
     "repair": "jobs",
     "unit_of": "functions",
     "verify": "jobs",
+    "watch": "jobs",
     "with_event_time": "extract",
 }
 

@@ -10,6 +10,7 @@ from sluicegate.pipeline.repair.command import repair
 from sluicegate.pipeline.replay.command import replay
 from sluicegate.pipeline.verify.command import verify
 from sluicegate.pipeline.violations.command import violations
+from sluicegate.pipeline.watch.command import watch
 
 app = typer.Typer(
     add_completion=False,
@@ -18,7 +19,7 @@ app = typer.Typer(
     help="Profile, audit and repair Kafka topics with Spark, by sluicegate's rules.",
 )
 
-for _job in (profile, advise, judge, violations, extract, repair, verify, replay):
+for _job in (profile, advise, judge, violations, extract, repair, verify, replay, watch):
     app.command()(_job)
 
 

@@ -32,9 +32,17 @@ from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.running import now_in_ms
 from sluicegate.pipeline.selection import in_a_sentence
 from sluicegate.pipeline.source.datasource import TopicSource
+from sluicegate.pipeline.tables.formats import format_named, kept_at
+from sluicegate.pipeline.tables.tables import Tables, tables_in
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.verify import job as verifying
 from sluicegate.pipeline.verify.outcome import Verification, verified
+from sluicegate.pipeline.watch.job import OFFSETS_A_BATCH, Watching
+from sluicegate.pipeline.watch.outcome import Watched, policies_for, watch_in, watched
+from sluicegate.pipeline.watch.reading import Bounds
+from sluicegate.pipeline.watch.webhook import webhook_at
+
+_HOUR_MS = 3_600_000
 
 
 def profile(
@@ -47,16 +55,21 @@ def profile(
     after_max_ms: int = AFTER_MAX_MS,
     before_max_ms: int | None = None,
     epoch_ms: int | None = None,
+    tables: str | Path | None = None,
+    tables_format: str = "parquet",
 ) -> Profile:
     """Count what topics hold, and what is wrong with their timestamps, by topic, partition, hour and producer.
 
     `after_max_ms`: further ahead of append than this (ms) is future. `before_max_ms`: further behind is past; None:
-    nothing is. `epoch_ms`: times before this moment are implausible; None: those of more than ten years ago.
+    nothing is. `epoch_ms`: times before this moment are implausible; None: those of more than ten years ago. `tables`:
+    where tables are kept from run to run, in `tables_format`: parquet, delta or iceberg. Raises BadTables for these.
     """
     asked = _topics(bootstrap, topics, settings).selected()
     warnings = (*in_a_sentence(asked.left_out), *asked.held_back())
     results = _results(spark, out)
-    found = profiled(spark, asked, results, now_in_ms(), after_max_ms, before_max_ms, epoch_ms)
+    found = profiled(
+        spark, asked, results, now_in_ms(), after_max_ms, before_max_ms, epoch_ms, _kept(spark, tables, tables_format)
+    )
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
@@ -71,19 +84,22 @@ def judge(
     as_of_ms: int | None = None,
     events: str | None = None,
     samples: int = 5,
+    tables: str | Path | None = None,
+    tables_format: str = "parquet",
 ) -> Judgement:
     """What a proxy with the configuration file `policies` would have made of the records that are stored.
 
     `as_of_ms`: the one moment (ms since 1970) that times are judged by; None: when each batch was appended, as
     estimated. `events`: files of the proxy's violation events, which name clients. `samples`: bad records that are kept
-    of each kind and partition. Raises ConfigError for the file, RuleUnusable for a rule in it that cannot be made, and
-    CannotBeJudged where a registry does not answer.
+    of each kind and partition. `tables` and `tables_format` as for `profile`. Raises ConfigError for the file,
+    RuleUnusable for a rule in it that cannot be made, and CannotBeJudged where a registry does not answer.
     """
     config = load_file(Path(policies), os.environ).config
     asked = _topics(bootstrap, topics, settings).selected()
     warnings = (*in_a_sentence(asked.left_out), *asked.held_back())
     results = _results(spark, out)
-    found = judged(spark, asked, results, config, now_in_ms(), as_of_ms, samples, events)
+    kept = _kept(spark, tables, tables_format)
+    found = judged(spark, asked, results, config, now_in_ms(), as_of_ms, samples, events, kept)
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
@@ -162,6 +178,43 @@ def verify(
     return replace(found, warnings=tuple(warnings))
 
 
+def watch(
+    spark: SparkSession,
+    bootstrap: str,
+    topics: str | Sequence[str],
+    out: str | Path,
+    *,
+    settings: Mapping[str, str] | None = None,
+    policies: str | Path | None = None,
+    after_max_ms: int = AFTER_MAX_MS,
+    before_max_ms: int | None = None,
+    epoch_ms: int | None = None,
+    quiet_hours: int = 6,
+    offsets_a_batch: int = OFFSETS_A_BATCH,
+    webhook: str | None = None,
+    tables: str | Path | None = None,
+    tables_format: str = "parquet",
+) -> Watched:
+    """Take what has come since the last call with the same `out`, and return: `sluicegate-spark watch --once`.
+
+    `policies`: the proxy's configuration file, by which what came is judged. `quiet_hours`: for so long a producer must
+    write without a damage for it to have ended. `webhook`: an address that findings are posted to. `tables`: where they
+    are kept, `out` itself where it is None; the others as for `profile`. Raises BadWebhook, what `judge` raises for
+    `policies`, OtherWatch where `out` is another watch's, and TopicChanged where a topic was made anew.
+    """
+    config = load_file(Path(policies), os.environ).config if policies is not None else None
+    address = webhook_at(webhook) if webhook is not None else None
+    kept = kept_at(str(tables if tables is not None else out), format_named(tables_format))
+    asked = _topics(bootstrap, topics, settings)
+    warnings = asked.held_back()
+    results = _results(spark, out)
+    judged_by, unread = policies_for(asked, config)
+    bounds = Bounds(after_max_ms, before_max_ms, epoch_ms)
+    watching = Watching(asked, bounds, judged_by, quiet_hours * _HOUR_MS, offsets_a_batch)
+    found, its_tables = watch_in(spark, watching, results, kept, address)
+    return watched(found, its_tables, [*warnings, *unread])
+
+
 def _repaired(
     work: Callable[[SparkSession, Topics, Results, dict[str, str], Rules], Repair],
     spark: SparkSession,
@@ -185,6 +238,10 @@ def _rules(
 ) -> Rules:
     check_damages(keep, rewrite)
     return Rules(now_in_ms(), after_max_ms, frozenset(keep), assume_ms, frozenset(rewrite), epoch_ms, retention)
+
+
+def _kept(spark: SparkSession, where: str | Path | None, form: str) -> Tables | None:
+    return None if where is None else tables_in(spark, kept_at(str(where), format_named(form)))
 
 
 def _topics(bootstrap: str, names: str | Sequence[str], settings: Mapping[str, str] | None) -> Topics:

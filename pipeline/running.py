@@ -27,13 +27,17 @@ from sluicegate.pipeline.results import BadFolder, Results
 from sluicegate.pipeline.selection import ALL, BadSelection, in_a_sentence, only_names
 from sluicegate.pipeline.source.options import BadOption
 from sluicegate.pipeline.spark import NoSession, session
+from sluicegate.pipeline.tables.formats import BadTables, Kept
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.verify.job import NotThePlan
+from sluicegate.pipeline.watch.pieces import TopicChanged
+from sluicegate.pipeline.watch.progress import OtherWatch
 
 _WIDE = 240
 _OURS = (
     *(BadOption, BadSetting, TopicTrouble, BrokerUnreachable, LoginRefused, NoProfile, RepairBegun, CannotWrite),
-    *(NotThePlan, OtherExtraction, BadFolder, NoSession, CannotBeJudged, BadSelection),
+    *(NotThePlan, OtherExtraction, BadFolder, NoSession, CannotBeJudged, BadSelection, BadTables),
+    *(OtherWatch, TopicChanged),
 )
 
 
@@ -45,15 +49,17 @@ _RAISED = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: \w+)?$", re.
 
 @contextmanager
 def session_for(
-    job: str, topics: Topics | None, out: str, master: str | None
+    job: str, topics: Topics | None, out: str, master: str | None, kept: Kept | None = None
 ) -> Iterator[tuple[SparkSession, Results]]:
-    """A session and the folder for results; what goes wrong becomes one line and exit status 1."""
+    """A session, in which tables can be `kept`, and the folder for results; what goes wrong becomes one line and exit
+    status 1.
+    """
     try:
         if topics is not None:
             topics.partitions()
             for told in (*in_a_sentence(topics.left_out), *topics.held_back()):
                 typer.echo(f"warning: {told}", err=True)
-        spark = session(job, master)
+        spark = session(job, master, {} if kept is None else kept.settings())
         try:
             results = Results(spark, out)
             results.make()
@@ -63,7 +69,7 @@ def session_for(
     except _OURS as error:
         end(str(error))
     except PySparkException as error:
-        end(_reason(str(error)))
+        end(reason(str(error)))
     except Py4JJavaError as error:
         end(f"{out}: {error.java_exception.getMessage()}")
 
@@ -74,7 +80,7 @@ def end(reason: str) -> NoReturn:
     raise typer.Exit(1) from None
 
 
-def _reason(text: str) -> str:
+def reason(text: str) -> str:
     """What our own code said on an executor, out of Spark's account of it; all of that where it did not."""
     raised = _RAISED.search(text)
     if raised is not None:

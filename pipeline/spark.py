@@ -3,7 +3,9 @@
 import os
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -25,14 +27,15 @@ class NoSession(Exception):
     """Spark does not begin; the text says with what, and why."""
 
 
-def session(job: str, master: str | None) -> SparkSession:
+def session(job: str, master: str | None, settings: Mapping[str, str] = MappingProxyType({})) -> SparkSession:
     """`master`: as Spark names them; None leaves it to spark-submit, and without that means this machine's cores.
+    `settings`: what else the session begins with.
 
     Raises NoSession.
     """
     if master is not None and _MASTER.fullmatch(master) is None:
         raise NoSession(f"--master {master} is none of local, local[N], local[*], spark://…, yarn and k8s://…")
-    builder = SparkSession.builder.appName(f"sluicegate {job}")
+    builder = SparkSession.builder.appName(f"sluicegate {job}").config(map=dict(settings))
     submitted = _SUBMITTED in os.environ
     chosen = master if master is not None else None if submitted else _HERE
     if chosen is not None:

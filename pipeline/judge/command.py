@@ -8,6 +8,7 @@ import typer
 
 from sluicegate.pipeline.arguments import AllTopics, AsJson, Bootstrap, ConfigFile, Master, Out, TopicPatterns
 from sluicegate.pipeline.running import end, now_in_ms, selected_topics, session_for, show, show_json
+from sluicegate.pipeline.tables.arguments import Format, TablesAt, kept_of
 
 _APPEND = "append"
 
@@ -27,6 +28,8 @@ def judge(
     ] = None,
     samples: Annotated[int, typer.Option(help="Bad records kept of each kind and partition.", min=0, max=1000)] = 5,
     as_json: AsJson = False,
+    tables: TablesAt = None,
+    form: Format = None,
     config: ConfigFile = None,
     master: Master = None,
 ) -> None:
@@ -36,9 +39,11 @@ def judge(
     from sluicegate.pipeline.judge.append_times import BadMoment, moment_from  # noqa: PLC0415
     from sluicegate.pipeline.judge.outcome import judged  # noqa: PLC0415
     from sluicegate.pipeline.judge.policies import policies_of  # noqa: PLC0415
+    from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
     from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
 
     now_ms = now_in_ms()
+    kept = kept_of(tables, form)
     try:
         as_of_ms = None if as_of == _APPEND else moment_from(as_of, now_ms)
         said = load_file(policies, os.environ).config
@@ -46,8 +51,9 @@ def judge(
     except (BadMoment, ConfigError, RuleUnusable) as error:
         end(str(error))
     topics = selected_topics(bootstrap, topic, all_topics, config)
-    with session_for("judge", topics, out, master) as (spark, results):
-        found = judged(spark, topics, results, said, now_ms, as_of_ms, samples, events)
+    with session_for("judge", topics, out, master, kept) as (spark, results):
+        keeper = tables_in(spark, kept) if kept is not None else None
+        found = judged(spark, topics, results, said, now_ms, as_of_ms, samples, events, keeper)
         summary = found.summary
         for line in found.warnings:
             typer.echo(f"warning: {line}", err=True)

@@ -11,6 +11,8 @@ from sluicegate.pipeline.judge.clients import clients_of
 from sluicegate.pipeline.judge.findings import What
 from sluicegate.pipeline.judge.policies import policies_of
 from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.tables.of_jobs import keep_judgement
+from sluicegate.pipeline.tables.tables import Tables
 from sluicegate.pipeline.topics import Topics
 
 
@@ -39,9 +41,11 @@ def judged(
     as_of_ms: int | None,
     samples: int,
     events: str | None,
+    tables: Tables | None,
 ) -> Judgement:
     """As `sluicegate.pipeline.judge.job.judge`, by the file's policies and the cluster's settings, with everything
     written. `events`: files of the proxy's violation events, of which clients' names are added.
+    `tables`: where they are kept as well.
     """
     settings, warnings = job.cluster_settings(topics) if config.upstream.topic_settings else ({}, [])
     summary = job.judge(spark, topics, results, config, policies_of(config, settings), now_ms, as_of_ms, samples)
@@ -50,6 +54,8 @@ def judged(
             summary["topics"][name]["clients"] = clients
     summary["left_out"] = list(topics.left_out)
     report.write_report(results, summary)
+    found = {what.value: results.read_table(what.value) for what in What}
+    if tables is not None:
+        keep_judgement(tables, found, topics.names, now_ms)
     results.write_summary(summary)
-    tables = {what.value: results.read_table(what.value) for what in What}
-    return Judgement(summary, **tables, warnings=(*warnings, *report.remarks(summary)))
+    return Judgement(summary, **found, warnings=(*warnings, *report.remarks(summary)))

@@ -36,12 +36,21 @@ _STEPS = np.array([0, *LADDER_MS], np.int64)
 def cells_of(
     wanted: OffsetRange, reading: Reading, now_ms: int, after_max_ms: int, before_max_ms: int | None
 ) -> pa.Table:
-    """A whole partition's tally, assessed and added up, and a row without records for each stretch that is gone.
+    """A whole partition's tally, assessed and added up, and a row without records for each stretch that is gone."""
+    cells = added_up(assess(reading.rows, now_ms, after_max_ms, before_max_ms))
+    told = [
+        {"topic": wanted.of.topic, "partition": wanted.of.partition, "gone_from": first, "gone_to": end - 1}
+        for first, end in reading.gone
+    ]
+    return pa.concat_tables([cells, pa.Table.from_pylist(told, _GONE)], promote_options="default")
+
+
+def added_up(rows: pa.Table) -> pa.Table:
+    """Rows that were assessed, by `KEYS`.
 
     `ahead_beyond_ms` is the largest of the ladder's bounds that records are further ahead of their append than, 0 where
     they are within all; `behind_beyond_ms` likewise. -1, no timestamp, is beyond none: no limit refuses it.
     """
-    rows = assess(reading.rows, now_ms, after_max_ms, before_max_ms)
     judged = (rows["earliest"].to_numpy() != NO_TIMESTAMP) | (rows["latest"].to_numpy() != NO_TIMESTAMP)
     for side in ("ahead", "behind"):
         beyond = _beyond(np.where(judged, rows[side].to_numpy(), 0))
@@ -50,12 +59,7 @@ def cells_of(
         [*((name, "sum") for name in SUMS), ("earliest", "min"), ("latest", "max")]
     )
     names = [*KEYS, *(f"{name}_sum" for name in SUMS), "earliest_min", "latest_max"]
-    cells = grouped.select(names).rename_columns([*KEYS, *SUMS, "earliest", "latest"])
-    told = [
-        {"topic": wanted.of.topic, "partition": wanted.of.partition, "gone_from": first, "gone_to": end - 1}
-        for first, end in reading.gone
-    ]
-    return pa.concat_tables([cells, pa.Table.from_pylist(told, _GONE)], promote_options="default")
+    return grouped.select(names).rename_columns([*KEYS, *SUMS, "earliest", "latest"])
 
 
 def _beyond(distances: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -18,6 +18,7 @@ from sluicegate.pipeline.arguments import (
     TopicPatterns,
 )
 from sluicegate.pipeline.running import epoch_ms_of, now_in_ms, selected_topics, session_for, show, show_json
+from sluicegate.pipeline.tables.arguments import Format, TablesAt, kept_of
 
 
 def profile(
@@ -31,6 +32,8 @@ def profile(
     ] = None,
     epoch: Epoch = EPOCH,
     as_json: AsJson = False,
+    tables: TablesAt = None,
+    form: Format = None,
     config: ConfigFile = None,
     master: Master = None,
 ) -> None:
@@ -38,12 +41,15 @@ def profile(
     from sluicegate.pipeline.profile import report  # noqa: PLC0415
     from sluicegate.pipeline.profile.answer import answer  # noqa: PLC0415
     from sluicegate.pipeline.profile.outcome import profiled  # noqa: PLC0415
+    from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
 
     now_ms = now_in_ms()
+    kept = kept_of(tables, form)
     epoch_ms = epoch_ms_of(epoch, now_ms)
     topics = selected_topics(bootstrap, topic, all_topics, config)
-    with session_for("profile", topics, out, master) as (spark, results):
-        found = profiled(spark, topics, results, now_ms, after_max_ms, before_max_ms, epoch_ms)
+    with session_for("profile", topics, out, master, kept) as (spark, results):
+        keeper = tables_in(spark, kept) if kept is not None else None
+        found = profiled(spark, topics, results, now_ms, after_max_ms, before_max_ms, epoch_ms, keeper)
         for line in found.warnings:
             typer.echo(f"warning: {line}", err=True)
         if as_json:

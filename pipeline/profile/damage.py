@@ -32,15 +32,17 @@ _OF_KIND = [NO_DAMAGE, *(Damage[kind.name].value for kind in Kind if kind is not
 
 
 def assess(rows: pa.Table, now_ms: int, after_max_ms: int, before_max_ms: int | None) -> pa.Table:
+    """As `assess_by` the clock that the rows tell themselves. Where nothing tells of a time, it is that of reading."""
+    clock = partition_clock(rows, now_ms)
+    return assess_by(clock if clock is not None else Clock.standing_at(now_ms), rows, after_max_ms, before_max_ms)
+
+
+def assess_by(clock: Clock, rows: pa.Table, after_max_ms: int, before_max_ms: int | None) -> pa.Table:
     """A partition's tally with, for each row, its `damage`, the `hour` (ms) it was appended in, as estimated, and by
-    how much it is `ahead` of that append and `behind` it (ms). Where nothing tells of a time, it is that of reading.
+    how much it is `ahead` of that append and `behind` it (ms).
     """
     number = {name: rows[name].to_numpy() for name in ("kind", "earliest", "latest", "first_offset", "last_offset")}
-    clock = partition_clock(rows, now_ms)
-    if clock is None:
-        begun = ended = np.full(len(rows), now_ms, np.int64)
-    else:
-        begun, ended = clock.at(number["first_offset"]), clock.at(number["last_offset"])
+    begun, ended = clock.at(number["first_offset"]), clock.at(number["last_offset"])
     appended = begun + (ended - begun) // 2
     # A row spans a minute at most, so what lies across a bound goes by its middle.
     middle = number["earliest"] // 2 + number["latest"] // 2

@@ -7,6 +7,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sluicegate.pipeline.profile import job, report
 from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.tables.of_jobs import keep_profile
+from sluicegate.pipeline.tables.tables import Tables
 from sluicegate.pipeline.topics import Topics
 
 
@@ -29,10 +31,14 @@ def profiled(
     after_max_ms: int,
     before_max_ms: int | None,
     epoch_ms: int | None,
+    tables: Tables | None,
 ) -> Profile:
-    """As `sluicegate.pipeline.profile.job.profile`, with everything written."""
+    """As `sluicegate.pipeline.profile.job.profile`, with everything written, and `tables` kept."""
     summary = job.profile(spark, topics, results, now_ms, after_max_ms, before_max_ms, epoch_ms)
     summary["left_out"] = list(topics.left_out)
     report.write_report(results, summary)
+    hours = results.read_table(job.HOURS)
+    if tables is not None:
+        keep_profile(tables, hours, topics.names)
     results.write_summary(summary)
-    return Profile(summary, results.read_table(job.HOURS), tuple(report.went_meanwhile(summary)))
+    return Profile(summary, hours, tuple(report.went_meanwhile(summary)))

@@ -45,6 +45,11 @@ def write_batch(
         kept.unpersist()
 
 
+def windows_of(spark: SparkSession, results: Results, number: int) -> DataFrame:
+    """What one batch adds to its windows."""
+    return spark.read.parquet(_folder(results, WINDOWS, number))
+
+
 @dataclass
 class Offender:
     """Of one client, topic and reason, over all batches."""

@@ -6,6 +6,7 @@ import typer
 
 from sluicegate.pipeline.arguments import AsJson, ConfigFile, Master, Out
 from sluicegate.pipeline.running import end, now_in_ms, session_for, show, show_json, topics_of
+from sluicegate.pipeline.tables.arguments import Format, TablesAt, kept_of
 from sluicegate.pipeline.topics import Topics
 
 _FILES_A_BATCH, _OFFSETS_A_BATCH = 100, 200_000
@@ -27,10 +28,13 @@ def violations(
     follow: Annotated[bool, typer.Option("--follow", help="Go on with what comes, until stopped.")] = False,
     every_seconds: Annotated[int, typer.Option(help="With --follow: how often what came is taken.", min=1)] = 30,
     as_json: AsJson = False,
+    tables: TablesAt = None,
+    form: Format = None,
     config: ConfigFile = None,
     master: Master = None,
 ) -> None:
     """Add up the proxy's violation events in windows, by client, topic and reason; go on where the last run ended."""
+    from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
     from sluicegate.pipeline.violations import job, report  # noqa: PLC0415
     from sluicegate.pipeline.violations.answer import answer  # noqa: PLC0415
     from sluicegate.pipeline.violations.batches import Totals  # noqa: PLC0415
@@ -39,8 +43,10 @@ def violations(
 
     if (events is None) == (bootstrap is None or not topic):
         end("say where events are: --events PATH, or --bootstrap and --topic")
+    kept = kept_of(tables, form)
     topics = topics_of(bootstrap, topic, config) if bootstrap is not None and topic else None
-    with session_for("violations", topics, out, master) as (spark, results):
+    with session_for("violations", topics, out, master, kept) as (spark, results):
+        keeper = tables_in(spark, kept) if kept is not None else None
         stream = (
             from_files(spark, events, batch or _FILES_A_BATCH)
             if events is not None
@@ -62,7 +68,14 @@ def violations(
             results.write_summary(summary)
 
         job.run(
-            stream, results, window, late_after_seconds, follow=follow, every_seconds=every_seconds, after_batch=tell
+            stream,
+            results,
+            window,
+            late_after_seconds,
+            follow=follow,
+            every_seconds=every_seconds,
+            after_batch=tell,
+            tables=keeper,
         )
         tell(Totals.of_batches_before(results, None))
         summary = results.read_summary()

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,20 +16,20 @@ from typing import Any
 from tests.broker.eventually import eventually
 from tests.pipeline.session import SHORT_LIVED, WITHOUT_ARCHIVE
 
-_ENVIRONMENT = {**os.environ, "SPARK_LAUNCHER_OPTS": WITHOUT_ARCHIVE, "SPARK_SUBMIT_OPTS": SHORT_LIVED}
+ENVIRONMENT = {**os.environ, "SPARK_LAUNCHER_OPTS": WITHOUT_ARCHIVE, "SPARK_SUBMIT_OPTS": SHORT_LIVED}
 COMMAND = str(Path(sys.executable).with_name("sluicegate-spark"))
 
 
-class _Kept:
+class Kept:
     """See `kept_command`: one for each process that runs tests."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Mapping[str, str]) -> None:
         folder = Path(tempfile.mkdtemp(prefix="sluicegate-spark-"))
         self._folder = folder
         self._files = [folder / "output.txt", folder / "errors.txt"]
         command = [sys.executable, "-m", "tests.pipeline.kept_command", *map(str, self._files)]
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=_ENVIRONMENT)
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
         atexit.register(self._end)
 
     def run(self, arguments: Sequence[str]) -> tuple[int, str]:
@@ -50,8 +50,8 @@ class _Kept:
 
 
 @cache
-def _kept() -> _Kept:
-    return _Kept()
+def _kept() -> Kept:
+    return Kept(ENVIRONMENT)
 
 
 def run(*arguments: str, status: int = 0) -> str:
@@ -64,7 +64,7 @@ def run(*arguments: str, status: int = 0) -> str:
 def run_anew(*arguments: str, status: int = 0) -> str:
     """The same, in a process of its own, as users start it."""
     command = [COMMAND, *arguments, "--master", "local[2]"]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False, env=_ENVIRONMENT)
+    told = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False, env=ENVIRONMENT)
     assert told.returncode == status, told.stdout + told.stderr
     return told.stdout + told.stderr
 
@@ -77,7 +77,7 @@ def kill_once(reached: Callable[[], bool], folder: Path, *arguments: str) -> Non
             stdout=log,
             stderr=log,
             start_new_session=True,
-            env=_ENVIRONMENT,
+            env=ENVIRONMENT,
         )
 
     def is_time() -> bool:

@@ -185,4 +185,4 @@ def test_what_a_task_says_is_one_line(spark: SparkSession) -> None:
     with pytest.raises(PySparkException) as raised:
         over(spark, [7], lambda _: 1, fails, "id bigint").collect()
 
-    assert running._reason(str(raised.value)) == "s3a://b/7 does not take a file"
+    assert running.reason(str(raised.value)) == "s3a://b/7 does not take a file"

@@ -1,0 +1,217 @@
+"""`sluicegate-spark watch`: batch by batch, what has come since the last one.
+
+Batches are planned here and not by Spark's streaming, because what a batch needs is not rows: a piece of a partition is
+added up and judged where it is read, as the other jobs do. A batch's rows have its name. It is written in place of what
+bears the same name, and is done once progress says so: one that was killed, or whose executors were lost, is done
+again.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as f
+
+from sluicegate.pipeline.judge.policies import Policies
+from sluicegate.pipeline.profile.damage import NO_DAMAGE, Damage
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.source.options import source_options
+from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.tables.of_jobs import batch_name, day_of
+from sluicegate.pipeline.tables.tables import Tables
+from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.watch import findings
+from sluicegate.pipeline.watch.pieces import Piece, look_at
+from sluicegate.pipeline.watch.producers import About, Distance, Producers, Seen
+from sluicegate.pipeline.watch.progress import Progress, note_told, progress_in
+from sluicegate.pipeline.watch.reading import COLUMNS, DDL, GONE, HOURS, VIOLATIONS, Bounds, reader
+from sluicegate.pipeline.watch.webhook import Webhook
+
+FINDINGS = "findings"
+OFFSETS_A_BATCH = 20_000_000
+_ALL = "cells"
+_SOUND = (NO_DAMAGE, Damage.PAST.value)
+_MOST_RECENT, _MOST_OWED = 100, 1000
+
+_Mark = tuple[str, int, About, str]
+"""(topic, producer id, about, what)"""
+_Side = tuple[str, int, About]
+"""(topic, producer id, side)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """What a watch is about. `policies`: None judges nothing. `quiet_ms`: for so long a producer must write without a
+    damage for it to have ended. `at_most`: so many offsets a batch.
+    """
+
+    topics: Topics
+    bounds: Bounds
+    policies: Policies | None
+    quiet_ms: int
+    at_most: int
+
+
+class Watch:
+    """One that goes on where the folder says."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        watching: Watching,
+        results: Results,
+        tables: Tables,
+        stream: str,
+        webhook: Webhook | None,
+    ) -> None:
+        self._spark = spark
+        self._watching = watching
+        self._results = results
+        self._tables = tables
+        self._stream = stream
+        self._webhook = webhook
+        self._progress = progress_in(results)
+        self._is_unfinished = self._is_again = True
+
+    @property
+    def progress(self) -> Progress:
+        """As it was kept last."""
+        return self._progress
+
+    def batch(self) -> list[dict[str, Any]] | None:
+        """Take what is new, and return the findings; None where nothing is new. Raises TopicChanged, OtherWatch,
+        BadTables and what reading raises; it can be asked again then.
+        """
+        look = look_at(self._watching.topics)
+        pieces = look.pieces(self._progress.places, self._watching.at_most)
+        if not pieces:
+            return None
+        before, number = self._progress, self._progress.number + 1
+        name = batch_name(self._stream, number)
+        self._is_again, self._is_unfinished = self._is_unfinished, True
+        cells = self._read(pieces)
+        sums = self._written(cells, name)
+        producers = Producers.of_rows(before.producers, self._watching.quiet_ms)
+        now_ms = time.time_ns() // 1_000_000
+        found = [findings.as_row(each, name, now_ms) for each in producers.take(*_seen(sums))]
+        self._write_findings(found, name)
+        progress = Progress(
+            number,
+            {**before.places, **{piece.wanted.of: look.place_behind(piece) for piece in pieces}},
+            producers.rows(),
+            ([*before.owed, *found] if self._webhook is not None else [])[-_MOST_OWED:],
+            [*before.recent, *found][-_MOST_RECENT:],
+            _added(before.topics, sums),
+        )
+        progress.keep(self._results)
+        self._progress, self._is_unfinished = progress, False
+        self._results.remove(_ALL)
+        self._results.write_summary(self.summary())
+        return found
+
+    def tell(self) -> str | None:
+        """The webhook what it has not been told; None, or why it does not know it yet."""
+        owed = self._progress.owed
+        if self._webhook is None or not owed:
+            return None
+        trouble = self._webhook.tell(self._stream, owed)
+        if trouble is None:
+            note_told(self._results, self._progress.number)
+            self._progress.owed.clear()
+        return trouble
+
+    def summary(self) -> dict[str, Any]:
+        """What all batches add up to, and the findings that came last."""
+        names = self._watching.topics.names
+        return {
+            "job": "watch",
+            "batches": self._progress.number + 1,
+            "topics": {name: self._progress.topics.get(name, _nothing()) for name in names},
+            "findings": self._progress.recent,
+        }
+
+    def _read(self, pieces: Sequence[Piece]) -> DataFrame:
+        watching = self._watching
+        work = reader(source_options(watching.topics.options), watching.bounds, watching.policies)
+        return self._results.write_table(_ALL, over(self._spark, pieces, lambda piece: piece.wanted.size, work, DDL))
+
+    def _written(self, cells: DataFrame, name: str) -> dict[str, list[Row]]:
+        """Write the tables, and return what producers are known by."""
+        sums = {
+            HOURS: _added_up(cells, HOURS, "records", "damage", "ahead_beyond_ms", "behind_beyond_ms"),
+            VIOLATIONS: _added_up(cells, VIOLATIONS, "bad_records", "verdict", "reason", "rule"),
+            GONE: cells.where(f.col("what") == GONE).collect(),
+        }
+        for what, columns in COLUMNS.items():
+            rows = cells.where(f.col("what") == what).selectExpr(*(column.strip() for column in columns.split(",")))
+            self._replace(what, rows, name, is_empty=not sums[what])
+        return sums
+
+    def _write_findings(self, found: list[dict[str, Any]], name: str) -> None:
+        self._replace(FINDINGS, self._spark.createDataFrame(found, findings.DDL), name, is_empty=not found)
+
+    def _replace(self, what: str, rows: DataFrame, name: str, *, is_empty: bool) -> None:
+        """By nothing only where the batch may have been begun before, by this run or by one that was killed."""
+        if self._is_again or not is_empty:
+            dated = rows.withColumn("day", day_of(f.col("hour"))).withColumn("batch", f.lit(name))
+            self._tables.replace(f"watch_{what}", dated, "batch", [name])
+
+
+def _added_up(cells: DataFrame, what: str, counted: str, *by: str) -> list[Row]:
+    """By topic, producer and what else is asked, with the first and the last hour."""
+    hours = (f.min("hour").alias("first_hour"), f.max("hour").alias("last_hour"))
+    grouped = cells.where(f.col("what") == what).groupBy("topic", "producer_id", *by)
+    return grouped.agg(f.sum(counted).alias("counted"), *hours).collect()
+
+
+def _seen(sums: dict[str, list[Row]]) -> tuple[list[Seen], list[Distance]]:
+    marks: dict[_Mark, Seen] = {}
+    counts: dict[_Side, dict[int, int]] = {}
+    hours: dict[_Side, int] = {}
+    for row in (one.asDict() for one in sums[HOURS]):
+        topic, producer_id = row["topic"], row["producer_id"]
+        if row["damage"] != NO_DAMAGE:
+            _mark(marks, (topic, producer_id, About.DAMAGE, row["damage"]), row)
+        for side in (About.AHEAD, About.BEHIND):
+            who = (topic, producer_id, side)
+            its = counts.setdefault(who, {})
+            hours[who] = max(hours.get(who, 0), row["last_hour"])
+            if row["damage"] in _SOUND:
+                step = row[f"{side}_beyond_ms"]
+                its[step] = its.get(step, 0) + row["counted"]
+    for row in (one.asDict() for one in sums[VIOLATIONS]):
+        rule = f" by {row['rule']}" if row["rule"] is not None else ""
+        what = f"{row['verdict']}: {row['reason']}{rule}"
+        _mark(marks, (row["topic"], row["producer_id"], About.VIOLATION, what), row)
+    return list(marks.values()), [Distance(*who, counts=its, last_hour=hours[who]) for who, its in counts.items()]
+
+
+def _mark(marks: dict[_Mark, Seen], what: _Mark, row: dict[str, Any]) -> None:
+    known = marks.get(what)
+    first, last, records = row["first_hour"], row["last_hour"], row["counted"]
+    if known is not None:
+        first, last = min(first, known.first_hour), max(last, known.last_hour)
+        records += known.records
+    marks[what] = Seen(*what, records=records, first_hour=first, last_hour=last)
+
+
+def _added(topics: dict[str, dict[str, Any]], sums: dict[str, list[Row]]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = json.loads(json.dumps(topics))
+    for row in sums[HOURS]:
+        topic = found.setdefault(row.topic, _nothing())
+        topic["records"] += row.counted
+        if row.damage != NO_DAMAGE:
+            topic["damage"][row.damage] = topic["damage"].get(row.damage, 0) + row.counted
+    for row in sums[VIOLATIONS]:
+        topic = found.setdefault(row.topic, _nothing())
+        topic["violations"][row.reason] = topic["violations"].get(row.reason, 0) + row.counted
+    for row in sums[GONE]:
+        found.setdefault(row.topic, _nothing())["gone"] += row.last_offset - row.first_offset + 1
+    return found
+
+
+def _nothing() -> dict[str, Any]:
+    return {"records": 0, "damage": {}, "violations": {}, "gone": 0}

@@ -1,0 +1,96 @@
+"""What a batch of a watch reads: a range of each partition, and between which moments it was appended.
+
+A watch has looked at a partition before. So what it finds behind the end of then was appended since: where a profile
+has to estimate, a watch that has caught up knows. Its clock is the profile's, held between these moments.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.profile.clock import Clock
+from sluicegate.pipeline.topics import Topics
+from sluicegate.protocol.messages.list_offsets import EARLIEST, LATEST
+
+
+class TopicChanged(Exception):
+    """A topic ends before what was read of it; the text says which, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What lies from `offset` on was appended after the moment `after_ms`; 0: nobody looked."""
+
+    offset: int
+    after_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What one task reads, appended between two moments (ms)."""
+
+    wanted: OffsetRange
+    after_ms: int
+    until_ms: int
+
+    def clock(self, told: Clock | None) -> Clock:
+        """`told`: the clock that its records tell, which may be wrong as a whole."""
+        clock = told if told is not None else Clock.standing_at(self.until_ms)
+        return Clock(clock.offsets, np.clip(clock.times, self.after_ms, self.until_ms))
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """At all partitions: where each begins and ends for readers, and in which nothing lies behind an open transaction,
+    which would be older than it looks. It began at `begun_ms` and was over at `ended_ms`.
+    """
+
+    begun_ms: int
+    ended_ms: int
+    starts: Mapping[TopicPartition, int]
+    ends: Mapping[TopicPartition, int]
+    settled: frozenset[TopicPartition]
+
+    def pieces(self, places: Mapping[TopicPartition, Place], at_most: int) -> list[Piece]:
+        """What is new, dealt out by what each partition has left where there is more. Raises TopicChanged."""
+        left: list[tuple[OffsetRange, int]] = []
+        for of, end in sorted(self.ends.items()):
+            place = places.get(of, Place(self.starts[of], 0))
+            if end < place.offset and self.starts[of] < place.offset:
+                raise TopicChanged(
+                    f"{of} ends at offset {end}, and was read up to {place.offset}: the topic was made anew, or its "
+                    "records deleted. Watch it with another --out"
+                )
+            if end > place.offset:
+                left.append((OffsetRange(of, place.offset, end), place.after_ms))
+        total = sum(wanted.size for wanted, _ in left)
+        if total > at_most:
+            left = [(_cut(wanted, -(-wanted.size * at_most // total)), after) for wanted, after in left]
+        return [Piece(wanted, after, self.ended_ms) for wanted, after in left]
+
+    def place_behind(self, piece: Piece) -> Place:
+        """Where the next piece begins."""
+        of, end = piece.wanted.of, piece.wanted.end
+        knows = end == self.ends[of] and of in self.settled
+        return Place(end, self.begun_ms if knows else piece.after_ms)
+
+
+def look_at(topics: Topics) -> Look:
+    """Raises TopicTrouble, BrokerUnreachable and LoginRefused."""
+    cluster = topics.cluster()
+    try:
+        begun_ms = time.time_ns() // 1_000_000
+        partitions = cluster.partitions(topics.names)
+        starts = cluster.offsets(partitions, EARLIEST, committed=True)
+        ends, written = (cluster.offsets(partitions, LATEST, committed) for committed in (True, False))
+    finally:
+        cluster.close()
+    settled = frozenset(of for of in partitions if ends[of] >= written[of])
+    return Look(begun_ms, time.time_ns() // 1_000_000, starts, ends, settled)
+
+
+def _cut(wanted: OffsetRange, size: int) -> OffsetRange:
+    return OffsetRange(wanted.of, wanted.start, min(wanted.end, wanted.start + size))

@@ -1,0 +1,165 @@
+"""Tables of jobs where users keep theirs: read back by a Spark that knows nothing of us, and never there twice."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pyspark.sql import SparkSession
+
+from sluicegate.pipeline import profile
+from tests.integration.topics import create_topic
+from tests.pipeline.lake import read_back, run_in_lake
+from tests.pipeline.polluted import DAY, HOUR, UNLIMITED, Polluted, Polluter
+from tests.pipeline.repairs import now_ms
+from tests.pipeline.test_violations import event
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+FORMATS = ("parquet", "delta", "iceberg")
+
+
+@pytest.fixture(scope="module")
+def polluter(kafka_bootstrap: str) -> Polluter:
+    polluter = Polluter(kafka_bootstrap, now_ms(), partitions=2)
+    polluter.write(batches=60, span_ms=30 * HOUR)
+    return polluter
+
+
+def by_damage(rows: list[dict[str, Any]]) -> dict[str, int]:
+    return {row["damage"]: row["records"] for row in rows}
+
+
+def damage_of(polluted: Polluted) -> dict[str, int]:
+    return {"none": polluted.records - sum(polluted.counts.values()), **polluted.counts}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_profiles_of_two_topics_stand_side_by_side_and_one_made_again_in_its_own_place(
+    kafka_bootstrap: str, polluter: Polluter, tmp_path: Path, form: str
+) -> None:
+    other = Polluter(kafka_bootstrap, now_ms(), partitions=1)
+    other.write(batches=10, span_ms=HOUR)
+    tables = tmp_path / "lake"
+    for topic in (polluter.found.topic, other.found.topic, other.found.topic):
+        about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
+        run_in_lake("profile", *about, "--tables", str(tables), "--format", form)
+    other.write(batches=10, span_ms=HOUR)
+    run_in_lake("profile", *about, "--tables", str(tables), "--format", form)
+
+    table = f"{form}.`{tables}/profile_hours`"
+    mine, theirs, days, columns = read_back(
+        f"SELECT damage, sum(records) AS records FROM {table} WHERE topic = '{polluter.found.topic}' GROUP BY 1",
+        f"SELECT damage, sum(records) AS records FROM {table} WHERE topic = '{other.found.topic}' GROUP BY 1",
+        f"SELECT count(DISTINCT day) AS days, count_if(day <> to_date(timestamp_millis(hour))) AS odd FROM {table}",
+        f"SELECT * FROM {table} LIMIT 1",
+    )
+
+    assert by_damage(mine) == damage_of(polluter.found)
+    assert by_damage(theirs) == damage_of(other.found)
+    assert days[0]["days"] >= 2
+    assert days[0]["odd"] == 0
+    assert set(columns[0]) == {*documented("profile_hours")}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_judgement_made_twice_is_there_once(
+    kafka_bootstrap: str, polluter: Polluter, tmp_path: Path, form: str
+) -> None:
+    file, tables = tmp_path / "sluicegate.yaml", tmp_path / "lake"
+    config = {
+        "upstream": {"bootstrap": [kafka_bootstrap], "topic_settings": False},
+        "listen": {"bootstrap": "127.0.0.1:19092"},
+        "defaults": {"message.timestamp.after.max.ms": HOUR, "message.timestamp.before.max.ms": 7 * DAY},
+    }
+    file.write_text(yaml.safe_dump(config))
+    about = ("--bootstrap", kafka_bootstrap, "--topic", polluter.found.topic, "--out", str(tmp_path / "out"))
+    for _ in range(2):
+        run_in_lake("judge", *about, "--policies", str(file), "--tables", str(tables), "--format", form)
+
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())["topics"][polluter.found.topic]
+    findings, batches, samples = read_back(
+        f"SELECT verdict, sum(batches) AS batches, sum(bad_records) AS bad FROM {form}.`{tables}/judge_findings` "
+        "GROUP BY 1",
+        f"SELECT sum(records) AS records FROM {form}.`{tables}/judge_batches`",
+        f"SELECT count(*) AS rows, count(DISTINCT partition, offset, reason) AS each "
+        f"FROM {form}.`{tables}/judge_samples`",
+    )
+    rejected = summary["verdicts"]["reject"]
+    assert findings == [{"verdict": "reject", "batches": rejected["batches"], "bad": rejected["bad_records"]}]
+    assert batches == [{"records": polluter.found.records}]
+    assert samples[0]["rows"] == samples[0]["each"] > 0
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_watch_that_is_started_again_goes_on_in_its_tables(
+    kafka_bootstrap: str, polluter: Polluter, tmp_path: Path, form: str
+) -> None:
+    out, tables = tmp_path / "out", tmp_path / "lake"
+    about = ("--bootstrap", kafka_bootstrap, "--topic", polluter.found.topic, "--out", str(out), "--once")
+    kept = ("--tables", str(tables), "--format", form)
+    run_in_lake("watch", *about, *kept, "--batch", "2000")
+    last = max(out.glob("progress/*.json"), key=lambda file: int(file.stem))
+    last.unlink()  # as if it had been killed before it could say that the batch is done
+    run_in_lake("watch", *about, *kept)
+
+    hours, findings = read_back(
+        f"SELECT damage, sum(records) AS records FROM {form}.`{tables}/watch_hours` GROUP BY 1",
+        f"SELECT producer_id, what, count(*) AS times FROM {form}.`{tables}/watch_findings` WHERE about = 'damage' "
+        "GROUP BY 1, 2",
+    )
+    assert by_damage(hours) == damage_of(polluter.found)
+    assert {row["what"]: row["times"] for row in findings} == dict.fromkeys(polluter.found.counts, 1)
+
+
+def test_windows_of_violations_are_added_to_by_what_comes(tmp_path: Path) -> None:
+    shipped, tables = tmp_path / "shipped", tmp_path / "lake"
+    shipped.mkdir()
+    for form in FORMATS:
+        command = ("violations", "--events", str(shipped), "--out", str(tmp_path / f"out-{form}"))
+        for number in range(2):
+            lines = [json.dumps(event(number, 10 + i, topic="../../orders")) for i in range(3)]
+            (shipped / f"{form}-{number}").write_text("\n".join(lines) + "\n")
+            run_in_lake(*command, "--tables", str(tables / form), "--format", form, "--window", "10 minutes")
+
+    found = read_back(
+        *(
+            f"SELECT topic, sum(events) AS events, count(DISTINCT batch) AS batches FROM {form}.`{tables}/{form}/"
+            "violations_windows` GROUP BY 1"
+            for form in FORMATS
+        )
+    )
+
+    # Each format's first run finds what was shipped for those before it.
+    assert found == [[{"topic": "../../orders", "events": events, "batches": 2}] for events in (6, 12, 18)]
+    assert {file.name for file in tmp_path.iterdir()} == {"shipped", "lake", *(f"out-{form}" for form in FORMATS)}
+
+
+def test_iceberg_tables_in_a_catalog_of_the_users(kafka_bootstrap: str, polluter: Polluter, tmp_path: Path) -> None:
+    about = ("--bootstrap", kafka_bootstrap, "--topic", polluter.found.topic, "--out", str(tmp_path / "out"))
+    for _ in range(2):
+        run_in_lake("profile", *about, "--tables", "catalog:lake.audit", "--format", "iceberg")
+
+    (rows,) = read_back("SELECT damage, sum(records) AS records FROM lake.audit.profile_hours GROUP BY 1")
+    assert by_damage(rows) == damage_of(polluter.found)
+    said = run_in_lake("profile", *about, "--tables", "catalog:sea.audit", "--format", "iceberg", status=1)
+    assert said.startswith("sluicegate-spark: catalog:sea.audit: Spark knows no such catalog; say of what kind it is")
+
+
+def test_from_python_in_parquet(spark: SparkSession, kafka_bootstrap: str, polluter: Polluter, tmp_path: Path) -> None:
+    empty = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    for _ in range(2):
+        profile(spark, kafka_bootstrap, (polluter.found.topic, empty), tmp_path / "out", tables=tmp_path / "kept")
+
+    rows = spark.read.parquet(str(tmp_path / "kept" / "profile_hours")).groupBy("damage").sum("records").collect()
+    assert {row["damage"]: row["sum(records)"] for row in rows} == damage_of(polluter.found)
+
+
+def documented(table: str) -> list[str]:
+    """The columns of a table, as docs/pipeline.md has them."""
+    page = (Path(__file__).parent.parent.parent / "docs" / "pipeline.md").read_text()
+    (line,) = (line for line in page.splitlines() if line.startswith(f"| `{table}` |"))
+    return [name.strip("` ").split(" ")[0] for name in line.split("|")[3].split(",")]

@@ -1,0 +1,281 @@
+"""A watch: every record counted once, whatever happens in between, and what begins is told once."""
+
+import os
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from sluicegate.pipeline import Watched, judge, watch
+from sluicegate.pipeline.watch.pieces import TopicChanged
+from sluicegate.pipeline.watch.progress import OtherWatch, Progress
+from tests.broker.eventually import eventually
+from tests.integration.topics import create_topic
+from tests.pipeline.commands import COMMAND, ENVIRONMENT, kill_once, run, run_anew, summary
+from tests.pipeline.polluted import DAY, HOUR, RECORDS, UNLIMITED, Polluted, Polluter
+from tests.pipeline.repairs import now_ms
+from tests.wire.batches import LZ4, Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+PRODUCER = 7001
+
+
+class Writer:
+    """One producer of one partition."""
+
+    def __init__(self, bootstrap: str, producer_id: int = PRODUCER) -> None:
+        self._bootstrap = bootstrap
+        self._producer_id = producer_id
+        self._sequence = 0
+        self.topic = create_topic(bootstrap, UNLIMITED, 1)
+
+    def write(self, time_of: Callable[[int], int], records: int = RECORDS) -> None:
+        """A batch whose times are what becomes of now."""
+        times = [time_of(now_ms() + i) for i in range(records)]
+        data = batch(
+            [Rec(time, b"k", b"v") for time in times],
+            LZ4,
+            producer_id=self._producer_id,
+            producer_epoch=0,
+            base_sequence=self._sequence,
+        )
+        self._sequence += records
+        with RawClient(self._bootstrap.split(",", maxsplit=1)[0]) as client:
+            answer = client.produce(9, [topic_data(self.topic, (0, data))])
+        assert isinstance(answer, dict)
+        assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0, answer
+
+
+def counted(spark: SparkSession, out: Path, by: str = "damage") -> Counter[Any]:
+    rows = spark.read.parquet(str(out / "watch_hours")).groupBy(by).agg(f.sum("records").alias("records")).collect()
+    return Counter({row[by]: row["records"] for row in rows})
+
+
+def damage_of(polluted: Polluted) -> Counter[Any]:
+    return Counter({"none": polluted.records - sum(polluted.counts.values()), **polluted.counts})
+
+
+def told(found: Watched) -> list[tuple[Any, ...]]:
+    return [(row["about"], row["change"], row["what"], row["before"]) for row in found.new]
+
+
+def batch_in(out: Path, number: int) -> bool:
+    """Whether the hours of a batch are there, which progress does not say yet."""
+    written = list(out.glob(f"watch_hours/batch=*-{number:08}"))
+    return bool(written) and not (out / "progress" / f"{number}.json").exists()
+
+
+def test_killed_three_times_it_counts_every_record_once(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    polluter, out = Polluter(kafka_bootstrap, now_ms(), partitions=2), tmp_path / "out"
+    polluted = polluter.write(batches=60, span_ms=5 * HOUR)
+    command = ("watch", "--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--out", str(out))
+    in_pieces = (*command, "--batch", "500", "--every-seconds", "1")
+
+    kill_once((out / "progress" / "1.json").exists, tmp_path, *in_pieces)
+    reached = max(int(file.stem) for file in (out / "progress").glob("*.json"))
+    kill_once(lambda: any(batch_in(out, reached + 1 + more) for more in range(5)), tmp_path, *in_pieces)
+    polluter.write(batches=30, span_ms=HOUR)
+    kill_once(lambda: len(list(out.glob("watch_hours/batch=*"))) > reached + 4, tmp_path, *in_pieces)
+    run_anew(*command, "--once")
+
+    assert counted(spark, out) == damage_of(polluted)
+    (topic,) = summary(out)["topics"].values()
+    assert (topic["records"], topic["damage"]) == (polluted.records, polluted.counts)
+    nothing_new = run(*command, "--once")
+    assert "batch" not in nothing_new
+    assert counted(spark, out) == damage_of(polluted)
+
+
+def test_a_batch_that_progress_does_not_know_of_is_written_in_place_of_itself(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = Writer(kafka_bootstrap)
+    writer.write(lambda now: now * 1_000_000)
+    keep = Progress.keep
+
+    def killed(progress: Progress, results: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "keep", killed)
+    with pytest.raises(KeyboardInterrupt):
+        watch(spark, kafka_bootstrap, writer.topic, tmp_path)
+    assert counted(spark, tmp_path) == {"nanoseconds": RECORDS}
+    monkeypatch.setattr(Progress, "keep", keep)
+    writer.write(lambda now: now)
+    found = watch(spark, kafka_bootstrap, writer.topic, tmp_path)
+
+    assert counted(spark, tmp_path) == {"nanoseconds": RECORDS, "none": RECORDS}
+    ids = [row["id"] for row in found.findings.collect()]
+    assert len(ids) == len(set(ids)) == 1
+    assert found.findings.schema.fieldNames()[0] == "id"
+
+
+def test_an_executor_that_is_lost_is_made_up_for(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+    polluted = Polluter(kafka_bootstrap, now_ms(), partitions=4).write(batches=60, span_ms=5 * HOUR)
+    out, log = tmp_path / "out", tmp_path / "log"
+    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--out", str(out), "--batch", "1500")
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [COMMAND, "watch", *about, "--once", "--master", "local-cluster[2,1,1024]"],
+            stdout=output,
+            stderr=output,
+            env=ENVIRONMENT,
+        )
+    try:
+        eventually((out / "progress" / "0.json").exists, 300, "a first batch")
+        executors = executors_of(process.pid)
+        assert len(executors) == 2
+        os.kill(executors[0], signal.SIGKILL)
+        assert process.wait(300) == 0, log.read_text()
+    finally:
+        process.kill()
+
+    assert not Path(f"/proc/{executors[0]}").exists()
+    assert counted(spark, out) == damage_of(polluted)
+
+
+def executors_of(command: int) -> list[int]:
+    """Java processes of Spark's that a command has started, as their parents tell."""
+    parents, names = {}, {}
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                status = dict(
+                    line.split(":\t", 1) for line in (process / "status").read_text().splitlines() if ":\t" in line
+                )
+                names[int(process.name)] = (process / "cmdline").read_text()
+            except (OSError, ValueError):
+                continue
+            parents[int(process.name)] = int(status["PPid"])
+
+    def comes_from(pid: int) -> bool:
+        while pid in parents:
+            if pid == command:
+                return True
+            pid = parents[pid]
+        return False
+
+    return [pid for pid, name in names.items() if "CoarseGrainedExecutorBackend" in name and comes_from(pid)]
+
+
+def test_what_begins_and_what_changes_is_told_once(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+    writer = Writer(kafka_bootstrap)
+
+    def took(time_of: Callable[[int], int]) -> list[tuple[Any, ...]]:
+        writer.write(time_of)
+        return told(watch(spark, kafka_bootstrap, writer.topic, tmp_path, before_max_ms=DAY))
+
+    assert took(lambda now: now) == []
+    assert took(lambda now: now * 1_000_000) == [("damage", "began", "nanoseconds", "")]
+    assert took(lambda now: now * 1_000_000) == []
+    assert took(lambda now: now // 1000) == [("damage", "changed", "seconds", "nanoseconds")]
+    assert took(lambda now: now) == []
+    # Nothing beside it tells that these are late. A profile would take them for old; a watch has looked, and knows.
+    assert took(lambda now: now - 7 * HOUR) == [("behind", "began", "more than 6 h", "within 1 min")]
+    assert took(lambda now: now - 3 * DAY) == [
+        ("damage", "changed", "past", "nanoseconds, seconds"),
+        ("behind", "changed", "more than 2 d", "more than 6 h"),
+    ]
+    assert took(lambda now: now) == [("behind", "ended", "within 1 min", "more than 2 d")]
+    assert summary(tmp_path)["topics"][writer.topic]["records"] == 8 * RECORDS
+
+
+def test_violations_are_those_of_a_judgement(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+    polluted, file = Polluter(kafka_bootstrap, now_ms(), partitions=2).write(60, 5 * HOUR), tmp_path / "sluicegate.yaml"
+    config = {
+        "upstream": {"bootstrap": [kafka_bootstrap], "topic_settings": False},
+        "listen": {"bootstrap": "127.0.0.1:19092"},
+        "defaults": {
+            "message.timestamp.after.max.ms": HOUR,
+            "rules": [{"name": "keyed", "key": {"required": True}, "mode": "observe"}],
+        },
+    }
+    file.write_text(yaml.safe_dump(config))
+
+    whole = watch(spark, kafka_bootstrap, polluted.topic, tmp_path / "whole", policies=file)
+    pieces = watch(spark, kafka_bootstrap, polluted.topic, tmp_path / "pieces", policies=file, offsets_a_batch=777)
+    at_once = judge(spark, kafka_bootstrap, polluted.topic, tmp_path / "judge", file)
+
+    def sums(frame: Any, *by: str) -> list[Any]:
+        return sorted(frame.groupBy(*by).agg(f.sum("batches"), f.sum("bad_records")).collect(), key=str)
+
+    by_rule = ("partition", "producer_id", "verdict", "reason", "rule")
+    assert pieces.summary["batches"] > 5
+    assert sums(whole.violations, "hour", *by_rule) == sums(at_once.findings, "hour", *by_rule)
+    assert sums(pieces.violations, *by_rule) == sums(at_once.findings, *by_rule)
+    began = {row["what"] for row in whole.new if row["about"] == "violation"}
+    assert "reject: timestamp too far ahead" in began
+    assert any(what.startswith("observe: ") and what.endswith(" by keyed") for what in began)
+
+
+def test_a_topic_that_was_made_anew_is_not_taken_for_the_old_one(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    writer = Writer(kafka_bootstrap)
+    writer.write(lambda now: now)
+    watch(spark, kafka_bootstrap, writer.topic, tmp_path)
+    made_anew(kafka_bootstrap, writer.topic)
+
+    with pytest.raises(
+        TopicChanged, match=f"{writer.topic}-0 ends at offset 0, and was read up to {RECORDS}: the topic"
+    ):
+        watch(spark, kafka_bootstrap, writer.topic, tmp_path)
+    with pytest.raises(OtherWatch, match=r"is that of a watch whose tables are in .* as parquet: go on with these"):
+        watch(spark, kafka_bootstrap, writer.topic, tmp_path, tables=tmp_path / "elsewhere")
+
+
+def made_anew(bootstrap: str, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.delete_topics([topic]).values():
+        future.result(30)
+
+    def made() -> bool:
+        try:
+            for future in admin.create_topics([NewTopic(topic, 1, 1)]).values():
+                future.result(30)
+        except KafkaException:  # the old one is still being taken away
+            return False
+        return True
+
+    eventually(made, 60, f"{topic} made anew")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--format", "orc"), "there is no format 'orc'; there are parquet, delta, iceberg"),
+        (("--tables", "catalog:lake.audit"), "catalog:lake.audit: only Iceberg's tables are kept in a catalog; give a"),
+        (("--tables", "catalog:lake", "--format", "iceberg"), "catalog:lake: expected catalog:NAME.NAMESPACE, of"),
+        (("--format", "delta"), "Spark has no delta here: name io.delta:delta-spark_2.13:4.0.0 in spark.jars.packages"),
+        (("--webhook", "ftp://host/secret"), "the webhook's address is none: expected https://host/path"),
+        (("--webhook", "https://me:word@host/"), "the webhook's address is none: expected https://host/path"),
+        (("--webhook", "https://host:port/secret"), "the webhook's address cannot be read: expected https://host/path"),
+    ],
+)
+def test_what_cannot_be_is_one_line(
+    kafka_bootstrap: str, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
+
+    printed = run("watch", *about, "--once", *arguments, status=1)
+
+    assert printed.startswith(f"sluicegate-spark: {said}")
+    assert len(printed.splitlines()) == 1
+    assert "secret" not in printed
+    assert "word" not in printed

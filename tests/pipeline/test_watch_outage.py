@@ -1,0 +1,50 @@
+"""A watch that goes on while its broker goes away, and comes back."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.broker.eventually import eventually
+from tests.broker.kafka import Kafka
+from tests.oracle.kafka_java import KAFKA_NEW
+from tests.pipeline.commands import COMMAND, ENVIRONMENT
+from tests.pipeline.polluted import RECORDS
+from tests.pipeline.test_watch import Writer, counted
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+def test_a_broker_that_goes_and_comes_back_is_waited_for(spark: SparkSession, tmp_path: Path) -> None:
+    kafka, out, log = Kafka(KAFKA_NEW, tmp_path / "kafka"), tmp_path / "out", tmp_path / "log"
+    try:
+        (node,) = kafka.start().nodes
+        writer = Writer(kafka.bootstrap)
+        writer.write(lambda now: now)
+        about = ("--bootstrap", kafka.bootstrap, "--topic", writer.topic, "--out", str(out), "--every-seconds", "15")
+        with log.open("wb") as output:
+            watch = subprocess.Popen(
+                [COMMAND, "watch", *about, "--master", "local[2]"], stdout=output, stderr=output, env=ENVIRONMENT
+            )
+        try:
+            eventually((out / "progress" / "0.json").exists, 300, "a first batch")
+            kafka.kill(node)
+            eventually(lambda: "trying again in 15 s" in log.read_text(), 120, "a word about the broker")
+            kafka.start_node(node)
+            kafka.wait_until_up(node)
+            writer.write(lambda now: now // 1000)
+            eventually((out / "progress" / "1.json").exists, 120, "a batch of what came behind it")
+            assert watch.poll() is None
+        finally:
+            watch.kill()
+            watch.wait(30)
+    finally:
+        kafka.stop()
+
+    assert counted(spark, out) == {"none": RECORDS, "seconds": RECORDS}
+    assert "damage seconds began" in log.read_text()
+    assert "Traceback" not in log.read_text()

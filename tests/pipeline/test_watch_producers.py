@@ -1,0 +1,92 @@
+"""When a producer's damage or distance is told, from batch to batch."""
+
+import json
+from typing import Any
+
+from sluicegate.pipeline.watch.findings import as_row, in_a_line
+from sluicegate.pipeline.watch.producers import About, Distance, Producers, Seen
+
+HOUR, MINUTE = 3_600_000, 60_000
+QUIET = 6 * HOUR
+
+
+def damage(what: str, hour: int, records: int = 40, producer: int = 7) -> Seen:
+    return Seen("orders", producer, About.DAMAGE, what, records, hour * HOUR, hour * HOUR)
+
+
+def beyond(counts: dict[int, int], hour: int) -> Distance:
+    return Distance("orders", 7, About.BEHIND, counts, hour * HOUR)
+
+
+def lines(producers: Producers, *seen: Seen, distances: tuple[Distance, ...] = ()) -> list[str]:
+    return [in_a_line(as_row(each, "b", 0)).removeprefix("orders: ") for each in producers.take(seen, distances)]
+
+
+def kept(producers: Producers) -> Producers:
+    """What a run that was started again knows."""
+    return Producers.of_rows(json.loads(json.dumps(producers.rows())), QUIET)
+
+
+def test_a_damage_begins_changes_and_ends() -> None:
+    known = Producers(QUIET)
+
+    assert lines(known, damage("seconds", 10)) == ["producer 7: damage seconds began, 40 records, 1970-01-01 10:00"]
+    known = kept(known)
+    assert lines(known, damage("seconds", 11)) == []
+    assert lines(known, damage("zero", 12)) == [
+        "producer 7: damage changed from seconds to zero, 40 records, 1970-01-01 12:00"
+    ]
+    known = kept(known)
+    assert lines(known, damage("zero", 17)) == []
+    assert lines(known, damage("zero", 18)) == ["producer 7: damage seconds has ended, 1970-01-01 11:00"]
+    assert lines(known, distances=(beyond({0: 40}, 25),)) == ["producer 7: damage zero has ended, 1970-01-01 18:00"]
+    assert lines(known, damage("zero", 26)) == ["producer 7: damage zero began, 40 records, 1970-01-02 02:00"]
+
+
+def test_each_producer_is_known_by_itself_and_those_without_an_id_are_one() -> None:
+    known = Producers(QUIET)
+
+    first = lines(known, damage("zero", 1), damage("zero", 1, producer=-1))
+    again = lines(kept(known), damage("zero", 1), damage("zero", 1, producer=-1), damage("zero", 1, producer=8))
+
+    assert [line.split(":")[0] for line in first] == ["producers without an id", "producer 7"]
+    assert again == ["producer 8: damage zero began, 40 records, 1970-01-01 01:00"]
+
+
+def test_who_lies_at_a_bound_of_the_ladder_is_not_told_to_and_fro() -> None:
+    known, told = Producers(QUIET), list[str]()
+
+    for step in (5 * MINUTE, 10 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE):
+        told += lines(known, distances=(beyond({step: 30, 0: 10}, 1),))
+
+    words = "producer 7: half of what is sound is more than"
+    assert told == [
+        f"{words} 5 min behind its append, 40 records, 1970-01-01 01:00",
+        f"{words} 15 min behind its append, was more than 5 min, 40 records, 1970-01-01 01:00",
+    ]
+
+
+def test_what_is_little_or_within_a_minute_is_no_distance() -> None:
+    known = Producers(QUIET)
+
+    assert lines(known, distances=(beyond({30_000: 40}, 1),)) == []
+    assert lines(known, distances=(beyond({HOUR: 9}, 1),)) == []
+    assert lines(known, distances=(beyond({HOUR: 19, 0: 21}, 1),)) == []
+
+
+def test_a_finding_has_the_same_id_when_its_batch_is_done_again() -> None:
+    def rows() -> list[dict[str, Any]]:
+        return [as_row(each, "abc-00000001", 5) for each in Producers(QUIET).take([damage("zero", 1)], [])]
+
+    assert rows() == rows()
+    assert rows()[0]["id"] != as_row(Producers(QUIET).take([damage("zero", 1)], [])[0], "abc-00000002", 5)["id"]
+
+
+def test_so_many_producers_are_known_and_no_more() -> None:
+    known = Producers(QUIET, most=100)
+
+    known.take([damage("zero", n, producer=n) for n in range(250)], [])
+
+    assert [producer for _, producer, *_ in known.rows()] == list(range(150, 250))
+    known.take([damage("zero", 250 + 31 * 24, producer=1)], [])
+    assert [producer for _, producer, *_ in known.rows()] == [1]

@@ -1,0 +1,130 @@
+"""What a webhook is told, by a server that answers, and by those that do not."""
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sluicegate.pipeline import watch
+from sluicegate.pipeline.watch.webhook import BadWebhook, webhook_at
+from tests.broker.ports import free_ports
+from tests.pipeline.test_watch import Writer
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+class Hook:
+    """A server that takes what is posted, or answers with another `status`."""
+
+    def __init__(self) -> None:
+        self.status = 200
+        self.came: list[tuple[str, dict[str, Any]]] = []
+        hook = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                if hook.status == 200:
+                    hook.came.append((self.path, body))
+                self.send_response(hook.status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                """Quietly."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self._server.server_port}/hook?key=secret"
+        Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def hook() -> Iterator[Hook]:
+    server = Hook()
+    yield server
+    server.stop()
+
+
+def test_findings_come_once_and_those_that_were_not_taken_come_with_the_next(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, hook: Hook
+) -> None:
+    writer = Writer(kafka_bootstrap)
+
+    def took() -> tuple[str, ...]:
+        return watch(spark, kafka_bootstrap, writer.topic, tmp_path, webhook=hook.address).warnings
+
+    hook.status = 503
+    writer.write(lambda now: now * 1000)
+    assert took() == ("the webhook at 127.0.0.1 answers 503",)
+    writer.write(lambda now: now // 1000)
+    assert took() == ("the webhook at 127.0.0.1 answers 503",)
+    hook.status = 200
+    assert took() == ()
+    assert took() == ()
+
+    ((path, body),) = hook.came
+    assert path == "/hook?key=secret"
+    assert (body["version"], [found["what"] for found in body["findings"]]) == (1, ["microseconds", "seconds"])
+    writer.write(lambda now: 0)
+    assert took() == ()
+    assert [found["what"] for found in hook.came[1][1]["findings"]] == ["zero"]
+
+
+def test_who_answers_byte_by_byte_is_not_waited_for() -> None:
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def drip() -> None:
+        connection, _ = server.accept()
+        with connection:
+            try:
+                while True:
+                    connection.sendall(b"H")
+                    time.sleep(0.05)  # as long as anybody listens
+            except OSError:
+                return
+
+    thread = Thread(target=drip, daemon=True)
+    thread.start()
+    hook = webhook_at(f"http://127.0.0.1:{server.getsockname()[1]}/secret")
+    begun = time.monotonic()
+
+    trouble = type(hook)(hook.scheme, hook.host, hook.port, hook.path, patience_seconds=1.0).tell("w", [{"id": "1"}])
+
+    assert trouble == "the webhook at 127.0.0.1 has not answered for 1 s"
+    assert time.monotonic() - begun < 5
+    thread.join(30)
+    assert not thread.is_alive()
+    server.close()
+
+
+def test_nobody_there_is_said_without_the_address() -> None:
+    hook = webhook_at(f"http://127.0.0.1:{free_ports(1)}/secret")
+
+    assert hook.tell("w", [{"id": "1"}]) == "the webhook at 127.0.0.1 cannot be reached (ConnectionRefusedError)"
+    assert "secret" not in repr(hook)
+
+
+def test_so_many_findings_come_a_hundred_at_once(hook: Hook) -> None:
+    assert webhook_at(hook.address).tell("w", [{"id": str(n)} for n in range(250)]) is None
+
+    assert [len(body["findings"]) for _, body in hook.came] == [100, 100, 50]
+
+
+@pytest.mark.parametrize("address", ["http://h/a b", "http://h/\x01", "http://", "h/x", "file:///etc/passwd"])
+def test_what_is_no_address(address: str) -> None:
+    with pytest.raises(BadWebhook):
+        webhook_at(address)
