@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from socket import SHUT_RDWR
 from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
@@ -44,7 +46,7 @@ class Webhook:
         thread = Thread(target=lambda: answer.append(_answer_of(connection, self.path, body)), daemon=True)
         thread.start()
         thread.join(self.patience_seconds)
-        connection.close()
+        _end(connection)
         return answer[0] if answer else f"has not answered for {self.patience_seconds:.0f} s"
 
 
@@ -61,6 +63,15 @@ def webhook_at(address: str) -> Webhook:
         raise BadWebhook("the webhook's address has letters that no address has: write them as %…")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Webhook(parts.scheme, parts.hostname, port, path)
+
+
+def _end(connection: HTTPConnection) -> None:
+    """Whoever still reads from it is woken: closing alone would leave it waiting."""
+    sock = connection.sock
+    if sock is not None:
+        with suppress(OSError):  # the other side was quicker
+            sock.shutdown(SHUT_RDWR)
+    connection.close()
 
 
 def _answer_of(connection: HTTPConnection, path: str, body: bytes) -> str | None:

@@ -261,7 +261,6 @@ def made_anew(bootstrap: str, topic: str) -> None:
         (("--format", "orc"), "there is no format 'orc'; there are parquet, delta, iceberg"),
         (("--tables", "catalog:lake.audit"), "catalog:lake.audit: only Iceberg's tables are kept in a catalog; give a"),
         (("--tables", "catalog:lake", "--format", "iceberg"), "catalog:lake: expected catalog:NAME.NAMESPACE, of"),
-        (("--format", "delta"), "Spark has no delta here: name io.delta:delta-spark_2.13:4.0.0 in spark.jars.packages"),
         (("--webhook", "ftp://host/secret"), "the webhook's address is none: expected https://host/path"),
         (("--webhook", "https://me:word@host/"), "the webhook's address is none: expected https://host/path"),
         (("--webhook", "https://host:port/secret"), "the webhook's address cannot be read: expected https://host/path"),
@@ -279,3 +278,25 @@ def test_what_cannot_be_is_one_line(
     assert len(printed.splitlines()) == 1
     assert "secret" not in printed
     assert "word" not in printed
+
+
+@pytest.mark.parametrize(
+    ("form", "needed"),
+    [
+        ("delta", "io.delta:delta-spark_2.13:4.0.0"),
+        ("iceberg", "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0"),
+    ],
+)
+def test_a_format_that_spark_does_not_have_names_what_does(
+    kafka_bootstrap: str, tmp_path: Path, form: str, needed: str
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
+
+    printed = run("watch", *about, "--once", "--format", form, status=1)
+
+    told = (
+        f"sluicegate-spark: Spark has no {form} here: name {needed} in spark.jars.packages, or its jars in spark.jars"
+    )
+    assert printed.splitlines()[-1].startswith(told)
+    assert "Traceback" not in printed
