@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.judge.policies import Policies
@@ -33,6 +33,10 @@ from sluicegate.pipeline.watch.webhook import Webhook
 FINDINGS = "findings"
 OFFSETS_A_BATCH = 20_000_000
 _ALL = "cells"
+_KNOWN_BY = (
+    *("topic", "producer_id", "damage", "ahead_beyond_ms", "behind_beyond_ms"),
+    *("verdict", "reason", "rule"),
+)
 _SOUND = (NO_DAMAGE, Damage.PAST.value)
 _MOST_RECENT, _MOST_OWED = 100, 1000
 
@@ -138,13 +142,9 @@ class Watch:
         work = reader(source_options(watching.topics.options), watching.bounds, watching.policies)
         return self._results.write_table(_ALL, over(self._spark, pieces, lambda piece: piece.wanted.size, work, DDL))
 
-    def _written(self, cells: DataFrame, name: str) -> dict[str, list[Row]]:
+    def _written(self, cells: DataFrame, name: str) -> dict[str, list[dict[str, Any]]]:
         """Write the tables, and return what producers are known by."""
-        sums = {
-            HOURS: _added_up(cells, HOURS, "records", "damage", "ahead_beyond_ms", "behind_beyond_ms"),
-            VIOLATIONS: _added_up(cells, VIOLATIONS, "bad_records", "verdict", "reason", "rule"),
-            GONE: cells.where(f.col("what") == GONE).collect(),
-        }
+        sums = _added_up(cells)
         for what, columns in COLUMNS.items():
             rows = cells.where(f.col("what") == what).selectExpr(*(column.strip() for column in columns.split(",")))
             self._replace(what, rows, name, is_empty=not sums[what])
@@ -160,18 +160,25 @@ class Watch:
             self._tables.replace(f"watch_{what}", dated, "batch", [name])
 
 
-def _added_up(cells: DataFrame, what: str, counted: str, *by: str) -> list[Row]:
-    """By topic, producer and what else is asked, with the first and the last hour."""
+def _added_up(cells: DataFrame) -> dict[str, list[dict[str, Any]]]:
+    """By topic, producer and what producers are known by: how many are `counted`, and the first and the last hour."""
+    counted = (
+        f.when(f.col("what") == HOURS, f.col("records"))
+        .when(f.col("what") == VIOLATIONS, f.col("bad_records"))
+        .otherwise(f.col("last_offset") - f.col("first_offset") + 1)
+    )
     hours = (f.min("hour").alias("first_hour"), f.max("hour").alias("last_hour"))
-    grouped = cells.where(f.col("what") == what).groupBy("topic", "producer_id", *by)
-    return grouped.agg(f.sum(counted).alias("counted"), *hours).collect()
+    found: dict[str, list[dict[str, Any]]] = {what: [] for what in COLUMNS}
+    for row in cells.groupBy("what", *_KNOWN_BY).agg(f.sum(counted).alias("counted"), *hours).collect():
+        found[row.what].append(row.asDict())  # a Row looks through its names for each field
+    return found
 
 
-def _seen(sums: dict[str, list[Row]]) -> tuple[list[Seen], list[Distance]]:
+def _seen(sums: dict[str, list[dict[str, Any]]]) -> tuple[list[Seen], list[Distance]]:
     marks: dict[_Mark, Seen] = {}
     counts: dict[_Side, dict[int, int]] = {}
     hours: dict[_Side, int] = {}
-    for row in (one.asDict() for one in sums[HOURS]):
+    for row in sums[HOURS]:
         topic, producer_id = row["topic"], row["producer_id"]
         if row["damage"] != NO_DAMAGE:
             _mark(marks, (topic, producer_id, About.DAMAGE, row["damage"]), row)
@@ -182,7 +189,7 @@ def _seen(sums: dict[str, list[Row]]) -> tuple[list[Seen], list[Distance]]:
             if row["damage"] in _SOUND:
                 step = row[f"{side}_beyond_ms"]
                 its[step] = its.get(step, 0) + row["counted"]
-    for row in (one.asDict() for one in sums[VIOLATIONS]):
+    for row in sums[VIOLATIONS]:
         rule = f" by {row['rule']}" if row["rule"] is not None else ""
         what = f"{row['verdict']}: {row['reason']}{rule}"
         _mark(marks, (row["topic"], row["producer_id"], About.VIOLATION, what), row)
@@ -198,18 +205,18 @@ def _mark(marks: dict[_Mark, Seen], what: _Mark, row: dict[str, Any]) -> None:
     marks[what] = Seen(*what, records=records, first_hour=first, last_hour=last)
 
 
-def _added(topics: dict[str, dict[str, Any]], sums: dict[str, list[Row]]) -> dict[str, dict[str, Any]]:
+def _added(topics: dict[str, dict[str, Any]], sums: dict[str, list[dict[str, Any]]]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = json.loads(json.dumps(topics))
     for row in sums[HOURS]:
-        topic = found.setdefault(row.topic, _nothing())
-        topic["records"] += row.counted
-        if row.damage != NO_DAMAGE:
-            topic["damage"][row.damage] = topic["damage"].get(row.damage, 0) + row.counted
+        topic, damage = found.setdefault(row["topic"], _nothing()), row["damage"]
+        topic["records"] += row["counted"]
+        if damage != NO_DAMAGE:
+            topic["damage"][damage] = topic["damage"].get(damage, 0) + row["counted"]
     for row in sums[VIOLATIONS]:
-        topic = found.setdefault(row.topic, _nothing())
-        topic["violations"][row.reason] = topic["violations"].get(row.reason, 0) + row.counted
+        violations = found.setdefault(row["topic"], _nothing())["violations"]
+        violations[row["reason"]] = violations.get(row["reason"], 0) + row["counted"]
     for row in sums[GONE]:
-        found.setdefault(row.topic, _nothing())["gone"] += row.last_offset - row.first_offset + 1
+        found.setdefault(row["topic"], _nothing())["gone"] += row["counted"]
     return found
 
 

@@ -2,9 +2,11 @@
 back.
 """
 
+import atexit
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -42,18 +44,34 @@ def run_in_lake(*arguments: str, status: int = 0) -> str:
     return told
 
 
+class _Reader:
+    """A session of Spark's own that knows nothing of ours: see `lake_reader`."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "tests.pipeline.lake_reader"]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=_environment())
+        atexit.register(self._end)
+
+    def ask(self, queries: Sequence[str]) -> list[list[dict[str, Any]]]:
+        """The rows of each query."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        print(json.dumps(queries), file=self._process.stdin, flush=True)
+        found: list[list[dict[str, Any]]] = json.loads(self._process.stdout.readline())
+        return found
+
+    def _end(self) -> None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(60)
+        self._process.stdout.close()
+
+
+@cache
+def _reader() -> _Reader:
+    return _Reader()
+
+
 def read_back(*queries: str) -> list[list[dict[str, Any]]]:
-    """The rows of each query, by a session of Spark's own that knows nothing of ours. `delta.`/path/`` and
-    `iceberg.`/path/`` stand for tables in folders.
-    """
-    told = subprocess.run(
-        [sys.executable, "-m", "tests.pipeline.lake_reader", *queries],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-        env=_environment(),
-    )
-    assert told.returncode == 0, told.stderr
-    found: list[list[dict[str, Any]]] = json.loads(told.stdout.splitlines()[-1])
-    return found
+    """The rows of each query, by a session of Spark's own; `delta.`/path/`` and the like stand for tables."""
+    return _reader().ask(queries)

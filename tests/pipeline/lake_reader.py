@@ -1,34 +1,39 @@
-"""Answers SQL by a Spark session that has Delta Lake and Iceberg, and no code of ours: `python -m
-tests.pipeline.lake_reader QUERY…` prints a line of JSON. `delta.`/path/`` and `iceberg.`/path/`` stand for tables.
+"""Answers SQL by a Spark session that has Delta Lake and Iceberg, and no code of ours.
+
+A line of JSON on standard input has queries; a line on standard output, the rows of each. `delta.`/path/`` and the like
+stand for tables in folders.
 """
 
 import json
 import re
 import sys
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 _TABLE = re.compile(r"(delta|iceberg|parquet)\.`([^`]+)`")
 
 
+def _rows(session: SparkSession, query: str) -> list[dict[str, Any]]:
+    for number, (form, path) in enumerate(_TABLE.findall(query)):
+        session.read.format(form).load(path).createOrReplaceTempView(f"t{number}")
+        query = query.replace(f"{form}.`{path}`", f"t{number}")
+    return [json.loads(row) for row in session.sql(query).toJSON().collect()]
+
+
 def main() -> None:
-    """The rows of each query."""
+    """Until standard input ends."""
     session = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
         .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
         .getOrCreate()
     )
-    found = []
-    for query in sys.argv[1:]:
-        said = query
-        for number, (form, path) in enumerate(_TABLE.findall(query)):
-            session.read.format(form).load(path).createOrReplaceTempView(f"t{number}")
-            said = said.replace(f"{form}.`{path}`", f"t{number}")
-        found.append([json.loads(row) for row in session.sql(said).toJSON().collect()])
+    for line in sys.stdin:
+        print(json.dumps([_rows(session, query) for query in json.loads(line)]), flush=True)
     session.stop()
-    print(json.dumps(found))
 
 
 if __name__ == "__main__":
