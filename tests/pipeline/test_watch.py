@@ -137,11 +137,11 @@ def test_an_executor_that_is_lost_is_made_up_for(spark: SparkSession, kafka_boot
             env=ENVIRONMENT,
         )
     try:
-        eventually((out / "progress" / "0.json").exists, 300, "a first batch")
+        eventually((out / "progress" / "0.json").exists, 600, "a first batch")
         executors = executors_of(process.pid)
         assert len(executors) == 2
         os.kill(executors[0], signal.SIGKILL)
-        assert process.wait(300) == 0, log.read_text()
+        assert process.wait(600) == 0, log.read_text()
     finally:
         process.kill()
 

@@ -31,13 +31,13 @@ def test_a_broker_that_goes_and_comes_back_is_waited_for(spark: SparkSession, tm
                 [COMMAND, "watch", *about, "--master", "local[2]"], stdout=output, stderr=output, env=ENVIRONMENT
             )
         try:
-            eventually((out / "progress" / "0.json").exists, 300, "a first batch")
+            eventually((out / "progress" / "0.json").exists, 600, "a first batch")
             kafka.kill(node)
-            eventually(lambda: "trying again in 15 s" in log.read_text(), 120, "a word about the broker")
+            eventually(lambda: "trying again in 15 s" in log.read_text(), 300, "a word about the broker")
             kafka.start_node(node)
             kafka.wait_until_up(node)
             writer.write(lambda now: now // 1000)
-            eventually((out / "progress" / "1.json").exists, 120, "a batch of what came behind it")
+            eventually((out / "progress" / "1.json").exists, 300, "a batch of what came behind it")
             assert watch.poll() is None
         finally:
             watch.kill()
