@@ -10,12 +10,13 @@ from sluicegate.pipeline.judge.append_times import when_appended
 from sluicegate.pipeline.judge.findings import Findings, What
 from sluicegate.pipeline.judge.judging import PartitionJudge
 from sluicegate.pipeline.judge.policies import Policies
-from sluicegate.pipeline.kafka.emptiness import DataLoss
-from sluicegate.pipeline.kafka.fetching import stored_batches
-from sluicegate.pipeline.kafka.kept_clusters import kept_cluster
-from sluicegate.pipeline.profile.cells import added_up, tally_of
+from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.pipeline.kafka.fetching import StoredBatch
+from sluicegate.pipeline.profile.cells import added_up
 from sluicegate.pipeline.profile.clock import Clock
 from sluicegate.pipeline.profile.damage import assess_by, partition_clock
+from sluicegate.pipeline.profile.reading import Reading, read_into_tally
+from sluicegate.pipeline.source import pieces
 from sluicegate.pipeline.source.options import SourceOptions
 from sluicegate.pipeline.watch.pieces import Piece
 
@@ -58,7 +59,7 @@ def reader(
 
     def read(piece: Piece) -> list[pa.RecordBatch]:
         wanted, now_ms = piece.wanted, piece.until_ms
-        reading = tally_of(options, wanted, now_ms, bounds.epoch_ms)
+        reading = Reading.of(read_into_tally(options, _whole(wanted), now_ms, bounds.epoch_ms))
         clock = piece.clock(partition_clock(reading.rows, now_ms))
         cells = added_up(assess_by(clock, reading.rows, bounds.after_max_ms, bounds.before_max_ms))
         found = [_laid_out(cells, HOURS), _gone(piece, reading.gone)]
@@ -75,19 +76,19 @@ def _judged(options: SourceOptions, piece: Piece, policies: Policies, clock: Clo
     wanted, moment_of = piece.wanted, when_appended(clock)
     judge = PartitionJudge(wanted.of, policies.rulebook(), policies.limits)
     findings = Findings(wanted.of, samples=0)
-    with kept_cluster(options.bootstrap, options.settings) as cluster:
-        rest = wanted
-        while True:
-            try:
-                for batch in stored_batches(cluster, rest, options.committed):
-                    if batch.last_offset < wanted.end:
-                        moment = moment_of(batch)
-                        findings.add(batch, judge.judge(batch, moment), moment)
-                break
-            except DataLoss as loss:
-                rest = type(wanted)(wanted.of, loss.found, wanted.end)
-    rows = findings.table([])
+
+    def take(batch: StoredBatch) -> None:
+        if batch.last_offset < wanted.end:
+            moment = moment_of(batch)
+            findings.add(batch, judge.judge(batch, moment), moment)
+
+    pieces.read_piece(options, _whole(wanted), take)
+    rows = findings.table(())
     return rows.filter(pa.compute.equal(rows["what"], What.FINDINGS.value))
+
+
+def _whole(wanted: OffsetRange) -> pieces.Piece:
+    return pieces.Piece(wanted, wanted.start, wanted.end)
 
 
 def _gone(piece: Piece, gone: tuple[tuple[int, int], ...]) -> pa.Table:
