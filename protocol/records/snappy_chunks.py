@@ -10,6 +10,7 @@ _INT32 = Struct(">i")
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_MAGIC_AS_SIZE: int = _INT32.unpack_from(_XERIAL_MAGIC)[0]
 _XERIAL_HEADER_BYTES = 16
+_VERSION_AT, _LEAST_VERSION = 8, 1  # of a further stream; the first may say what it wants
 _STEP_BYTES = 2048
 # A copy of 64 bytes takes at least two: whoever claims more lies.
 _MAX_RATIO = 32
@@ -18,7 +19,9 @@ _MAX_RATIO = 32
 def snappy_pieces(data: memoryview, buffer: PlainBuffer, bounds: Bounds) -> Iterator[Piece]:
     """Each block; less than a chunk's size at the end is no error. Raises Damaged and OverLimit.
 
-    A broker reads full steps across chunks, so what a chunk leaves of a step is lost when the next is damaged.
+    A broker reads full steps across chunks, so what a chunk leaves of a step is lost when the next is damaged. Where a
+    further stream should begin and does not, its step ends there; the next goes on behind what stands there, unless
+    nothing was read in this one.
     """
     if len(data) < _XERIAL_HEADER_BYTES or not _is_xerial(data, 0):
         yield _block(data, buffer, bounds)
@@ -26,6 +29,14 @@ def snappy_pieces(data: memoryview, buffer: PlainBuffer, bounds: Bounds) -> Iter
     held = b""
     total = 0
     for start, end in _chunks(data, bounds):
+        if end == 0:
+            if total % _STEP_BYTES == 0:
+                break
+            if held:
+                yield held
+            held = b""
+            total = 0
+            continue
         block = _block(data[start:end], buffer, bounds)
         total += len(block)
         ready = len(block) - (total % _STEP_BYTES if end < len(data) else 0)
@@ -42,7 +53,9 @@ def snappy_pieces(data: memoryview, buffer: PlainBuffer, bounds: Bounds) -> Iter
 
 
 def _chunks(data: memoryview, bounds: Bounds) -> Iterator[tuple[int, int]]:
-    """Where each chunk's block starts and ends. Raises Damaged."""
+    """Where each chunk's block starts and ends; an end of 0 for what should begin a further stream and does
+    not. Raises Damaged.
+    """
     position = _XERIAL_HEADER_BYTES
     while len(data) - position >= _INT32.size:
         (size,) = _INT32.unpack_from(data, position)
@@ -50,7 +63,9 @@ def _chunks(data: memoryview, bounds: Bounds) -> Iterator[tuple[int, int]]:
             if len(data) - position < _XERIAL_HEADER_BYTES:
                 raise Damaged
             if not _is_xerial(data, position):
-                return
+                yield position, 0
+            elif _INT32.unpack_from(data, position + _VERSION_AT)[0] < _LEAST_VERSION:
+                raise Damaged
             position += _XERIAL_HEADER_BYTES
             bounds.spend(0)
             continue

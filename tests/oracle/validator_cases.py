@@ -3,10 +3,11 @@
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from sluicegate.protocol.int64 import LONG_MAX
 from sluicegate.validation.policy import TimestampType, TopicPolicy
-from tests.wire.batches import CODECS, GZIP, NONE, ZSTD, Rec, batch, compress, record
+from tests.wire.batches import CODECS, GZIP, NONE, XERIAL, ZSTD, Rec, batch, compress, record
 
 NOW = 1_800_000_000_123
 DAY, HOUR = 86_400_000, 3_600_000
@@ -156,3 +157,17 @@ def bent_compression(chance: random.Random, count: int) -> Iterator[Case]:
                     data[position : position + 2] = chance.randbytes(2)
         bent = batch(records, codec, compressed=bytes(data), base_timestamp=NOW, max_timestamp=NOW)
         yield Case(TopicPolicy(), bent)
+
+
+def further_streams(chance: random.Random, count: int) -> Iterator[Case]:
+    """Snappy as Java writes it, a few streams one behind the other, of which one may begin with something else."""
+    for _ in range(count):
+        records = [Rec(NOW, b"k", b"v" * chance.choice((1, 30, 3000))) for _ in range(chance.choice((1, 3, 20)))]
+        payload = b"".join(record(r, i, NOW) for i, r in enumerate(records))
+        cuts = sorted({0, len(payload), *(chance.randrange(1, len(payload)) for _ in range(chance.choice((1, 3))))})
+        streams = [bytearray(compress(XERIAL, payload[start:end])) for start, end in pairwise(cuts)]
+        streams += [bytearray(compress(XERIAL, b"behind"))] * chance.choice((0, 0, 1))
+        bent = chance.choice(streams[1:] or streams)
+        bent[chance.randrange(4, 12)] ^= 1 << chance.randrange(8)
+        data = b"".join(streams)
+        yield Case(TopicPolicy(), batch(records, XERIAL, compressed=data, base_timestamp=NOW, max_timestamp=NOW))

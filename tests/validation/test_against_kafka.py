@@ -1,7 +1,6 @@
 """The judgement against Kafka's own LogValidator at a fixed time, to the millisecond and to the byte."""
 
 import random
-import subprocess
 
 import pytest
 
@@ -11,8 +10,7 @@ from sluicegate.validation.judge import Submission, judge_partition
 from sluicegate.validation.policy import JudgementLimits
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.verdict import TIMED, Accepted, BadRecord
-from tests.oracle.java_program import java_command
-from tests.oracle.kafka_java import KAFKA_NEW, ROOT, kafka_folder
+from tests.oracle.kafka_validator import ACCEPTED, LEFT_TO_THE_BROKER, validators_answers
 from tests.oracle.validator_cases import (
     NOW,
     Case,
@@ -20,11 +18,9 @@ from tests.oracle.validator_cases import (
     damage_far_behind,
     damaged_compression,
     damaged_payloads,
+    further_streams,
     good_structures,
 )
-
-ACCEPTED = "0\t"
-LEFT_TO_THE_BROKER = "renumber\t"  # see sluicegate.validation.judge
 
 
 def ours(case: Case, most_piece_bytes: int = 1 << 20) -> str:
@@ -48,14 +44,6 @@ def _as_a_broker_says(bad: BadRecord) -> str:
     return said
 
 
-def kafkas(cases: list[Case]) -> list[str]:
-    command = java_command(kafka_folder(KAFKA_NEW), str(ROOT / "tests/oracle/KafkaValidator.java"))
-    lines = "".join(case.line() for case in cases)
-    done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=170, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
-
-
 @pytest.mark.parametrize(
     ("cases", "count"),
     [
@@ -64,13 +52,14 @@ def kafkas(cases: list[Case]) -> list[str]:
         (damaged_compression, 1500),
         (damage_far_behind, 400),
         (bent_compression, 3000),
+        (further_streams, 1000),
     ],
 )
 @pytest.mark.parametrize("seed", [1])
 def test_every_verdict_is_kafkas(cases, count: int, seed: int) -> None:  # type: ignore[no-untyped-def]
     made = list(cases(random.Random(seed), count))
 
-    answers = [answer.replace(LEFT_TO_THE_BROKER, ACCEPTED) for answer in kafkas(made)]
+    answers = [answer.replace(LEFT_TO_THE_BROKER, ACCEPTED) for answer in validators_answers(made)]
 
     differences = [
         f"{case.line()[:2000]}  Kafka {answer[:300]!r}\n  ours  {mine[:300]!r}"

@@ -1,0 +1,19 @@
+"""Asks Kafka's own LogValidator about batches, many in one process."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.oracle.java_program import java_command, said_by
+from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
+from tests.oracle.validator_cases import Case
+
+ACCEPTED = "0\t"
+LEFT_TO_THE_BROKER = "renumber\t"  # see sluicegate.validation.judge
+
+
+def validators_answers(cases: Iterable[Case]) -> list[str]:
+    """For each: code, message and record errors as KafkaValidator.java writes them."""
+    program = Path(__file__).with_name("KafkaValidator.java")
+    return said_by(
+        java_command(kafka_folder(KAFKA_NEW), str(program)), "".join(case.line() for case in cases)
+    ).splitlines()
