@@ -1,12 +1,19 @@
-"""A relay between clients and the proxy that keeps every byte that clients are sent."""
+"""A relay in front of a broker or a proxy that keeps every byte of both directions."""
 
 import socket
 import threading
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 _CHUNK = 65536
+
+
+class Recorded(NamedTuple):
+    """What passed on one connection so far."""
+
+    by_client: bytearray
+    to_client: bytearray
 
 
 class RecordingRelay:
@@ -16,12 +23,17 @@ class RecordingRelay:
         self._host = host
         self._ports = ports
         self._listeners: list[socket.socket] = []
-        self._sent: list[bytearray] = []
+        self._recorded: list[Recorded] = []
 
     @property
     def sent_to_clients(self) -> list[bytes]:
         """What each connection's client was sent so far."""
-        return [bytes(sent) for sent in self._sent]
+        return [bytes(record.to_client) for record in self._recorded]
+
+    @property
+    def sent_by_clients(self) -> list[bytes]:
+        """What each connection's client has sent so far."""
+        return [bytes(record.by_client) for record in self._recorded]
 
     def __enter__(self) -> Self:
         for port in self._ports:
@@ -48,17 +60,16 @@ class RecordingRelay:
             except OSError:
                 client.close()
                 continue
-            record = bytearray()
-            self._sent.append(record)
-            for source, sink, kept in ((client, proxy, None), (proxy, client, record)):
+            record = Recorded(bytearray(), bytearray())
+            self._recorded.append(record)
+            for source, sink, kept in ((client, proxy, record.by_client), (proxy, client, record.to_client)):
                 threading.Thread(target=_pump, args=(source, sink, kept), daemon=True).start()
 
 
-def _pump(source: socket.socket, sink: socket.socket, kept: bytearray | None) -> None:
+def _pump(source: socket.socket, sink: socket.socket, kept: bytearray) -> None:
     try:
         while data := source.recv(_CHUNK):
-            if kept is not None:
-                kept += data
+            kept += data
             sink.sendall(data)
     except OSError:
         pass  # either side has gone: so has the connection

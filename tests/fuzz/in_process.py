@@ -7,6 +7,7 @@ tests/fuzz/sanitized.py).
 
 import argparse
 import gc
+import logging
 import random
 import resource
 import struct
@@ -16,12 +17,15 @@ import traceback
 from typing import Any
 from zlib import crc32
 
+import structlog
 from crc32c import crc32c
 
 import sluicegate.protocol.produce_request
 from tests.bounds.frames import ProduceLayout, header
 from tests.fuzz import compiled
+from tests.fuzz.explored import sessions
 from tests.fuzz.mutations import mutated
+from tests.fuzz.recorded.streams import streams
 from tests.fuzz.seeds import batches, values
 
 _BATCHES_A_REQUEST = 24
@@ -29,6 +33,7 @@ _LENGTH_AT, _LOG_OVERHEAD, _OLD_CRC_AT, _MAGIC_AT, _CRC_AT, _COVERED_AT = 8, 12,
 _MAX_CALL_SECONDS = 2.0
 _MAX_GROWTH_BYTES = 256 << 20
 _PAYLOAD_AT = 61
+_TURNS_A_SESSION = 16
 
 
 class Counts:
@@ -58,15 +63,20 @@ class Fuzzer:
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
         self.counts = Counts()
-        self.seeds = batches()
+        self.now = time.time_ns() // 1_000_000
+        self.seeds = batches(self.now)
         self.values = values()
+        self.streams = list(streams().values())
+        self.turns = 0
         self.layouts = [ProduceLayout(version) for version in range(14)]
         self.headers = [header(0, version) for version in range(14)]
-        self.now = time.time_ns() // 1_000_000
 
     def turn(self) -> None:
-        """One request of several mutated batches, and a few calls of each other part."""
+        """One request of several mutated batches, a few calls of each other part, and now and then a whole session."""
         chance = self.chance
+        self.turns += 1
+        if self.turns % _TURNS_A_SESSION == 0:
+            self._session()
         version = chance.randrange(14)
         layout = self.layouts[version]
         in_order = bool(chance.getrandbits(3))
@@ -87,6 +97,13 @@ class Fuzzer:
         self._call(compiled.ask_natively, bytes(mutated(chance.choice(self.values), chance, self.values)))
         self._call(compiled.walk_answer, wounded, version, min(len(wounded), 8))
         self._call(compiled.read_frames, bytes(wounded), 1 + chance.getrandbits(3))
+
+    def _session(self) -> None:
+        """A real client's beginning, and what is left of it behind that."""
+        stream = self.chance.choice(self.streams)
+        wounded = stream + mutated(stream, self.chance, self.streams)
+        self.counts.bytes += len(wounded)
+        self._call(sessions.from_client, self.chance.randbytes(2) + wounded)
 
     def _batch(self, in_order: bool) -> bytearray:
         chance = self.chance
@@ -145,6 +162,7 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
     given = parser.parse_args()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     wrong = run(given.batches, given.seed)
     for text in wrong:
         print(text, file=sys.stderr)

@@ -7,13 +7,15 @@ from sluicegate.protocol.api import APIS
 from tests.bounds.frames import compact_string, good_batch, header, int32, produce, short_string
 from tests.bounds.stand_in_answers import topic_id_of
 from tests.conformance.cases import CASES
+from tests.fuzz.recorded.streams import recorded_batches
 from tests.wire.batches import CODECS, NONE, Rec, batch, message, wrapper
 
 
 @cache
-def batches() -> list[bytes]:
-    """Small ones: what the conformance cases hold, and each codec with a few records, headers, keys and nulls."""
-    now = time.time_ns() // 1_000_000
+def batches(now: int) -> list[bytes]:
+    """Small ones, written at `now` (ms): what the conformance cases hold, each codec with a few records, headers, keys
+    and nulls, and what real producers have sent.
+    """
     found = {records for case in CASES for _, records in case.build(now) if records is not None and len(records) < 2000}
     records = [Rec(now + i, b"key", b"value" * 5, [(b"h", b"v"), (b"n", None)]) for i in range(4)]
     ruled = [Rec(now + i, b"key", value) for i, value in enumerate(values())]
@@ -25,6 +27,7 @@ def batches() -> list[bytes]:
         if codec in (1, 2, 3):
             found |= {wrapper(magic, [message(magic, b"v", timestamp=now)] * 3, codec) for magic in (0, 1)}
     found.add(batch(records, NONE) * 3)
+    found |= {one for one in recorded_batches(now) if len(one) < 2000}
     return sorted(found)
 
 
@@ -48,7 +51,9 @@ def requests() -> list[bytes]:
     made = []
     for version in range(14):
         topic = topic_id_of("fuzzed") if version >= 13 else b"fuzzed"
-        made += [produce(version, {topic: [(0, one), (1, good_batch(now))]})[4:] for one in batches()[:: 3 + version]]
+        made += [
+            produce(version, {topic: [(0, one), (1, good_batch(now))]})[4:] for one in batches(now)[:: 3 + version]
+        ]
         made.append(produce(version, {topic: [(0, None)], b"other": [(i, b"") for i in range(5)]})[4:])
         made.append(produce(version, {topic: [(0, good_batch(now))]}, acks=0)[4:])
     for api in APIS.values():

@@ -177,7 +177,7 @@ def test_the_batches_that_kafkas_validator_has_judged(cases, count: int) -> None
 
 @pytest.mark.parametrize("version", _VERSIONS)
 def test_what_conformance_asks_brokers_about(version: int, lanes: BothLanes) -> None:
-    for one in batches():
+    for one in batches(NOW):
         for name in _POLICIES:
             lanes.judge(*_at(version, {name: [one]}))
         lanes.judge(*_at(version, {"bounded": [good_batch(NOW), one], "nobody taught": [one]}))

@@ -1,17 +1,19 @@
-"""A session that is sent any bytes, by its client or by its broker: cut up or whole, it does the same, and nothing that
-happens is a fault of its own.
+"""A session that is sent any bytes, by its client or by its broker: whole, cut up or byte by byte, with its fast lane
+and without, it does the same, and nothing that happens is a fault of its own.
 """
 
 import random
 
 import sluicegate.proxy.judgement.judging
 from sluicegate.protocol.framing import frame_of
+from sluicegate.proxy.session.lanes import HAS_FAST_LANE
 from tests.bounds.frames import compact_string, good_batch, produce, request
 from tests.bounds.stand_in_answers import topic_id_of
 from tests.proxy.session.playbook import NOW, Playbook
 
 _MOST_BYTES = 32 * 1024
 _LONGEST_PIECE = 700
+_MOST_SINGLE_BYTES = 2048
 _LONG_SECONDS = 60.0
 _BOUNDS = {"SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": "86400000"}
 
@@ -29,15 +31,21 @@ ASKED = (
 def from_client(data: bytes) -> None:
     """The first two bytes say how the others are cut up."""
     stream = data[2 : 2 + _MOST_BYTES]
+    whole = _from_client(stream, [len(stream)])
 
-    assert _from_client(stream, [len(stream)]) == _from_client(stream, _pieces(data[:2], len(stream)))
+    for pieces in (_pieces(data[:2], len(stream)), _single_bytes(len(stream))):
+        assert whole == _from_client(stream, pieces)
+    assert whole == _from_client(stream, [len(stream)], has_fast_lane=False)
 
 
 def from_broker(data: bytes) -> None:
     """The same, of what a broker answers to `ASKED`."""
     stream = data[2 : 2 + _MOST_BYTES]
+    whole = _from_broker(stream, [len(stream)])
 
-    assert _from_broker(stream, [len(stream)]) == _from_broker(stream, _pieces(data[:2], len(stream)))
+    for pieces in (_pieces(data[:2], len(stream)), _single_bytes(len(stream))):
+        assert whole == _from_broker(stream, pieces)
+    assert whole == _from_broker(stream, [len(stream)], has_fast_lane=False)
 
 
 def _pieces(seed: bytes, size: int) -> list[int]:
@@ -48,15 +56,21 @@ def _pieces(seed: bytes, size: int) -> list[int]:
     return made
 
 
-def _playbook() -> Playbook:
+def _single_bytes(size: int) -> list[int]:
+    """One by one, as far as it can be waited for; then the rest."""
+    single = min(size, _MOST_SINGLE_BYTES)
+    return [1] * single + [size - single] * (size > single)
+
+
+def _playbook(has_fast_lane: bool) -> Playbook:
     # However slow it is: what leaves the loop is answered at another time, and so otherwise.
     sluicegate.proxy.judgement.judging._LOOP_REQUEST_SECONDS = _LONG_SECONDS
     sluicegate.proxy.judgement.judging._LOOP_MAKING_SECONDS = _LONG_SECONDS
-    return Playbook(**_BOUNDS)
+    return Playbook(has_fast_lane, **_BOUNDS)
 
 
-def _from_client(stream: bytes, pieces: list[int]) -> tuple[bytes, bytes, bool]:
-    play = _playbook()
+def _from_client(stream: bytes, pieces: list[int], has_fast_lane: bool = HAS_FAST_LANE) -> tuple[bytes, bytes, bool]:
+    play = _playbook(has_fast_lane)
     at = 0
     for piece in pieces:
         play.from_client(stream[at : at + piece])
@@ -66,8 +80,8 @@ def _from_client(stream: bytes, pieces: list[int]) -> tuple[bytes, bytes, bool]:
     return _done(play)
 
 
-def _from_broker(stream: bytes, pieces: list[int]) -> tuple[bytes, bytes, bool]:
-    play = _playbook()
+def _from_broker(stream: bytes, pieces: list[int], has_fast_lane: bool = HAS_FAST_LANE) -> tuple[bytes, bytes, bool]:
+    play = _playbook(has_fast_lane)
     for asked in ASKED:
         play.from_client(asked)
         play.loop.turns()
@@ -82,6 +96,7 @@ def _from_broker(stream: bytes, pieces: list[int]) -> tuple[bytes, bytes, bool]:
 
 def _done(play: Playbook) -> tuple[bytes, bytes, bool]:
     play.loop.turns()
+    play.parts.judges.close()
     assert not play.parts.tally.internal_errors, "a fault of its own"
     return bytes(play.broker.sent), bytes(play.client.sent), play.client.is_closing()
 

@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 from tests.fuzz import seeds
 from tests.fuzz.explored import batches, sessions, texts
+from tests.fuzz.recorded.streams import streams
 from tests.oracle.kafka_java import ROOT
+from tests.proxy.session.playbook import NOW
 
 _CODEC_AT, _PAYLOAD_AT = 22, 61
 CORPUS = Path(__file__).with_name("corpus")
@@ -17,6 +19,11 @@ class Target(NamedTuple):
 
     run: Callable[[bytes], None]
     seeds: Callable[[], list[bytes]]
+
+
+def _streams() -> list[bytes]:
+    """What real clients have sent twice: the second time the fast lane knows the topics."""
+    return _requests() + [b"\0\0" + stream * 2 for stream in streams().values()]
 
 
 def _requests() -> list[bytes]:
@@ -35,17 +42,19 @@ def _configurations() -> list[bytes]:
     ]
 
 
+def _batches() -> list[bytes]:
+    return seeds.batches(NOW)
+
+
 def _payloads() -> list[bytes]:
-    compressed = [
-        batch for batch in seeds.batches() if len(batch) > _PAYLOAD_AT and batch[_CODEC_AT] & 7 in range(1, 5)
-    ]
+    compressed = [batch for batch in _batches() if len(batch) > _PAYLOAD_AT and batch[_CODEC_AT] & 7 in range(1, 5)]
     return [bytes([(batch[_CODEC_AT] & 7) - 1]) + batch[_PAYLOAD_AT:] for batch in compressed]
 
 
 TARGETS = {
-    "from_client": Target(sessions.from_client, _requests),
+    "from_client": Target(sessions.from_client, _streams),
     "from_broker": Target(sessions.from_broker, _answers),
-    "records": Target(batches.records, seeds.batches),
+    "records": Target(batches.records, _batches),
     "payload": Target(batches.payload, _payloads),
     "configuration": Target(texts.configuration, _configurations),
 }

@@ -36,6 +36,7 @@ _LEAST = {
 _FULL_BYTES = 65_536
 _ENDLESS = 10_000
 _THREAD_SECONDS = 30.0
+_MARK = (1 << 31) - 1  # no client begins with it; real ones begin with 0 or 1
 
 
 class Timer:
@@ -161,7 +162,7 @@ def proxy_in(world: World, environment: dict[str, str]) -> Assembled:
     """The parts of a proxy; `environment` is its configuration."""
     config = load(Source("test"), _LEAST | environment).config
     book = AddressBook({}, lambda _: HostPort("h", 1))
-    return assembled(config, world, rulebook_of(config), Tally(), book, LeadingBack(1), None)
+    return assembled(config, world, rulebook_of(config), Tally(), book, LeadingBack(_MARK), None)
 
 
 class Playbook:

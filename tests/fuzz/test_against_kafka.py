@@ -1,0 +1,87 @@
+"""Mutated batches that the fast lane calls good are good for Kafka's own validator, too, many in one process of Java's.
+
+SLUICEGATE_FUZZ_SEED and _JUDGED set what is drawn and how many good ones are wanted; `make fuzz` wants a million.
+"""
+
+import os
+import random
+from collections.abc import Iterator
+from itertools import islice
+
+import pytest
+
+from sluicegate.proxy.session.lanes import HAS_FAST_LANE
+from sluicegate.validation.policy import JudgementLimits, TimestampType, TopicPolicy
+from tests.bounds.frames import header, produce
+from tests.fuzz.in_process import headed
+from tests.fuzz.mutations import mutated
+from tests.fuzz.seeds import batches
+from tests.lanes.both import BothLanes
+from tests.oracle.kafka_validator import ACCEPTED, LEFT_TO_THE_BROKER, validators_answers
+from tests.oracle.validator_cases import DAY, HOUR, NOW, Case
+from tests.wire.batches import CODECS, Rec, batch
+
+THOROUGH = "SLUICEGATE_THOROUGH" in os.environ
+SEED = int(os.environ.get("SLUICEGATE_FUZZ_SEED") or random.SystemRandom().randrange(1 << 31))
+JUDGED = int(os.environ.get("SLUICEGATE_FUZZ_JUDGED") or (1_000_000 if THOROUGH else 5_000))
+_AT_ONCE = 20_000
+_POLICIES = {
+    "bounded": TopicPolicy(before_max_ms=DAY, after_max_ms=HOUR),
+    "open": TopicPolicy(),
+    "compacted": TopicPolicy(compacted=True),
+    "appended": TopicPolicy(timestamp_type=TimestampType.LOG_APPEND_TIME),
+}
+_VERSIONS = range(7, 13)  # which name topics, and have every codec
+
+pytestmark = pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")
+
+
+class Drawn:
+    """Batches, each for one of the topics. `drawn` counts them, `good` those that the fast lane called good."""
+
+    def __init__(self, seed: int) -> None:
+        self._chance = random.Random(seed)
+        self._lanes = BothLanes(_POLICIES, {}, JudgementLimits())
+        self._seeds = [one for one in batches(NOW) if len(one) > 61 and one[16] == 2] + _at_the_bounds()
+        self.drawn = self.good = 0
+
+    def good_ones(self) -> Iterator[Case]:
+        """Without an end; those that differ from what any producer of the seeds sent."""
+        chance = self._chance
+        while True:
+            seed = chance.choice(self._seeds)
+            one = bytes(headed(mutated(seed, chance, self._seeds), seed))
+            name, version = chance.choice(list(_POLICIES)), chance.choice(_VERSIONS)
+            frame = bytearray(produce(version, {name.encode(): [(0, one)]})[4:])
+            self.drawn += 1
+            if one != seed and self._lanes.judge(frame, version, len(header(0, version)), NOW):
+                self.good += 1
+                yield Case(_POLICIES[name], one)
+
+
+def _at_the_bounds() -> list[bytes]:
+    """Times from which one bit leads over a bound."""
+    times = (NOW - DAY, NOW + HOUR, 0, -1)
+    return [batch([Rec(NOW), Rec(time, b"k")], codec) for time in times for codec in CODECS.values()]
+
+
+@pytest.mark.timeout(7200)
+def test_what_the_fast_lane_calls_good_is_good_for_kafkas_validator() -> None:
+    drawn, left = Drawn(SEED), JUDGED
+    good = drawn.good_ones()
+
+    while left > 0:
+        cases = list(islice(good, min(left, _AT_ONCE)))
+        answers = validators_answers(cases)
+        refused = [
+            f"{case.line()[:2000]}  Kafka {answer[:300]!r}"
+            for case, answer in zip(cases, answers, strict=True)
+            if answer not in (ACCEPTED, LEFT_TO_THE_BROKER)
+        ]
+        assert not refused, f"seed {SEED}: {len(refused)} of {len(cases)} are not:\n" + "\n".join(refused[:5])
+        left -= len(cases)
+
+    print(
+        f"{drawn.drawn:,} mutated batches, {drawn.good:,} good on the fast lane and for Kafka's validator, seed {SEED}"
+    )
+    assert drawn.good < drawn.drawn
