@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from sluicegate.config.registries import Registry
 from sluicegate.config.value_rules import Schema
 from sluicegate.proxy.judgement.patience import Patience
+from sluicegate.proxy.reporting.tally import Tally
 from sluicegate.validation.rules.from_keys import SchemaRules
 from sluicegate.validation.rules.rule import Rule
 from sluicegate.validation.rules.side import Side
@@ -15,10 +16,11 @@ if TYPE_CHECKING:
 
 
 class SchemaReading:
-    """Of one process, whatever configurations follow each other."""
+    """Of one process, whatever configurations follow each other. `tally` counts what becomes of questions."""
 
-    def __init__(self, patience: Patience) -> None:
+    def __init__(self, patience: Patience, tally: Tally) -> None:
         self._patience = patience
+        self._tally = tally
         self._registries: Registries | None = None
 
     def rules_of(self, registries: Mapping[str, Registry]) -> SchemaRules:
@@ -27,9 +29,10 @@ class SchemaReading:
             return _OfFiles()
         from sluicegate.proxy.registry.registries import Registries  # noqa: PLC0415
         from sluicegate.proxy.registry.schema_rules import SchemaRules as Reading  # noqa: PLC0415
+        from sluicegate.proxy.reporting.registry_reports import RegistryReports  # noqa: PLC0415
 
         if self._registries is None:
-            self._registries = Registries(self._patience)
+            self._registries = Registries(self._patience, RegistryReports(self._tally))
         return Reading(self._registries.by_name(registries))
 
 

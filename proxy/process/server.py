@@ -106,7 +106,7 @@ class Server:
         self._broker_tls: TlsContext | None = None
         self._sockets: PlainSockets | None = None
         self._patience = Patience()
-        self._schemas = SchemaReading(self._patience)
+        self._schemas = SchemaReading(self._patience, self.tally)
         self._config_generation = 1
 
     @property

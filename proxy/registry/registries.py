@@ -11,16 +11,23 @@ from sluicegate.proxy.judgement.patience import Patience
 from sluicegate.proxy.network.tls import BadTlsFiles, TlsContext, context_for_server
 from sluicegate.proxy.registry.failures import RegistryFailed
 from sluicegate.proxy.registry.http import Login, RegistryHttp
+from sluicegate.proxy.registry.reports import NobodyIsTold, Reports
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 
 
 class Registries:
-    """Makes a registry once for what the file says of it. `patience`: how who asks may wait; `now`: seconds that only
-    go forward.
+    """Makes a registry once for what the file says of it. `patience`: how who asks may wait; `reports`: who is told how
+    they are; `now`: seconds that only go forward.
     """
 
-    def __init__(self, patience: Patience | None = None, now: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self,
+        patience: Patience | None = None,
+        reports: Reports | None = None,
+        now: Callable[[], float] = monotonic,
+    ) -> None:
         self._patience = patience
+        self._reports = reports if reports is not None else NobodyIsTold()
         self._now = now
         self._made: dict[tuple[str, Registry], SchemaRegistry] = {}
 
@@ -38,7 +45,9 @@ class Registries:
     def _new(self, name: str, section: Registry) -> SchemaRegistry:
         login = None if section.username is None else Login(section.username, section.current_password)
         http = RegistryHttp(section.url, login, _context_maker(name, section.tls or ServerTls()))
-        return SchemaRegistry(name, http, section.refresh_seconds, now=self._now, patience=self._patience)
+        return SchemaRegistry(
+            name, http, section.refresh_seconds, now=self._now, patience=self._patience, reports=self._reports
+        )
 
 
 def _context_maker(name: str, tls: ServerTls) -> Callable[[], ssl.SSLContext]:

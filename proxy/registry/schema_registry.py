@@ -2,7 +2,8 @@
 
 A schema never changes under its id, so it is kept. Whether it is under a subject may change, so it is asked again after
 a while, without anybody waiting. Once a registry was late or has failed nobody waits for it until it has answered
-again: who needs to know something new gets an Outage at once, and who needs what is known notices nothing.
+again: who needs to know something new gets an Outage at once, and who needs what is known notices nothing. A fault of
+our own while it is asked is an Outage too, so that a rule's `on.outage` holds for it.
 """
 
 from collections.abc import Callable, Hashable
@@ -13,12 +14,15 @@ from math import inf
 from time import monotonic
 from typing import TypeVar
 
-from sluicegate.proxy.judgement.patience import OutOfPatience, Patience
+from sluicegate.proxy.judgement.patience import OutOfPatience, Patience, WaitsElsewhere
 from sluicegate.proxy.judgement.places import Places
+from sluicegate.proxy.registry.breaker import Breaker
 from sluicegate.proxy.registry.confluent_api import Asks, is_under, schema_of
 from sluicegate.proxy.registry.errands import Errands, TooMany
 from sluicegate.proxy.registry.failures import RegistryFailed
 from sluicegate.proxy.registry.recent import Recent
+from sluicegate.proxy.registry.reports import NobodyIsTold, Reports
+from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.registered_schema import RegisteredSchema, UnknownSchema
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.wire_format import SchemaId
@@ -27,9 +31,6 @@ _MOST_SCHEMAS = 1000
 _MOST_SUBJECTS = 10_000
 # A no may have been true a moment ago only: whoever has just registered a schema writes with it at once.
 _NO_SECONDS = 1.0
-_REST_SECONDS = 1.0
-# However long it wants to be left alone.
-_MOST_REST_SECONDS = 30.0
 # Ids are the clients' to invent: so many that nobody has are asked for in a second, a part of them for each client.
 _MOST_UNKNOWN = 20
 WAIT_SECONDS = 2.0
@@ -48,6 +49,7 @@ class SchemaRegistry:
         wait_seconds: float = WAIT_SECONDS,
         now: Callable[[], float] = monotonic,
         patience: Patience | None = None,
+        reports: Reports | None = None,
     ) -> None:
         self.name = name
         self._http = http
@@ -59,14 +61,36 @@ class SchemaRegistry:
         # A schema, why it cannot be used, or None: there is none.
         self._schemas: Recent[SchemaId, RegisteredSchema | str | None] = Recent(_MOST_SCHEMAS)
         self._subjects: Recent[tuple[SchemaId, str], bool] = Recent(_MOST_SUBJECTS)
-        self._rests_until: float | None = None  # None: it has answered last
-        self._failure = ""
-        self._asked_since = 0.0
+        self._reports = reports if reports is not None else NobodyIsTold()
+        self._breaker = Breaker(name, now, self._reports)
         self._in_vain_since = 0.0
         self._in_vain = Places(_MOST_UNKNOWN)
 
     def schema(self, schema_id: SchemaId) -> RegisteredSchema:
         """Raises UnknownSchema and Outage."""
+        try:
+            return self._schema(schema_id)
+        except (Outage, UnknownSchema, WaitsElsewhere):
+            raise
+        except Exception as error:
+            raise self._outage_of_ours(error) from error
+
+    def is_under(self, schema_id: SchemaId, subject: str) -> bool:
+        """Raises Outage."""
+        try:
+            return self._is_under(schema_id, subject)
+        except (Outage, WaitsElsewhere):
+            raise
+        except Exception as error:
+            raise self._outage_of_ours(error) from error
+
+    def close(self) -> None:
+        """Give up the connection and the thread: no new rulebook asks it. One that still holds may."""
+        with suppress(TooMany):
+            self._errands.run("close", self._http.close)
+        self._errands.close()
+
+    def _schema(self, schema_id: SchemaId) -> RegisteredSchema:
         known = self._schemas.get(schema_id)
         if known is not None and self._now() - known[0] < self._kept_seconds(known[1]):
             return self._told(schema_id, known[1])
@@ -76,8 +100,7 @@ class SchemaRegistry:
         found = self._wait_for(("schema", schema_id), lambda: self._learn_schema(schema_id, who))
         return self._told(schema_id, found)
 
-    def is_under(self, schema_id: SchemaId, subject: str) -> bool:
-        """Raises Outage."""
+    def _is_under(self, schema_id: SchemaId, subject: str) -> bool:
         key = schema_id, subject
         known = self._subjects.get(key)
         if known is not None:
@@ -89,12 +112,6 @@ class SchemaRegistry:
                 self._look_again(key)
                 return True
         return self._wait_for(("subject", key), lambda: self._learn_subject(key))
-
-    def close(self) -> None:
-        """Give up the connection and the thread: no new rulebook asks it. One that still holds may."""
-        with suppress(TooMany):
-            self._errands.run("close", self._http.close)
-        self._errands.close()
 
     def _kept_seconds(self, found: RegisteredSchema | str | None) -> float:
         """How long an answer stands; what keeps a schema from being used (no compiler, no room) may be mended."""
@@ -123,14 +140,14 @@ class SchemaRegistry:
 
     def _look_again(self, key: tuple[SchemaId, str]) -> None:
         """Nobody waits for it, and where it fails what was known stays."""
-        if not self._is_resting():
+        if not self._breaker.rests:
             with suppress(TooMany):
                 self._errands.run(("subject", key), lambda: self._noted(lambda: self._learn_subject(key)))
 
     def _wait_for(self, key: Hashable, question: Callable[[], T]) -> T:
-        if self._rests_until is not None:
+        if self._breaker.has_failed:
             self._try_again(key, question)
-            raise Outage(f"registry {self.name} cannot be asked: {self._failure}")
+            raise Outage(f"registry {self.name} cannot be asked: {self._breaker.failure}")
         self._patience.see_that_one_may_wait()  # who waits elsewhere asks from there, when it is its client's turn
         try:
             under_way: Future[T] = self._errands.run(key, lambda: self._noted(question))
@@ -140,40 +157,42 @@ class SchemaRegistry:
         except OutOfPatience:
             raise Outage(f"registry {self.name} has more to be asked for one request than that may wait for") from None
         except NotInTime:
-            if self._now() - self._asked_since < self._wait_seconds / 2:  # others are before this one, and are answered
+            # Others are before this one, and are answered.
+            if self._now() - self._breaker.asked_since < self._wait_seconds / 2:
                 raise Outage(f"registry {self.name} is asked more than it answers") from None
-            self._fail(f"no answer within {self._wait_seconds:g} s")
-            raise Outage(f"registry {self.name} cannot be asked: {self._failure}") from None
+            self._breaker.failed(f"no answer within {self._wait_seconds:g} s")
+            raise Outage(f"registry {self.name} cannot be asked: {self._breaker.failure}") from None
         except RegistryFailed as error:
             raise Outage(f"registry {self.name} cannot be asked: {error}") from error
 
     def _try_again(self, key: Hashable, question: Callable[[], T]) -> None:
-        """Whether it answers again is found out with what is wanted, once a second and one question at a time."""
-        if not self._is_resting() and self._errands.is_idle:
+        """Whether it answers again is found out with what is wanted, one question behind each rest."""
+        if not self._breaker.rests and self._errands.is_idle:
             with suppress(TooMany):
                 self._errands.run(key, lambda: self._noted(question))
 
     def _noted(self, question: Callable[[], T]) -> T:
         """For the asking thread: the answer, and whether there was one."""
-        if self._is_resting():
-            raise RegistryFailed(self._failure)
-        self._asked_since = self._now()
-        self._http.begin()
+        breaker = self._breaker
+        if breaker.rests:
+            raise RegistryFailed(breaker.failure)
+        breaker.asked()
         try:
+            self._http.begin()
             answer = question()
         except RegistryFailed as error:
-            self._fail(str(error), error.wait_seconds)
+            breaker.failed(str(error), error.wait_seconds)
             raise
-        self._rests_until = None
+        except Exception as error:
+            self._reports.fault(self.name, error)
+            breaker.failed(_our_fault(error))
+            raise RegistryFailed(breaker.failure) from error
+        breaker.answered()
         return answer
 
-    def _fail(self, failure: str, wait_seconds: float = 0) -> None:
-        self._failure = failure
-        self._rests_until = self._now() + min(max(wait_seconds, _REST_SECONDS), _MOST_REST_SECONDS)
-
-    def _is_resting(self) -> bool:
-        rests_until = self._rests_until
-        return rests_until is not None and self._now() < rests_until
+    def _outage_of_ours(self, error: Exception) -> Outage:
+        self._reports.fault(self.name, error)
+        return Outage(f"registry {self.name} cannot be asked: {_our_fault(error)}")
 
     def _asks_in_vain(self, who: Hashable) -> bool:
         """Whether so many ids of `who` were unknown within this second that no more are asked for."""
@@ -181,3 +200,7 @@ class SchemaRegistry:
         if now - self._in_vain_since >= 1:
             self._in_vain_since, self._in_vain = now, Places(_MOST_UNKNOWN)
         return not self._in_vain.has_one_for(who)
+
+
+def _our_fault(error: Exception) -> str:
+    return f"a fault of sluicegate's own ({type(error).__name__} at {place_of(error)})"

@@ -76,6 +76,8 @@ class Tally:
     looked_closer: Counter[str] = field(default_factory=Counter)
     request_errors: Counter[tuple[str, str]] = field(default_factory=Counter)
     internal_errors: Counter[str] = field(default_factory=Counter)
+    registry_failures: Counter[str] = field(default_factory=Counter)
+    registry_left_alone: Counter[str] = field(default_factory=Counter)
     proxy_seconds: DurationsBy = field(default_factory=DurationsBy)
     upstream_seconds: DurationsBy = field(default_factory=DurationsBy)
     loop_delay: Durations = field(default_factory=Durations)

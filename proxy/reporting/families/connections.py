@@ -159,10 +159,11 @@ CONNECTIONS: tuple[Family, ...] = (
         "Faults of sluicegate's own on the way of a request, by what was done.",
         "Any rise is a bug: the log has it, please report it. `closed`: the connection; `forwarded`: the request went "
         "on unjudged (`on.internal.error`); `judged anew`: the fast lane failed over one, and the slow lane judged "
-        "it; `not told`: what was judged is missing in counts or events.",
+        "it; `not told`: what was judged is missing in counts or events; `as an outage`: a schema registry could not "
+        "be asked, and its rules' `on.outage` held.",
         lambda s: s.tally.internal_errors,
         ("outcome",),
-        ("closed", "forwarded", "judged anew", "not told"),
+        ("closed", "forwarded", "judged anew", "not told", "as an outage"),
     ),
     counter(
         "sluicegate_judgements_abandoned",

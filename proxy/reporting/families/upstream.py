@@ -1,4 +1,4 @@
-"""The brokers behind the proxy."""
+"""The brokers behind the proxy, and the schema registries beside it."""
 
 from sluicegate.proxy.reporting.family import Family, counter, gauge
 
@@ -36,5 +36,20 @@ UPSTREAM: tuple[Family, ...] = (
         "Logins with upstream.sasl that a broker refused.",
         "Any rise: the proxy's own password is wrong or was changed. Clients are still served.",
         lambda s: s.tally.own_logins_refused,
+    ),
+    counter(
+        "sluicegate_registry_failures",
+        "Questions to a schema registry that had no answer, by the registry's name in the file.",
+        "Any rise: it is gone, slow, or refuses the login; the log says which. What is known already goes on; of what "
+        "is new `on.outage` decides.",
+        lambda s: s.tally.registry_failures,
+        ("registry",),
+    ),
+    counter(
+        "sluicegate_registry_left_alone",
+        "How often a schema registry had failed three times in a row, since when it is asked more and more seldom.",
+        "As above. It is asked again every fifteen seconds at the latest, by itself.",
+        lambda s: s.tally.registry_left_alone,
+        ("registry",),
     ),
 )

@@ -1,0 +1,89 @@
+"""A bug of our own where registries are asked, and a registry that stays away: the wire has what `on.outage` says."""
+
+import json
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluicegate.protocol.messages import produce
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.topics import DEFAULTS, UNJUDGED, create_topic
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
+
+OK, RETRIABLE, POLICY_VIOLATION = 0, 7, 44
+SAID = {"retriable": RETRIABLE, "forward": OK, "reject": POLICY_VIOLATION}
+WITH_A_BUG = """from sluicegate.proxy.registry import schema_registry
+def fails(*_):
+    raise KeyError("a key")
+schema_registry.schema_of = fails
+from sluicegate.proxy.process.command import main
+main()"""
+
+
+@pytest.fixture(scope="module")
+def nowhere() -> Iterator[str]:
+    """The URL of a port at which nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
+
+
+def proxy_with(folder: Path, bootstrap: str, registry: str) -> ProxyProcess:
+    rule = {"name": "body", "value": {"schema": {"registry": "main", "subject": "any"}}}
+    topics: list[dict[str, Any]] = [{"match": f"{kind}-*", "rules": [rule | {"on.outage": kind}]} for kind in SAID]
+    registries = {"main": {"url": registry, "username": "me", "password": "hunter2"}}
+    return ProxyProcess(folder, bootstrap, {"defaults": DEFAULTS, "topics": topics, "registries": registries})
+
+
+def answers(client: RawClient, topic: str, schema_id: int) -> tuple[int, str]:
+    """Code and message of a record that names a schema."""
+    data = batch([Rec(time.time_ns() // 1_000_000, value=b"\0" + schema_id.to_bytes(4) + b"x")])
+    asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]))
+    answer: Any = client.answer_to(asked, PRODUCE, 9, produce.RESPONSE, 30)
+    entry = answer["responses"][0]["partition_responses"][0]
+    return entry["error_code"], entry.get("error_message") or ""
+
+
+@pytest.mark.parametrize(
+    ("has_bug", "words"), [(True, "a fault of sluicegate's own (KeyError at"), (False, "connection refused")]
+)
+def test_it_is_an_outage_that_is_told_and_the_connections_stay(
+    has_bug: bool, words: str, nowhere: str, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    topics = {kind: create_topic(kafka_bootstrap, UNJUDGED, 1, prefix=kind) for kind in SAID}
+    proxy = proxy_with(tmp_path, kafka_bootstrap, nowhere)
+    if has_bug:
+        proxy.command = [sys.executable, "-c", WITH_A_BUG]
+    try:
+        proxy.start()
+        with RawClient(f"127.0.0.1:{proxy.broker_port(1)}", timeout=30) as client:
+            seen_alone, schema_id = "", 0
+            end = time.monotonic() + 60
+            while not seen_alone:
+                assert time.monotonic() < end, "nobody says that the registry is left alone"
+                for kind, topic in topics.items():
+                    schema_id += 1
+                    code, message = answers(client, topic, schema_id)
+                    assert code == SAID[kind], message
+                    assert kind == "forward" or words in message.lower() or words in message
+                seen_alone = "".join(line for line in proxy.log().splitlines() if "is left alone" in line)
+        metrics = proxy.get("/metrics")[1]
+    finally:
+        proxy.stop()
+
+    line = json.loads(seen_alone)
+    assert (line["registry"], line["failures"]) == ("main", 3)
+    assert "on.outage" in line["advice"], "and what that means"
+    assert 'sluicegate_registry_left_alone_total{registry="main"} 1.0' in metrics
+    assert proxy.log().count("is left alone") == 1
+    assert ('sluicegate_internal_errors_total{outcome="as an outage"} 0.0' in metrics) is not has_bug
+    assert 'sluicegate_internal_errors_total{outcome="closed"} 0.0' in metrics
+    assert ("schema registry could not be asked" in proxy.log()) is has_bug
+    for where in (metrics, proxy.log(), str(proxy.violations())):
+        assert "hunter2" not in where

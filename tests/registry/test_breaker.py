@@ -1,0 +1,153 @@
+"""A registry that goes on failing is asked more and more seldom, and said to be left alone; a fault of our own while it
+is asked is an outage like any other.
+"""
+
+import pytest
+
+from sluicegate.proxy.registry.breaker import Breaker
+from sluicegate.proxy.registry.failures import RegistryFailed
+from sluicegate.proxy.registry.schema_registry import SchemaRegistry
+from sluicegate.validation.rules.rule import Outage
+from tests.broker.eventually import eventually
+from tests.registry.test_schema_registry import LONG, Clock, Told
+
+
+class Heard:
+    """What was reported."""
+
+    def __init__(self) -> None:
+        self.failures = 0
+        self.lines: list[str] = []
+        self.faults: list[Exception] = []
+
+    def failed(self, registry: str) -> None:
+        self.failures += 1
+
+    def left_alone(self, registry: str, failures: int, reason: str) -> None:
+        self.lines.append(f"{registry} left alone after {failures}: {reason}")
+
+    def answers_again(self, registry: str, seconds: float) -> None:
+        self.lines.append(f"{registry} answers again after {seconds:g} s")
+
+    def fault(self, registry: str, error: Exception) -> None:
+        self.faults.append(error)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
+def rest_of(breaker: Breaker, clock: Clock) -> float:
+    """How many seconds nothing may be asked; they are over then."""
+    began = clock.now
+    while breaker.rests:
+        clock.now += 0.125
+    return clock.now - began
+
+
+def test_who_fails_in_a_row_is_left_alone_for_longer_each_time_and_it_is_told_once(clock: Clock, heard: Heard) -> None:
+    breaker = Breaker("main", clock, heard)
+    rests = []
+    for _ in range(8):
+        breaker.asked()
+        breaker.failed("connection refused")
+        rests.append(rest_of(breaker, clock))
+    assert rests == [1, 1, 2, 4, 8, 15, 15, 15]
+    assert heard.failures == 8
+    assert heard.lines == ["main left alone after 3: connection refused"]
+
+    breaker.asked()
+    breaker.answered()
+    assert not breaker.has_failed
+    assert heard.lines[1:] == [f"main answers again after {sum(rests):g} s"]
+
+    breaker.asked()
+    breaker.failed("again")
+    assert rest_of(breaker, clock) == 1, "it begins anew"
+
+
+def test_one_question_that_many_wait_for_is_one_failure(clock: Clock, heard: Heard) -> None:
+    breaker = Breaker("main", clock, heard)
+    breaker.asked()
+    for _ in range(16):
+        breaker.failed("no answer within 2 s")
+    breaker.failed("no answer within 10 s")
+
+    assert (heard.failures, heard.lines, rest_of(breaker, clock)) == (1, [], 1)
+
+
+def test_a_registry_that_is_gone_for_long_is_asked_seldom_and_comes_back_by_itself(clock: Clock, heard: Heard) -> None:
+    http = Told()
+    registry = SchemaRegistry("main", http, 60, 30, clock, reports=heard)
+    http.answers["/schemas/ids/1"] = RegistryFailed("connection refused")
+
+    for _ in range(600):  # ten minutes, and somebody wants it each second
+        with pytest.raises(Outage, match="registry main cannot be asked: connection refused"):
+            registry.schema(1)
+        eventually(lambda: registry._errands.is_idle)
+        clock.now += 1
+    assert 600 / 16 < len(http.asked) < 600 / 15 + 6
+    assert len(http.asked) == heard.failures
+    assert heard.lines == ["main left alone after 3: connection refused"]
+
+    http.answers["/schemas/ids/1"] = LONG
+    clock.now += 15
+    with pytest.raises(Outage):  # this one finds it out for all others
+        registry.schema(1)
+    eventually(lambda: not registry._breaker.has_failed)
+    assert registry.schema(1).content.fault(b"\x02") is None
+    assert "answers again" in heard.lines[-1]
+
+
+@pytest.mark.parametrize(
+    "bug", [KeyError("swordfish"), RecursionError(), OSError("x"), UnicodeDecodeError("a", b"", 0, 1, "b")]
+)
+def test_a_bug_where_it_is_asked_is_an_outage_with_its_place_and_nothing_else(
+    bug: Exception, clock: Clock, heard: Heard
+) -> None:
+    http = Told()
+    registry = SchemaRegistry("main", http, 60, 30, clock, reports=heard)
+    http.answers["/schemas/ids/1"] = http.answers["/schemas/ids/2/versions"] = bug
+
+    with pytest.raises(Outage, match=rf"a fault of sluicegate's own \({type(bug).__name__} at \w+\.py:\d+\)") as told:
+        registry.schema(1)
+    assert "swordfish" not in str(told.value)
+    clock.now += 1.1
+    with pytest.raises(Outage):
+        registry.is_under(2, "orders-value")
+    eventually(lambda: heard.faults == [bug, bug])
+    assert http.asked == ["/schemas/ids/1", "/schemas/ids/2/versions"]
+
+    http.answers["/schemas/ids/1"] = LONG
+    clock.now += 1.1
+    with pytest.raises(Outage):
+        registry.schema(1)
+    eventually(lambda: not registry._breaker.has_failed)
+    assert registry.schema(1).content.fault(b"\x02") is None
+
+
+@pytest.mark.parametrize("part", ["_schemas", "_subjects", "_errands", "_patience", "_breaker"])
+def test_a_bug_in_any_part_of_it_is_an_outage(part: str, clock: Clock, heard: Heard) -> None:
+    class Broken:
+        def __getattr__(self, name: str) -> object:
+            raise ZeroDivisionError(name)
+
+    registry = SchemaRegistry("main", Told(), 60, 30, clock, reports=heard)
+    setattr(registry, part, Broken())
+
+    outages = 0
+    for ask in (lambda: registry.schema(1), lambda: registry.is_under(1, "orders-value")):
+        try:
+            ask()
+        except Outage as outage:
+            outages += 1
+            assert "a fault of sluicegate's own (ZeroDivisionError" in str(outage)
+        except Exception as other:  # the one method that does not need this part
+            assert type(other).__name__ == "UnknownSchema"
+    assert outages == len(heard.faults) > 0
