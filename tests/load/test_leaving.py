@@ -1,0 +1,75 @@
+"""Who leaves while nothing of it is read, because the broker owes it answers, is let go by limits.frame_seconds: so
+long may what a crowd took be held behind it, and no longer.
+"""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.bounds.frames import request
+from tests.broker.eventually import eventually
+from tests.broker.proxy_process import ProxyProcess
+
+_FRAME_SECONDS = 3
+_MORE_THAN_IN_FLIGHT = 2_000  # limits.max_in_flight is 1,000: there the proxy reads no further
+_NOISE_SECONDS = 30
+_METADATA = request(3, 9, b"\2\7loaded\0\1\0\0\0")
+
+
+@pytest.fixture
+def silent_broker() -> Iterator[str]:
+    """It takes everything and answers nothing."""
+
+    def take(client: socket.socket) -> None:
+        with client, suppress(OSError):
+            while client.recv(65536):
+                continue
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=take, args=(listener.accept()[0],), daemon=True).start()
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    threading.Thread(target=accept, daemon=True).start()
+    yield f"127.0.0.1:{listener.getsockname()[1]}"
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+
+
+def sockets_of(pid: int) -> int:
+    found = 0
+    for place in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):  # it has just been closed
+            found += str(place.readlink()).startswith("socket:")
+    return found
+
+
+def test_who_leaves_while_it_is_not_read_is_let_go_by_the_time_that_a_request_has(
+    silent_broker: str, tmp_path: Path
+) -> None:
+    proxy = ProxyProcess(tmp_path, silent_broker, {"limits": {"frame_seconds": _FRAME_SECONDS}})
+    try:
+        proxy.start(ready=False)
+        assert proxy.process is not None
+        pid, before = proxy.process.pid, sockets_of(proxy.process.pid)
+        host, _, port = proxy.bootstrap.rpartition(":")
+        clients = [socket.create_connection((host, int(port))) for _ in range(5)]
+        for client in clients:
+            client.sendall(_METADATA * _MORE_THAN_IN_FLIGHT)
+        eventually(lambda: sockets_of(pid) >= before + 10, what="both sides of each connection")
+        for client in clients:
+            client.close()
+        left = time.monotonic()
+
+        eventually(lambda: sockets_of(pid) <= before, what="all of it given back")
+
+        assert time.monotonic() - left < _FRAME_SECONDS + _NOISE_SECONDS
+        assert proxy.wait_for_line("limits.frame_seconds")
+    finally:
+        proxy.stop()
