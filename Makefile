@@ -9,11 +9,12 @@ KAFKA_VERSIONS := 4.3.1 3.9.1
 UV_VERSION := 0.13.8
 AUDITWHEEL_VERSION := 6.8.2
 CYCLONEDX_VERSION := 7.5.0
+PIP_AUDIT_VERSION := 2.10.1
 ENGINE ?= docker
 REVISION = $(shell git rev-parse HEAD 2>/dev/null)
 IS_NEW_ENOUGH := $(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "sluicegate needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Say which to use: make PYTHON=python3.12 ...")'
 
-.PHONY: setup spark run test alone check jars archives unit interpreted interpreted-tree lanes conformance clients collector bounds load faults soak fuzz bench bench-scan bench-check bench-rules bench-pipeline executors kafka registry docs wheel wheel-check sbom image man format clean
+.PHONY: setup spark run test alone check jars archives unit interpreted interpreted-tree lanes conformance clients collector bounds load faults soak fuzz bench bench-scan bench-check bench-rules bench-pipeline executors kafka registry docs wheel wheel-check sbom audit image man format clean
 
 # Hundreds of Python processes are started by tests: where an environment forbids to keep compiled modules, each would
 # compile anew whatever it imports, which is most of its start.
@@ -272,6 +273,15 @@ wheel-check: wheel kafka
 sbom: setup
 	mkdir -p dist
 	$(BIN)/uv tool run --quiet --from cyclonedx-bom==$(CYCLONEDX_VERSION) cyclonedx-py environment --output-reproducible --of JSON -o dist/sbom.cdx.json $(BIN)/python
+
+# What is locked, against the vulnerabilities that are known: asks where pip-audit does (PyPI, or OSV with
+# AUDIT=--vulnerability-service=osv), so it needs the network. Not in `make test`: an answer changes without a commit.
+audit: build/locked.txt
+	$(BIN)/uv tool run --quiet --from pip-audit==$(PIP_AUDIT_VERSION) pip-audit --disable-pip --require-hashes --requirement $< $(AUDIT)
+
+build/locked.txt: uv.lock | setup
+	mkdir -p build
+	$(BIN)/uv export --quiet --frozen --all-extras --no-dev --no-emit-project --output-file $@
 
 # As one image with the commit in its labels. Needs Docker or podman (ENGINE=podman).
 image:
