@@ -1,0 +1,83 @@
+"""What is inside is known: each dependency is locked with digests of its files, and the inventory is CycloneDX's."""
+
+import json
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.oracle.kafka_java import ROOT
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_VALIDATE = """import json, sys
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+text = sys.stdin.read()
+error = JsonStrictValidator(SchemaVersion.from_version(json.loads(text)["specVersion"])).validate_str(text)
+sys.exit(None if error is None else str(error.data)[:2000])
+"""
+
+
+def made(*arguments: str) -> None:
+    """`make`, in an environment that is there."""
+    subprocess.run(["make", "--silent", "-o", "setup", "-o", ".venv/.installed", *arguments], cwd=ROOT, check=True)
+
+
+def locked() -> list[dict[str, Any]]:
+    packages: list[dict[str, Any]] = tomllib.loads((ROOT / "uv.lock").read_text())["package"]
+    return [package for package in packages if package["name"] != "sluicegate"]
+
+
+def test_every_dependency_is_locked_to_files_whose_digests_are_known() -> None:
+    assert len(locked()) > 50
+    for package in locked():
+        files = [*package.get("wheels", []), *([package["sdist"]] if "sdist" in package else [])]
+
+        assert set(package["source"]) == {"registry"}, f"{package['name']} comes from no registry"
+        assert package["version"] and files
+        assert all(_DIGEST.fullmatch(file["hash"]) for file in files), package["name"]
+
+
+def test_what_is_audited_is_what_is_locked_each_with_its_digests() -> None:
+    made("build/locked.txt")
+
+    lines = (ROOT / "build/locked.txt").read_text().replace("\\\n", " ").splitlines()
+    wanted = [line for line in lines if line and not line.lstrip().startswith("#")]
+    versions = {(package["name"], package["version"]) for package in locked()}
+    assert len(wanted) > 30
+    for line in wanted:
+        name, _, version = line.split()[0].partition("==")
+        assert (name, version) in versions, line
+        assert "--hash=sha256:" in line, name
+
+
+@pytest.fixture(scope="module")
+def inventory() -> str:
+    made("sbom")
+    return (ROOT / "dist/sbom.cdx.json").read_text()
+
+
+def fault_of(inventory: str) -> str:
+    """What CycloneDX's own schema has against it."""
+    version = re.search(r"^CYCLONEDX_VERSION := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert version is not None
+    uv = Path(ROOT, ".venv/bin/uv")
+    command = [uv, "tool", "run", "--quiet", "--from", f"cyclonedx-bom=={version[1]}", "python", "-c", _VALIDATE]
+    return subprocess.run(command, input=inventory, capture_output=True, text=True, check=False).stderr
+
+
+def test_the_inventory_follows_cyclonedxs_schema_and_names_what_is_installed(inventory: str) -> None:
+    assert fault_of(inventory) == ""
+    broken = json.loads(inventory)
+    del broken["components"][0]["name"]
+    assert "'name' is a required property" in fault_of(json.dumps(broken))
+
+    named = {component["name"].lower().replace("_", "-") for component in json.loads(inventory)["components"]}
+    assert {"confluent-kafka", "cramjam", "uvloop", "pydantic", "zstandard"} & named >= {
+        "uvloop",
+        "pydantic",
+        "cramjam",
+    }
