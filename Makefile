@@ -85,8 +85,8 @@ $(VENV)/.tour: pyproject.toml uv.lock
 	@$(BIN)/uv sync --quiet --frozen --inexact --no-dev --no-install-project --extra demo --python $(BIN)/python
 	@touch $@
 
-# What measures time and memory runs alone, but for the interpreted ones, which get only what it leaves of the processors:
-# half of its time it waits. All else runs side by side, each process with brokers and ports of its own; what takes longest
+# What measures time and memory runs alone, but for the interpreted ones, which get only what it leaves of the processors.
+# All else runs side by side, each process with brokers and ports of its own; what takes longest
 # comes first, and a file's tests stay together, because they share what they start. Tests with brokers wait for much of
 # their time, so there are more of them at once than there are cores.
 ALONE := tests/bounds tests/load tests/fuzz/test_frames.py tests/bench/test_memory.py
@@ -114,7 +114,7 @@ alone:
 jars:
 	$(MAKE) -j1 kafka registry .spark/.complete .tables/.complete .streams/.complete
 
-# They need little of the second core, and so does the check of types.
+# One after the other, for the check of types beside them wants a core too.
 archives: jars $(VENV)/.spark
 	$(MAKE) -j1 $(ARCHIVES)
 
