@@ -1,4 +1,5 @@
 """Jobs of which each is run twice: as it is, and while an executor is killed in its middle. Prints what came of both.
+A repair is written once, while one is killed, and compared with its source.
 
 Run: python -m tests.pipeline.lost_executors MASTER ADDRESS TOPIC FOLDER NOW_MS. In a process of its own, because a
 process has one session.
@@ -20,14 +21,17 @@ from sluicegate.config.yaml_source import read_file
 from sluicegate.pipeline.judge.findings import What
 from sluicegate.pipeline.judge.job import judge
 from sluicegate.pipeline.judge.policies import policies_of
+from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.profile.job import HOURS, profile
 from sluicegate.pipeline.repair import job as repairing
 from sluicegate.pipeline.repair.correction import Rules
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.spark import session
 from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.verify.job import verify
+from sluicegate.protocol.messages.list_offsets import LATEST
 from tests.broker.eventually import eventually
-from tests.pipeline.disturbed import disturbing, executors, in_its_middle, kill_an_executor
+from tests.pipeline.disturbed import disturbing, executors, in_its_middle, kill_an_executor, kill_an_executor_at_work
 
 _HOUR_MS = 3_600_000
 _EXECUTORS = 2
@@ -44,7 +48,8 @@ class Jobs:
     def __init__(self, spark: SparkSession, address: str, topic: str, folder: Path, now_ms: int) -> None:
         self._spark, self._address, self._folder = spark, address, folder
         self._topics, self._now = Topics(address, (topic,)), now_ms
-        self._rules, self._targets = Rules(now_ms, _HOUR_MS), {topic: f"{topic}-clean"}
+        self._rules, self._clean = Rules(now_ms, _HOUR_MS), f"{topic}-clean"
+        self._targets = {topic: self._clean}
 
     def profile(self, name: str) -> Any:
         results = self._results(f"profile-{name}")
@@ -62,6 +67,27 @@ class Jobs:
         plan = repairing.planned(self._spark, self._topics, results, self._targets, self._rules)
         listing = repairing.listed(self._spark, self._topics, results, plan)
         return plan.as_json(), asdict(listing), _rows(results, repairing.REPAIRS)
+
+    def write(self) -> None:
+        """By one task, which is killed when some of it is written."""
+        results = self._results("written")
+        plan = repairing.planned(self._spark, self._topics, results, self._targets, self._rules)
+        listing = repairing.listed(self._spark, self._topics, results, plan)
+        with disturbing(self._has_begun, kill_an_executor_at_work):
+            repairing.apply(self._spark, self._topics, results, plan, listing)
+
+    def verify(self, name: str) -> Any:
+        return verify(self._spark, self._topics, self._clean, self._results(f"verify-{name}"), self._now)
+
+    def _has_begun(self) -> bool:
+        """Whether the clean topic holds something."""
+        cluster = Topics(self._address, (self._clean,)).cluster()
+        try:
+            return any(cluster.offsets(cluster.partitions((self._clean,)), LATEST, committed=False).values())
+        except TopicTrouble:
+            return False  # it is made yet
+        finally:
+            cluster.close()
 
     def _results(self, name: str) -> Results:
         results = Results(self._spark, str(self._folder / name.replace(" ", "-")))
@@ -90,6 +116,8 @@ def main(master: str, address: str, topic: str, folder: str, now_ms: str) -> Non
     both("profile", jobs.profile)
     both("judge", jobs.judge)
     both("plan", jobs.plan)
+    jobs.write()
+    both("verify", jobs.verify)
     spark.stop()
 
 

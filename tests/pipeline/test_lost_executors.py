@@ -29,6 +29,7 @@ def test_each_job_comes_to_the_same(kafka_bootstrap: str, tmp_path: Path) -> Non
 
     assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-8000:]
     told = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
-    assert [each["job"] for each in told] == ["profile", "judge", "plan"]
+    assert [each["job"] for each in told] == ["profile", "judge", "plan", "verify"]
     for each in told:
         assert each["disturbed"] == each["undisturbed"], each["job"]
+    assert told[-1]["disturbed"]["same"]  # what was written while an executor was killed
