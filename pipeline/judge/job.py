@@ -83,6 +83,7 @@ def judge(
     shown = tables[What.SAMPLES].orderBy("topic", "verdict", "reason", "rule", "partition", "offset")
     return {
         "job": "judge",
+        "left_out": list(topics.left_out),
         "read_at_ms": now_ms,
         "as_of_ms": as_of_ms,
         "not_judged": left_out(config),

@@ -52,7 +52,6 @@ def judged(
     if events is not None:
         for name, clients in clients_of(spark, events, topics.names).items():
             summary["topics"][name]["clients"] = clients
-    summary["left_out"] = list(topics.left_out)
     report.write_report(results, summary)
     found = {what.value: results.read_table(what.value) for what in What}
     if tables is not None:

@@ -83,6 +83,7 @@ def profile(
         of_topic[row.topic].append(row.asDict())  # a Row looks through its names for each field
     return {
         "job": "profile",
+        "left_out": list(topics.left_out),
         "read_at_ms": now_ms,
         "after_max_ms": after_max_ms,
         "before_max_ms": before_max_ms,

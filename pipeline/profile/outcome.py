@@ -35,7 +35,6 @@ def profiled(
 ) -> Profile:
     """As `sluicegate.pipeline.profile.job.profile`, with everything written, and `tables` kept."""
     summary = job.profile(spark, topics, results, now_ms, after_max_ms, before_max_ms, epoch_ms)
-    summary["left_out"] = list(topics.left_out)
     report.write_report(results, summary)
     hours = results.read_table(job.HOURS)
     if tables is not None:

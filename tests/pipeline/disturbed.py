@@ -50,6 +50,17 @@ def in_its_middle(spark: SparkSession) -> Callable[[], bool]:
     return look
 
 
+def at_work(spark: SparkSession) -> Callable[[], bool]:
+    """Whether tasks run."""
+    tracker = spark.sparkContext.statusTracker()
+
+    def look() -> bool:
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        return any(s is not None and s.numActiveTasks > 0 for s in stages)
+
+    return look
+
+
 def executors() -> list[int]:
     """Those of this process's session, on this machine."""
     return [pid for pid in _below(os.getpid()) if _EXECUTOR in _command_of(pid)]

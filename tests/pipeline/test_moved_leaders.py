@@ -17,7 +17,7 @@ from tests.broker.fixtures import running
 from tests.broker.kafka import Kafka, Node
 from tests.integration.topics import create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
-from tests.pipeline.disturbed import disturbing, in_its_middle
+from tests.pipeline.disturbed import at_work, disturbing
 from tests.pipeline.large_partition import large_partition
 from tests.pipeline.polluted import HOUR, UNLIMITED
 from tests.wire.raw_client import RawClient
@@ -80,7 +80,7 @@ def test_the_leader_is_killed_and_comes_back(
         cluster.kill(leader)
         cluster.start_node(leader)
 
-    with disturbing(in_its_middle(spark), kill_and_start):
+    with disturbing(at_work(spark), kill_and_start):
         disturbed = work()
 
     assert disturbed == as_it_is
