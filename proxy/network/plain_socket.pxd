@@ -6,6 +6,8 @@ from sluicegate.proxy.session.direct_outlet cimport DirectOutlet
 cdef class PlainSockets:
     cdef readonly object loop
     cdef list _written
+    cdef dict _open
+    cdef int _failures
     cdef bint _in_turn
     cdef bint _sends_soon
 
@@ -31,9 +33,12 @@ cdef class PlainSocket(DirectOutlet):
     cdef bint _no_more
     cdef bint _closing
     cdef bint _given_up
+    cdef bint _failed
     cdef bint _lost
 
     cdef _begin(self)
+
+    cdef _has_failed(self)
 
     cdef _start_reading(self)
 

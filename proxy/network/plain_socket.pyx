@@ -8,6 +8,9 @@ written while sockets are being read leaves at the end of that turn, in one call
 import os
 import socket
 
+from libc.stdint cimport uint32_t
+from posix.unistd cimport close
+
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.errno cimport EAGAIN, EINTR, errno
@@ -30,23 +33,68 @@ cdef extern from "<sys/socket.h>":
     ssize_t sendmsg(int fd, const msghdr *message, int flags)
     int MSG_NOSIGNAL
 
+cdef extern from "<sys/epoll.h>":
+    ctypedef union epoll_data_t:
+        int fd
+    struct epoll_event:
+        uint32_t events
+        epoll_data_t data
+    int epoll_create1(int flags)
+    int epoll_ctl(int epoll, int operation, int fd, epoll_event *event)
+    int epoll_wait(int epoll, epoll_event *events, int most, int timeout)
+    int EPOLL_CLOEXEC
+    int EPOLL_CTL_ADD
+    uint32_t EPOLLET
+
 cdef enum:
     # A peer that takes no more than this is waited for; it is written to again when so little is left.
     _HIGH_WATER_BYTES = 64 * 1024
     _LOW_WATER_BYTES = 16 * 1024
     _MOST_PARTS = 64
+    _MOST_FAILURES = 64
 
 
 cdef class PlainSockets:
-    """Those of one event loop."""
+    """Those of one event loop. Of resets they are told by an epoll of their own: libuv, and so uvloop, stops looking at a
+    socket that was reset, after one call; were there bytes to read before the reset, that call would not have seen it.
+    """
 
     def __init__(self, loop):
+        self._failures = epoll_create1(EPOLL_CLOEXEC)
+        if self._failures < 0:
+            raise _error(errno)
         self.loop = loop
         self._written = []
+        self._open = {}
+        loop.add_reader(self._failures, self._some_have_failed)
+
+    def __cinit__(self):
+        self._failures = -1
+
+    def __dealloc__(self):
+        if self._failures >= 0:
+            close(self._failures)
 
     def attach(self, plain, Connection connection):
         """Let `plain`, a socket that is connected and does not block, be what `connection` reads and writes."""
-        PlainSocket(self, plain, connection)._begin()
+        cdef PlainSocket attached = PlainSocket(self, plain, connection)
+        cdef epoll_event nothing_else
+        nothing_else.events = EPOLLET
+        nothing_else.data.fd = attached._descriptor
+        if epoll_ctl(self._failures, EPOLL_CTL_ADD, attached._descriptor, &nothing_else) < 0:
+            raise _error(errno)
+        self._open[attached._descriptor] = attached
+        attached._begin()
+
+    def _some_have_failed(self):
+        cdef epoll_event[_MOST_FAILURES] events
+        cdef int at
+        cdef PlainSocket failed
+        cdef int count = epoll_wait(self._failures, events, _MOST_FAILURES, 0)
+        for at in range(count):
+            failed = self._open.get(events[at].data.fd)
+            if failed is not None:
+                failed._has_failed()
 
     cdef _has_written(self, PlainSocket written):
         self._written.append(written)
@@ -174,8 +222,28 @@ cdef class PlainSocket(DirectOutlet):
         if not self._paused:
             self._start_reading()
 
+    cdef _has_failed(self):
+        # What lies before the reset is still read; then reading says what it was.
+        self._failed = True
+        self._stop_reading()
+        if not self._paused:
+            self._read_to_end()
+
+    def _read_to_end(self):
+        self._all._in_turn = True
+        try:
+            while not (self._paused or self._closing or self._ended) and self._failed:
+                self._receive()
+        except Exception as error:  # ours
+            self._all.loop.call_exception_handler({"message": "a connection cannot be read", "exception": error})
+            self._give_up(error)
+        finally:
+            self._all._end_turn()
+
     cdef _start_reading(self):
-        if not self._reading and not self._closing and not self._ended:
+        if self._failed:
+            self._all.loop.call_soon(self._read_to_end)
+        elif not self._reading and not self._closing and not self._ended:
             self._reading = True
             self._all.loop.add_reader(self._descriptor, self._readable)
 
@@ -213,7 +281,11 @@ cdef class PlainSocket(DirectOutlet):
             self._stop_reading()
             if not connection.eof_received():
                 self.close()
-        elif error != EAGAIN and error != EINTR:
+        elif error == EAGAIN:
+            if self._failed:  # it was something else
+                self._failed = False
+                self._start_reading()
+        elif error != EINTR:
             self._give_up(_error(error))
 
     cdef _is_there_more(self):
@@ -347,6 +419,7 @@ cdef class PlainSocket(DirectOutlet):
         if self._lost:
             return
         self._lost = True
+        del self._all._open[self._descriptor]
         try:
             self._connection.connection_lost(error)
         finally:

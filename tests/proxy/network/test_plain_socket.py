@@ -287,6 +287,33 @@ async def test_a_peer_that_resets_ends_it_with_the_reason(wire: Wire) -> None:
 
 
 @of_both
+async def test_a_reset_behind_bytes_that_came_is_seen_behind_them(wire: Wire) -> None:
+    wire.peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    wire.peer.send(framed(100))
+    wire.peer.close()  # both are there when the loop looks at its sockets
+
+    await wire.told.lost.wait()
+
+    assert len(wire.told.received) == 100
+    assert isinstance(wire.told.error, ConnectionResetError)
+
+
+@of_both
+async def test_a_reset_behind_bytes_that_came_while_something_held(wire: Wire) -> None:
+    wire.connection.hold(Hold.OTHER_SIDE_FULL)
+    wire.peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    wire.peer.send(framed(100))
+    wire.peer.close()
+    await asyncio.sleep(0)
+
+    wire.connection.release(Hold.OTHER_SIDE_FULL)
+
+    await wire.told.lost.wait()
+    assert len(wire.told.received) == 100
+    assert isinstance(wire.told.error, ConnectionResetError)
+
+
+@of_both
 async def test_writing_to_a_peer_that_is_gone_ends_it(wire: Wire) -> None:
     wire.connection.hold(Hold.OTHER_SIDE_FULL)  # reading would tell it first
     wire.peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
