@@ -14,7 +14,6 @@ from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.validation.produce import JudgedRequest
 from sluicegate.validation.rulebook import Rulebook, rulebook_of
-from sluicegate.validation.rules import own_rule
 from sluicegate.validation.rules.rule import Part, RuledRecord
 from tests.broker.certificates import Authority
 from tests.docs.test_policies import ELSEWHERE, EXAMPLES, NOW, Sent, judged, names_in
@@ -53,7 +52,7 @@ def example_of(
     authority = Authority(tmp_path)
     (tmp_path / "password").write_text(f"{SECRET}\n")
     (tmp_path / "key.json").write_text(KEY)
-    monkeypatch.setattr(own_rule, "entry_points", lambda group: _Points())
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: _Points())
     made: list[Registries] = []
     with guarding(apicurio.port, f"sluicegate:{SECRET}", server_context(authority.sign("registry"))) as there:
 

@@ -49,6 +49,7 @@ _BOUNDED = {
     "share": "GatherBudget's shares",
     "limit": "keys under limits",
     "quota": "the configuration",
+    "registry": "the configuration",
     "broker": "Census",
     "state": "two",
     "result": "two",
