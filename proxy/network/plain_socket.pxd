@@ -44,6 +44,8 @@ cdef class PlainSocket(DirectOutlet):
 
     cdef _stop_reading(self)
 
+    cdef _take(self)
+
     cdef _receive(self)
 
     cdef _is_there_more(self)

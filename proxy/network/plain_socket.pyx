@@ -226,19 +226,13 @@ cdef class PlainSocket(DirectOutlet):
         # What lies before the reset is still read; then reading says what it was.
         self._failed = True
         self._stop_reading()
-        if not self._paused:
-            self._read_to_end()
+        if self._paused and self._waits:
+            self._writable()
+        self._read_to_end()
 
     def _read_to_end(self):
-        self._all._in_turn = True
-        try:
-            while not (self._paused or self._closing or self._ended) and self._failed:
-                self._receive()
-        except Exception as error:  # ours
-            self._all.loop.call_exception_handler({"message": "a connection cannot be read", "exception": error})
-            self._give_up(error)
-        finally:
-            self._all._end_turn()
+        if not (self._paused or self._closing or self._ended):
+            self._take()
 
     cdef _start_reading(self):
         if self._failed:
@@ -256,9 +250,15 @@ cdef class PlainSocket(DirectOutlet):
         if self._paused:
             self._stop_reading()
             return
+        self._take()
+
+    cdef _take(self):
+        # What one look finds; of a socket that has failed all that is left.
         self._all._in_turn = True
         try:
             self._receive()
+            while self._failed and not (self._paused or self._closing or self._ended):
+                self._receive()
         except Exception as error:  # ours: it would be read again at once, for ever
             self._all.loop.call_exception_handler({"message": "a connection cannot be read", "exception": error})
             self._give_up(error)

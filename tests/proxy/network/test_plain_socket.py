@@ -314,6 +314,20 @@ async def test_a_reset_behind_bytes_that_came_while_something_held(wire: Wire) -
 
 
 @of_both
+async def test_a_reset_is_seen_by_who_only_writes(wire: Wire) -> None:
+    wire.connection.hold(Hold.OTHER_SIDE_FULL)
+    wire.connection.write(os.urandom(MUCH))
+    await until(lambda: wire.connection.is_full)
+
+    wire.peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    wire.peer.close()
+
+    async with asyncio.timeout(20):
+        await wire.told.lost.wait()
+    assert isinstance(wire.told.error, ConnectionError)
+
+
+@of_both
 async def test_writing_to_a_peer_that_is_gone_ends_it(wire: Wire) -> None:
     wire.connection.hold(Hold.OTHER_SIDE_FULL)  # reading would tell it first
     wire.peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
