@@ -20,7 +20,7 @@ from sluicegate.proxy.network.proxy_protocol import (
     client_in,
     may_begin,
 )
-from sluicegate.proxy.network.spare_descriptor import SPENT, SpareDescriptor
+from sluicegate.proxy.network.spare_descriptor import SpareDescriptor
 from sluicegate.proxy.network.tls import TlsContext, words_of
 from sluicegate.proxy.network.upstream import as_protocol
 from sluicegate.proxy.reporting.session_log import SessionLog
@@ -29,9 +29,6 @@ from sluicegate.proxy.session.connection import Connection
 if TYPE_CHECKING:
     from sluicegate.proxy.network.plain_socket import PlainSockets
 
-# As when no more files can be opened: look again a little later.
-_AFTER_FAILURE_SECONDS = 1.0
-_AFTER_ABORTED_SECONDS = 0.01
 # How often a header that comes in pieces is looked at again.
 _PIECE_SECONDS = 0.01
 
@@ -105,11 +102,9 @@ class ClientAcceptor:
             raise
 
     async def _cannot_accept(self, error: Exception) -> None:
-        spent = isinstance(error, OSError) and error.errno in SPENT
-        if spent:
-            self._spare.turn_away(self._listener)
+        seconds = self._spare.make_room(self._listener, error)
         self._log.cannot_accept(self._label, error.strerror or str(error) if isinstance(error, OSError) else str(error))
-        await asyncio.sleep(_AFTER_FAILURE_SECONDS if spent else _AFTER_ABORTED_SECONDS)
+        await asyncio.sleep(seconds)
 
     async def _take(self, connection: socket.socket, peer: Any) -> None:
         client: str | None = None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sluicegate.proxy.network.listeners import BACKLOG, Acceptor
-from sluicegate.proxy.network.spare_descriptor import SPENT, SpareDescriptor
+from sluicegate.proxy.network.spare_descriptor import SpareDescriptor
 from sluicegate.proxy.network.upstream import as_protocol
 from sluicegate.proxy.reporting.session_log import SessionLog
 from sluicegate.proxy.session.connection import Connection
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 # So many are taken before others have their turn.
 _MOST_AT_ONCE = 16
-# As when no more files can be opened: look again a little later.
-_AFTER_FAILURE_SECONDS = 1.0
-_AFTER_ABORTED_SECONDS = 0.01
 
 
 async def accept_plain(
@@ -81,10 +78,7 @@ class PlainAcceptor:
             self._sockets.attach(accepted, self._new_connection())
 
     def _cannot_accept(self, error: OSError) -> None:
-        spent = error.errno in SPENT
-        if spent:
-            self._spare.turn_away(self._listener)
+        seconds = self._spare.make_room(self._listener, error)
         self._log.cannot_accept(self._label, error.strerror or str(error))
         self._loop.remove_reader(self._listener)
-        later = _AFTER_FAILURE_SECONDS if spent else _AFTER_ABORTED_SECONDS
-        self._goes_on = self._loop.call_later(later, self._listen)
+        self._goes_on = self._loop.call_later(seconds, self._listen)

@@ -6,8 +6,10 @@ import socket
 
 from sluicegate.proxy.network.listeners import BACKLOG
 
-SPENT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-"""How the system says that it has no more."""
+# How the system says that it has no more.
+_SPENT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_AFTER_SPENT_SECONDS = 1.0
+_AFTER_ABORTED_SECONDS = 0.01
 
 
 class SpareDescriptor:
@@ -17,7 +19,14 @@ class SpareDescriptor:
         self._descriptor: int | None = None
         self._open()
 
-    def turn_away(self, listener: socket.socket) -> None:
+    def make_room(self, listener: socket.socket, error: Exception) -> float:
+        """What can be done where no connection could be accepted; returns after how many seconds to try again."""
+        if isinstance(error, OSError) and error.errno in _SPENT:
+            self._turn_away(listener)
+            return _AFTER_SPENT_SECONDS
+        return _AFTER_ABORTED_SECONDS
+
+    def _turn_away(self, listener: socket.socket) -> None:
         """Close all connections that wait to be accepted now."""
         self.close()
         try:

@@ -41,24 +41,19 @@ def disturbing(is_time: Callable[[], bool], act: Callable[[], Any]) -> Iterator[
 
 def in_its_middle(spark: SparkSession) -> Callable[[], bool]:
     """Whether a stage has tasks that have ended and others that run."""
-    tracker = spark.sparkContext.statusTracker()
-
-    def look() -> bool:
-        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-        return any(s is not None and s.numCompletedTasks > 0 and s.numActiveTasks > 0 for s in stages)
-
-    return look
+    return lambda: any(ended > 0 and at_work > 0 for ended, at_work in _tasks_of_stages(spark))
 
 
 def at_work(spark: SparkSession) -> Callable[[], bool]:
     """Whether tasks run."""
+    return lambda: any(at_work > 0 for _, at_work in _tasks_of_stages(spark))
+
+
+def _tasks_of_stages(spark: SparkSession) -> list[tuple[int, int]]:
+    """Of each stage that is active, how many tasks have ended and how many run."""
     tracker = spark.sparkContext.statusTracker()
-
-    def look() -> bool:
-        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-        return any(s is not None and s.numActiveTasks > 0 for s in stages)
-
-    return look
+    stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    return [(stage.numCompletedTasks, stage.numActiveTasks) for stage in stages if stage is not None]
 
 
 def executors() -> list[int]:
