@@ -1,4 +1,5 @@
-# CRC32C by the processor's own instruction, for what is compiled only; has_crc32c() says whether it has one.
+# CRC32C by the processor's own instruction, for what is compiled only; has_crc32c() says whether it has one, and
+# has_wide_multiplication() whether a library that multiplies 64 bytes at once (AVX-512) is faster than this.
 #
 # That instruction takes three cycles and one can begin in each, so a longer run is cut into three, whose remainders are
 # put together by a carry-less multiplication ("Fast CRC Computation for iSCSI Polynomial Using CRC32 Instruction",
@@ -19,6 +20,12 @@ cdef extern from *:
     static int has_crc32c(void) {
         __builtin_cpu_init();
         return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul");
+    }
+
+    static int has_wide_multiplication(void) {
+        __builtin_cpu_init();
+        return __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")
+            && __builtin_cpu_supports("vpclmulqdq");
     }
 
     SG_CRC_TARGET static inline uint64_t sg_eight(const uint8_t *at) {
@@ -73,9 +80,11 @@ cdef extern from *:
     }
     #else
     static int has_crc32c(void) { return 0; }
+    static int has_wide_multiplication(void) { return 0; }
     static uint32_t crc32c(const uint8_t *at, size_t size) { (void)at; (void)size; return 0; }
     #endif
     #endif
     """
     bint has_crc32c() noexcept
+    bint has_wide_multiplication() noexcept
     uint32_t crc32c(const uint8_t *at, size_t size) noexcept
