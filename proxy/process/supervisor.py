@@ -6,6 +6,7 @@ in the sums.
 
 import asyncio
 import multiprocessing
+import tempfile
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -63,6 +64,17 @@ _BEYOND_DRAIN_SECONDS = 5.0
 _ADOPTED_WITHIN_SECONDS = 30.0
 
 
+def _check_temporary_folder() -> None:
+    """A socket lies there, by which worker processes are asked for. Raises CannotStart."""
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError as error:
+        raise CannotStart(
+            "several workers need a folder for a socket between their processes, and none of $TMPDIR, /tmp, /var/tmp, "
+            "/usr/tmp and the current folder can be written to; set TMPDIR, to /dev/shm for instance"
+        ) from error
+
+
 class Supervisor:
     """Start it, wait, drain it; as `sluicegate.proxy.process.server.Server`, but with processes instead of sessions."""
 
@@ -97,6 +109,7 @@ class Supervisor:
         """Start every worker and wait until each takes connections. Raises CannotStart."""
         shared = self._config.listen.bootstrap
         check_telemetry(self._config)
+        _check_temporary_folder()
         try:
             self._reserved = self._inherited.at(shared) or reserve_shared(shared)
             if self._config.admin.listen is not None:

@@ -1,0 +1,118 @@
+"""Without capabilities, on a file system that it may only read, and with calls denied that container engines deny."""
+
+import platform
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.broker.confined import DENIED
+from tests.broker.eventually import eventually
+from tests.broker.proxy_process import COMMAND, ProxyProcess
+from tests.integration.topics import UNJUDGED, create_topic
+from tests.oracle.kafka_java import ROOT
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+
+pytestmark = pytest.mark.skipif(
+    (platform.system(), platform.machine()) != ("Linux", "x86_64"), reason="the calls' numbers are those of x86-64"
+)
+_HOUR_MS = 3_600_000
+_TRY = f"""
+import ctypes, errno, pathlib, sys
+libc = ctypes.CDLL(None, use_errno=True)
+for number in {sorted(DENIED.values())}:
+    assert libc.syscall(number, 0, 0, 0, 0, 0) == -1 and ctypes.get_errno() == errno.EPERM, number
+assert "CapEff:\\t0000000000000000" in pathlib.Path("/proc/self/status").read_text()
+pathlib.Path(sys.argv[1], "data", "new").write_text("")
+try:
+    pathlib.Path(sys.argv[1], "new").write_text("")
+except PermissionError:
+    print("held")
+"""
+
+
+def confining(folder: Path | str) -> list[str]:
+    return [sys.executable, "-m", "tests.broker.confined", str(folder)]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def confined(kafka_bootstrap: str, tmp_path: Path, data: Path) -> Iterator[ProxyProcess]:
+    settings = {
+        "workers": 2,
+        "violations": {"file": str(data / "violations.jsonl")},
+        "defaults": {"message.timestamp.after.max.ms": _HOUR_MS},
+    }
+    process = ProxyProcess(tmp_path, kafka_bootstrap, settings)
+    process.command = [*confining(data), COMMAND]
+    process.environment |= {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        yield process.start()
+    finally:
+        process.stop()
+
+
+def test_what_confines_it_does(tmp_path: Path, data: Path) -> None:
+    told = subprocess.run(
+        [*confining(data), sys.executable, "-c", _TRY, str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (told.returncode, told.stdout, told.stderr) == (0, "held\n", "")
+
+
+def test_it_judges_reports_reloads_and_ends_as_ever(
+    confined: ProxyProcess, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNJUDGED, 1, prefix="confined")
+    eventually(lambda: confined.metric("sluicegate_workers") == 2)
+
+    def codes_of(ahead_ms: int) -> list[int]:
+        with RawClient(confined.bootstrap) as client:
+            answer = client.produce(9, [topic_data(topic, (0, batch([Rec(time.time_ns() // 1_000_000 + ahead_ms)])))])
+        assert not isinstance(answer, str), answer
+        return [p["error_code"] for p in answer["responses"][0]["partition_responses"]]
+
+    assert codes_of(0) == [0]
+    assert codes_of(2 * _HOUR_MS) == [32]
+    assert len(confined.wait_for_violations(topic, 1)) == 1
+    assert confined.get("/metrics")[0] == 200
+
+    confined.config["defaults"] = {"message.timestamp.after.max.ms": 3 * _HOUR_MS}
+    (tmp_path / "sluicegate.yaml").write_text(yaml.safe_dump(confined.config, sort_keys=False))
+    assert confined.process is not None
+    confined.process.send_signal(signal.SIGHUP)
+    eventually(lambda: codes_of(2 * _HOUR_MS) == [0], what="the other bound")
+
+    confined.terminate()
+    assert confined.process.wait(30) == 0, confined.log()
+    assert "Traceback" not in confined.log()
+
+
+def test_several_workers_say_what_they_need_where_nothing_can_be_written(tmp_path: Path) -> None:
+    process = ProxyProcess(tmp_path, "127.0.0.1:1", {"workers": 2, "violations": {}})
+    process.command = [*confining(""), COMMAND]
+    process.environment |= {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(tmp_path)}
+
+    with pytest.raises(AssertionError, match="sluicegate ended"):
+        process.start()
+
+    assert process.process is not None
+    assert process.process.returncode == 1
+    (told,) = process.log().splitlines()
+    assert "set TMPDIR, to /dev/shm for instance" in told
