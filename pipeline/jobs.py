@@ -10,7 +10,8 @@ system that Spark can write to; what an earlier run has left there is replaced. 
 values, for TLS and SASL. Executors need sluicegate, installed or as the zip that `make executors` packs.
 
 All raise BadOption and BadSetting for what cannot be, BadSelection where no topic matches, TopicTrouble,
-BrokerUnreachable and LoginRefused before any work begins, BadFolder for `out`, and Spark's own exceptions.
+BrokerUnreachable and LoginRefused before any work begins, NoSession for a session of Spark Connect, BadFolder for
+`out`, and Spark's own exceptions.
 """
 
 import os
@@ -32,6 +33,7 @@ from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.running import now_in_ms
 from sluicegate.pipeline.selection import in_a_sentence
 from sluicegate.pipeline.source.datasource import TopicSource
+from sluicegate.pipeline.spark import check_driver
 from sluicegate.pipeline.tables.formats import format_named, kept_at
 from sluicegate.pipeline.tables.tables import Tables, tables_in
 from sluicegate.pipeline.topics import Topics
@@ -251,6 +253,7 @@ def _topics(bootstrap: str, names: str | Sequence[str], settings: Mapping[str, s
 
 def _results(spark: SparkSession, out: str | Path) -> Results:
     """The folder, made; and the session knows the format that jobs read."""
+    check_driver(spark)
     spark.dataSource.register(TopicSource)
     results = Results(spark, str(out))
     results.make()

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkAttributeError, PySparkException
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.source.datasource import TopicSource
@@ -21,10 +21,16 @@ _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """Where spark-submit says how to reach the JVM that it has begun. What it was given (`spark.master`) is known only
 there, and a SparkConf made before the session is empty."""
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_CONNECT = "SPARK_REMOTE"
+"""How the environment names a server of Spark Connect."""
+_NO_DRIVER = (
+    "a job needs Spark's driver in its own process, because its results go where that driver's file systems lead, and "
+    "a session of Spark Connect has none"
+)
 
 
 class NoSession(Exception):
-    """Spark does not begin; the text says with what, and why."""
+    """Spark does not begin, or its session is of no use; the text says with what, and why."""
 
 
 def session(job: str, master: str | None, settings: Mapping[str, str] = MappingProxyType({})) -> SparkSession:
@@ -35,6 +41,8 @@ def session(job: str, master: str | None, settings: Mapping[str, str] = MappingP
     """
     if master is not None and _MASTER.fullmatch(master) is None:
         raise NoSession(f"--master {master} is none of local, local[N], local[*], spark://…, yarn and k8s://…")
+    if _CONNECT in os.environ:
+        raise NoSession(f"{_CONNECT} is set, and {_NO_DRIVER}: unset it, and give --master, or use spark-submit")
     builder = SparkSession.builder.appName(f"sluicegate {job}").config(map=dict(settings))
     submitted = _SUBMITTED in os.environ
     chosen = master if master is not None else None if submitted else _HERE
@@ -56,6 +64,17 @@ def session(job: str, master: str | None, settings: Mapping[str, str] = MappingP
     found.sparkContext.setLogLevel("ERROR")
     found.dataSource.register(TopicSource)
     return found
+
+
+def check_driver(spark: SparkSession) -> None:
+    """Raises NoSession for a session of Spark Connect."""
+    try:
+        spark.sparkContext  # noqa: B018  # that it is there
+    except PySparkAttributeError as error:
+        raise NoSession(
+            f"{_NO_DRIVER}: use SparkSession.builder.master(…), or sluicegate-spark with spark-submit. (The format "
+            "sluicegate and the functions of columns are for Connect too.)"
+        ) from error
 
 
 def _begun(builder: Any) -> SparkSession:
