@@ -1,7 +1,8 @@
-"""The jobs against the number of records and of partitions: seconds, records a second, and bytes shuffled.
+"""The jobs against the number of records and of partitions: seconds, records a second, the share of a bare loop of
+fetches, bytes shuffled, and memory at the top.
 
-Run: python -m bench.pipeline_scale [--millions 1,5,20] [--partitions 1,4,16]. Needs brokers and jars: make kafka
-.spark/.complete. Writes bench/results/pipeline.json and the table in docs/pipeline.md.
+Run: python -m bench.pipeline_scale [--millions 1,5,20,100] [--partitions 1,4,16,64]. Needs brokers and jars: make kafka
+.spark/.complete; and 40 GB of disk for 100 million. Writes bench/results/pipeline.json and a table in docs/pipeline.md.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,18 +21,26 @@ from pyspark.sql import SparkSession
 
 from bench.machine import describe
 from bench.page import fill_in
+from bench.peaks import Peaks, peaks
 from bench.polluted_topic import PollutedTopic, polluted_topic
 from bench.targets import broker
+from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.pipeline.kafka.fetching import stored_batches
+from sluicegate.pipeline.kafka.kept_clusters import kept_cluster
 from sluicegate.pipeline.profile.job import profile
 from sluicegate.pipeline.repair.correction import Rules
 from sluicegate.pipeline.repair.job import apply, listed, planned
 from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.source.options import source_options
+from sluicegate.pipeline.source.pieces import cut
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.verify.job import verify
 from tests.pipeline.session import LONG_LIVED, spark_session
 
 _HOUR_MS = 3_600_000
 _DAMAGED = 2000
+_MIDDLE_MILLIONS, _MIDDLE_PARTITIONS = 5, 4
+_AT_ONCE = 2
 _RESULTS = Path(__file__).parent / "results" / "pipeline.json"
 PAGE = Path(__file__).parent.parent / "docs" / "pipeline.md"
 
@@ -44,6 +54,15 @@ class Measured:
     partitions: int
     seconds: float
     shuffled: int
+    peaks: Peaks
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """All jobs over one topic, and how long a bare loop of fetches takes for it (s): what its broker gives."""
+
+    jobs: list[Measured]
+    bare_seconds: float
 
 
 def shuffled_so_far(spark: SparkSession) -> int:
@@ -62,10 +81,11 @@ def measured(
 ) -> Iterator[None]:
     """What happens within."""
     shuffled, started = shuffled_so_far(spark), time.perf_counter()
-    yield
-    seconds = time.perf_counter() - started
+    with peaks() as held:
+        yield
+        seconds = time.perf_counter() - started
     records = topic.good + sum(topic.damage.values())
-    into.append(Measured(job, records, partitions, seconds, shuffled_so_far(spark) - shuffled))
+    into.append(Measured(job, records, partitions, seconds, shuffled_so_far(spark) - shuffled, held))
     print(f"{job}: {records:,} records, {partitions} partitions, {seconds:.1f} s", file=sys.stderr)
 
 
@@ -95,40 +115,66 @@ def run_jobs(spark: SparkSession, address: str, topic: PollutedTopic, partitions
     return found
 
 
+def bare_seconds(address: str, topic: PollutedTopic) -> float:
+    """How long it takes to fetch all of a topic on two connections at once, seeing nothing but where batches end."""
+    topics = Topics(address, (topic.name,))
+    options = source_options(topics.options)
+    pieces = [piece for some in cut(topics.ranges(), _AT_ONCE * 4) for piece in some]
+
+    def fetch(wanted: OffsetRange) -> None:
+        with kept_cluster(options.bootstrap, options.settings) as cluster:
+            for _ in stored_batches(cluster, wanted, options.committed):
+                pass
+
+    started = time.perf_counter()
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        list(pool.map(fetch, (OffsetRange(piece.whole.of, piece.start, piece.end) for piece in pieces)))
+    return time.perf_counter() - started
+
+
 def check(is_so: Callable[[], bool], told: Any) -> None:
     """A figure of a job that went wrong is none."""
     if not is_so():
         raise RuntimeError(f"a job's result is wrong: {told}")
 
 
-def table(rows: list[Measured]) -> str:
+def table(cases: list[Scaled]) -> str:
     """Markdown."""
-    lines = ["| job | records | partitions | seconds | records/s | shuffled |", "| --- | --- | --- | --- | --- | --- |"]
-    for row in sorted(rows, key=lambda r: (r.job, r.partitions, r.records)):
-        rate, shuffled = f"{row.records / row.seconds / 1e6:.2f} M", f"{row.shuffled / 1024:.1f} KiB"
-        lines.append(f"| {row.job} | {row.records:,} | {row.partitions} | {row.seconds:.1f} | {rate} | {shuffled} |")
+    lines = [
+        "| job | records | partitions | seconds | records/s | of a bare fetch loop | shuffled | "
+        "driver's Python, MB | JVM, MB | Python workers, MB |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    rows = [(row, case.bare_seconds / row.seconds) for case in cases for row in case.jobs]
+    for row, share in sorted(rows, key=lambda pair: (pair[0].job, pair[0].partitions, pair[0].records)):
+        held = (f"{size / 2**20:.0f}" for size in (row.peaks.driver, row.peaks.jvm, row.peaks.workers))
+        cells = (row.job, f"{row.records:,}", str(row.partitions), f"{row.seconds:.1f}")
+        cells += (f"{row.records / row.seconds / 1e6:.2f} M", f"{share:.0%}", f"{row.shuffled / 1024:.1f} KiB", *held)
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def main() -> None:
-    """Measure all sizes with four partitions, and all partitions with the middle size."""
+    """Measure all sizes with four partitions, and all counts of partitions with five million records."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--millions", default="1,5,20")
-    parser.add_argument("--partitions", default="1,4,16")
+    parser.add_argument("--millions", default="1,5,20,100")
+    parser.add_argument("--partitions", default="1,4,16,64")
     arguments = parser.parse_args()
     millions = [float(text) for text in arguments.millions.split(",")]
     partitions = [int(text) for text in arguments.partitions.split(",")]
-    middle_size, middle_count = millions[len(millions) // 2], partitions[len(partitions) // 2]
-    cases = dict.fromkeys([*((size, middle_count) for size in millions), *((middle_size, n) for n in partitions)])
-    rows: list[Measured] = []
+    by_count = ((_MIDDLE_MILLIONS, count) for count in partitions)
+    asked = dict.fromkeys([*by_count, *((size, _MIDDLE_PARTITIONS) for size in millions)])
+    found: list[Scaled] = []
     with tempfile.TemporaryDirectory(prefix="sluicegate-bench-") as name, broker(Path(name)) as (address, _, _):
         spark = spark_session(Path(name), LONG_LIVED)
         run_jobs(spark, address, polluted_topic(address, 2, 0.1, _DAMAGED), 2, Path(name))  # warms up
-        for size, count in cases:
-            rows += run_jobs(spark, address, polluted_topic(address, count, size, _DAMAGED), count, Path(name))
+        for size, count in asked:
+            topic = polluted_topic(address, count, size, _DAMAGED)
+            bare = bare_seconds(address, topic)
+            found.append(Scaled(run_jobs(spark, address, topic, count, Path(name)), bare))
+            _RESULTS.write_text(json.dumps({"machine": describe(), "cases": list(map(asdict, found))}, indent=2) + "\n")
+            fill_in(PAGE, "scale", table(found))
         spark.stop()
-    _RESULTS.write_text(json.dumps({"machine": describe(), "jobs": [asdict(row) for row in rows]}, indent=2) + "\n")
-    fill_in(PAGE, "scale", table(rows))
 
 
 if __name__ == "__main__":
