@@ -6,7 +6,7 @@ left out of lists, so that a client takes it for unavailable and asks again.
 """
 
 from collections.abc import Callable, Iterable
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import ErrorCode, MalformedMessage
@@ -54,6 +54,15 @@ class AnswerRewriter:
             ApiKey.SHARE_FETCH: self._share_fetch,
             ApiKey.SHARE_ACKNOWLEDGE: self._share_acknowledge,
         }
+        self._of_kinds: dict[tuple[int, int], Callable[[bytearray], Parts]] = {}
+
+    def rewriting(self, api_key: int, version: int) -> Callable[[bytearray], Parts]:
+        """`rewrite` for such answers: one object for all of a kind, because a client may let a thousand wait."""
+        kind = api_key, version
+        found = self._of_kinds.get(kind)
+        if found is None:
+            found = self._of_kinds[kind] = partial(self.rewrite, api_key, version)
+        return found
 
     def rewrite(self, api_key: int, version: int, frame: bytearray) -> Parts:
         """The answer to a request of `api_key` in `version`, addresses replaced. Raises MalformedMessage."""

@@ -194,7 +194,7 @@ class ClientSide:
             self._passes(api, Exchange(correlation_id))
             return _STREAM
         if treatment is _REWRITE:
-            self._passes(api, Exchange(correlation_id, partial(self._needs.rewriter.rewrite, api.key, version)))
+            self._passes(api, Exchange(correlation_id, self._needs.rewriter.rewriting(api.key, version)))
             return _STREAM
         if treatment is _JUDGE:
             if self._needs.login.is_wanted and not self._sasl.logged_in:
