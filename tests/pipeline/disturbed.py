@@ -66,6 +66,12 @@ def kill_an_executor() -> None:
     os.kill(executors()[0], signal.SIGKILL)
 
 
+def kill_all_executors() -> None:
+    """At once, whichever is at work."""
+    for pid in executors():
+        os.kill(pid, signal.SIGKILL)
+
+
 def kill_an_executor_at_work() -> None:
     """The one whose Python has something to do: it has forked a worker."""
     busiest = max(executors(), key=lambda pid: len(_below(pid)))

@@ -13,12 +13,13 @@ from tests.wire.raw_client import RawClient, topic_data
 _A_BATCH = 5_000
 _CODECS = (LZ4, NONE, ZSTD)
 _EVERY = 9
-"""One batch in so many is damaged."""
 
 
-def large_partition(bootstrap: str, now_ms: int, batches: int = 150, topic: str | None = None) -> str:
+def large_partition(
+    bootstrap: str, now_ms: int, batches: int = 150, topic: str | None = None, every: int = _EVERY
+) -> str:
     """A topic of one partition with so many batches of 5,000 records, over the 20 hours before now; and, in their
-    midst, transactions.
+    midst, transactions. One batch in `every` is damaged.
     """
     name = topic or create_topic(bootstrap, UNLIMITED, 1)
     payloads = [_payload(n) for n in range(4)]
@@ -26,8 +27,8 @@ def large_partition(bootstrap: str, now_ms: int, batches: int = 150, topic: str 
     with RawClient(address, timeout=60) as client:
         for i in range(batches):
             time = now_ms - 20 * HOUR + 20 * HOUR * i // batches
-            if i % _EVERY == _EVERY - 1:
-                time = spoilt(DAMAGES[i // _EVERY % len(DAMAGES)], time)
+            if i % every == every - 1:
+                time = spoilt(DAMAGES[i // every % len(DAMAGES)], time)
             data = batch(
                 (),
                 _CODECS[i % len(_CODECS)],

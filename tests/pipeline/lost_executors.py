@@ -1,23 +1,27 @@
 """Jobs of which each is run twice: as it is, and while an executor is killed in its middle. Prints what came of both.
 A repair is written once, while one is killed, and compared with its source.
 
-Run: python -m tests.pipeline.lost_executors MASTER ADDRESS TOPIC FOLDER NOW_MS. In a process of its own, because a
-process has one session.
+Run: python -m tests.pipeline.lost_executors MASTER ADDRESS TOPIC FOLDER NOW_MS JOB…. In a process of its own, because a
+process has one session. MASTER may be `standalone`: a cluster is started for it.
 """
 
 import json
 import os
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pyspark
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
 
 from sluicegate.config.loading import load
 from sluicegate.config.yaml_source import read_file
+from sluicegate.pipeline.extract import job as extracting
+from sluicegate.pipeline.extract.built_in import BuiltIn
 from sluicegate.pipeline.judge.findings import What
 from sluicegate.pipeline.judge.job import judge
 from sluicegate.pipeline.judge.policies import policies_of
@@ -31,10 +35,19 @@ from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.verify.job import verify
 from sluicegate.protocol.messages.list_offsets import LATEST
 from tests.broker.eventually import eventually
-from tests.pipeline.disturbed import disturbing, executors, in_its_middle, kill_an_executor, kill_an_executor_at_work
+from tests.pipeline.disturbed import (
+    disturbing,
+    executors,
+    in_its_middle,
+    kill_all_executors,
+    kill_an_executor,
+    kill_an_executor_at_work,
+)
+from tests.pipeline.standalone import standalone_cluster
 
 _HOUR_MS = 3_600_000
 _EXECUTORS = 2
+_OFFSETS_A_BATCH = 100_000
 _POLICIES = """
 upstream: {{bootstrap: ["{address}"]}}
 listen: {{bootstrap: "127.0.0.1:1", broker_ports: 19100, advertised_host: 127.0.0.1}}
@@ -79,6 +92,18 @@ class Jobs:
     def verify(self, name: str) -> Any:
         return verify(self._spark, self._topics, self._clean, self._results(f"verify-{name}"), self._now)
 
+    def extract(self, name: str) -> Any:
+        """A task a batch."""
+        results = self._results(f"extract-{name}")
+        extracting.run(self._spark, self._topics, results, BuiltIn("skip"), _OFFSETS_A_BATCH)
+        rows = self._spark.read.parquet(results.path(extracting.RECORDS))
+        sums = rows.select(f.count("*"), f.sum("offset"), f.sum(f.hash("key", "value", "timestamp", "event_time")))
+        return extracting.summary_of(self._topics, results), [list(row) for row in sums.collect()]
+
+    def has_extracted_some(self) -> bool:
+        """Whether the disturbed one has done a batch."""
+        return self._results("extract-disturbed").has("progress/1.json")
+
     def _has_begun(self) -> bool:
         """Whether the clean topic holds something."""
         cluster = Topics(self._address, (self._clean,)).cluster()
@@ -99,26 +124,37 @@ def _rows(results: Results, table: str) -> list[str]:
     return sorted(map(str, results.read_table(table).collect()))
 
 
-def main(master: str, address: str, topic: str, folder: str, now_ms: str) -> None:
+def main(master: str, address: str, topic: str, folder: str, now_ms: str, *asked: str) -> None:
     """A line of JSON for each job."""
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)  # what executors of a local-cluster are started from
-    spark = session("lost executors", master)
-    jobs = Jobs(spark, address, topic, Path(folder), int(now_ms))
+    with _at(master, Path(folder)) as at:
+        spark = session("lost executors", at)
+        jobs = Jobs(spark, address, topic, Path(folder), int(now_ms))
+        middle = in_its_middle(spark)
+        ways: dict[str, Callable[[], None]] = {
+            "profile": lambda: both("profile", jobs.profile, middle, kill_an_executor),
+            "judge": lambda: both("judge", jobs.judge, middle, kill_an_executor),
+            "plan": lambda: both("plan", jobs.plan, middle, kill_an_executor),
+            "write": jobs.write,
+            "verify": lambda: both("verify", jobs.verify, middle, kill_an_executor),
+            "extract": lambda: both("extract", jobs.extract, jobs.has_extracted_some, kill_all_executors),
+        }
 
-    def both(name: str, job: Callable[[str], Any]) -> None:
-        undisturbed = job("as it is")
-        eventually(lambda: len(executors()) == _EXECUTORS, what="executors")
-        with disturbing(in_its_middle(spark), kill_an_executor):
-            disturbed = job("disturbed")
-        print(json.dumps({"job": name, "undisturbed": undisturbed, "disturbed": disturbed}), flush=True)
-        eventually(lambda: len(executors()) == _EXECUTORS, what="another executor in the place of the lost one")
+        def both(name: str, job: Callable[[str], Any], is_time: Callable[[], bool], kill: Callable[[], None]) -> None:
+            undisturbed = job("as it is")
+            eventually(lambda: len(executors()) == _EXECUTORS, what="executors")
+            with disturbing(is_time, kill):
+                disturbed = job("disturbed")
+            print(json.dumps({"job": name, "undisturbed": undisturbed, "disturbed": disturbed}), flush=True)
+            eventually(lambda: len(executors()) == _EXECUTORS, what="another executor in the place of the lost one")
 
-    both("profile", jobs.profile)
-    both("judge", jobs.judge)
-    both("plan", jobs.plan)
-    jobs.write()
-    both("verify", jobs.verify)
-    spark.stop()
+        for name in asked:
+            ways[name]()
+        spark.stop()
+
+
+def _at(master: str, folder: Path) -> AbstractContextManager[str]:
+    return standalone_cluster(folder) if master == "standalone" else nullcontext(master)
 
 
 if __name__ == "__main__":
