@@ -4,10 +4,10 @@ Each does what the command of its name does, by the same code: it writes the sam
 Parquet, report.html, and summary.json last), and returns them as DataFrames and a dict. What a command prints as
 warnings is in `warnings`; what is said of records behind a transaction that is still open comes first.
 
-`bootstrap` is host:port of a broker, or several with commas. `topics` is one, or several; `profile` and `judge` take
-patterns too, as `orders-*`, `/orders-[0-9]+/`, or `*` for all but internal ones. `out` is a folder on any file
-system that Spark can write to; what an earlier run has left there is replaced. `settings` are librdkafka's names and
-values, for TLS and SASL. Executors need sluicegate, installed or as the zip that `make executors` packs.
+`bootstrap` is host:port of a broker, or several with commas. `topics` is one, or several; `profile`, `judge` and
+`watch` take patterns too, as `orders-*`, `/orders-[0-9]+/`, or `*` for all but internal ones. `out` is a folder on
+any file system that Spark can write to; what an earlier run has left there is replaced. `settings` are librdkafka's
+names and values, for TLS and SASL. Executors need sluicegate, installed or as the zip that `make executors` packs.
 
 All raise BadOption and BadSetting for what cannot be, BadSelection where no topic matches, TopicTrouble,
 BrokerUnreachable and LoginRefused before any work begins, NoSession for a session of Spark Connect, BadFolder for
@@ -207,8 +207,8 @@ def watch(
     config = load_file(Path(policies), os.environ).config if policies is not None else None
     address = webhook_at(webhook) if webhook is not None else None
     kept = kept_at(str(tables if tables is not None else out), format_named(tables_format))
-    asked = _topics(bootstrap, topics, settings)
-    warnings = asked.held_back()
+    asked = _topics(bootstrap, topics, settings).selected()
+    warnings = [*in_a_sentence(asked.left_out), *asked.held_back()]
     results = _results(spark, out)
     judged_by, unread = policies_for(asked, config)
     bounds = Bounds(after_max_ms, before_max_ms, epoch_ms)

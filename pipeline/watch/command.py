@@ -1,9 +1,11 @@
 """The command `sluicegate-spark watch`."""
 
+import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,27 +13,31 @@ from sluicegate.pipeline.arguments import (
     AFTER_MAX_MS,
     EPOCH,
     AfterMax,
+    AllTopics,
     Bootstrap,
     ConfigFile,
     Epoch,
     Master,
     Out,
-    Topic,
+    TopicPatterns,
 )
-from sluicegate.pipeline.running import end, epoch_ms_of, now_in_ms, session_for, topics_of
+from sluicegate.pipeline.running import end, epoch_ms_of, now_in_ms, selected_topics, session_for, show_json
 from sluicegate.pipeline.tables.arguments import Format, TablesAt, kept_in_or
 
 if TYPE_CHECKING:
     from sluicegate.pipeline.watch.job import Watch
 
+Say = Callable[[dict[str, Any]], None]
+"""What is done with a finding."""
 _HOUR_MS = 3_600_000
 _FAILURES = 10
 
 
 def watch(
     bootstrap: Bootstrap,
-    topic: Topic,
     out: Out,
+    topic: TopicPatterns = None,
+    all_topics: AllTopics = False,
     policies: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The proxy's own configuration file: what would it refuse?")
     ] = None,
@@ -57,6 +63,10 @@ def watch(
     epoch: Epoch = EPOCH,
     tables: TablesAt = None,
     form: Format = None,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="A line of JSON for each finding; with --once, what summary.json holds instead."),
+    ] = False,
     config: ConfigFile = None,
     master: Master = None,
 ) -> None:
@@ -78,26 +88,29 @@ def watch(
         address = webhook_at(webhook) if webhook is not None else None
     except (ConfigError, RuleUnusable, BadWebhook) as error:
         end(str(error))
-    topics = topics_of(bootstrap, topic, config)
+    topics = selected_topics(bootstrap, topic, all_topics, config)
     with session_for("watch", topics, out, master, kept) as (spark, results):
         judged_by, warnings = policies_for(topics, said)
         for line in warnings:
             typer.echo(f"warning: {line}", err=True)
         watching = Watching(topics, bounds, judged_by, quiet_hours * _HOUR_MS, batch)
         found, _ = watch_in(spark, watching, results, kept, address)
-        if once:
-            _all_there_is(found)
+        if not once:
+            _on_and_on(found, every_seconds, _as_json if as_json else _in_words)
+        elif as_json:
+            _all_there_is(found, _silently)
+            show_json(found.summary())
         else:
-            _on_and_on(found, every_seconds)
+            _all_there_is(found, _in_words)
 
 
-def _all_there_is(watch: "Watch") -> None:
-    while _a_batch(watch):
+def _all_there_is(watch: "Watch", say: Say) -> None:
+    while _a_batch(watch, say):
         pass
     _tell(watch)
 
 
-def _on_and_on(watch: "Watch", every_seconds: int) -> None:
+def _on_and_on(watch: "Watch", every_seconds: int, say: Say) -> None:
     """What fails is tried again, because nothing is lost by it; what fails ten times in a row ends the watch."""
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # noqa: PLC0415
     from pyspark.errors import PySparkException  # noqa: PLC0415
@@ -109,7 +122,7 @@ def _on_and_on(watch: "Watch", every_seconds: int) -> None:
     while True:
         next_at = time.monotonic() + every_seconds
         try:
-            while _a_batch(watch):
+            while _a_batch(watch, say):
                 failures = 0
         except (BrokerUnreachable, PySparkException, Py4JJavaError) as error:
             failures += 1
@@ -120,18 +133,30 @@ def _on_and_on(watch: "Watch", every_seconds: int) -> None:
         time.sleep(max(next_at - time.monotonic(), 0))
 
 
-def _a_batch(watch: "Watch") -> bool:
-    """Whether there was one; its findings are printed."""
-    from sluicegate.pipeline.watch.findings import in_a_line  # noqa: PLC0415
-
+def _a_batch(watch: "Watch", say: Say) -> bool:
+    """Whether there was one; its findings are said."""
     found = watch.batch()
     if found is None:
         return False
     for row in found:
-        typer.echo(in_a_line(row))
+        say(row)
     records = sum(each["records"] for each in watch.progress.topics.values())
     typer.echo(f"batch {watch.progress.number}: {records} records in all, {len(found)} findings", err=True)
     return True
+
+
+def _in_words(finding: dict[str, Any]) -> None:
+    from sluicegate.pipeline.watch.findings import in_a_line  # noqa: PLC0415
+
+    typer.echo(in_a_line(finding))
+
+
+def _as_json(finding: dict[str, Any]) -> None:
+    typer.echo(json.dumps(finding))
+
+
+def _silently(_finding: dict[str, Any]) -> None:
+    """They are in what is printed in the end."""
 
 
 def _tell(watch: "Watch") -> None:

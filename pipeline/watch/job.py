@@ -28,6 +28,7 @@ from sluicegate.pipeline.watch.pieces import Piece, look_at
 from sluicegate.pipeline.watch.producers import About, Distance, Producers, Seen
 from sluicegate.pipeline.watch.progress import Progress, note_told, progress_in
 from sluicegate.pipeline.watch.reading import COLUMNS, DDL, GONE, HOURS, VIOLATIONS, Bounds, reader
+from sluicegate.pipeline.watch.report import write_report
 from sluicegate.pipeline.watch.webhook import Webhook
 
 FINDINGS = "findings"
@@ -113,7 +114,9 @@ class Watch:
         progress.keep(self._results)
         self._progress, self._is_unfinished = progress, False
         self._results.remove(_ALL)
-        self._results.write_summary(self.summary())
+        summary = self.summary()
+        write_report(self._results, summary, now_ms)
+        self._results.write_summary(summary)
         return found
 
     def tell(self) -> str | None:

@@ -25,7 +25,7 @@ from tests.wire.raw_client import RawClient, topic_data
 
 CHROMIUM = shutil.which("chromium")
 PICTURES = ROOT / "build" / "reports"
-JOBS = ("profile", "advise", "judge", "repair", "verify", "extract", "violations", "replay")
+JOBS = ("profile", "advise", "judge", "repair", "verify", "extract", "violations", "replay", "watch")
 LOOKS = [(scheme, width) for scheme in ("light", "dark") for width in (1100, 360)]
 GROUND = {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 22, 28)"}
 CROWD = 30
@@ -70,6 +70,7 @@ def written(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> d
         "extract": (*cluster, "--topic", untimed, "--extractor", "skip"),
         "violations": ("--events", str(folder / "events")),
         "replay": (*cluster, "--topic", dead[0], "--policies", str(dead[1]), "--fix", "unit"),
+        "watch": (*cluster, *topics, "--policies", str(policies), "--once"),
     }
     return {
         job: (out := folder / job, run(job, *arguments[job], "--out", str(out), "--json", status=job == "verify"))
