@@ -76,6 +76,7 @@ class Cluster:
         self._settings = settings
         self._connections: dict[Address, BrokerConnection] = {}
         self._leaders: dict[TopicPartition, Address] = {}
+        self._was_reached = False
 
     def close(self) -> None:
         """Close all connections."""
@@ -152,8 +153,10 @@ class Cluster:
             try:
                 return act()
             except (Retry, BrokerUnreachable) as error:
-                # Who asks for a moment is there: of a thousand partitions just made, the last leader takes a while.
-                patience = max(self._patience, _PATIENCE_SECONDS) if isinstance(error, Retry) else self._patience
+                # Who asks for a moment is there: of a thousand partitions just made, the last leader takes a while. And
+                # where a broker has answered, the addresses are right: another leader is elected within 10 to 20 s.
+                is_there = self._was_reached or isinstance(error, Retry)
+                patience = max(self._patience, _PATIENCE_SECONDS) if is_there else self._patience
                 if time.monotonic() > begun + patience:
                     raise BrokerUnreachable(f"given up after {patience:.0f} s: {error}") from error
                 self._leaders.clear()
@@ -164,10 +167,12 @@ class Cluster:
         if connection is None:
             connection = self._connections[address] = BrokerConnection(address, self._settings)
         try:
-            return ask(connection)
+            found = ask(connection)
         except BrokerUnreachable:
             self._connections.pop(address).close()
             raise
+        self._was_reached = True
+        return found
 
     def _ask_any(self, topics: list[str] | None) -> Value:
         """Metadata from whoever answers; None asks for all topics."""

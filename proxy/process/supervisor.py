@@ -6,6 +6,7 @@ in the sums.
 
 import asyncio
 import multiprocessing
+import os
 import tempfile
 import time
 from contextlib import suppress
@@ -58,21 +59,31 @@ _REPORT_SECONDS = 1.0
 _FRESH_SECONDS = 2.0
 _SILENT_SECONDS = 10.0
 # A worker that ends sooner than this is not started again at once.
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108
+# A socket's name has at most 107 bytes, of which multiprocessing takes 32 for itself.
+_LONGEST_FOLDER = 72
 _SHORT_LIFE_SECONDS = 5.0
 _BEYOND_DRAIN_SECONDS = 5.0
 # How long a worker may take to hear of other policies, and to compile them.
 _ADOPTED_WITHIN_SECONDS = 30.0
 
 
-def _check_temporary_folder() -> None:
-    """A socket lies there, by which worker processes are asked for. Raises CannotStart."""
+def _choose_temporary_folder() -> None:
+    """In it lies a socket, by which worker processes are asked for: it has to be writable, and of a short name. Raises
+    CannotStart.
+    """
     try:
-        tempfile.gettempdir()
-    except FileNotFoundError as error:
+        if len(os.fsencode(tempfile.gettempdir())) <= _LONGEST_FOLDER:
+            return
+    except FileNotFoundError:
+        pass  # there is none
+    if not os.access(_SHARED_MEMORY, os.W_OK):
         raise CannotStart(
-            "several workers need a folder for a socket between their processes, and none of $TMPDIR, /tmp, /var/tmp, "
-            "/usr/tmp and the current folder can be written to; set TMPDIR, to /dev/shm for instance"
-        ) from error
+            "several workers need a folder for a socket between their processes: one that can be written to, and whose "
+            f"name has at most {_LONGEST_FOLDER} bytes. None of $TMPDIR, /tmp, /var/tmp, /usr/tmp, the current folder "
+            f"and {_SHARED_MEMORY} is one; set TMPDIR"
+        )
+    tempfile.tempdir = _SHARED_MEMORY
 
 
 class Supervisor:
@@ -109,7 +120,7 @@ class Supervisor:
         """Start every worker and wait until each takes connections. Raises CannotStart."""
         shared = self._config.listen.bootstrap
         check_telemetry(self._config)
-        _check_temporary_folder()
+        _choose_temporary_folder()
         try:
             self._reserved = self._inherited.at(shared) or reserve_shared(shared)
             if self._config.admin.listen is not None:

@@ -4,6 +4,7 @@ import platform
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from sluicegate.proxy.process import supervisor
+from sluicegate.proxy.process.cannot_start import CannotStart
 from tests.broker.confined import DENIED
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import COMMAND, ProxyProcess
@@ -104,15 +107,22 @@ def test_it_judges_reports_reloads_and_ends_as_ever(
     assert "Traceback" not in confined.log()
 
 
-def test_several_workers_say_what_they_need_where_nothing_can_be_written(tmp_path: Path) -> None:
-    process = ProxyProcess(tmp_path, "127.0.0.1:1", {"workers": 2, "violations": {}})
+def test_several_workers_start_where_nothing_but_shared_memory_can_be_written(
+    kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    process = ProxyProcess(tmp_path, kafka_bootstrap, {"workers": 2, "violations": {}})
     process.command = [*confining(""), COMMAND]
     process.environment |= {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(tmp_path)}
-
-    with pytest.raises(AssertionError, match="sluicegate ended"):
+    try:
         process.start()
+        eventually(lambda: process.metric("sluicegate_workers") == 2)
+    finally:
+        process.stop()
 
-    assert process.process is not None
-    assert process.process.returncode == 1
-    (told,) = process.log().splitlines()
-    assert "set TMPDIR, to /dev/shm for instance" in told
+
+def test_where_no_folder_can_be_written_they_say_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/" + "long" * 20)
+    monkeypatch.setattr(supervisor, "_SHARED_MEMORY", "/nowhere")
+
+    with pytest.raises(CannotStart, match="set TMPDIR"):
+        supervisor._choose_temporary_folder()

@@ -62,7 +62,8 @@ def executors() -> list[int]:
 
 
 def kill_an_executor() -> None:
-    """The first one, at once."""
+    """The first one that there is, at once."""
+    eventually(executors, what="an executor")
     os.kill(executors()[0], signal.SIGKILL)
 
 

@@ -1,5 +1,7 @@
 """How long a cluster is asked again."""
 
+from unittest.mock import Mock
+
 import pytest
 
 from sluicegate.pipeline.kafka import cluster as cluster_module
@@ -30,3 +32,21 @@ def test_who_answers_not_yet_is_asked_again_though_nobody_waits_for_who_does_not
     assert impatient._patiently(leader) == "leads"
     with pytest.raises(BrokerUnreachable, match=r"given up after 0 s: 127.0.0.1:9: refused"):
         impatient._patiently(silence)
+
+
+def test_a_broker_that_has_answered_is_waited_for_when_it_goes(
+    impatient: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its address is right: it, or another leader, comes back."""
+    monkeypatch.setattr(cluster_module, "BrokerConnection", lambda _address, _settings: Mock())
+    address, silent = ("127.0.0.1", 9), 3
+
+    def answers_again(_broker: object) -> str:
+        nonlocal silent
+        silent -= 1
+        if silent > 0:
+            raise BrokerUnreachable("127.0.0.1:9: refused")
+        return "leads"
+
+    assert impatient._at(address, lambda _broker: "here") == "here"
+    assert impatient._patiently(lambda: impatient._at(address, answers_again)) == "leads"

@@ -38,6 +38,7 @@ def test_a_broker_that_goes_and_comes_back_is_waited_for(spark: SparkSession, tm
             kafka.wait_until_up(node)
             writer.write(lambda now: now // 1000)
             eventually((out / "progress" / "1.json").exists, 300, "a batch of what came behind it")
+            eventually(lambda: "damage seconds began" in log.read_text(), what="a word about what began")
             assert watch.poll() is None
         finally:
             watch.kill()
@@ -46,5 +47,4 @@ def test_a_broker_that_goes_and_comes_back_is_waited_for(spark: SparkSession, tm
         kafka.stop()
 
     assert counted(spark, out) == {"none": RECORDS, "seconds": RECORDS}
-    assert "damage seconds began" in log.read_text()
     assert "Traceback" not in log.read_text()

@@ -390,7 +390,7 @@ def test_a_lock_that_a_stranger_keeps_loses_events_after_a_second_and_is_named(t
     sink.close()
 
     assert partitions_in(path) == [2]
-    assert lines[0]["reason"] == "another process holds the file's lock"
+    assert "another process holds the file's lock" in [line.get("reason") for line in lines]
 
 
 def test_others_on_the_machine_may_not_read_what_clients_sent(tmp_path: Path) -> None:
