@@ -65,7 +65,7 @@ def test_profiles_of_two_topics_stand_side_by_side_and_one_made_again_in_its_own
     assert set(columns[0]) == {*documented("profile_hours")}
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", ["parquet", "iceberg"])  # Delta's way to replace a topic's rows is a profile's
 def test_a_judgement_made_twice_is_there_once(
     kafka_bootstrap: str, polluter: Polluter, tmp_path: Path, form: str
 ) -> None:
