@@ -46,9 +46,16 @@ def _cpu_clock_of(pid: int) -> int:
 
 
 def with_children(pid: int) -> list[int]:
-    """A process and all below it."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [pid, *(below for child in children for below in with_children(int(child)))]
+    """A process and all below it, whichever of its threads has started them."""
+    children = [child for thread in Path(f"/proc/{pid}/task").iterdir() for child in _started_by(thread)]
+    return [pid, *(below for child in children for below in with_children(child))]
+
+
+def _started_by(thread: Path) -> list[int]:
+    try:
+        return [int(child) for child in (thread / "children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []  # it has ended meanwhile
 
 
 def busy_seconds() -> float:
