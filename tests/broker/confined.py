@@ -8,6 +8,7 @@ Linux on x86-64, whose calls' numbers these are.
 
 import ctypes
 import os
+import platform
 import sys
 from struct import Struct
 
@@ -54,6 +55,13 @@ def _call(told: int, what: str) -> int:
 
 def _system(number: int, what: str, *arguments: object) -> int:
     return _call(_libc.syscall(number, *arguments), what)
+
+
+def can_confine() -> bool:
+    """Whether these are the calls' numbers, and the kernel has Landlock."""
+    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+        return False
+    return int(_libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)) > 0
 
 
 def drop_capabilities() -> None:

@@ -1,6 +1,5 @@
 """Without capabilities, on a file system that it may only read, and with calls denied that container engines deny."""
 
-import platform
 import signal
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import yaml
 
 from sluicegate.proxy.process import supervisor
 from sluicegate.proxy.process.cannot_start import CannotStart
-from tests.broker.confined import DENIED
+from tests.broker.confined import DENIED, can_confine
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import COMMAND, ProxyProcess
 from tests.integration.topics import UNJUDGED, create_topic
@@ -22,9 +21,7 @@ from tests.oracle.kafka_java import ROOT
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
-pytestmark = pytest.mark.skipif(
-    (platform.system(), platform.machine()) != ("Linux", "x86_64"), reason="the calls' numbers are those of x86-64"
-)
+pytestmark = pytest.mark.skipif(not can_confine(), reason="needs Linux on x86-64, and a kernel with Landlock")
 _HOUR_MS = 3_600_000
 _TRY = f"""
 import ctypes, errno, pathlib, sys
