@@ -6,8 +6,6 @@ in the sums.
 
 import asyncio
 import multiprocessing
-import os
-import tempfile
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -27,6 +25,7 @@ from sluicegate.proxy.process.health import Health
 from sluicegate.proxy.process.inbox import Inbox
 from sluicegate.proxy.process.outbox import Outbox
 from sluicegate.proxy.process.resident import resident_bytes
+from sluicegate.proxy.process.socket_folder import choose_socket_folder
 from sluicegate.proxy.process.telemetry import check_telemetry, metric_push
 from sluicegate.proxy.process.worker import (
     Adopt,
@@ -59,31 +58,10 @@ _REPORT_SECONDS = 1.0
 _FRESH_SECONDS = 2.0
 _SILENT_SECONDS = 10.0
 # A worker that ends sooner than this is not started again at once.
-_SHARED_MEMORY = "/dev/shm"  # noqa: S108
-# A socket's name has at most 107 bytes, of which multiprocessing takes 32 for itself.
-_LONGEST_FOLDER = 72
 _SHORT_LIFE_SECONDS = 5.0
 _BEYOND_DRAIN_SECONDS = 5.0
 # How long a worker may take to hear of other policies, and to compile them.
 _ADOPTED_WITHIN_SECONDS = 30.0
-
-
-def _choose_temporary_folder() -> None:
-    """In it lies a socket, by which worker processes are asked for: it has to be writable, and of a short name. Raises
-    CannotStart.
-    """
-    try:
-        if len(os.fsencode(tempfile.gettempdir())) <= _LONGEST_FOLDER:
-            return
-    except FileNotFoundError:
-        pass  # there is none
-    if not os.access(_SHARED_MEMORY, os.W_OK):
-        raise CannotStart(
-            "several workers need a folder for a socket between their processes: one that can be written to, and whose "
-            f"name has at most {_LONGEST_FOLDER} bytes. None of $TMPDIR, /tmp, /var/tmp, /usr/tmp, the current folder "
-            f"and {_SHARED_MEMORY} is one; set TMPDIR"
-        )
-    tempfile.tempdir = _SHARED_MEMORY
 
 
 class Supervisor:
@@ -120,7 +98,7 @@ class Supervisor:
         """Start every worker and wait until each takes connections. Raises CannotStart."""
         shared = self._config.listen.bootstrap
         check_telemetry(self._config)
-        _choose_temporary_folder()
+        choose_socket_folder()
         try:
             self._reserved = self._inherited.at(shared) or reserve_shared(shared)
             if self._config.admin.listen is not None:

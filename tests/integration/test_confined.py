@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sluicegate.proxy.process import supervisor
+from sluicegate.proxy.process import socket_folder
 from sluicegate.proxy.process.cannot_start import CannotStart
 from tests.broker.confined import DENIED, can_confine
 from tests.broker.eventually import eventually
@@ -119,7 +119,7 @@ def test_several_workers_start_where_nothing_but_shared_memory_can_be_written(
 
 def test_where_no_folder_can_be_written_they_say_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/" + "long" * 20)
-    monkeypatch.setattr(supervisor, "_SHARED_MEMORY", "/nowhere")
+    monkeypatch.setattr(socket_folder, "_SHARED_MEMORY", "/nowhere")
 
     with pytest.raises(CannotStart, match="set TMPDIR"):
-        supervisor._choose_temporary_folder()
+        socket_folder.choose_socket_folder()
