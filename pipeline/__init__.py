@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sluicegate.pipeline.extract import with_event_time
     from sluicegate.pipeline.functions import diagnose, in_bounds, register_functions, unit_of
-    from sluicegate.pipeline.jobs import judge, plan_repair, profile, repair, verify, watch
+    from sluicegate.pipeline.jobs import judge, plan_repair, plan_replay, profile, repair, replay, verify, watch
     from sluicegate.pipeline.judge.outcome import Judgement
     from sluicegate.pipeline.profile.outcome import Profile
     from sluicegate.pipeline.repair.outcome import Repair
+    from sluicegate.pipeline.replay.outcome import Replay
     from sluicegate.pipeline.source.datasource import TopicSource
     from sluicegate.pipeline.verify.outcome import Verification
     from sluicegate.pipeline.watch.outcome import Watched
@@ -27,6 +28,7 @@ __all__ = [
     "Judgement",
     "Profile",
     "Repair",
+    "Replay",
     "TopicSource",
     "Verification",
     "Watched",
@@ -34,9 +36,11 @@ __all__ = [
     "in_bounds",
     "judge",
     "plan_repair",
+    "plan_replay",
     "profile",
     "register_functions",
     "repair",
+    "replay",
     "unit_of",
     "verify",
     "watch",
@@ -46,6 +50,7 @@ _MODULES = {
     "Judgement": "judge.outcome",
     "Profile": "profile.outcome",
     "Repair": "repair.outcome",
+    "Replay": "replay.outcome",
     "TopicSource": "source.datasource",
     "Verification": "verify.outcome",
     "Watched": "watch.outcome",
@@ -53,9 +58,11 @@ _MODULES = {
     "in_bounds": "functions",
     "judge": "jobs",
     "plan_repair": "jobs",
+    "plan_replay": "jobs",
     "profile": "jobs",
     "register_functions": "functions",
     "repair": "jobs",
+    "replay": "jobs",
     "unit_of": "functions",
     "verify": "jobs",
     "watch": "jobs",

@@ -22,6 +22,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from sluicegate.config.loading import load_file
+from sluicegate.config.topics import Fix
 from sluicegate.pipeline.arguments import AFTER_MAX_MS
 from sluicegate.pipeline.judge.outcome import Judgement, judged
 from sluicegate.pipeline.profile.outcome import Profile, profiled
@@ -29,6 +30,13 @@ from sluicegate.pipeline.repair import job as repairing
 from sluicegate.pipeline.repair.correction import Rules
 from sluicegate.pipeline.repair.outcome import Repair, check_damages, proposed, written
 from sluicegate.pipeline.repair.settings import CLEAN, Retention
+from sluicegate.pipeline.replay import outcome as replaying
+from sluicegate.pipeline.replay.fix_times import FixTimes
+from sluicegate.pipeline.replay.function import function_named
+from sluicegate.pipeline.replay.job import Asked
+from sluicegate.pipeline.replay.outcome import Replay
+from sluicegate.pipeline.replay.policies import replay_policies
+from sluicegate.pipeline.replay.writing import Headers
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.running import now_in_ms
 from sluicegate.pipeline.selection import in_a_sentence
@@ -85,7 +93,7 @@ def judge(
     settings: Mapping[str, str] | None = None,
     as_of_ms: int | None = None,
     events: str | None = None,
-    samples: int = 5,
+    samples: int | None = 5,
     tables: str | Path | None = None,
     tables_format: str = "parquet",
 ) -> Judgement:
@@ -93,8 +101,9 @@ def judge(
 
     `as_of_ms`: the one moment (ms since 1970) that times are judged by; None: when each batch was appended, as
     estimated. `events`: files of the proxy's violation events, which name clients. `samples`: bad records that are kept
-    of each kind and partition. `tables` and `tables_format` as for `profile`. Raises ConfigError for the file,
-    RuleUnusable for a rule in it that cannot be made, and CannotBeJudged where a registry does not answer.
+    of each kind and partition; None: all, for a replay that goes by them. `tables` and `tables_format` as for
+    `profile`. Raises ConfigError for the file, RuleUnusable for a rule in it that cannot be made, and CannotBeJudged
+    where a registry does not answer.
     """
     config = load_file(Path(policies), os.environ).config
     asked = _topics(bootstrap, topics, settings).selected()
@@ -154,6 +163,53 @@ def repair(
     """
     rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms)
     return _repaired(written, spark, _topics(bootstrap, topics, settings), out, to, rules)
+
+
+def plan_replay(
+    spark: SparkSession,
+    bootstrap: str,
+    topics: str | Sequence[str],
+    out: str | Path,
+    policies: str | Path,
+    *,
+    settings: Mapping[str, str] | None = None,
+    fix: str | None = None,
+    by: str | None = None,
+    headers: Headers = Headers.OWN,
+    findings: str | Path | None = None,
+) -> Replay:
+    """What would become of dead letters: the dry run of `sluicegate-spark replay`, which writes no topic.
+
+    `topics` hold dead letters; with `findings`, the folder of a judgement that was made with `samples=None`, they are
+    those that were judged. `fix`: now, clamp, previous or unit, for bad times, whatever the file says. `by`: a function
+    of yours as `module:function`, importable on executors. Raises ValueError for a `fix` that is none, ConfigError,
+    RuleUnusable and NoFunction for what is given, NoFindings for `findings`, FunctionFails and CannotBeJudged where a
+    record cannot be decided.
+    """
+    asked = _asked(policies, fix, by, headers, findings)
+    return _replayed(replaying.proposed, spark, _topics(bootstrap, topics, settings), out, asked)
+
+
+def replay(
+    spark: SparkSession,
+    bootstrap: str,
+    topics: str | Sequence[str],
+    out: str | Path,
+    policies: str | Path,
+    *,
+    settings: Mapping[str, str] | None = None,
+    fix: str | None = None,
+    by: str | None = None,
+    headers: Headers = Headers.OWN,
+    findings: str | Path | None = None,
+) -> Replay:
+    """Write back what `plan_replay` shows, exactly once: `sluicegate-spark replay --apply`. One that was killed goes on
+    where its last transaction ended.
+
+    Arguments as for `plan_replay`. Raises what that does, and CannotWrite.
+    """
+    asked = _asked(policies, fix, by, headers, findings)
+    return _replayed(replaying.written, spark, _topics(bootstrap, topics, settings), out, asked)
 
 
 def verify(
@@ -227,6 +283,29 @@ def _repaired(
 ) -> Repair:
     targets, warnings = repairing.targets_of(topics, to), topics.held_back()
     found = work(spark, topics, _results(spark, out), targets, rules)
+    return replace(found, warnings=(*warnings, *found.warnings))
+
+
+def _asked(
+    policies: str | Path, fix: str | None, by: str | None, headers: Headers, findings: str | Path | None
+) -> Asked:
+    config = load_file(Path(policies), os.environ).config
+    fixing = None if fix is None else Fix(timestamp=FixTimes(fix).value)
+    replay_policies(config, {}, fixing).rulebook()  # what cannot be made is known before anything starts
+    if by is not None:
+        function_named(by)
+    return Asked(config, fixing, by, headers, now_in_ms(), None if findings is None else str(findings))
+
+
+def _replayed(
+    work: Callable[[SparkSession, Topics, Results, Asked], Replay],
+    spark: SparkSession,
+    topics: Topics,
+    out: str | Path,
+    asked: Asked,
+) -> Replay:
+    warnings = topics.held_back()
+    found = work(spark, topics, _results(spark, out), asked)
     return replace(found, warnings=(*warnings, *found.warnings))
 
 

@@ -23,6 +23,7 @@ from sluicegate.pipeline.kafka.settings import BadSetting, read_settings
 from sluicegate.pipeline.profile.epoch import BadEpoch, epoch_ms_from
 from sluicegate.pipeline.repair.job import RepairBegun
 from sluicegate.pipeline.repair.transactions import CannotWrite
+from sluicegate.pipeline.replay.found import NoFindings
 from sluicegate.pipeline.results import BadFolder, Results
 from sluicegate.pipeline.selection import ALL, BadSelection, in_a_sentence, only_names
 from sluicegate.pipeline.source.options import BadOption
@@ -37,7 +38,7 @@ _WIDE = 240
 _OURS = (
     *(BadOption, BadSetting, TopicTrouble, BrokerUnreachable, LoginRefused, NoProfile, RepairBegun, CannotWrite),
     *(NotThePlan, OtherExtraction, BadFolder, NoSession, CannotBeJudged, BadSelection, BadTables),
-    *(OtherWatch, TopicChanged),
+    *(OtherWatch, TopicChanged, NoFindings),
 )
 
 

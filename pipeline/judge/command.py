@@ -26,7 +26,10 @@ def judge(
     events: Annotated[
         str | None, typer.Option(metavar="PATH", help="Files of the proxy's violation events, which name clients.")
     ] = None,
-    samples: Annotated[int, typer.Option(help="Bad records kept of each kind and partition.", min=0, max=1000)] = 5,
+    samples: Annotated[
+        str,
+        typer.Option(metavar="COUNT|all", help="Bad records kept of each kind and partition; all: for a replay."),
+    ] = "5",
     as_json: AsJson = False,
     tables: TablesAt = None,
     form: Format = None,
@@ -39,6 +42,7 @@ def judge(
     from sluicegate.pipeline.judge.append_times import BadMoment, moment_from  # noqa: PLC0415
     from sluicegate.pipeline.judge.outcome import judged  # noqa: PLC0415
     from sluicegate.pipeline.judge.policies import policies_of  # noqa: PLC0415
+    from sluicegate.pipeline.judge.samples import BadSamples, samples_from  # noqa: PLC0415
     from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
     from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
 
@@ -47,13 +51,14 @@ def judge(
     try:
         as_of_ms = None if as_of == _APPEND else moment_from(as_of, now_ms)
         said = load_file(policies, os.environ).config
+        kept_samples = samples_from(samples)
         policies_of(said, {}).rulebook()  # what cannot be made is known before anything starts
-    except (BadMoment, ConfigError, RuleUnusable) as error:
+    except (BadMoment, BadSamples, ConfigError, RuleUnusable) as error:
         end(str(error))
     topics = selected_topics(bootstrap, topic, all_topics, config)
     with session_for("judge", topics, out, master, kept) as (spark, results):
         keeper = tables_in(spark, kept) if kept is not None else None
-        found = judged(spark, topics, results, said, now_ms, as_of_ms, samples, events, keeper)
+        found = judged(spark, topics, results, said, now_ms, as_of_ms, kept_samples, events, keeper)
         summary = found.summary
         for line in found.warnings:
             typer.echo(f"warning: {line}", err=True)

@@ -33,6 +33,7 @@ SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in _FIELDS])
 _LEGACY_ATTRIBUTES_AT = 17
 _CODECS = [codec.name.lower() for codec in Codec]
 _DIAGNOSIS_CHARACTERS = 1000
+_PACKED_ROWS = 10_000  # a dict takes ten times what its row does
 
 
 class What(StrEnum):
@@ -54,9 +55,9 @@ _Who = tuple[int, int, str]
 
 
 class Findings:
-    """Of one partition. `samples`: how many bad records are kept of each reason and rule."""
+    """Of one partition. `samples`: how many bad records are kept of each reason and rule; None: all."""
 
-    def __init__(self, of: TopicPartition, samples: int) -> None:
+    def __init__(self, of: TopicPartition, samples: int | None) -> None:
         self._of = of
         self._most = samples
         self._decoder = BatchDecoder()
@@ -65,6 +66,7 @@ class Findings:
         self._rehearsed: dict[tuple[_Who, str, int], list[int]] = {}
         self._sampled: dict[tuple[str, str, str | None], int] = {}
         self._samples: list[dict[str, Any]] = []
+        self._packed: list[pa.RecordBatch] = []
 
     def add(self, batch: StoredBatch, judged: JudgedRequest, appended_ms: int) -> None:
         """A batch, and what was judged of it."""
@@ -79,6 +81,9 @@ class Findings:
                 key = (who, mode.value, refused.reason.value, rule)
                 _add(self._findings, key, 1, records, count, span=(self._first_offset(batch), batch.last_offset))
             self._sample(batch, mode, refused, appended_ms)
+        if len(self._samples) >= _PACKED_ROWS:
+            self._packed.append(pa.RecordBatch.from_pylist(self._samples, SCHEMA))
+            self._samples = []
         if PLACE in judged.rehearsed:
             tried = judged.held_to[PLACE].policy.rehearsed
             assert tried is not None
@@ -88,7 +93,8 @@ class Findings:
 
     def table(self, gone: Gone) -> pa.Table:
         """All rows, and one for each stretch of offsets that was `gone` before it could be read."""
-        return pa.Table.from_pylist([*self._rows(gone)], SCHEMA)
+        rest = pa.Table.from_pylist([*self._rows(gone)], SCHEMA)
+        return pa.concat_tables([pa.Table.from_batches(self._packed, SCHEMA), rest])
 
     def _rows(self, gone: Gone) -> Iterator[dict[str, Any]]:
         where: dict[str, Any] = {"topic": self._of.topic, "partition": self._of.partition}
@@ -98,13 +104,13 @@ class Findings:
             yield where | _row(What.FINDINGS, who, sums) | {"verdict": verdict, "reason": reason, "rule": rule}
         for (who, key, max_ms), sums in self._rehearsed.items():
             yield where | _row(What.REHEARSED, who, sums) | {"key": key, "max_ms": max_ms}
-        for sample in self._samples:
-            yield where | sample
+        yield from self._samples
         for first, end in gone:
             yield where | {"what": What.GONE.value, "first_offset": first, "last_offset": end - 1}
 
     def _sample(self, batch: StoredBatch, mode: Mode, refused: Refused, appended_ms: int) -> None:
-        common: dict[str, Any] = {"what": What.SAMPLES.value, "verdict": mode.value, "appended_ms": appended_ms}
+        common: dict[str, Any] = {"topic": self._of.topic, "partition": self._of.partition}
+        common |= {"what": What.SAMPLES.value, "verdict": mode.value, "appended_ms": appended_ms}
         if not refused.bad_records:  # it is the whole batch
             rule = refused.rules[0][0] if refused.rules else None
             if self._has_room(mode, refused.reason.value, rule):
@@ -125,7 +131,7 @@ class Findings:
     def _has_room(self, mode: Mode, reason: str, rule: str | None) -> bool:
         kind = (mode.value, reason, rule)
         self._sampled[kind] = self._sampled.get(kind, 0) + 1
-        return self._sampled[kind] <= self._most
+        return self._most is None or self._sampled[kind] <= self._most
 
     def _first_offset(self, batch: StoredBatch) -> int:
         """A message that holds others does not say where they begin: that of its last one, where it cannot be read."""

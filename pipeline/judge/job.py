@@ -64,10 +64,11 @@ def judge(
     policies: Policies,
     now_ms: int,
     as_of_ms: int | None,
-    samples: int,
+    samples: int | None,
 ) -> dict[str, Any]:
     """Write the tables and return the summary, which is not written yet. `as_of_ms`: the one moment that all is judged
-    by; None: each batch by when it was appended.
+    by; None: each batch by when it was appended. `samples`: how many bad records are kept of each kind and partition;
+    None: all, so that a replay can go by them.
     """
     results.forget_summary()
     options = source_options(topics.options)
@@ -87,6 +88,7 @@ def judge(
         "read_at_ms": now_ms,
         "as_of_ms": as_of_ms,
         "not_judged": left_out(config),
+        "lists_all": samples is None,
         "topics": {
             name: topic_summary({what: [row for row in its if row["topic"] == name] for what, its in rows.items()})
             for name in topics.names
@@ -95,10 +97,12 @@ def judge(
     }
 
 
-def _put_together(rows: DataFrame, what: What, samples: int) -> DataFrame:
+def _put_together(rows: DataFrame, what: What, samples: int | None) -> DataFrame:
     """A table's rows, of pieces of partitions, as if each partition had been judged by one task."""
     names = _split(_COLUMNS[what])
     if what is What.SAMPLES:
+        if samples is None:
+            return rows.selectExpr(*names)
         alike = Window.partitionBy("topic", "partition", "verdict", "reason", "rule").orderBy("first_offset")
         first_ones = rows.withColumn("place", f.row_number().over(alike)).where(f.col("place") <= samples)
         return first_ones.selectExpr(*names)

@@ -39,7 +39,7 @@ def judged(
     config: Config,
     now_ms: int,
     as_of_ms: int | None,
-    samples: int,
+    samples: int | None,
     events: str | None,
     tables: Tables | None,
 ) -> Judgement:
@@ -48,7 +48,10 @@ def judged(
     `tables`: where they are kept as well.
     """
     settings, warnings = job.cluster_settings(topics) if config.upstream.topic_settings else ({}, [])
-    summary = job.judge(spark, topics, results, config, policies_of(config, settings), now_ms, as_of_ms, samples)
+    policies = policies_of(config, settings)
+    if samples is None:
+        policies = policies.that_describe_all()
+    summary = job.judge(spark, topics, results, config, policies, now_ms, as_of_ms, samples)
     if events is not None:
         for name, clients in clients_of(spark, events, topics.names).items():
             summary["topics"][name]["clients"] = clients

@@ -38,7 +38,7 @@ def judged_rows(
     policies: Policies,
     now_ms: int,
     as_of_ms: int | None,
-    samples: int,
+    samples: int | None,
 ) -> DataFrame:
     """The rows of `sluicegate.pipeline.judge.findings`, of each piece by itself. `as_of_ms`: the one moment that all is
     judged by; None: each batch by when it was appended.
@@ -76,7 +76,7 @@ def judged_rows(
     return at_once.union(in_pieces) if alone else in_pieces
 
 
-def _judge(options: SourceOptions, policies: Policies, samples: int) -> Callable[[Piece, MomentOf], Rows]:
+def _judge(options: SourceOptions, policies: Policies, samples: int | None) -> Callable[[Piece, MomentOf], Rows]:
     def judge(piece: Piece, moment_of: MomentOf) -> Rows:
         of = piece.whole.of
         judged, findings = PartitionJudge(of, policies.rulebook(), policies.limits), Findings(of, samples)

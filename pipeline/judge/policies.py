@@ -1,7 +1,7 @@
 """What of a proxy's configuration judges records at rest, as it goes to executors, and the rulebook that they make."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from sluicegate.config.model import Config
@@ -14,6 +14,7 @@ from sluicegate.validation.policy import Fix, JudgementLimits, TopicPolicy
 from sluicegate.validation.rulebook import Rulebook, compile_policies
 from sluicegate.validation.rules.time_order import MonotonicTime
 
+_ALL_OF_A_BATCH = 2**31 - 1  # a batch has no more records
 _REQUESTS = "rules about requests (requests): who sent a batch, and with which acks, is not stored"
 _EXEMPT = "who is exempt (exempt): who sent a batch is not stored, so everybody is judged"
 
@@ -33,6 +34,10 @@ class Policies:
         topics = [(topic.match, topic) for topic in self.topics]
         in_file = compile_policies(self.defaults, topics, schema_rules=_schema_rules(self.registries))
         return Rulebook(in_file).with_settings(self.settings)
+
+    def that_describe_all(self) -> "Policies":
+        """The same, with a description of each bad record, however many a batch has."""
+        return replace(self, limits=replace(self.limits, max_record_errors=_ALL_OF_A_BATCH))
 
 
 def policies_of(config: Config, settings: Mapping[str, ClusterSettings]) -> Policies:

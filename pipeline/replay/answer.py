@@ -15,15 +15,15 @@ def answer(summary: Mapping[str, Any]) -> Answer:
     goes = "went back" if summary["applied"] else "would go back"
     stay = "is left where it is" if left == 1 else "are left where they are"
     found = (
-        f"{share(back, records)} of {counted(records, 'dead letter')} {goes}, {corrected:,} of them corrected; "
+        f"{share(back, records)} of {counted(records, summary['of'])} {goes}, {corrected:,} of them corrected; "
         f"{left:,} {stay}."
     )
-    return Answer(found, _to_do(summary["applied"], records, back, left))
+    return Answer(found, _to_do(summary["of"], summary["applied"], records, back, left))
 
 
-def _to_do(applied: bool, records: int, back: int, left: int) -> str:
+def _to_do(called: str, applied: bool, records: int, back: int, left: int) -> str:
     if not records:
-        return "Nothing: no dead letters have come since the last run."
+        return f"Nothing: there are no {called}s that earlier runs have not taken."
     if applied:
         rest = " What is left is not tried again: it stands in the table left, and in its topic." if left else ""
         return f"Readers of the topics see each once with isolation.level=read_committed.{rest}"

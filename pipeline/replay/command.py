@@ -1,24 +1,15 @@
 """The command `sluicegate-spark replay`."""
 
 import os
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sluicegate.pipeline.arguments import AsJson, Bootstrap, ConfigFile, Master, Out, Topic
+from sluicegate.pipeline.replay.fix_times import FixTimes
 from sluicegate.pipeline.replay.writing import Headers
 from sluicegate.pipeline.running import end, now_in_ms, session_for, show, show_json, topics_of
-
-
-class FixTimes(StrEnum):
-    """What a time becomes that breaks bounds, as `fix` has it in the proxy's file."""
-
-    NOW = "now"
-    CLAMP = "clamp"
-    PREVIOUS = "previous"
-    UNIT = "unit"
 
 
 def replay(
@@ -28,6 +19,10 @@ def replay(
     policies: Annotated[Path, typer.Option(metavar="FILE", help="The proxy's own configuration file.")],
     apply: Annotated[bool, typer.Option("--apply", help="Write them back; without it nothing is written.")] = False,
     fix: Annotated[FixTimes | None, typer.Option(help="Put bad times right so, whatever the file says of fix.")] = None,
+    from_findings: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Take from the topics what a judge (--samples all) has listed in its --out."),
+    ] = None,
     by: Annotated[
         str | None,
         typer.Option(metavar="MODULE:FUNCTION", help="A function of your own that corrects dead letters first."),
@@ -39,12 +34,13 @@ def replay(
     config: ConfigFile = None,
     master: Master = None,
 ) -> None:
-    """Correct dead letters, judge them again, and write those that are good to where they belong, exactly once."""
+    """Correct dead letters or what a judge has listed, judge it again, and write what is good to where it belongs."""
     from sluicegate.config.loading import ConfigError, load_file  # noqa: PLC0415
     from sluicegate.config.topics import Fix  # noqa: PLC0415
-    from sluicegate.pipeline.replay import job, report  # noqa: PLC0415
+    from sluicegate.pipeline.replay import outcome, report  # noqa: PLC0415
     from sluicegate.pipeline.replay.answer import answer  # noqa: PLC0415
     from sluicegate.pipeline.replay.function import NoFunction, function_named  # noqa: PLC0415
+    from sluicegate.pipeline.replay.job import Asked  # noqa: PLC0415
     from sluicegate.pipeline.replay.policies import replay_policies  # noqa: PLC0415
     from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
 
@@ -59,16 +55,11 @@ def replay(
     now_ms = now_in_ms()
     topics = topics_of(bootstrap, topic, config)
     with session_for("replay", topics, out, master) as (spark, results):
-        asked = job.Asked(said, fixing, by, headers, now_ms)
-        work = (job.taken_up if apply else job.looked_at)(spark, topics, results, asked)
-        for warning in work.origins.warnings:
+        asked = Asked(said, fixing, by, headers, now_ms, from_findings)
+        found = (outcome.written if apply else outcome.proposed)(spark, topics, results, asked)
+        summary = found.summary
+        for warning in found.warnings:
             typer.echo(f"warning: {warning}", err=True)
-        results.forget_summary()
-        listing = job.listed(spark, work)
-        written = job.apply(spark, work, listing) if apply else None
-        summary = job.summary_of(work, listing, written)
-        report.write_report(results, summary, now_ms)
-        results.write_summary(summary)
         if as_json:
             show_json(summary)
             return

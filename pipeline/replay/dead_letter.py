@@ -59,9 +59,8 @@ def dead_letter(
 
     A record that was kept twice has the proxy's headers twice: those before the last ones came with it.
     """
-    names = [each["key"] or b"" for each in headers or ()]
-    shown = [name.decode(errors="backslashreplace") for name in names]
-    own, told = _apart([(name, each["value"]) for name, each in zip(shown, headers or (), strict=True)])
+    shown, are_shown = shown_headers(headers)
+    own, told = _apart(shown)
     said = {name: (text or b"").decode(errors="replace") for name, text in told}
     rules = said.get(DeadLetterHeader.RULE)
     record = Record(_number(said, DeadLetterHeader.TIMESTAMP), key, value, own)
@@ -74,11 +73,21 @@ def dead_letter(
         _text(said, DeadLetterHeader.REASON),
         tuple(rules.split(", ")) if rules else (),
         told,
-        DeadLetterHeader.OWN in said or [name.encode() for name in shown] != names,
+        DeadLetterHeader.OWN in said or are_shown,
     )
 
 
-def _apart(headers: list[Header]) -> tuple[tuple[Header, ...], tuple[Header, ...]]:
+def shown_headers(headers: Sequence[Mapping[str, bytes | None]] | None) -> tuple[tuple[Header, ...], bool]:
+    """`headers_binary` of a row of the raw source, with names as text; and whether one is no UTF-8, so that it stands
+    there as it can be shown.
+    """
+    names = [each["key"] or b"" for each in headers or ()]
+    shown = [name.decode(errors="backslashreplace") for name in names]
+    found = tuple((name, each["value"]) for name, each in zip(shown, headers or (), strict=True))
+    return found, [name.encode() for name in shown] != names
+
+
+def _apart(headers: Sequence[Header]) -> tuple[tuple[Header, ...], tuple[Header, ...]]:
     """Its own, and those of the last time it was kept; what others have put behind these is its own."""
     begins = max((i for i, (name, _) in enumerate(headers) if name == DeadLetterHeader.REASON), default=len(headers))
     if 0 < begins < len(headers) and headers[begins - 1][0] == DeadLetterHeader.OWN:

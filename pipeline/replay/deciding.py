@@ -20,6 +20,9 @@ class Why(StrEnum):
     """Why one is left, beside the reasons for which the proxy refuses."""
 
     NO_DEAD_LETTER = "no dead letter of the proxy's"
+    WHOLE_BATCH = "its batch was bad as a whole"
+    GONE = "it is not there any more"
+    ANOTHER = "another record than the one that was judged"
     NO_PARTITION = "there is no such partition"
     BY_FUNCTION = "the function leaves it"
     HEADER_NAME = "a header's name that no client writes"

@@ -14,7 +14,9 @@ from sluicegate.config.topics import Fix
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.repair.readable import wait_until_readable
 from sluicegate.pipeline.replay.deciding import Judgement
+from sluicegate.pipeline.replay.letters import Letters
 from sluicegate.pipeline.replay.listing import decided
+from sluicegate.pipeline.replay.lying import lying_found, lying_kept
 from sluicegate.pipeline.replay.origins import Origins, origins_of
 from sluicegate.pipeline.replay.policies import replay_policies
 from sluicegate.pipeline.replay.progress import as_committed, as_settled, groups_of, writing_of
@@ -25,18 +27,21 @@ from sluicegate.pipeline.source.tasks import over
 from sluicegate.pipeline.topics import Topics
 from sluicegate.protocol.messages.list_offsets import LATEST
 
-_ALL, _BACK, _LEFT = "cells", "replays", "left"
+_ALL, BACK, LEFT = "cells", "replays", "left"
 _AT_ONCE = 4  # a small partition's writing is mostly waiting for coordinators
 _WRITTEN = "to string, to_partition bigint, records bigint, last bigint"
 _MOST_LEFT = 200
 """Of those that the summary names; the table has all."""
 _PLACE = ("topic", "partition", "offset")
+LeftOf = Callable[[Topics, dict[str, str], Sequence[OffsetRange]], list[OffsetRange]]
+"""Of ranges, by the groups that keep the progress, what is not replayed yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What the command line says. `fix` and `by`: how to correct, see `replay_policies` and `function_named`; `now_ms`:
-    the moment that times are judged by.
+    the moment that times are judged by; `findings`: the folder of a judgement whose bad records are taken from the
+    topics themselves, None: topics hold dead letters.
     """
 
     config: Config
@@ -44,19 +49,25 @@ class Asked:
     by: str | None
     headers: Headers
     now_ms: int
+    findings: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is to be replayed: `ranges` of dead-letter topics, some perhaps empty. `groups` keep the progress."""
+    """What is to be replayed: `letters` within `ranges`, some perhaps empty. `groups` keep the progress. `called`: what
+    a record is to people; `warnings`: a sentence for each thing that they should know.
+    """
 
     topics: Topics
+    letters: Letters
     groups: dict[str, str]
     ranges: list[OffsetRange]
     origins: Origins
     judgement: Judgement
     headers: Headers
     run: Run
+    called: str
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +81,13 @@ class Listing:
 
 
 def looked_at(spark: SparkSession, topics: Topics, results: Results, asked: Asked) -> Work:
-    """For a dry run. Raises CannotWrite."""
-    groups = groups_of(topics)
-    return _work(spark, topics, results, asked, groups, as_committed(topics, groups, topics.ranges()))
+    """For a dry run. Raises CannotWrite and NoFindings."""
+    return _work(spark, topics, results, asked, as_committed)
 
 
 def taken_up(spark: SparkSession, topics: Topics, results: Results, asked: Asked) -> Work:
-    """To be written; nobody else goes on with it. Raises CannotWrite."""
-    groups = groups_of(topics)
-    return _work(spark, topics, results, asked, groups, as_settled(topics, groups, topics.ranges()))
+    """To be written; nobody else goes on with it. Raises CannotWrite and NoFindings."""
+    return _work(spark, topics, results, asked, as_settled)
 
 
 def _work(
@@ -86,26 +95,28 @@ def _work(
     topics: Topics,
     results: Results,
     asked: Asked,
-    groups: dict[str, str],
-    ranges: list[OffsetRange],
+    left_of: LeftOf,
 ) -> Work:
+    lying = lying_kept(topics) if asked.findings is None else lying_found(spark, topics, asked.findings)
+    groups = groups_of(topics, lying.letters.group)
     run = next_run(results)
-    left = run.not_done(ranges, groups)
-    origins = origins_of(spark, topics, left)
+    left = run.not_done(left_of(topics, groups, lying.ranges), groups)
+    origins = origins_of(topics, lying.targets(spark, left))
     policies = replay_policies(asked.config, origins.settings, asked.fix)
     judgement = Judgement(policies, origins.partitions, asked.by, asked.now_ms)
-    return Work(topics, groups, left, origins, judgement, asked.headers, run)
+    warnings = (*origins.warnings, *lying.passed_over(left))
+    return Work(topics, lying.letters, groups, left, origins, judgement, asked.headers, run, lying.called, warnings)
 
 
 def listed(spark: SparkSession, work: Work) -> Listing:
     """Write the tables `replays` and `left`. Raises what deciding raises."""
     results = work.run.results
     wanted = [each for each in work.ranges if each.size > 0]
-    rows = results.write_table(_ALL, decided(spark, work.topics.options, wanted, work.judgement))
-    back = results.write_table(_BACK, rows.where("why IS NULL").drop("why", "told"))
+    rows = results.write_table(_ALL, decided(spark, work.letters, wanted, work.judgement))
+    back = results.write_table(BACK, rows.where("why IS NULL").drop("why", "told"))
     left = work.run.list_left(rows.where("why IS NOT NULL").drop("after", "corrected"))
     before = work.run.left_before(work.ranges, work.groups)
-    results.write_table(_LEFT, left if before is None else before.unionByName(left))
+    results.write_table(LEFT, left if before is None else before.unionByName(left))
     counts = rows.groupBy("topic", "partition").agg(f.count("*").alias("records")).collect()
     records = {TopicPartition(row.topic, row.partition): row.records for row in counts}
     offsets: dict[TopicPartition, set[int]] = {}
@@ -120,11 +131,11 @@ def listed(spark: SparkSession, work: Work) -> Listing:
 def apply(spark: SparkSession, work: Work, listing: Listing) -> list[Written]:
     """Write what goes back, until readers see all of it. Raises CannotWrite."""
     work.run.begin(work.ranges, work.groups)
-    options, judgement, headers, size = work.topics.options, work.judgement, work.headers, work.origins.batch_bytes
+    letters, judgement, headers, size = work.letters, work.judgement, work.headers, work.origins.batch_bytes
     writings = {plan.source.of: writing_of(work.topics, work.groups, plan.source.of, size) for plan in listing.plans}
 
     def write(plan: PartitionPlan) -> list[pa.RecordBatch]:
-        done = write_back(plan, judgement, headers, options, writings[plan.source.of])
+        done = write_back(plan, judgement, headers, letters, writings[plan.source.of])
         return [pa.RecordBatch.from_pylist([asdict(each) for each in done])] if done else []
 
     rows = over(spark, listing.plans, lambda plan: plan.source.size, write, _WRITTEN, _AT_ONCE).collect()
@@ -171,6 +182,7 @@ def summary_of(work: Work, listing: Listing, written: list[Written] | None) -> d
     named = listing.left.orderBy(*_PLACE).limit(_MOST_LEFT)
     found: dict[str, Any] = {
         "job": "replay",
+        "of": work.called,
         "applied": written is not None,
         "topics": {name: _counts(name, goes, stays) for name in work.topics.names},
         "replays": goes,

@@ -1,6 +1,6 @@
 """What becomes of every dead letter of some ranges, before anything is written."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.replay.dead_letter import DeadLetter
-from sluicegate.pipeline.replay.deciding import Back, Decider, Judgement, Left, Why
-from sluicegate.pipeline.replay.letters import letters_in
+from sluicegate.pipeline.replay.deciding import Back, Decider, Judgement, Left
+from sluicegate.pipeline.replay.letters import Letters
 from sluicegate.pipeline.source.tasks import over
 
 DDL = (
@@ -23,24 +23,22 @@ _TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boole
 _SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in (field.split() for field in DDL.split(", "))])
 
 
-def decided(
-    spark: SparkSession, options: Mapping[str, str], ranges: Sequence[OffsetRange], judgement: Judgement
-) -> DataFrame:
+def decided(spark: SparkSession, letters: Letters, ranges: Sequence[OffsetRange], judgement: Judgement) -> DataFrame:
     """A row for each record. What it does raises FunctionFails and CannotBeJudged."""
 
     def of_range(wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
         decider = Decider(judgement)
-        for some in letters_in(options, wanted):
+        for some in letters.within(wanted):
             rows = [_row(wanted, offset, found, decider) for offset, found in some.records]
             yield pa.RecordBatch.from_pylist(rows, _SCHEMA)
 
     return over(spark, ranges, lambda wanted: wanted.size, of_range, DDL)
 
 
-def _row(wanted: OffsetRange, offset: int, found: DeadLetter | str, decider: Decider) -> dict[str, Any]:
+def _row(wanted: OffsetRange, offset: int, found: DeadLetter | Left, decider: Decider) -> dict[str, Any]:
     place = {"topic": wanted.of.topic, "partition": wanted.of.partition, "offset": offset}
-    if isinstance(found, str):
-        return place | {"corrected": False, "why": Why.NO_DEAD_LETTER.value, "told": found}
+    if isinstance(found, Left):
+        return place | {"corrected": False, "why": str(found.why), "told": found.told}
     about = {
         "to_topic": found.topic,
         "to_partition": found.partition,

@@ -1,6 +1,6 @@
 """The topics that dead letters were to go to, and what brokers hold these to."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -12,7 +12,8 @@ from sluicegate.pipeline.judge.job import cluster_settings
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.repair.settings import SECONDS
 from sluicegate.pipeline.repair.transactions import CannotWrite
-from sluicegate.pipeline.replay.letters import letters_in
+from sluicegate.pipeline.replay.deciding import Left
+from sluicegate.pipeline.replay.letters import Letters
 from sluicegate.pipeline.source.tasks import over
 from sluicegate.pipeline.topics import Topics
 from sluicegate.validation.cluster_settings import ClusterSettings
@@ -37,24 +38,25 @@ class Origins:
         return min([_DEFAULT_BATCH_BYTES, *sizes])
 
 
-def origins_of(spark: SparkSession, topics: Topics, ranges: Sequence[OffsetRange]) -> Origins:
-    """Of all dead letters in the ranges. Raises CannotWrite where the cluster does not say which topics it has."""
-    options = topics.options
+def named_in(spark: SparkSession, letters: Letters, ranges: Sequence[OffsetRange]) -> set[str]:
+    """The topics that dead letters in the ranges were to go to."""
 
     def of_range(wanted: OffsetRange) -> Iterable[pa.RecordBatch]:
         names = {
-            found.topic
-            for some in letters_in(options, wanted)
-            for _, found in some.records
-            if not isinstance(found, str)
+            found.topic for some in letters.within(wanted) for _, found in some.records if not isinstance(found, Left)
         }
         return [pa.RecordBatch.from_pydict({"topic": pa.array(sorted(names), pa.string())})]
 
     rows = over(spark, ranges, lambda wanted: wanted.size, of_range, "topic string").distinct().collect()
+    return {row.topic for row in rows}
+
+
+def origins_of(topics: Topics, names: Collection[str]) -> Origins:
+    """Of those of these names that are there. Raises CannotWrite where the cluster does not say which topics it has."""
     try:
         known = AdminClient(topics.for_librdkafka).list_topics(timeout=SECONDS).topics
     except KafkaException as error:
         raise CannotWrite(error.args[0].str()) from error
-    there = sorted({row.topic for row in rows} & known.keys() - set(topics.names))
+    there = sorted(known.keys() & set(names))
     settings, warnings = cluster_settings(Topics(topics.bootstrap, tuple(there), topics.settings))
     return Origins({name: len(known[name].partitions) for name in there}, settings, tuple(warnings))

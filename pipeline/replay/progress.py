@@ -15,11 +15,11 @@ from sluicegate.pipeline.repair.transactions import CannotWrite, Writing, transa
 from sluicegate.pipeline.topics import Topics
 
 
-def groups_of(topics: Topics) -> dict[str, str]:
-    """By dead-letter topic; one of the same name that is made anew has another group. Raises CannotWrite."""
+def groups_of(topics: Topics, begins: str = "sluicegate-replay") -> dict[str, str]:
+    """By the topic that is read; one of the same name that is made anew has another group. Raises CannotWrite."""
     admin = AdminClient(topics.for_librdkafka)
     try:
-        return {name: f"sluicegate-replay.{name}.{topic_id_of(admin, name)}" for name in topics.names}
+        return {name: f"{begins}.{name}.{topic_id_of(admin, name)}" for name in topics.names}
     except KafkaException as error:
         raise CannotWrite(f"{', '.join(topics.names)}: {error.args[0].str()}") from error
 

@@ -14,8 +14,8 @@ from sluicegate.pipeline.report.names import printable
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.results import REPORT, Results
 
-_HEADS = ("dead letters", "for", "kept for", "what becomes of them", "records", "example at", "in it")
-_LEFT = ("dead letter", "for", "kept for", "why it is left")
+_HEADS = ("in", "for", "kept for", "what becomes of them", "records", "example at", "in it")
+_LEFT = ("record", "for", "kept for", "why it is left")
 
 
 def first_lines(summary: Mapping[str, Any]) -> list[str]:
@@ -32,7 +32,7 @@ def first_lines(summary: Mapping[str, Any]) -> list[str]:
     for row in summary["left"]:
         why[row["why"]] += row["records"]
     lines = [
-        f"{back:,} of {records:,} dead letters {goes}, {corrected:,} of them corrected{_in_words(to)}.",
+        f"{back:,} of {records:,} {summary['of']}s {goes}, {corrected:,} of them corrected{_in_words(to)}.",
         f"{left:,} are left where they are{_in_words(why)}; the table left says why of each.",
     ]
     if summary["left_by_earlier_runs"]:

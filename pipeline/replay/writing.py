@@ -1,6 +1,6 @@
 """One task of a replay: the dead letters of a partition, to where they belong, exactly once."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -10,7 +10,7 @@ from sluicegate.pipeline.repair.progress import Progress
 from sluicegate.pipeline.repair.transactions import CannotWrite, Transactions, Writing, transactions
 from sluicegate.pipeline.replay.dead_letter import DeadLetter
 from sluicegate.pipeline.replay.deciding import Decider, Judgement, Left
-from sluicegate.pipeline.replay.letters import Some, letters_in
+from sluicegate.pipeline.replay.letters import Letters, Some
 
 
 class Headers(StrEnum):
@@ -43,7 +43,7 @@ class Written:
 
 
 def write_back(
-    plan: PartitionPlan, judgement: Judgement, headers: Headers, options: Mapping[str, str], writing: Writing
+    plan: PartitionPlan, judgement: Judgement, headers: Headers, letters: Letters, writing: Writing
 ) -> list[Written]:
     """Raises CannotWrite, FunctionFails, CannotBeJudged and what reading raises; what is committed stays."""
     of = plan.source.of
@@ -51,7 +51,7 @@ def write_back(
         with transactions(of, writing) as target:
             writer = _Writer(plan, target, Decider(judgement), headers, _before(plan, target))
             if writer.rest.size > 0:
-                writer.write(letters_in(options, writer.rest))
+                writer.write(letters.within(writer.rest))
     except DataLoss as loss:
         raise CannotWrite(f"{loss} since they were listed (retention?); what is written stays. Start again") from loss
     return [Written(p.topic, p.partition, count, target.ends[p]) for p, count in writer.written.items()]
@@ -99,9 +99,9 @@ class _Writer:
             )
         self._target.commit(self._progress(self._plan.source.end))
 
-    def _write(self, offset: int, letter: DeadLetter | str) -> None:
-        if isinstance(letter, str):
-            raise self._is_bad_now(offset, letter)
+    def _write(self, offset: int, letter: DeadLetter | Left) -> None:
+        if isinstance(letter, Left):
+            raise self._is_bad_now(offset, letter.told)
         decided = self._decider.decide(letter)
         if isinstance(decided, Left):
             raise self._is_bad_now(offset, decided.told)

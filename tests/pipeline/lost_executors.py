@@ -20,6 +20,8 @@ from pyspark.sql import functions as f
 
 from sluicegate.config.loading import load
 from sluicegate.config.yaml_source import read_file
+from sluicegate.pipeline import judge as judged
+from sluicegate.pipeline import replay
 from sluicegate.pipeline.extract import job as extracting
 from sluicegate.pipeline.extract.built_in import BuiltIn
 from sluicegate.pipeline.judge.findings import What
@@ -29,6 +31,7 @@ from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.profile.job import HOURS, profile
 from sluicegate.pipeline.repair import job as repairing
 from sluicegate.pipeline.repair.correction import Rules
+from sluicegate.pipeline.replay.writing import Headers
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.spark import session
 from sluicegate.pipeline.topics import Topics
@@ -63,6 +66,7 @@ class Jobs:
         self._topics, self._now = Topics(address, (topic,)), now_ms
         self._rules, self._clean = Rules(now_ms, _HOUR_MS), f"{topic}-clean"
         self._targets = {topic: self._clean}
+        self._judged_to = self._end_of(topic)
 
     def profile(self, name: str) -> Any:
         results = self._results(f"profile-{name}")
@@ -100,17 +104,38 @@ class Jobs:
         sums = rows.select(f.count("*"), f.sum("offset"), f.sum(f.hash("key", "value", "timestamp", "event_time")))
         return extracting.summary_of(self._topics, results), [list(row) for row in sums.collect()]
 
+    def replay(self, name: str) -> Any:
+        """Of what a judgement lists. How many copies there are behind what was judged, of how many records."""
+        file, found_in, out = (self._folder / each for each in ("policies.yaml", "listed", f"replay-{name}"))
+        file.write_text(_POLICIES.format(address=self._address))
+        judged(self._spark, self._address, self._topics.names, found_in, file, samples=None)
+        with disturbing(lambda: self._end_of(self._topics.names[0]) > self._judged_to, kill_an_executor_at_work):
+            done = replay(
+                *(self._spark, self._address, self._topics.names, out, file),
+                fix="unit",
+                headers=Headers.ALL,
+                findings=found_in,
+            )
+        copies = self._topics.read(self._spark, "sluicegate").where(f"offset >= {self._judged_to}")
+        origins = copies.select(f.explode("headers").alias("header")).where("header.key = 'sluicegate.origin'")
+        sums = origins.select(f.count("*"), f.countDistinct("header.value")).first()
+        return done.summary["topics"], list(sums or ())
+
     def has_extracted_some(self) -> bool:
         """Whether the disturbed one has done a batch."""
         return self._results("extract-disturbed").has("progress/1.json")
 
     def _has_begun(self) -> bool:
         """Whether the clean topic holds something."""
-        cluster = Topics(self._address, (self._clean,)).cluster()
+        return self._end_of(self._clean) > 0
+
+    def _end_of(self, topic: str) -> int:
+        """Of its one partition, with what is not committed."""
+        cluster = Topics(self._address, (topic,)).cluster()
         try:
-            return any(cluster.offsets(cluster.partitions((self._clean,)), LATEST, committed=False).values())
+            return sum(cluster.offsets(cluster.partitions((topic,)), LATEST, committed=False).values())
         except TopicTrouble:
-            return False  # it is made yet
+            return 0  # it is made yet
         finally:
             cluster.close()
 
@@ -137,6 +162,7 @@ def main(master: str, address: str, topic: str, folder: str, now_ms: str, *asked
             "plan": lambda: both("plan", jobs.plan, middle, kill_an_executor),
             "write": jobs.write,
             "verify": lambda: both("verify", jobs.verify, middle, kill_an_executor),
+            "replay": lambda: print(json.dumps({"job": "replay", "told": jobs.replay("disturbed")}), flush=True),
             "extract": lambda: both("extract", jobs.extract, jobs.has_extracted_some, kill_all_executors),
         }
 

@@ -16,6 +16,11 @@ def with_a_tenant(letter: DeadLetter) -> Record | None:
     return replace(record, value=json.dumps({"tenant": "a", **value}).encode())
 
 
+def shortens(letter: DeadLetter) -> Record | None:
+    """Values of any length, and nothing else."""
+    return replace(letter.record, value=(letter.record.value or b"")[:4])
+
+
 def stumbles(letter: DeadLetter) -> Record | None:
     """Over one of them."""
     if letter.record.value == b"secret 7":

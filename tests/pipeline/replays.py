@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_INVALID, Consumer, KafkaError, TopicPartition
 from pyspark.sql import SparkSession
 
 from sluicegate.config.loading import load
@@ -93,18 +93,22 @@ def replayed(
     fix: str | None = None,
     by: str | None = None,
     headers: Headers = Headers.OWN,
+    findings: Path | None = None,
 ) -> dict[str, Any]:
     """The summary of a replay that was applied."""
-    work = job.taken_up(spark, Topics(bootstrap, (dead,)), Results(spark, str(out)), asked(file, fix, by, headers))
+    question = asked(file, fix, by, headers, findings)
+    work = job.taken_up(spark, Topics(bootstrap, (dead,)), Results(spark, str(out)), question)
     listing = job.listed(spark, work)
     return job.summary_of(work, listing, job.apply(spark, work, listing))
 
 
-def asked(file: Path, fix: str | None, by: str | None, headers: Headers = Headers.OWN) -> job.Asked:
+def asked(
+    file: Path, fix: str | None, by: str | None, headers: Headers = Headers.OWN, findings: Path | None = None
+) -> job.Asked:
     """As the command line says it."""
     fixing: Any = None if fix is None else {"timestamp": fix}
-    now_ms = time.time_ns() // 1_000_000
-    return job.Asked(load(read_file(file), {}).config, fixing and Fix(**fixing), by, headers, now_ms)
+    now_ms, folder = time.time_ns() // 1_000_000, findings and str(findings)
+    return job.Asked(load(read_file(file), {}).config, fixing and Fix(**fixing), by, headers, now_ms, folder)
 
 
 def read_back(bootstrap: str, topic: str, *only: int) -> list[Read]:
@@ -132,3 +136,13 @@ def read_back(bootstrap: str, topic: str, *only: int) -> list[Read]:
     finally:
         consumer.close()
     return sorted(found, key=lambda each: each.partition)
+
+
+def progress(bootstrap: str, group: str, topic: str, partitions: int) -> list[int]:
+    """How far in each partition a replay has come."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "isolation.level": "read_uncommitted"})
+    try:
+        found = consumer.committed([TopicPartition(topic, p) for p in range(partitions)], timeout=30)
+    finally:
+        consumer.close()
+    return [0 if place.offset == OFFSET_INVALID else place.offset for place in found]

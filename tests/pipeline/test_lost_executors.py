@@ -34,14 +34,18 @@ def told_by(master: str, bootstrap: str, topic: str, folder: Path, *jobs: str) -
 @pytest.mark.timeout(1500)
 def test_each_job_comes_to_the_same(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = large_partition(kafka_bootstrap, NOW_MS)
-    jobs = ("profile", "judge", "plan", "write", "verify")
+    jobs = ("profile", "judge", "plan", "write", "verify", "replay")
 
     told = told_by("local-cluster[2,1,1024]", kafka_bootstrap, topic, tmp_path, *jobs)
 
+    *told, replayed = told
     assert [each["job"] for each in told] == ["profile", "judge", "plan", "verify"]
     for each in told:
         assert each["disturbed"] == each["undisturbed"], each["job"]
     assert told[-1]["disturbed"]["same"]  # what was written while an executor was killed
+    (counts,), copies = replayed["told"][0].values(), replayed["told"][1]
+    assert copies == [counts["replayed"]] * 2
+    assert counts["corrected"] == counts["replayed"] > 20_000
 
 
 @pytest.mark.timeout(1500)

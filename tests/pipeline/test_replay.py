@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import OFFSET_INVALID, Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -21,7 +21,7 @@ from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from tests.pipeline.commands import kill_once, run, summary
 from tests.pipeline.polluted import DAY
-from tests.pipeline.replays import Quarantine, Read, asked, keeping, read_back, replayed
+from tests.pipeline.replays import Quarantine, Read, asked, keeping, progress, read_back, replayed
 from tests.wire.batches import Rec
 
 pytestmark = [
@@ -305,13 +305,3 @@ def stranger(bootstrap: str, topic: str) -> None:
     producer = Producer({"bootstrap.servers": bootstrap})
     producer.produce(topic, b"mine", partition=0)
     assert producer.flush(60) == 0
-
-
-def progress(bootstrap: str, group: str, topic: str, partitions: int) -> list[int]:
-    """How far in each partition a replay has come."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "isolation.level": "read_uncommitted"})
-    try:
-        found = consumer.committed([TopicPartition(topic, p) for p in range(partitions)], timeout=30)
-    finally:
-        consumer.close()
-    return [0 if place.offset == OFFSET_INVALID else place.offset for place in found]

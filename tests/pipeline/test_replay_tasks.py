@@ -53,7 +53,7 @@ class Kept:
         judgement = Judgement(replay_policies(config, {}, fix), {self.topic: 2}, by, self.now_ms)
         topics = Topics(self.bootstrap, (self.of.topic,))
         writing = Writing(self._group, 1 << 20, "lz4", topics.for_librdkafka, "where they belong")
-        return write_back(plan, judgement, Headers.OWN, topics.options, writing)
+        return write_back(plan, judgement, Headers.OWN, letters.KeptLetters(topics.options), writing)
 
 
 @pytest.fixture

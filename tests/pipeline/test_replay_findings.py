@@ -1,0 +1,251 @@
+"""What a judgement of what is stored has listed, corrected and written behind it: each once."""
+
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from confluent_kafka import TopicPartition as Place
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import SparkSession
+
+from sluicegate.pipeline import Replay, judge, plan_replay, replay
+from sluicegate.pipeline.replay.found import NoFindings
+from sluicegate.pipeline.replay.progress import groups_of
+from sluicegate.pipeline.topics import Topics
+from tests.broker.eventually import eventually
+from tests.integration.topics import create_topic
+from tests.pipeline.commands import kill_once, run, summary
+from tests.pipeline.polluted import DAY, HOUR, UNLIMITED
+from tests.pipeline.replays import progress, read_back, replayed
+from tests.wire.batches import LZ4, Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+NANOSECONDS = 1_000_000
+
+
+@pytest.fixture
+def topic(kafka_bootstrap: str) -> str:
+    """Without limits of its own: what is bad is stored."""
+    return create_topic(kafka_bootstrap, UNLIMITED, 2, prefix="found")
+
+
+def stored(bootstrap: str, topic: str, partition: int, records: Sequence[Rec]) -> None:
+    """A batch, sent to the broker itself."""
+    with RawClient(bootstrap, timeout=120) as client:
+        answer = client.produce(9, [topic_data(topic, (partition, batch(records, LZ4)))])
+    assert isinstance(answer, dict)
+    assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0, answer
+
+
+def policies(folder: Path, topic: str, **of_topic: Any) -> Path:
+    """A proxy's file that holds the topic to an hour ahead."""
+    file = folder / "sluicegate.yaml"
+    said: dict[str, Any] = {"upstream": {"bootstrap": ["127.0.0.1:9"]}}
+    said["listen"] = {"bootstrap": "127.0.0.1:9", "broker_ports": 9}
+    said["topics"] = [{"match": topic, "message.timestamp.after.max.ms": HOUR, **of_topic}]
+    file.write_text(yaml.safe_dump(said))
+    return file
+
+
+def judged(bootstrap: str, topic: str, file: Path, out: Path, samples: str = "all") -> Path:
+    """The folder of a judgement, by the command."""
+    about = ("--bootstrap", bootstrap, "--topic", topic, "--policies", str(file), "--out", str(out))
+    run("judge", *about, "--samples", samples)
+    return out
+
+
+def test_from_a_judgement_to_corrected_records_behind_what_was_judged(
+    kafka_bootstrap: str, topic: str, tmp_path: Path
+) -> None:
+    now = time.time_ns() // 1_000_000
+    own: list[tuple[bytes, bytes | None]] = [(b"trace", b"1"), (b"trace", None)]
+    good, bad = Rec(now, b"k0", b"good"), Rec(now * NANOSECONDS, b"k1", b"one", own)
+    stored(kafka_bootstrap, topic, 1, [good, bad])
+    stored(
+        kafka_bootstrap, topic, 0, [Rec((now + 1) * NANOSECONDS, None, None), Rec(now + DAY, b"k2", b"from tomorrow")]
+    )
+    file = policies(tmp_path, topic, mode="observe")
+    found_in = judged(kafka_bootstrap, topic, file, tmp_path / "judged")
+    before = read_back(kafka_bootstrap, topic)
+    out = tmp_path / "out"
+    replay = ("replay", "--bootstrap", kafka_bootstrap, "--topic", topic, "--policies", str(file), "--fix", "unit")
+    replay = (*replay, "--from-findings", str(found_in), "--out", str(out))
+
+    said = run(*replay)
+
+    assert said.startswith(f"2 of 3 listed records would go back, 2 of them corrected: {topic} 2.\n")
+    assert "1 are left where they are: timestamp too far ahead 1; the table left says why of each.\n" in said
+    assert read_back(kafka_bootstrap, topic) == before
+
+    run(*replay, "--headers", "all", "--apply")
+
+    back = read_back(kafka_bootstrap, topic)
+    assert [each for each in back if each in before] == before
+    zero, one = [each for each in back if each not in before]
+    assert (zero.partition, zero.timestamp, zero.key, zero.value) == (0, now + 1, None, None)
+    assert (one.partition, one.timestamp, one.key, one.value) == (1, now, b"k1", b"one")
+    assert one.headers == [
+        ("trace", b"1"),
+        ("trace", None),
+        ("sluicegate.origin", f"{topic}/1/1".encode()),
+        ("sluicegate.reason", b"timestamp too far ahead"),
+        ("sluicegate.timestamp", str(now * NANOSECONDS).encode()),
+    ]
+    (left,) = summary(out)["left_records"]
+    assert (left["topic"], left["partition"], left["offset"], left["before"]) == (topic, 0, 1, now + DAY)
+
+    again = run(*replay, "--apply", "--json")
+
+    assert json.loads(again[again.index("{") : again.rindex("}") + 1])["written_by_this_run"] == 0
+    assert read_back(kafka_bootstrap, topic) == back
+
+
+def test_from_python_it_is_the_same(spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path) -> None:
+    now, file = time.time_ns() // 1_000_000, policies(tmp_path, topic)
+    stored(kafka_bootstrap, topic, 0, [Rec(now * NANOSECONDS, b"bad"), Rec(now, b"good")])
+    listed = judge(spark, kafka_bootstrap, topic, tmp_path / "judged", file, samples=None)
+    assert [(row["offset"], row["timestamp"]) for row in listed.samples.collect()] == [(0, now * NANOSECONDS)]
+
+    proposal = plan_replay(
+        spark, kafka_bootstrap, topic, tmp_path / "out", file, fix="unit", findings=tmp_path / "judged"
+    )
+    assert (proposal.summary["applied"], proposal.warnings) == (False, ())
+    done = replay(spark, kafka_bootstrap, topic, tmp_path / "out", file, fix="unit", findings=tmp_path / "judged")
+
+    assert isinstance(done, Replay)
+    assert (done.summary["written_by_this_run"], done.left.count()) == (1, 0)
+    assert [row.after for row in done.replays.collect()] == [now]
+    assert [(each.key, each.timestamp) for each in read_back(kafka_bootstrap, topic)][-1] == (b"bad", now)
+    with pytest.raises(ValueError, match="soon"):
+        plan_replay(spark, kafka_bootstrap, topic, tmp_path / "out", file, fix="soon")
+
+
+def test_a_later_list_takes_only_what_came_since_and_says_so(
+    spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
+) -> None:
+    now, file = time.time_ns() // 1_000_000, policies(tmp_path, topic)
+    stored(kafka_bootstrap, topic, 0, [Rec(now * NANOSECONDS, b"first")])
+    first = judged(kafka_bootstrap, topic, file, tmp_path / "first")
+    replayed(spark, kafka_bootstrap, topic, file, tmp_path / "a", fix="unit", findings=first)
+    stored(kafka_bootstrap, topic, 0, [Rec(now * NANOSECONDS, b"second")])
+    second = judged(kafka_bootstrap, topic, file, tmp_path / "second")
+    about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--policies", str(file), "--fix", "unit")
+
+    said = run("replay", *about, "--from-findings", str(second), "--out", str(tmp_path / "b"), "--apply")
+
+    assert f"{topic}-0: 1 that are listed lie before offset 1, up to which an earlier replay has come" in said
+    times = [(each.key, each.timestamp) for each in read_back(kafka_bootstrap, topic)]
+    written = [(b"first", now), (b"second", now)]
+    assert Counter(times) == Counter([*written, *((key, now * NANOSECONDS) for key, _ in written)])
+
+
+def test_every_bad_record_of_a_batch_is_listed_and_none_that_is_good(
+    spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
+) -> None:
+    """More than a proxy describes of one request (limits.max_record_errors), and by several rules."""
+    now, count = time.time_ns() // 1_000_000, 4_000
+    rules = [{"name": "a", "value": {"max_size": 4}}, {"name": "b", "key": {"min_size": 2}}]
+    file = policies(tmp_path, topic, rules=rules)
+    records = [Rec(now, b"b" if i % 2 else b"k%d" % i, b"long value" if i % 4 else b"v") for i in range(count)]
+    stored(kafka_bootstrap, topic, 0, records)
+    found_in = judged(kafka_bootstrap, topic, file, tmp_path / "judged")
+    fixing = "tests.pipeline.mending:shortens"
+
+    found = replayed(spark, kafka_bootstrap, topic, file, tmp_path / "out", by=fixing, findings=found_in)
+
+    assert {(row["kept_for"], row["records"]) for row in found["replays"]} == {("rule a", count // 4)}
+    assert {(row["kept_for"], row["records"]) for row in found["left"]} == {("rule a, b", count // 2)}
+    behind = read_back(kafka_bootstrap, topic, 0)[count:]
+    assert [each.key for each in behind] == [b"k%d" % i for i in range(2, count, 4)]
+    assert {each.value for each in behind} == {b"long"}
+
+
+def test_killed_in_the_middle_and_started_again_each_is_written_once(
+    kafka_bootstrap: str, topic: str, tmp_path: Path
+) -> None:
+    now, count = time.time_ns() // 1_000_000, 12_000
+    for start in range(0, count, 3000):
+        numbers = range(start, start + 3000)
+        times = [(now + i) * NANOSECONDS if i % 3 else now + i for i in numbers]
+        records = [Rec(at, b"%d" % i) for i, at in zip(numbers, times, strict=True)]
+        stored(kafka_bootstrap, topic, start // 3000 % 2, records)
+    file = policies(tmp_path, topic)
+    found_in = judged(kafka_bootstrap, topic, file, tmp_path / "judged")
+    about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--policies", str(file), "--fix", "unit")
+    replay = ("replay", *about, "--from-findings", str(found_in), "--out", str(tmp_path / "out"), "--apply")
+    (group,) = groups_of(Topics(kafka_bootstrap, (topic,)), "sluicegate-replay-found").values()
+
+    kill_once(lambda: any(progress(kafka_bootstrap, group, topic, 2)), tmp_path, *replay)
+    run(*replay)
+
+    back = read_back(kafka_bootstrap, topic)
+    bad = {i for i in range(count) if i % 3}
+    corrected = [each for each in back if each.timestamp < now + DAY and int(each.key or b"") % 3]
+    assert len(back) == count + len(bad)
+    assert Counter(int(each.key or b"") for each in corrected) == dict.fromkeys(bad, 1)
+    assert all(each.timestamp == now + int(each.key or b"") for each in corrected)
+
+
+def test_what_is_gone_meanwhile_and_whole_batches_are_left_and_named(
+    spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
+) -> None:
+    now = time.time_ns() // 1_000_000
+    file = policies(tmp_path, topic, **{"max.message.bytes": 1_000})
+    for key in (b"gone", b"stays"):
+        stored(kafka_bootstrap, topic, 0, [Rec(now * NANOSECONDS, key)])
+    stored(kafka_bootstrap, topic, 0, [Rec(now, b"large", random.randbytes(2_000))])
+    stored(kafka_bootstrap, topic, 1, [Rec(now * NANOSECONDS, b"all are gone")])
+    found_in = judged(kafka_bootstrap, topic, file, tmp_path / "judged")
+    admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
+    for deleted in admin.delete_records([Place(topic, 0, 1), Place(topic, 1, 1)]).values():
+        deleted.result(60)
+
+    found = replayed(spark, kafka_bootstrap, topic, file, tmp_path / "out", fix="unit", findings=found_in)
+
+    left = {(row["partition"], row["offset"]): row["why"] for row in found["left_records"]}
+    gone = "it is not there any more"
+    assert left == {(0, 0): gone, (0, 2): "its batch was bad as a whole", (1, 0): gone}
+    assert [each.key for each in read_back(kafka_bootstrap, topic, 0)][-1] == b"stays"
+    assert found["written_by_this_run"] == 1
+
+
+def test_a_list_that_is_not_whole_or_of_something_else_is_said(
+    spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
+) -> None:
+    stored(kafka_bootstrap, topic, 0, [Rec(time.time_ns(), b"k")] * 2)
+    file = policies(tmp_path, topic)
+    some = judged(kafka_bootstrap, topic, file, tmp_path / "some", samples="1")
+    listed = judged(kafka_bootstrap, topic, file, tmp_path / "all")
+    other = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
+
+    for folder, name, why in (
+        (tmp_path / "nothing", topic, "there is no .*nothing/summary.json: give the folder"),
+        (some, topic, "has kept only some of each kind: run it again with --samples all"),
+        (listed, other, f"nothing is judged there of {other}, only of {topic}"),
+    ):
+        with pytest.raises(NoFindings, match=why):
+            replayed(spark, kafka_bootstrap, name, file, tmp_path / "out", findings=folder)
+    admin.delete_topics([topic])[topic].result(60)
+    eventually(lambda: topic not in admin.list_topics().topics, what="the topic to be gone")
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(60)
+    eventually(lambda: has_one(kafka_bootstrap, topic), what="a record in the new topic")
+    with pytest.raises(NoFindings, match=f"{topic}-0: .* was the topic made anew"):
+        replayed(spark, kafka_bootstrap, topic, file, tmp_path / "out", findings=listed)
+
+
+def has_one(bootstrap: str, topic: str) -> bool:
+    """Whether a record can be stored, as soon as the topic is led."""
+    with RawClient(bootstrap, timeout=120) as client:
+        answer = client.produce(9, [topic_data(topic, (0, batch([Rec(time.time_ns() // 1_000_000, b"k")])))])
+    return isinstance(answer, dict) and answer["responses"][0]["partition_responses"][0]["error_code"] == 0
