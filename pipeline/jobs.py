@@ -22,7 +22,6 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from sluicegate.config.loading import load_file
-from sluicegate.config.topics import Fix
 from sluicegate.pipeline.arguments import AFTER_MAX_MS
 from sluicegate.pipeline.judge.outcome import Judgement, judged
 from sluicegate.pipeline.profile.outcome import Profile, profiled
@@ -31,11 +30,10 @@ from sluicegate.pipeline.repair.correction import Rules
 from sluicegate.pipeline.repair.outcome import Repair, check_damages, proposed, written
 from sluicegate.pipeline.repair.settings import CLEAN, Retention
 from sluicegate.pipeline.replay import outcome as replaying
+from sluicegate.pipeline.replay.asking import asked_of
 from sluicegate.pipeline.replay.fix_times import FixTimes
-from sluicegate.pipeline.replay.function import function_named
 from sluicegate.pipeline.replay.job import Asked
 from sluicegate.pipeline.replay.outcome import Replay
-from sluicegate.pipeline.replay.policies import replay_policies
 from sluicegate.pipeline.replay.writing import Headers
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.running import now_in_ms
@@ -289,12 +287,8 @@ def _repaired(
 def _asked(
     policies: str | Path, fix: str | None, by: str | None, headers: Headers, findings: str | Path | None
 ) -> Asked:
-    config = load_file(Path(policies), os.environ).config
-    fixing = None if fix is None else Fix(timestamp=FixTimes(fix).value)
-    replay_policies(config, {}, fixing).rulebook()  # what cannot be made is known before anything starts
-    if by is not None:
-        function_named(by)
-    return Asked(config, fixing, by, headers, now_in_ms(), None if findings is None else str(findings))
+    fixing = None if fix is None else FixTimes(fix)
+    return asked_of(Path(policies), fixing, by, headers, now_in_ms(), None if findings is None else str(findings))
 
 
 def _replayed(

@@ -1,6 +1,5 @@
 """The command `sluicegate-spark replay`."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -35,27 +34,19 @@ def replay(
     master: Master = None,
 ) -> None:
     """Correct dead letters or what a judge has listed, judge it again, and write what is good to where it belongs."""
-    from sluicegate.config.loading import ConfigError, load_file  # noqa: PLC0415
-    from sluicegate.config.topics import Fix  # noqa: PLC0415
+    from sluicegate.config.loading import ConfigError  # noqa: PLC0415
     from sluicegate.pipeline.replay import outcome, report  # noqa: PLC0415
     from sluicegate.pipeline.replay.answer import answer  # noqa: PLC0415
-    from sluicegate.pipeline.replay.function import NoFunction, function_named  # noqa: PLC0415
-    from sluicegate.pipeline.replay.job import Asked  # noqa: PLC0415
-    from sluicegate.pipeline.replay.policies import replay_policies  # noqa: PLC0415
+    from sluicegate.pipeline.replay.asking import asked_of  # noqa: PLC0415
+    from sluicegate.pipeline.replay.function import NoFunction  # noqa: PLC0415
     from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
 
-    fixing = None if fix is None else Fix(timestamp=fix.value)
     try:
-        said = load_file(policies, os.environ).config
-        replay_policies(said, {}, fixing).rulebook()  # what cannot be made is known before anything starts
-        if by is not None:
-            function_named(by)
+        asked = asked_of(policies, fix, by, headers, now_in_ms(), from_findings)
     except (ConfigError, RuleUnusable, NoFunction) as error:
         end(str(error))
-    now_ms = now_in_ms()
     topics = topics_of(bootstrap, topic, config)
     with session_for("replay", topics, out, master) as (spark, results):
-        asked = Asked(said, fixing, by, headers, now_ms, from_findings)
         found = (outcome.written if apply else outcome.proposed)(spark, topics, results, asked)
         summary = found.summary
         for warning in found.warnings:

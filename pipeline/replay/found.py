@@ -16,6 +16,7 @@ from sluicegate.pipeline.repair.correction import RepairHeader
 from sluicegate.pipeline.replay.dead_letter import DeadLetter, Header, Record, shown_headers
 from sluicegate.pipeline.replay.deciding import Left, Why
 from sluicegate.pipeline.replay.letters import Some
+from sluicegate.pipeline.replay.progress import FOUND
 from sluicegate.pipeline.results import SUMMARY, Results
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.reading import read_rows
@@ -35,7 +36,7 @@ class NoFindings(Exception):
 class FoundLetters:
     """Those that a table `samples` lists. `group`: as of Letters."""
 
-    group = "sluicegate-replay-found"
+    group = FOUND
 
     def __init__(self, options: Mapping[str, str], listed: Broadcast[dict[TopicPartition, pa.Table]]) -> None:
         """`options` are the raw source's; `listed` has by partition, in the order of offsets, what `listed_in` says."""

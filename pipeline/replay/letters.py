@@ -7,6 +7,7 @@ from typing import Protocol
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.replay.dead_letter import DeadLetter, NoDeadLetter, dead_letter
 from sluicegate.pipeline.replay.deciding import Left, Why
+from sluicegate.pipeline.replay.progress import KEPT
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.reading import read_rows
 
@@ -40,7 +41,7 @@ class KeptLetters:
     """All records of dead-letter topics. `options` are the raw source's."""
 
     options: Mapping[str, str]
-    group: str = "sluicegate-replay"
+    group: str = KEPT
 
     def within(self, wanted: OffsetRange) -> Iterator[Some]:
         """Those of a range, in their order. Raises what reading raises."""

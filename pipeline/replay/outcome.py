@@ -1,6 +1,5 @@
 """A whole replay, proposed or written: its tables, its page and its summary written, and handed on."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +25,9 @@ class Replay:
 
 def proposed(spark: SparkSession, topics: Topics, results: Results, asked: job.Asked) -> Replay:
     """What would go back; no topic is written. Raises CannotWrite, NoFindings, and what deciding raises."""
-    return _told(spark, job.looked_at(spark, topics, results, asked), asked, lambda _work, _listing: None)
+    work = job.looked_at(spark, topics, results, asked)
+    results.forget_summary()
+    return _told(work, job.listed(spark, work), None)
 
 
 def written(spark: SparkSession, topics: Topics, results: Results, asked: job.Asked) -> Replay:
@@ -34,19 +35,13 @@ def written(spark: SparkSession, topics: Topics, results: Results, asked: job.As
     raises.
     """
     work = job.taken_up(spark, topics, results, asked)
-    return _told(spark, work, asked, lambda work, listing: job.apply(spark, work, listing))
-
-
-def _told(
-    spark: SparkSession,
-    work: job.Work,
-    asked: job.Asked,
-    write: Callable[[job.Work, job.Listing], list[Written] | None],
-) -> Replay:
-    results = work.run.results
     results.forget_summary()
     listing = job.listed(spark, work)
-    summary = job.summary_of(work, listing, write(work, listing))
-    report.write_report(results, summary, asked.now_ms)
+    return _told(work, listing, job.apply(spark, work, listing))
+
+
+def _told(work: job.Work, listing: job.Listing, done: list[Written] | None) -> Replay:
+    results, summary = work.run.results, job.summary_of(work, listing, done)
+    report.write_report(results, summary, work.judgement.now_ms)
     results.write_summary(summary)
     return Replay(summary, results.read_table(job.BACK), results.read_table(job.LEFT), work.warnings)

@@ -14,8 +14,11 @@ from sluicegate.pipeline.repair.settings import topic_id_of
 from sluicegate.pipeline.repair.transactions import CannotWrite, Writing, transactions
 from sluicegate.pipeline.topics import Topics
 
+KEPT, FOUND = "sluicegate-replay", "sluicegate-replay-found"
+"""How groups' names begin: of dead letters, and of what a judgement has listed."""
 
-def groups_of(topics: Topics, begins: str = "sluicegate-replay") -> dict[str, str]:
+
+def groups_of(topics: Topics, begins: str = KEPT) -> dict[str, str]:
     """By the topic that is read; one of the same name that is made anew has another group. Raises CannotWrite."""
     admin = AdminClient(topics.for_librdkafka)
     try:

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import Replay, judge, plan_replay, replay
 from sluicegate.pipeline.replay.found import NoFindings
-from sluicegate.pipeline.replay.progress import groups_of
+from sluicegate.pipeline.replay.progress import FOUND, groups_of
 from sluicegate.pipeline.topics import Topics
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
@@ -183,7 +183,7 @@ def test_killed_in_the_middle_and_started_again_each_is_written_once(
     found_in = judged(kafka_bootstrap, topic, file, tmp_path / "judged")
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--policies", str(file), "--fix", "unit")
     replay = ("replay", *about, "--from-findings", str(found_in), "--out", str(tmp_path / "out"), "--apply")
-    (group,) = groups_of(Topics(kafka_bootstrap, (topic,)), "sluicegate-replay-found").values()
+    (group,) = groups_of(Topics(kafka_bootstrap, (topic,)), FOUND).values()
 
     kill_once(lambda: any(progress(kafka_bootstrap, group, topic, 2)), tmp_path, *replay)
     run(*replay)

@@ -1,0 +1,24 @@
+"""What is asked of a replay, checked before anything starts."""
+
+import os
+from pathlib import Path
+
+from sluicegate.config.loading import load_file
+from sluicegate.config.topics import Fix
+from sluicegate.pipeline.replay.fix_times import FixTimes
+from sluicegate.pipeline.replay.function import function_named
+from sluicegate.pipeline.replay.job import Asked
+from sluicegate.pipeline.replay.policies import replay_policies
+from sluicegate.pipeline.replay.writing import Headers
+
+
+def asked_of(
+    policies: Path, fix: FixTimes | None, by: str | None, headers: Headers, now_ms: int, findings: str | None
+) -> Asked:
+    """`policies`: the proxy's file; the others as Asked has them. Raises ConfigError, RuleUnusable and NoFunction."""
+    config = load_file(policies, os.environ).config
+    fixing = None if fix is None else Fix(timestamp=fix.value)
+    replay_policies(config, {}, fixing).rulebook()
+    if by is not None:
+        function_named(by)
+    return Asked(config, fixing, by, headers, now_ms, findings)
