@@ -1,21 +1,25 @@
 """The clean topic: made like the polluted one, or checked before anything is written to it."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.repair.obstacles import what_is_gone
 from sluicegate.pipeline.repair.plan import PartitionPlan, Plan
 from sluicegate.pipeline.repair.progress import group, group_of, progress_in
 from sluicegate.pipeline.repair.settings import SECONDS, TopicSettings, settings_of, topic_id_of, until_known
 from sluicegate.pipeline.repair.transactions import CannotWrite
 from sluicegate.pipeline.topics import Topics
-from sluicegate.protocol.messages.list_offsets import EARLIEST, LATEST
+from sluicegate.protocol.messages.list_offsets import EARLIEST
+
+_PAUSE_SECONDS = 0.2
+_WHAT_IS_COMMITTED = {"isolation.level": "read_committed", "enable.partition.eof": True, "enable.auto.commit": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +77,8 @@ def prepare(plan: Plan, topics: Topics) -> dict[str, Target]:
     return found
 
 
-def _metadata(admin: AdminClient, topic: str) -> Any:
-    found = admin.list_topics(topic, timeout=SECONDS).topics[topic]
+def _metadata(client: AdminClient | Consumer, topic: str) -> Any:
+    found = client.list_topics(topic, timeout=SECONDS).topics[topic]
     if found.error is not None:
         raise KafkaException(found.error)
     return found
@@ -118,18 +122,39 @@ def _checked_ours(
             f"{to} was begun by another plan, and two in one topic would mix: go on in that one's --out, or name "
             f"another topic by --to, or delete {to}"
         )
-    if not begun and _holds_records(topics, to):
+    if not begun and _holds_records(client, to, group_id):
         raise CannotWrite(f"{to} holds records that no repair has written; name another topic by --to, or delete it")
     return {str(of): found.reached for of, found in begun.items()}
 
 
-def _holds_records(topics: Topics, to: str) -> bool:
-    cluster = Topics(topics.bootstrap, (to,), topics.settings).cluster()
+def _holds_records(client: Mapping[str, str], to: str, group_id: str) -> bool:
+    """Whether a reader would find any. Offsets do not tell: a run that ended before its first commit has used some."""
+    consumer = Consumer({**client, "group.id": group_id, **_WHAT_IS_COMMITTED})
     try:
-        partitions = cluster.partitions([to])
-        begins, ends = (cluster.offsets(partitions, at, committed=True) for at in (EARLIEST, LATEST))
-    except TopicTrouble as error:
-        raise CannotWrite(str(error)) from error
+        waited_for = _used(consumer, to)
+        consumer.assign(waited_for)
+        end = time.monotonic() + SECONDS
+        left = {each.partition for each in waited_for}
+        while left:
+            message = consumer.poll(_PAUSE_SECONDS)
+            if message is None:
+                if time.monotonic() > end:
+                    raise CannotWrite(f"{to} cannot be read: what it holds has not come for {SECONDS:.0f} s; try again")
+                continue
+            error = message.error()
+            if error is None:
+                return True
+            if error.code() == KafkaError._PARTITION_EOF:
+                left.discard(message.partition())
+            elif not error.retriable():
+                raise KafkaException(error)
+        return False
     finally:
-        cluster.close()
-    return any(begins[p] < ends[p] for p in partitions)
+        consumer.close()
+
+
+def _used(consumer: Consumer, to: str) -> list[ClientPartition]:
+    """A topic's partitions that have given offsets to anything, each from its beginning."""
+    found = _metadata(consumer, to)
+    bounds = {p: consumer.get_watermark_offsets(ClientPartition(to, p), SECONDS) for p in found.partitions}
+    return [ClientPartition(to, p, begin) for p, (begin, end) in bounds.items() if begin < end]

@@ -42,12 +42,14 @@ class Webhook:
         kind = HTTPSConnection if self.scheme == "https" else HTTPConnection
         connection = kind(self.host, self.port, timeout=self.patience_seconds)
         answer: list[str | None] = []
+        late = f"has not answered for {self.patience_seconds:.0f} s"
         # In a thread, because a timeout holds for each piece that comes, and an answer may come in many.
-        thread = Thread(target=lambda: answer.append(_answer_of(connection, self.path, body)), daemon=True)
+        thread = Thread(target=lambda: answer.append(_answer_of(connection, self.path, body, late)), daemon=True)
         thread.start()
         thread.join(self.patience_seconds)
+        said = answer[0] if answer else late  # before the end, which is itself an answer of a kind
         _end(connection)
-        return answer[0] if answer else f"has not answered for {self.patience_seconds:.0f} s"
+        return said
 
 
 def webhook_at(address: str) -> Webhook:
@@ -74,11 +76,14 @@ def _end(connection: HTTPConnection) -> None:
     connection.close()
 
 
-def _answer_of(connection: HTTPConnection, path: str, body: bytes) -> str | None:
+def _answer_of(connection: HTTPConnection, path: str, body: bytes, late: str) -> str | None:
+    """None, or why it was not taken: `late`, where nothing has come in time."""
     headers = {"Content-Type": "application/json", "User-Agent": "sluicegate-watch"}
     try:
         connection.request("POST", path, body, headers)
         status = connection.getresponse().status  # redirects are not followed: they would lead anywhere
+    except TimeoutError:
+        return late
     except (OSError, HTTPException) as error:
         return f"cannot be reached ({type(error).__name__})"
     return None if _OK <= status < _NOT_OK else f"answers {status}"

@@ -128,7 +128,7 @@ def test_terminating_the_proxy_drains_it(own_proxy: ProxyProcess, kafka_bootstra
 def test_draining_lets_a_request_under_way_be_answered(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNJUDGED, PARTITIONS)
     with RawClient(own_proxy.bootstrap) as client:
-        asked = client.send_fetch_that_waits(topic, 2_000)
+        asked = client.send_fetch_that_waits(topic, 5_000)
         eventually(lambda: own_proxy.metric("sluicegate_in_flight") == 1, what="the request under way")
         own_proxy.terminate()
         eventually(lambda: "draining" in own_proxy.log())

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, Producer, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
@@ -225,6 +225,26 @@ def test_a_partition_is_not_done_where_other_than_was_planned_has_come(
         job.apply(spark, topics, results, other, listing)
 
     assert sum(each.records for each in job.apply(spark, topics, results, plan, listing)) == polluted.records
+
+
+def test_what_a_run_left_uncommitted_does_not_stop_the_next(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    """The run before died within its first transaction, which was aborted: the topic has offsets, and no records."""
+    polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=5, span_ms=HOUR)
+    to = f"{polluted.topic}-clean"
+    admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
+    admin.create_topics([NewTopic(to, 1)])[to].result(60)
+    begun = Producer({"bootstrap.servers": kafka_bootstrap, "transactional.id": to})
+    begun.init_transactions(60)
+    begun.begin_transaction()
+    begun.produce(to, b"lost")
+    assert begun.flush(60) == 0
+    begun.abort_transaction(60)
+
+    done = repaired(spark, kafka_bootstrap, polluted.topic, tmp_path)
+
+    assert done["written_by_this_run"] == polluted.records
 
 
 def test_two_plans_do_not_mix_in_one_topic(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -13,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import watch
-from sluicegate.pipeline.watch.webhook import BadWebhook, webhook_at
+from sluicegate.pipeline.watch.webhook import BadWebhook, Webhook, webhook_at
 from tests.broker.ports import free_ports
 from tests.pipeline.test_watch import Writer
 
@@ -59,6 +60,11 @@ def hook() -> Iterator[Hook]:
     server.stop()
 
 
+def impatient(server: socket.socket) -> Webhook:
+    hook = webhook_at(f"http://127.0.0.1:{server.getsockname()[1]}/secret")
+    return replace(hook, patience_seconds=1.0)
+
+
 def test_findings_come_once_and_those_that_were_not_taken_come_with_the_next(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, hook: Hook
 ) -> None:
@@ -85,8 +91,6 @@ def test_findings_come_once_and_those_that_were_not_taken_come_with_the_next(
 
 
 def test_who_answers_byte_by_byte_is_not_waited_for() -> None:
-    server = socket.create_server(("127.0.0.1", 0))
-
     def drip() -> None:
         connection, _ = server.accept()
         with connection:
@@ -97,18 +101,24 @@ def test_who_answers_byte_by_byte_is_not_waited_for() -> None:
             except OSError:
                 return
 
-    thread = Thread(target=drip, daemon=True)
-    thread.start()
-    hook = webhook_at(f"http://127.0.0.1:{server.getsockname()[1]}/secret")
-    begun = time.monotonic()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = Thread(target=drip, daemon=True)
+        thread.start()
+        begun = time.monotonic()
 
-    trouble = type(hook)(hook.scheme, hook.host, hook.port, hook.path, patience_seconds=1.0).tell("w", [{"id": "1"}])
+        trouble = impatient(server).tell("w", [{"id": "1"}])
 
-    assert trouble == "the webhook at 127.0.0.1 has not answered for 1 s"
-    assert time.monotonic() - begun < 5
-    thread.join(30)
-    assert not thread.is_alive()
-    server.close()
+        assert trouble == "the webhook at 127.0.0.1 has not answered for 1 s"
+        assert time.monotonic() - begun < 5
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def test_who_says_nothing_is_not_waited_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        trouble = impatient(server).tell("w", [{"id": "1"}])
+
+        assert trouble == "the webhook at 127.0.0.1 has not answered for 1 s"
 
 
 def test_nobody_there_is_said_without_the_address() -> None:
