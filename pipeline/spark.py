@@ -13,6 +13,7 @@ from pyspark.errors import PySparkAttributeError, PySparkException
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.source.datasource import TopicSource
+from sluicegate.pipeline.source.task_start import WITHOUT_PANDAS
 
 _HERE = "local[*]"
 _MASTER = re.compile(r"local(-cluster)?(\[[^\]]+\])?|yarn|(spark|k8s)://\S+")
@@ -44,6 +45,7 @@ def session(job: str, master: str | None, settings: Mapping[str, str] = MappingP
     if _CONNECT in os.environ:
         raise NoSession(f"{_CONNECT} is set, and {_NO_DRIVER}: unset it, and give --master, or use spark-submit")
     builder = SparkSession.builder.appName(f"sluicegate {job}").config(map=dict(settings))
+    builder = builder.config(f"spark.executorEnv.{WITHOUT_PANDAS}", "1")
     submitted = _SUBMITTED in os.environ
     chosen = master if master is not None else None if submitted else _HERE
     if chosen is not None:

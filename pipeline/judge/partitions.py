@@ -22,9 +22,9 @@ from sluicegate.pipeline.profile.damage import partition_clock
 from sluicegate.pipeline.profile.reading import SCHEMA, Reading, read_into_tally
 from sluicegate.pipeline.source.options import SourceOptions
 from sluicegate.pipeline.source.pieces import Piece, cut, read_piece
+from sluicegate.pipeline.source.task_start import begin_task
 from sluicegate.pipeline.source.tasks import over, tasks_at_most
 from sluicegate.pipeline.source.together import over_partitions
-from sluicegate.pipeline.source.zip_imports import forget_zip_importers
 
 Rows = list[pa.RecordBatch]
 _CLOCKS_DDL = "number int, offsets array<bigint>, times array<bigint>"
@@ -115,7 +115,7 @@ def _part(clock: Clock, piece: Piece) -> dict[str, list[int]]:
 def _by_their_clocks(
     batches: Iterable[pa.RecordBatch], pieces: Sequence[Piece], judge: Callable[[Piece, MomentOf], Rows]
 ) -> Iterator[pa.RecordBatch]:
-    forget_zip_importers()
+    begin_task()
     for batch in batches:
         for number, offsets, times in zip(*batch.select(_CLOCKS.names).columns, strict=True):
             clock = Clock(*(told.values.to_numpy() for told in (offsets, times)))

@@ -12,7 +12,7 @@ from sluicegate.pipeline.kafka.kept_clusters import kept_cluster
 from sluicegate.pipeline.source.arrow import ArrowRows
 from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
 from sluicegate.pipeline.source.options import SourceOptions
-from sluicegate.pipeline.source.zip_imports import forget_zip_importers
+from sluicegate.pipeline.source.task_start import begin_task
 
 _ROWS = 64 * 1024
 _BYTES = 16 << 20
@@ -23,7 +23,7 @@ def read_rows(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.Record
 
     Raises DataLoss (unless it is allowed), BrokenRecords, TopicTrouble and BrokerUnreachable.
     """
-    forget_zip_importers()
+    begin_task()
     with kept_cluster(options.bootstrap, options.settings) as cluster:
         while True:
             try:

@@ -8,7 +8,7 @@ from typing import TypeVar
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from sluicegate.pipeline.source.zip_imports import forget_zip_importers
+from sluicegate.pipeline.source.task_start import begin_task
 
 T = TypeVar("T")
 _TASKS_A_CORE = 4
@@ -31,7 +31,7 @@ def over(
     count = len(groups)
 
     def task(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-        forget_zip_importers()
+        begin_task()
         for batch in batches:
             for number in batch["id"].to_pylist():
                 group = groups[number]

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.source.pieces import Piece
+from sluicegate.pipeline.source.task_start import begin_task
 from sluicegate.pipeline.source.tasks import over
-from sluicegate.pipeline.source.zip_imports import forget_zip_importers
 
 Read = Callable[[Piece], pa.Table]
 Finish = Callable[[OffsetRange, pa.Table], Iterable[pa.RecordBatch]]
@@ -65,7 +65,7 @@ def _in_order(number: int, piece: Piece, rows: pa.Table) -> Iterator[pa.RecordBa
 def _finished(
     batches: Iterable[pa.RecordBatch], wholes: Sequence[OffsetRange], finish: Finish
 ) -> Iterator[pa.RecordBatch]:
-    forget_zip_importers()
+    begin_task()
     number, held = -1, list[pa.RecordBatch]()
     for batch in batches:
         for found, rows in _by_partition(batch):

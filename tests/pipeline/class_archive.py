@@ -4,8 +4,13 @@ The first seconds of a Spark session go into loading classes, and tests start so
 one has loaded and checked (JEP 350); where the archive is missing, or another Java's, Spark starts as ever.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+from pyspark.sql import SparkSession, Window
+from pyspark.sql import functions as f
 
 from tests.pipeline.session import ARCHIVE, WITHOUT_ARCHIVE, spark_session
 
@@ -17,13 +22,28 @@ def make() -> None:
         made = Path(folder) / ARCHIVE.name
         options = f"{WITHOUT_ARCHIVE} -XX:ArchiveClassesAtExit={made} -Xlog:disable"
         spark = spark_session(Path(folder) / "spark", options)
-        spark.range(100).selectExpr("id", "id % 3 AS part").write.parquet(f"{folder}/rows")
-        spark.read.parquet(f"{folder}/rows").groupBy("part").count().collect()
+        _use(spark, f"{folder}/rows")
         java = spark.sparkContext._gateway.proc  # it ends by itself once its input does
         spark.stop()
         java.stdin.close()
         java.wait(300)
         made.replace(ARCHIVE)
+
+
+def _use(spark: SparkSession, place: str) -> None:
+    """A little of what jobs do: rows through Python, a shuffle, a window, a join, tables written and read."""
+    rows = spark.range(100).selectExpr("id", "id % 3 AS part", "map('a', id) AS told", "array(id) AS ids")
+    through = rows.mapInArrow(_as_they_are, rows.schema)
+    through.write.partitionBy("part").parquet(place)
+    found = spark.read.parquet(place)
+    found.withColumn("place", f.row_number().over(Window.partitionBy("part").orderBy("id"))).where("place < 5").collect()
+    sums = found.groupBy("part").agg(f.sum("id").alias("sum"), f.max("told.a"), f.collect_list("ids"))
+    found.join(sums, "part").select(f.to_json(f.struct("*"))).orderBy("part").collect()
+    sums.unionByName(sums).cache().count()
+
+
+def _as_they_are(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+    yield from batches
 
 
 if __name__ == "__main__":

@@ -1,0 +1,31 @@
+"""What a worker is spared, and that whoever needs pandas still has it."""
+
+import subprocess
+import sys
+
+LEFT_OUT = "from sluicegate.pipeline.source.task_start import leave_pandas_out; leave_pandas_out()"
+MAKES = "import sys; import pyarrow as pa; pa.array([1]); assert 'pandas' not in sys.modules"
+
+
+def ends_well(*lines: str) -> None:
+    told = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stderr
+
+
+def test_arrays_are_made_without_pandas() -> None:
+    ends_well(LEFT_OUT, MAKES)
+
+
+def test_a_series_is_given_to_whoever_asks_for_one() -> None:
+    ends_well(LEFT_OUT, MAKES, "assert pa.array([1, 2]).to_pandas().sum() == 3", "assert 'pandas' in sys.modules")
+
+
+def test_what_becomes_of_a_frame_and_of_its_gaps_is_as_ever() -> None:
+    ends_well(
+        LEFT_OUT,
+        MAKES,
+        "pa.array([1]).to_pandas()",  # as Spark does with what it gives to a function of the user's
+        "import pandas as pd",
+        "assert pa.array(pd.Series([1.0, None])).null_count == 1",
+        "assert pa.Table.from_pandas(pd.DataFrame({'a': [1.0, None]}))['a'].null_count == 1",
+    )
