@@ -16,7 +16,13 @@ from typing import Any
 from tests.broker.eventually import eventually
 from tests.pipeline.session import SHORT_LIVED, WITHOUT_ARCHIVE
 
-ENVIRONMENT = {**os.environ, "SPARK_LAUNCHER_OPTS": WITHOUT_ARCHIVE, "SPARK_SUBMIT_OPTS": SHORT_LIVED}
+ENVIRONMENT = {
+    **os.environ,
+    "SPARK_LAUNCHER_OPTS": WITHOUT_ARCHIVE,
+    "SPARK_SUBMIT_OPTS": f'{SHORT_LIVED} "-Dspark.executor.extraJavaOptions={SHORT_LIVED}"',
+    "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
+}
+"""How each Java of Spark's begins: a driver, the executors that it asks for, a master and workers."""
 COMMAND = str(Path(sys.executable).with_name("sluicegate-spark"))
 
 

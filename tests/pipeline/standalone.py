@@ -1,6 +1,5 @@
 """A standalone cluster of Spark's on this machine: a master and two workers with a core each."""
 
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -10,6 +9,7 @@ import pyspark
 
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
+from tests.pipeline.commands import ENVIRONMENT
 
 WORKERS = 2
 _HOME = Path(pyspark.__file__).parent
@@ -35,7 +35,7 @@ def standalone_cluster(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def _running(room: str, log: Path, arguments: list[str]) -> Iterator[None]:
-    environment = os.environ | {"SPARK_HOME": str(_HOME), "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = ENVIRONMENT | {"SPARK_HOME": str(_HOME), "SPARK_LOCAL_IP": "127.0.0.1"}
     command = [str(_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{room}.{arguments[0]}", *arguments[1:]]
     with log.open("wb") as told:
         process = subprocess.Popen(command, stdout=told, stderr=told, env=environment)

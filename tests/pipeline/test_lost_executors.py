@@ -1,7 +1,6 @@
 """An executor that is killed in the middle of a job changes nothing of what comes of it."""
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.pipeline.commands import ENVIRONMENT
 from tests.pipeline.large_partition import large_partition
 
 _BATCHES = 150
@@ -25,7 +25,7 @@ def told_by(master: str, bootstrap: str, topic: str, folder: Path, *jobs: str) -
         text=True,
         check=False,
         timeout=1400,
-        env=os.environ | {"PYSPARK_PYTHON": sys.executable},
+        env=ENVIRONMENT | {"PYSPARK_PYTHON": sys.executable},
     )
     assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-8000:]
     return [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
