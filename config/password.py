@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sluicegate.config.secret import SecretText
+from sluicegate.config.sending import sent_often
 
 _MAX_BYTES = 64 << 10
 
@@ -17,6 +18,7 @@ class PasswordUnreadable(Exception):
         self.message = message
 
 
+@sent_often
 @dataclass(frozen=True, slots=True)
 class Password:
     """A password, the file that holds it, or neither. `key` is the one of the file, for messages."""

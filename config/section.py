@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
+from sluicegate.config.sending import sent_often
+
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
@@ -24,7 +26,7 @@ def section(made: type[_Made]) -> type[_Made]:
     """Keys that stand together. `__post_init__` raises ValueError for what they cannot be together."""
     whole = dataclass(frozen=True, slots=True, kw_only=True)(made)
     whole.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]  # keys that nobody knows are mistakes
-    return whole
+    return sent_often(whole)
 
 
 def is_section(kind: type) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sluicegate.config.model import Config
+from sluicegate.config.sending import sent_often
 from sluicegate.proxy.process.config_file import ConfigFile
 
 _BEGIN = "import sys; sys.path[:] = {path!r}; from sluicegate.proxy.process.reader import main; main({descriptor})"
@@ -47,6 +48,7 @@ class Explained:
     lines: tuple[str, ...]
 
 
+@sent_often
 @dataclass(frozen=True, slots=True)
 class Usable:
     """The configuration, the file that it came from as it was when it was read, and what its writer should know."""
