@@ -19,6 +19,7 @@ from tests.docs.blocks import Block
 from tests.docs.shown import shows
 from tests.oracle.java_program import java_command
 from tests.oracle.kafka_java import KAFKA_NEW, ROOT, kafka_folder
+from tests.pipeline import java_options
 
 _STAYS = re.compile(r"(sluicegate run|sluicegate demo|make run)(?!.*(SECONDS|--seconds))")
 """What a reader leaves running, in another terminal."""
@@ -55,12 +56,13 @@ class Reader:
             "SLUICEGATE__ADMIN__LISTEN": f"127.0.0.1:{first + 1}",
         }
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("SLUICEGATE_")}
-        self._environment = inherited | {
+        own = {
             "PATH": f"{folder}/.tools:{Path(sys.executable).parent}:{os.environ['PATH']}",
             "NO_COLOR": "1",
             "COLUMNS": "200",
             "LC_ALL": "C.UTF-8",
         }
+        self._environment = inherited | java_options.ENVIRONMENT | own
         self._running: subprocess.Popen[bytes] | None = None
         (folder / "docs").symlink_to(ROOT / "docs")  # where the reader is, the repository is
         (folder / "sluicegate.yaml").write_text(self._here((ROOT / "sluicegate.yaml").read_text()))

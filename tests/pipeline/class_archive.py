@@ -12,7 +12,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession, Window
 from pyspark.sql import functions as f
 
-from tests.pipeline.session import ARCHIVE, WITHOUT_ARCHIVE, spark_session
+from tests.pipeline.java_options import ARCHIVE, WITHOUT_ARCHIVE
+from tests.pipeline.session import spark_session
 
 
 def make() -> None:

@@ -14,15 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.broker.eventually import eventually
-from tests.pipeline.session import SHORT_LIVED, WITHOUT_ARCHIVE
+from tests.pipeline import java_options
 
-ENVIRONMENT = {
-    **os.environ,
-    "SPARK_LAUNCHER_OPTS": WITHOUT_ARCHIVE,
-    "SPARK_SUBMIT_OPTS": f'{SHORT_LIVED} "-Dspark.executor.extraJavaOptions={SHORT_LIVED}"',
-    "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
-}
-"""How each Java of Spark's begins: a driver, the executors that it asks for, a master and workers."""
+ENVIRONMENT = {**os.environ, **java_options.ENVIRONMENT}
 COMMAND = str(Path(sys.executable).with_name("sluicegate-spark"))
 
 

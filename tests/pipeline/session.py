@@ -7,14 +7,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.source.datasource import TopicSource
+from tests.pipeline.java_options import JARS, SHORT_LIVED
 
-JARS = Path(__file__).parent.parent.parent / ".spark"
-ARCHIVE = JARS / "classes.jsa"  # see class_archive.py
-# What runs for seconds is not worth the second compiler, nor several threads that collect garbage.
-WITHOUT_ARCHIVE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-# Quietly: what a command prints is read, and an archive that does not fit is only slower.
-_FROM_ARCHIVE = f" -XX:SharedArchiveFile={ARCHIVE} -Xlog:disable" if ARCHIVE.exists() else ""
-SHORT_LIVED = WITHOUT_ARCHIVE + _FROM_ARCHIVE
 LONG_LIVED = ""
 """What is measured runs as Java does by itself: a slower Spark would flatter what is measured against it."""
 

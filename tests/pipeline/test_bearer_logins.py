@@ -19,8 +19,9 @@ from sluicegate.pipeline.kafka.settings import client_settings
 from sluicegate.pipeline.source.options import source_options
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
+from tests.pipeline import java_options
 from tests.pipeline.bearers import CLIENT, SECRET, Endpoint, bearer_broker, token, token_endpoint
-from tests.pipeline.commands import run_anew, summary
+from tests.pipeline.commands import run, summary
 from tests.pipeline.polluted import UNLIMITED
 
 pytestmark = [
@@ -89,7 +90,7 @@ def test_a_repair_by_a_client_secret_that_stands_in_a_file(broker: Kafka, endpoi
     login = by_secret(endpoint) | {f"{PREFIX}client.secret": f"${{directory:{tmp_path}:secret}}"}
     about = ("--bootstrap", broker.bootstrap, "--topic", TOPIC, "--config", properties(tmp_path, login))
 
-    run_anew("repair", *about, "--apply", "--out", str(tmp_path / "out"))
+    run("repair", *about, "--apply", "--out", str(tmp_path / "out"))
 
     assert summary(tmp_path / "out")["topics"][TOPIC]["repaired"] == {"nanoseconds": 5}
     assert _count(broker, endpoint, f"{TOPIC}-clean") == 25
@@ -112,7 +113,7 @@ def test_a_profile_by_a_token_in_a_file(broker: Kafka, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(token())
     about = ("--bootstrap", broker.bootstrap, "--topic", TOPIC, "--out", str(tmp_path / "out"))
 
-    run_anew("profile", *about, "--config", properties(tmp_path, by_file(tmp_path / "token")))
+    run("profile", *about, "--config", properties(tmp_path, by_file(tmp_path / "token")))
 
     assert summary(tmp_path / "out")["topics"][TOPIC]["damage"]["nanoseconds"] == 5
 
@@ -190,8 +191,12 @@ def test_no_secret_is_in_event_logs_plans_checkpoints_pages_or_what_is_printed(
 
     told = subprocess.run(
         [sys.executable, str(program), str(out), broker.bootstrap, str(held)],
-        env=os.environ | {"PYSPARK_PYTHON": sys.executable}, capture_output=True, text=True, timeout=500, check=False,
-    )  # fmt: skip
+        env=os.environ | java_options.ENVIRONMENT | {"PYSPARK_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
 
     assert told.returncode == 0, told.stdout[-3000:] + told.stderr[-3000:]
     (out / "printed.txt").write_text(told.stdout + told.stderr)

@@ -1,6 +1,5 @@
 """What the command says when it cannot begin."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,9 +22,8 @@ from sluicegate.pipeline.topics import Topics
 from tests.broker.ports import free_ports
 from tests.integration.secure_brokers import TOPIC, Guarded, login
 from tests.integration.topics import create_topic
-from tests.pipeline.commands import COMMAND, run, run_anew, summary
+from tests.pipeline.commands import COMMAND, ENVIRONMENT, run, run_anew, summary
 from tests.pipeline.polluted import UNLIMITED
-from tests.pipeline.session import SHORT_LIVED
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -116,7 +114,7 @@ def test_the_master_that_spark_submit_was_given_is_taken(tmp_path: Path) -> None
     )
     submit = Path(sys.executable).with_name("spark-submit")
     command = [submit, "--master", "local[1]", "--conf", "spark.ui.enabled=false", program]
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_SUBMIT_OPTS": SHORT_LIVED}
+    environment = {**ENVIRONMENT, "PYSPARK_PYTHON": sys.executable}
 
     told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=environment)
 

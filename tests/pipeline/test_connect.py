@@ -1,7 +1,6 @@
 """A session of Spark Connect, whose driver is in another process: what works there, and what says that it cannot."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 
 from sluicegate.pipeline.spark import NoSession, session
 from tests.integration.topics import create_topic
+from tests.pipeline.commands import ENVIRONMENT
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -55,7 +55,7 @@ def test_columns_and_the_raw_source_work_there_and_a_job_says_what_it_needs(
 
     told = subprocess.run(
         [sys.executable, "-c", _PROGRAM, kafka_bootstrap, topic, str(tmp_path / "out")],
-        env=os.environ | {"PYSPARK_PYTHON": sys.executable},
+        env=ENVIRONMENT | {"PYSPARK_PYTHON": sys.executable},
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -27,13 +27,13 @@ def told_by(master: str, bootstrap: str, topic: str, folder: Path, *jobs: str) -
         timeout=1400,
         env=ENVIRONMENT | {"PYSPARK_PYTHON": sys.executable},
     )
-    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-8000:]
+    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[:9000]
     return [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
 
 
 @pytest.mark.timeout(1500)
 def test_each_job_comes_to_the_same(kafka_bootstrap: str, tmp_path: Path) -> None:
-    topic = large_partition(kafka_bootstrap, NOW_MS)
+    topic = large_partition(kafka_bootstrap, NOW_MS, 225)  # four tasks, so that two wait for others
     jobs = ("profile", "judge", "plan", "write", "verify", "replay")
 
     told = told_by("local-cluster[2,1,1024]", kafka_bootstrap, topic, tmp_path, *jobs)

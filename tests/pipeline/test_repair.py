@@ -20,7 +20,7 @@ from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
-from tests.pipeline.commands import kill_once, run, run_anew, summary
+from tests.pipeline.commands import kill_once, run, summary
 from tests.pipeline.polluted import HOUR, UNLIMITED, Polluter
 from tests.pipeline.repairs import repaired, times_in, verified
 from tests.wire.batches import LZ4, Rec, batch
@@ -48,7 +48,7 @@ def test_a_clean_topic_that_sparks_own_source_reads(spark: SparkSession, kafka_b
     assert clean not in topics_of(kafka_bootstrap)
     assert summary(out)["topics"][polluted.topic]["repaired"] == polluted.counts
 
-    run_anew("repair", *about, "--out", str(out), "--apply")
+    run("repair", *about, "--out", str(out), "--apply")
 
     assert summary(out)["written_by_this_run"] == polluted.records
     fresh = spark.read.format("kafka").option("kafka.bootstrap.servers", kafka_bootstrap).option("subscribe", clean)

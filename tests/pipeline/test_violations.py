@@ -19,7 +19,7 @@ from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_produce import bad
 from tests.integration.topics import JUDGED, UNJUDGED, create_topic
-from tests.pipeline.commands import kill_once, run, run_anew, summary
+from tests.pipeline.commands import kill_once, run, summary
 from tests.wire.raw_client import RawClient, topic_data
 
 pytestmark = [
@@ -67,7 +67,7 @@ def test_killed_in_the_middle_it_loses_and_repeats_nothing(spark: SparkSession, 
     kill_once(lambda: len(list(out.glob("windows/batch=*/_SUCCESS"))) >= 4, tmp_path, *command)
 
     assert not (out / "summary.json").exists()
-    run_anew(*command)
+    run(*command)
 
     found = messages(spark, out)
     assert len(found) == count

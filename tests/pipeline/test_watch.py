@@ -20,7 +20,7 @@ from sluicegate.pipeline.watch.pieces import TopicChanged
 from sluicegate.pipeline.watch.progress import OtherWatch, Progress
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
-from tests.pipeline.commands import COMMAND, ENVIRONMENT, kill_once, run, run_anew, summary
+from tests.pipeline.commands import COMMAND, ENVIRONMENT, kill_once, run, summary
 from tests.pipeline.polluted import DAY, HOUR, RECORDS, UNLIMITED, Polluted, Polluter
 from tests.pipeline.repairs import now_ms
 from tests.wire.batches import LZ4, Rec, batch
@@ -91,7 +91,7 @@ def test_killed_three_times_it_counts_every_record_once(
     kill_once(lambda: any(batch_in(out, reached + 1 + more) for more in range(5)), tmp_path, *in_pieces)
     polluter.write(batches=30, span_ms=HOUR)
     kill_once(lambda: len(list(out.glob("watch_hours/batch=*"))) > reached + 4, tmp_path, *in_pieces)
-    run_anew(*command, "--once")
+    run(*command, "--once")
 
     assert counted(spark, out) == damage_of(polluted)
     (topic,) = summary(out)["topics"].values()

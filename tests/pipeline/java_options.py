@@ -1,0 +1,17 @@
+"""How Java begins where Spark runs for seconds."""
+
+from pathlib import Path
+
+JARS = Path(__file__).parent.parent.parent / ".spark"
+ARCHIVE = JARS / "classes.jsa"  # see class_archive.py
+# What runs for seconds is not worth the second compiler, nor several threads that collect garbage.
+WITHOUT_ARCHIVE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# Quietly: what a command prints is read, and an archive that does not fit is only slower.
+_FROM_ARCHIVE = f" -XX:SharedArchiveFile={ARCHIVE} -Xlog:disable" if ARCHIVE.exists() else ""
+SHORT_LIVED = WITHOUT_ARCHIVE + _FROM_ARCHIVE
+ENVIRONMENT = {
+    "SPARK_LAUNCHER_OPTS": WITHOUT_ARCHIVE,
+    "SPARK_SUBMIT_OPTS": f'{SHORT_LIVED} "-Dspark.executor.extraJavaOptions={SHORT_LIVED}"',
+    "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
+}
+"""Of each Java of Spark's: a driver, the executors that it asks for, a master and workers."""
