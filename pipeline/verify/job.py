@@ -21,6 +21,7 @@ from sluicegate.pipeline.verify.repairs import is_timeless, not_as_planned, out_
 DIFFERENCES = "differences"
 _BLOCK_BITS = 16
 _SAMPLES = 20
+_PLACES = ("source_partition", "source_offset", "target_partition", "target_offset")
 _OTHER_SEED = 1
 _COUNTS = ("records", "wrong", "declared")
 _SMALLEST, _LARGEST = {"earliest": "told", "least": "estimated"}, {"latest": "told", "most": "estimated"}
@@ -79,7 +80,7 @@ def verify(
         found = results.write_table(DIFFERENCES, _differences(theirs, ours))
         for row in found.groupBy("what").count().collect():
             summary["differences"][row.what] += row["count"]
-        rows = found.orderBy("what", "source_partition", "source_offset").limit(_SAMPLES).collect()
+        rows = found.orderBy("what", *_PLACES).limit(_SAMPLES).collect()
         summary["samples"] = [row.asDict() for row in rows]
     summary["same"] = not any(summary["differences"].values())
     return summary
