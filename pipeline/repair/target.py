@@ -146,6 +146,7 @@ def _holds_records(client: Mapping[str, str], to: str, group_id: str) -> bool:
                 return True
             if error.code() == KafkaError._PARTITION_EOF:
                 left.discard(message.partition())
+                end = time.monotonic() + SECONDS  # what was aborted is fetched too, and takes its time
             elif not error.retriable():
                 raise KafkaException(error)
         return False

@@ -22,12 +22,12 @@ WITHOUT_PANDAS = "SLUICEGATE_WITHOUT_PANDAS"
 
 def begin_task() -> None:
     """Whatever is imported stays so."""
-    forget_zip_importers()
+    _forget_zip_importers()
     if WITHOUT_PANDAS in os.environ and "pandas" not in sys.modules:
         leave_pandas_out()
 
 
-def forget_zip_importers() -> None:
+def _forget_zip_importers() -> None:
     """Forget those that this process remembers."""
     zips = [path for path, importer in sys.path_importer_cache.items() if isinstance(importer, zipimporter)]
     for path in zips:
