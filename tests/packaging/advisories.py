@@ -1,0 +1,71 @@
+"""What is locked, against advisories on disk, where no server can be asked: `make audit ADVISORIES=FOLDER`.
+
+The folder is a clone of https://github.com/pypa/advisory-database: OSV records in YAML, those of a package in
+vulns/NAME. What an event or a list of versions means is OSV's: https://ossf.github.io/osv-schema/#affectedrangesevents-fields
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+from packaging.version import Version
+
+_LOCKED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;\\]+)")
+
+
+def main() -> None:
+    """Prints what holds of what is locked; fails where anything does, or where there is nothing to look it up in."""
+    packages, folder = locked(Path(sys.argv[1])), Path(sys.argv[2])
+    looked_at, found = 0, 0
+    for name, version in packages.items():
+        for advisory in advisories(folder, name):
+            looked_at += 1
+            if concerns(advisory, Version(version)):
+                found += 1
+                print(f"{name} {version}: {advisory['id']} {' '.join(advisory.get('aliases', ()))}")
+    if not looked_at:
+        sys.exit(f"{folder}: no advisories there; it has to be a clone of https://github.com/pypa/advisory-database")
+    print(f"{found} of {looked_at} advisories about {len(packages)} packages hold for the versions that are locked")
+    sys.exit(1 if found else 0)
+
+
+def locked(requirements: Path) -> dict[str, str]:
+    """Names, as PyPI normalises them, and versions."""
+    lines = map(_LOCKED.match, requirements.read_text().splitlines())
+    return {re.sub(r"[-_.]+", "-", line[1]).lower(): line[2] for line in lines if line}
+
+
+def advisories(folder: Path, name: str) -> Iterator[dict[str, Any]]:
+    """Those that are about a package, but for what was withdrawn."""
+    for file in sorted((folder / "vulns" / name).glob("*.y*ml")):
+        advisory = yaml.safe_load(file.read_text())
+        if "withdrawn" not in advisory:
+            yield advisory
+
+
+def concerns(advisory: dict[str, Any], version: Version) -> bool:
+    return any(
+        version in map(Version, map(str, affected.get("versions", ())))
+        or any(_within(span["events"], version) for span in affected.get("ranges", ()) if span["type"] == "ECOSYSTEM")
+        for affected in advisory["affected"]
+    )
+
+
+def _within(events: list[dict[str, str]], version: Version) -> bool:
+    inside = False
+    for event in events:  # in the order of their versions, as that database keeps them
+        kind, bound = next(iter(event.items()))
+        if kind == "introduced":
+            inside |= version >= Version(str(bound))
+        elif kind == "fixed":
+            inside &= version < Version(str(bound))
+        elif kind == "last_affected":
+            inside &= version <= Version(str(bound))
+    return inside
+
+
+if __name__ == "__main__":
+    main()
