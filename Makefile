@@ -47,7 +47,7 @@ $(VENV)/.spark: $(STAMP)
 # Spark's own Kafka source is that of another release there, so what compares with it is left out; so are Delta Lake and
 # Iceberg, which are made for one minor. Half an hour each. Not all pass yet (docs/pipeline.md): 4.0.0 is what is pinned.
 SPARKS := 4.1.4 4.2.1 4.3.0
-BESIDE_SPARKS_OWN := not sparks_own and not test_tables and not test_raw_source and not test_lake
+BESIDE_SPARKS_OWN := not sparks_own and not test_tables and not test_raw_source and not test_object_store
 sparks: $(VENV)/.spark kafka $(SPARKS:%=.sparks/%/.complete)
 	for version in $(SPARKS); do .sparks/$$version/bin/python -m pytest tests/pipeline -k '$(BESIDE_SPARKS_OWN)' $(PYTEST_ARGS) || exit 1; done
 
@@ -79,6 +79,11 @@ $(VENV)/.docs: $(STAMP)
 # Delta Lake and Iceberg, whose tables are written and read back.
 .tables/.complete: pipeline/jars/tables/pom.xml
 	mvn -q -B -f pipeline/jars/tables/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.tables
+	@touch $@
+
+# Hadoop's connector to S3, for `--out` on an S3 server of the tests' own.
+.store/.complete: pipeline/jars/store/pom.xml
+	mvn -q -B -f pipeline/jars/store/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.store
 	@touch $@
 
 # The tour: what it needs is downloaded within seconds, and nothing is compiled for it; where all is set up already, that is
@@ -127,7 +132,7 @@ alone:
 # All that comes from Maven, one after the other: two of it do not share their cache. Downloads wait, so they wait beside
 # the compiler.
 jars:
-	$(MAKE) -j1 kafka registry .spark/.complete .tables/.complete .streams/.complete
+	$(MAKE) -j1 kafka registry .spark/.complete .tables/.complete .store/.complete .streams/.complete
 
 # One after the other, for the check of types beside them wants a core too.
 archives: jars $(VENV)/.spark
@@ -318,5 +323,5 @@ format: setup
 	$(BIN)/ruff format $(SOURCES)
 
 clean:
-	rm -rf $(VENV) .kafka .registry .spark .sparks .tables .streams .clients .collector .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .kafka .registry .spark .sparks .tables .store .streams .clients .collector .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find protocol validation proxy \( -name '*.so' -o -name '*.c' \) -delete

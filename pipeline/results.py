@@ -12,6 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 SUMMARY = "summary.json"
 REPORT = "report.html"
 _NO_CONNECTOR = ("No FileSystem for scheme", "ClassNotFoundException: Class org.apache.hadoop.fs.")
+_NO_BUCKET = "NoSuchBucket"
+_REFUSED = ("AccessDenied", "Forbidden", "InvalidAccessKeyId", "SignatureDoesNotMatch", "NoAuthWithAWSException")
 _CONNECTORS = {"s3a": "hadoop-aws", "abfs": "hadoop-azure", "abfss": "hadoop-azure", "gs": "gcs-connector"}
 
 
@@ -43,7 +45,7 @@ class Results:
         try:
             self._files.mkdirs(self._path_of(self._out))
         except Py4JJavaError as error:
-            raise BadFolder(f"{self._out} cannot be made: {_told(error)}") from error
+            raise BadFolder(f"{self._out} cannot be made: {_told(error)}{_way_on(self._out, _told(error))}") from error
 
     def path(self, name: str) -> str:
         """Of a file or folder within."""
@@ -115,8 +117,12 @@ def _told(error: Py4JJavaError) -> str:
 
 
 def _way_on(out: str, told: str) -> str:
-    """What to do where Spark lacks the connector: it brings none but those for files and hdfs."""
+    """What to do where the store says no, or Spark lacks the connector: it brings none but those for files and hdfs."""
     scheme = out.partition(":")[0]
+    if scheme == "s3a" and _NO_BUCKET in told:
+        return ". Make that bucket first, or name one that is there"
+    if scheme == "s3a" and any(text in told for text in _REFUSED):
+        return ". Give keys that may write there, as fs.s3a.access.key and fs.s3a.secret.key (docs/pipeline.md)"
     if not any(text in told for text in _NO_CONNECTOR):
         return ""
     if scheme == "s3":

@@ -1,0 +1,125 @@
+"""Results in an object store: an S3 server of the tests' own, reached by Hadoop's connector and by Arrow."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pyarrow.parquet as pq
+import pytest
+from moto.server import ThreadedMotoServer
+from pyarrow import fs
+
+from tests.pipeline.commands import ENVIRONMENT, Kept
+from tests.pipeline.polluted import HOUR, Polluted, Polluter
+from tests.pipeline.repairs import now_ms
+
+JARS = Path(__file__).parent.parent.parent / ".store"
+BUCKET = "audit"
+
+
+class Store:
+    """The server, and `sluicegate-spark` in a Spark that has its settings in spark-defaults.conf."""
+
+    def __init__(self, endpoint: str, folder: Path) -> None:
+        settings = {
+            "spark.jars": ",".join(str(jar) for jar in sorted(JARS.glob("*.jar"))),
+            "spark.hadoop.fs.s3a.endpoint": endpoint,
+            "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
+            "spark.hadoop.fs.s3a.path.style.access": "true",
+            "spark.hadoop.fs.s3a.access.key": "who",
+            "spark.hadoop.fs.s3a.secret.key": "a-planted-secret",
+        }
+        (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
+        self._command = Kept({**ENVIRONMENT, "SPARK_CONF_DIR": str(folder)})
+        where = urlsplit(endpoint)
+        self.files = fs.S3FileSystem(
+            access_key="who",
+            secret_key="a-planted-secret",
+            scheme=where.scheme,
+            endpoint_override=where.netloc,
+            allow_bucket_creation=True,
+        )
+        self.files.create_dir(BUCKET)
+
+    def run(self, *arguments: str, status: int = 0) -> str:
+        ended, told = self._command.run([*arguments, "--master", "local[2]"])
+        assert ended == status, told
+        return told
+
+    def text(self, name: str) -> str:
+        with self.files.open_input_stream(f"{BUCKET}/{name}") as file:
+            return bytes(file.read()).decode()
+
+    def rows(self, table: str) -> int:
+        return sum(fragment.count_rows() for fragment in pq.ParquetDataset(f"{BUCKET}/{table}", self.files).fragments)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    try:
+        yield Store(f"http://{host}:{port}", tmp_path_factory.mktemp("store"))
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="module")
+def polluted(kafka_bootstrap: str) -> Polluted:
+    return Polluter(kafka_bootstrap, now_ms(), partitions=2).write(batches=20, span_ms=HOUR)
+
+
+def test_a_profile_stands_there_with_its_report_its_summary_and_its_tables(
+    store: Store, kafka_bootstrap: str, polluted: Polluted
+) -> None:
+    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic)
+
+    told = store.run("profile", *about, "--out", "s3a://audit/profile", "--tables", "s3a://audit/lake")
+
+    found = json.loads(store.text("profile/summary.json"))["topics"][polluted.topic]
+    assert found["records"] == polluted.records
+    assert {kind: n for kind, n in found["damage"].items() if kind != "none" and n} == polluted.counts
+    assert polluted.topic in store.text("profile/report.html")
+    assert store.rows("lake/profile_hours")
+    assert "a-planted-secret" not in told
+
+
+def test_a_repair_is_planned_written_and_compared_with_its_results_there(
+    store: Store, kafka_bootstrap: str, polluted: Polluted
+) -> None:
+    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic)
+
+    store.run("repair", *about, "--out", "s3a://audit/repair")
+    planned = json.loads(store.text("repair/summary.json"))
+    store.run("repair", *about, "--out", "s3a://audit/repair", "--apply")
+    store.run("verify", *about, "--topic", f"{polluted.topic}-clean", "--out", "s3a://audit/verify")
+
+    assert planned["topics"][polluted.topic]["repaired"] == polluted.counts
+    assert json.loads(store.text("verify/summary.json"))["repairs"] == polluted.counts
+
+
+def test_extracted_records_are_there_once_and_a_second_run_adds_none(
+    store: Store, kafka_bootstrap: str, polluted: Polluted
+) -> None:
+    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--out", "s3a://audit/events")
+
+    for _ in range(2):
+        store.run("extract", *about, "--extractor", "previous", "--batch", "1000")
+
+    assert store.rows("events/records") == polluted.records
+    found = store.files.get_file_info(fs.FileSelector(f"{BUCKET}/events/records", recursive=True))
+    assert {file.extension for file in found if file.is_file} == {"parquet"}
+
+
+def test_a_store_that_does_not_take_results_is_one_line_with_what_to_do(
+    store: Store, kafka_bootstrap: str, polluted: Polluted
+) -> None:
+    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic)
+
+    told = store.run("profile", *about, "--out", "s3a://no-such-bucket/profile", status=1)
+
+    assert told.startswith("sluicegate-spark: s3a://no-such-bucket/profile cannot be used: ")
+    assert told.rstrip().endswith(". Make that bucket first, or name one that is there")
+    assert len(told.splitlines()) == 1
