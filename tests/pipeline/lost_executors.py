@@ -36,6 +36,9 @@ from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.spark import session
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.verify.job import verify
+from sluicegate.pipeline.violations import job as adding_up
+from sluicegate.pipeline.violations.batches import Totals
+from sluicegate.pipeline.violations.events import from_files
 from sluicegate.protocol.messages.list_offsets import LATEST
 from tests.broker.eventually import eventually
 from tests.pipeline.disturbed import (
@@ -46,6 +49,7 @@ from tests.pipeline.disturbed import (
     kill_an_executor,
     kill_an_executor_at_work,
 )
+from tests.pipeline.events import shipped
 from tests.pipeline.standalone import standalone_cluster
 
 _HOUR_MS = 3_600_000
@@ -121,6 +125,19 @@ class Jobs:
         sums = origins.select(f.count("*"), f.countDistinct("header.value")).first()
         return done.summary["topics"], list(sums or ())
 
+    def violations(self, name: str) -> Any:
+        """Six batches of events."""
+        results, events = self._results(f"violations-{name}"), self._folder / "events"
+        if not events.exists():
+            shipped(events, files=24, a_file=20)
+        stream = from_files(self._spark, str(events), 4)
+        adding_up.run(stream, results, "5 minutes", 600, follow=False, every_seconds=1, after_batch=lambda _: None)
+        return adding_up.summary_of(Totals.of_batches_before(results, None))
+
+    def has_added_up_some(self) -> bool:
+        """Whether the disturbed one has done a batch."""
+        return self._results("violations-disturbed").has("windows/batch=1")
+
     def has_extracted_some(self) -> bool:
         """Whether the disturbed one has done a batch."""
         return self._results("extract-disturbed").has("progress/1.json")
@@ -164,6 +181,7 @@ def main(master: str, address: str, topic: str, folder: str, now_ms: str, *asked
             "verify": lambda: both("verify", jobs.verify, middle, kill_an_executor),
             "replay": lambda: print(json.dumps({"job": "replay", "told": jobs.replay("disturbed")}), flush=True),
             "extract": lambda: both("extract", jobs.extract, jobs.has_extracted_some, kill_all_executors),
+            "violations": lambda: both("violations", jobs.violations, jobs.has_added_up_some, kill_all_executors),
         }
 
         def both(name: str, job: Callable[[str], Any], is_time: Callable[[], bool], kill: Callable[[], None]) -> None:

@@ -49,10 +49,12 @@ def test_each_job_comes_to_the_same(kafka_bootstrap: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.timeout(1500)
-def test_so_does_an_extraction_on_a_standalone_cluster(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_so_do_an_extraction_and_sums_of_events_on_a_standalone_cluster(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = large_partition(kafka_bootstrap, NOW_MS, _BATCHES, every=_BATCHES + 1)  # sound: extract takes no other
 
-    (told,) = told_by("standalone", kafka_bootstrap, topic, tmp_path, "extract")
+    told = told_by("standalone", kafka_bootstrap, topic, tmp_path, "extract", "violations")
 
-    assert told["job"] == "extract"
-    assert told["disturbed"] == told["undisturbed"]
+    assert [each["job"] for each in told] == ["extract", "violations"]
+    for each in told:
+        assert each["disturbed"] == each["undisturbed"], each["job"]
+    assert told[-1]["disturbed"]["events"] == 24 * 20

@@ -17,9 +17,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.integration.topics import create_topic
 from tests.oracle.kafka_java import ROOT
 from tests.pipeline.commands import run, summary
+from tests.pipeline.events import shipped
 from tests.pipeline.polluted import DAY, HOUR, UNLIMITED, Polluter
 from tests.pipeline.replays import keeping
-from tests.pipeline.test_violations import shipped
 from tests.wire.batches import LZ4, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 

@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import profile
 from tests.integration.topics import create_topic
+from tests.pipeline.events import event
 from tests.pipeline.lake import read_back, run_in_lake
 from tests.pipeline.polluted import DAY, HOUR, UNLIMITED, Polluted, Polluter
 from tests.pipeline.repairs import now_ms
-from tests.pipeline.test_violations import event
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
