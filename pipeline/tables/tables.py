@@ -148,7 +148,7 @@ def _check_class(spark: SparkSession, form: TableFormat) -> None:
         jvm.org.apache.spark.util.Utils.classForName(name, True, False)
     except Py4JJavaError as error:
         raise BadTables(
-            f"Spark has no {form} here: name {maven} in spark.jars.packages, or its jars in spark.jars "
+            f"Spark has no {form} here: name {maven} (for Spark 4.0) in spark.jars.packages, or its jars in spark.jars "
             "(docs/pipeline.md)"
         ) from error
 

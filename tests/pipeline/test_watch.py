@@ -296,7 +296,8 @@ def test_a_format_that_spark_does_not_have_names_what_does(
     printed = run("watch", *about, "--once", "--format", form, status=1)
 
     told = (
-        f"sluicegate-spark: Spark has no {form} here: name {needed} in spark.jars.packages, or its jars in spark.jars"
+        f"sluicegate-spark: Spark has no {form} here: name {needed} (for Spark 4.0) in spark.jars.packages, "
+        "or its jars in spark.jars"
     )
     assert printed.splitlines()[-1].startswith(told)
     assert "Traceback" not in printed
