@@ -10,12 +10,15 @@ import random
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.oracle.kafka_java import ROOT
 
 COPY = ROOT / "build" / "asan"
 _FOLDERS = ("protocol", "validation", "config", "proxy", "pipeline")
+_MADE = (".c", ".so", ".pyc")
+"""What a build leaves beside its sources: the copy has its own."""
 _SANITIZERS = "-fsanitize=address,undefined"
 # What is undefined ends the process, as what AddressSanitizer finds does.
 _FLAGS = f"{_SANITIZERS} -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1"
@@ -44,9 +47,13 @@ def build() -> None:
 
 
 def _mirror(source: Path, copy: Path) -> None:
-    for file in source.rglob("*"):
-        if file.is_file() and file.suffix in (".py", ".pxd", ".pyi", ".pyx"):
-            _copy_if_newer(file, copy / file.relative_to(source))
+    for file in sources_in(source):
+        _copy_if_newer(file, copy / file.relative_to(source))
+
+
+def sources_in(folder: Path) -> Iterator[Path]:
+    """What is copied of it: code, and the data that it reads."""
+    return (file for file in folder.rglob("*") if file.is_file() and file.suffix not in _MADE)
 
 
 def _copy_if_newer(file: Path, copy: Path) -> None:

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.fuzz import sanitized
+from tests.fuzz.recorded.streams import STREAMS
 from tests.oracle.kafka_java import ROOT
 
 THOROUGH = "SLUICEGATE_THOROUGH" in os.environ
@@ -25,6 +26,13 @@ def test_mutated_batches_through_the_compiled_code() -> None:
 
     print(done.stdout)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_is_compiled_with_sanitizers_has_what_real_clients_have_sent() -> None:
+    copied = set(sanitized.sources_in(ROOT / "tests"))
+
+    assert set(STREAMS.iterdir()) <= copied
+    assert not any(file.suffix == ".so" for file in sanitized.sources_in(ROOT / "protocol"))
 
 
 @pytest.mark.timeout(7200)
