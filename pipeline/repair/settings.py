@@ -14,6 +14,9 @@ SECONDS = 30
 CLEAN = "{topic}-clean"
 """What a clean topic is called where nobody says otherwise; {topic} is the polluted one."""
 _PAUSE_SECONDS = 0.1
+_NOT_KNOWN_YET = frozenset(
+    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION}
+)
 _OWN = 1  # set for this topic, not a default
 _LONG_MAX = str(2**63 - 1)
 _NOT_CARRIED = frozenset({"message.timestamp.type"})  # a clean topic keeps the times that it is given
@@ -87,12 +90,14 @@ def topic_id_of(admin: AdminClient, topic: str) -> str:
 
 
 def until_known(ask: Callable[[], T]) -> T:
-    """Ask again while a broker has not heard of a topic yet that was made a moment ago. Raises KafkaException."""
+    """Ask again while a broker has not heard yet of a topic that was made a moment ago, or that it leads a partition of
+    it. Raises KafkaException.
+    """
     end = time.monotonic() + SECONDS
     while True:
         try:
             return ask()
         except KafkaException as error:
-            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART or time.monotonic() > end:
+            if error.args[0].code() not in _NOT_KNOWN_YET or time.monotonic() > end:
                 raise
             time.sleep(_PAUSE_SECONDS)  # nothing announces that all brokers know it

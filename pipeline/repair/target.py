@@ -156,6 +156,7 @@ def _holds_records(client: Mapping[str, str], to: str, group_id: str) -> bool:
 
 def _used(consumer: Consumer, to: str) -> list[ClientPartition]:
     """A topic's partitions that have given offsets to anything, each from its beginning."""
-    found = _metadata(consumer, to)
-    bounds = {p: consumer.get_watermark_offsets(ClientPartition(to, p), SECONDS) for p in found.partitions}
+    places = {p: ClientPartition(to, p) for p in until_known(partial(_metadata, consumer, to)).partitions}
+    ask = consumer.get_watermark_offsets
+    bounds = {p: until_known(partial(ask, place, SECONDS)) for p, place in places.items()}
     return [ClientPartition(to, p, begin) for p, (begin, end) in bounds.items() if begin < end]

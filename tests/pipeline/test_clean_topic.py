@@ -177,8 +177,11 @@ def test_a_plan_begins_where_the_log_does_and_says_so_when_that_has_moved(
         job.apply(spark, topics, results, plan, listing)
 
 
-def test_a_topic_that_was_just_made_is_waited_for() -> None:
-    answers = [KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))] * 2
+@pytest.mark.parametrize(
+    "code", [KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION]
+)
+def test_a_topic_that_was_just_made_is_waited_for(code: int) -> None:
+    answers = [KafkaException(KafkaError(code))] * 2
 
     def ask() -> str:
         if answers:
