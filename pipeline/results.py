@@ -36,7 +36,7 @@ class Results:
             self._files = folder.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
             is_file = self._files.exists(folder) and self._files.getFileStatus(folder).isFile()
         except Py4JJavaError as error:
-            raise BadFolder(f"{out} cannot be used: {_told(error)}{_way_on(out, _told(error))}") from error
+            raise BadFolder(f"{out} cannot be used: {_why(out, error)}") from error
         if is_file:
             raise BadFolder(f"{out} is a file, and results need a folder")
 
@@ -45,7 +45,7 @@ class Results:
         try:
             self._files.mkdirs(self._path_of(self._out))
         except Py4JJavaError as error:
-            raise BadFolder(f"{self._out} cannot be made: {_told(error)}{_way_on(self._out, _told(error))}") from error
+            raise BadFolder(f"{self._out} cannot be made: {_why(self._out, error)}") from error
 
     def path(self, name: str) -> str:
         """Of a file or folder within."""
@@ -114,6 +114,12 @@ class Results:
 
 def _told(error: Py4JJavaError) -> str:
     return " ".join(str(error.java_exception.getMessage()).split())
+
+
+def _why(out: str, error: Py4JJavaError) -> str:
+    """What a file system said, and what to do."""
+    told = _told(error)
+    return told + _way_on(out, told)
 
 
 def _way_on(out: str, told: str) -> str:

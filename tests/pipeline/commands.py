@@ -32,14 +32,15 @@ class Kept:
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
         atexit.register(self._end)
 
-    def run(self, arguments: Sequence[str]) -> tuple[int, str]:
-        """Exit status, and what was printed: output first, as from a process of its own."""
+    def run(self, arguments: Sequence[str], status: int) -> str:
+        """What was printed, output first, as from a process of its own, which has to end with that status."""
         assert self._process.stdin is not None and self._process.stdout is not None
-        print(json.dumps(arguments), file=self._process.stdin, flush=True)
-        status = self._process.stdout.readline()
+        print(json.dumps([*arguments, "--master", "local[2]"]), file=self._process.stdin, flush=True)
+        ended = self._process.stdout.readline()
         told = "".join(file.read_text() for file in self._files)
-        assert status, f"the process that keeps a session ended:\n{told}"
-        return int(status), told
+        assert ended, f"the process that keeps a session ended:\n{told}"
+        assert int(ended) == status, told
+        return told
 
     def _end(self) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -56,9 +57,7 @@ def _kept() -> Kept:
 
 def run(*arguments: str, status: int = 0) -> str:
     """What the command printed, with what it told of errors. Java is kept for the next: it is half of the time."""
-    ended, told = _kept().run([*arguments, "--master", "local[2]"])
-    assert ended == status, told
-    return told
+    return _kept().run(arguments, status)
 
 
 def run_anew(*arguments: str, status: int = 0) -> str:
