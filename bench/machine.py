@@ -1,5 +1,6 @@
 """What the machine says: CPU and memory of processes (Linux's /proc), how busy it is, what it is."""
 
+import contextlib
 import os
 import platform
 import re
@@ -56,6 +57,15 @@ def _started_by(thread: Path) -> list[int]:
         return [int(child) for child in (thread / "children").read_text().split()]
     except (FileNotFoundError, ProcessLookupError):
         return []  # it has ended meanwhile
+
+
+def confine(pid: int, cores: int) -> None:
+    """Keep a process and all below it, and what they will start, on the first of the machine's cores."""
+    some = set(range(cores))
+    for process in with_children(pid):
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+                os.sched_setaffinity(int(thread.name), some)
 
 
 def busy_seconds() -> float:

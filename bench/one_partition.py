@@ -1,6 +1,7 @@
-"""One large partition on one core and on two: seconds of each job, in turns, each in a session of its own. And the CPU
-seconds of a profile's parts, which other load changes little: as one piece, in eight, and what one task has to do then
-(`--rounds 0`: these alone).
+"""One large partition on one core and on two: seconds of each job, in turns, each in a session of its own. The broker
+is kept on the same cores, as on a machine that has no more: left on both, it would work beside a job that is said to
+have one, and take from a job that has two. And the CPU seconds of a profile's parts, which other load changes little:
+as one piece, in eight, and what one task has to do then (`--rounds 0`: these alone).
 
 Run: python -m bench.one_partition [--millions N] [--rounds N] [--jobs profile,judge,plan,verify]. Writes
 bench/results/one_partition.json. Needs brokers and jars: make kafka .spark/.complete
@@ -21,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from bench.figures import RESULTS
-from bench.machine import describe
+from bench.machine import confine, describe
 from bench.pipeline_speed import in_order
 from bench.targets import broker
 from sluicegate.config.loading import load_file
@@ -134,6 +135,7 @@ def main() -> None:
         print(json.dumps(cpu, indent=2))
         for _ in range(asked.rounds):
             for cores in _CORES:
+                confine(os.getpid(), cores)
                 command = [sys.executable, "-m", "bench.one_partition", "--jobs", asked.jobs, "--rounds", "2", "--run"]
                 told = subprocess.run(
                     [*command, address, topic.name, str(cores), str(now_ms)],
