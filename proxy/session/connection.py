@@ -107,6 +107,10 @@ class Connection:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.writelines(parts)
 
+    def read_into(self, shared_buffer: memoryview) -> None:
+        """Another buffer than that of the beginning, while no frame is being gathered."""
+        self._shared = shared_buffer
+
     def forget(self) -> None:
         """Its owner is told nothing any more: two that hold each other wait for the garbage collector."""
         self._owner = NO_OWNER

@@ -27,6 +27,7 @@ cdef class FastRequests(OrdinaryFrames):
     cdef object _finish
     cdef int _finish_version
     cdef object _data
+    cdef object _wider
     cdef const uint8_t[::1] _view
     cdef bint has_looked
     cdef object _charge
@@ -44,6 +45,7 @@ cdef class FastRequests(OrdinaryFrames):
     cdef bint _has_known_header(self, const uint8_t *frame, Py_ssize_t size) noexcept
     cdef bint _begins(self, const uint8_t *start, Py_ssize_t have, Py_ssize_t size) except -1
     cdef bint _passes_on(self, bytes frame) except -1
+    cdef _reads_whole(self, Py_ssize_t size)
     cpdef Exchange exchange(self, int64_t correlation_id, int version)
 
 

@@ -85,8 +85,11 @@ cdef class FastRequests(OrdinaryFrames):
         Py_ssize_t max_frame_bytes,
         LoopTurn turn,
         read_buffer,
+        wider_buffer,
     ):
-        """`side.takes_ordinary` says whether the session has come so far; `side.plain_finish` what an answer needs."""
+        """`side.takes_ordinary` says whether the session has come so far; `side.plain_finish` what an answer needs.
+        `wider_buffer`: what the client is read into once a good request did not fit into `read_buffer`.
+        """
         super().__init__()
         self._lane_room = room
         self._max_frame_bytes = max_frame_bytes
@@ -94,6 +97,7 @@ cdef class FastRequests(OrdinaryFrames):
         self._judge = judge
         self._data = read_buffer
         self._view = read_buffer
+        self._wider = wider_buffer
         self._side = side
         self._queue = queue
         self._max_in_flight = max_in_flight
@@ -271,6 +275,7 @@ cdef class FastRequests(OrdinaryFrames):
         if self._queue.count > before:
             exchange = self._queue.newest()
         self._counts.taken[_PRODUCE] += 1
+        self._reads_whole(len(frame))
         self._broker.write(frame)
         if is_due:
             self._counts.time(_PRODUCE, came, exchange)
@@ -280,6 +285,12 @@ cdef class FastRequests(OrdinaryFrames):
         if self._queue.count >= self._max_in_flight or self._queue._total.is_full():
             self.settled = False
         return True
+
+    cdef _reads_whole(self, Py_ssize_t size):
+        # Others of its size are read at once from now on, and judged where they lie.
+        if len(self._data) < size <= len(self._wider):
+            self._data = self._view = self._wider
+            self._client.read_into(self._wider)
 
     cdef bint _has_known_header(self, const uint8_t *frame, Py_ssize_t size) noexcept:
         # Behind the API key, the version and the correlation id.
@@ -333,6 +344,7 @@ cdef class FastRequests(OrdinaryFrames):
             return _LOOK_CLOSER
         if verdict != _LOOK_CLOSER:
             self._counts.gathered[_PRODUCE] += 1
+            self._reads_whole(_SIZE_BYTES + len(frame))
         return verdict
 
 

@@ -64,12 +64,15 @@ def lanes_of(
     max_frame_bytes: int,
     turn: "LoopTurn",
     client_buffer: memoryview,
+    wider_buffer: memoryview,
     broker_buffer: memoryview,
 ) -> "Lanes":
     """The fast lanes of one session."""
     if judge is None or counts is None or room is None:
         return NO_LANES
     return (
-        fast_lane.FastRequests(judge, counts, room, side, queue, max_in_flight, max_frame_bytes, turn, client_buffer),
+        fast_lane.FastRequests(
+            judge, counts, room, side, queue, max_in_flight, max_frame_bytes, turn, client_buffer, wider_buffer
+        ),
         fast_lane.FastAnswers(counts, queue, broker_buffer),
     )

@@ -31,7 +31,7 @@ from sluicegate.proxy.session.met_limits import GATHERED_BYTES, IN_FLIGHT, limit
 from sluicegate.proxy.session.metering import Metering
 from sluicegate.proxy.session.needs import SessionNeeds
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
-from sluicegate.proxy.session.read_buffer import where_frames_start
+from sluicegate.proxy.session.read_buffer import where_answers_come, where_frames_start
 from sluicegate.proxy.session.request_side import ClientSide
 from sluicegate.proxy.session.route import RouteFor
 from sluicegate.proxy.session.sent_frames import SentFrames
@@ -77,7 +77,7 @@ class Session:
     def _connect_sides(self) -> None:
         """Both connections, each read by its side: by the fast lane first, unless somebody wants to see each frame."""
         needs, trace = self._needs, self._trace
-        from_client, from_broker = where_frames_start(needs.read_buffer), needs.read_buffer
+        from_client, from_broker = where_frames_start(needs.read_buffer), where_answers_come(needs.read_buffer)
         requests: FrameHandler = self._requests
         answers: FrameHandler = self._answers
         lanes: Lanes = NO_LANES
@@ -93,6 +93,7 @@ class Session:
                 needs.limits.max_frame_bytes,
                 needs.turn,
                 from_client,
+                needs.read_buffer,
                 from_broker,
             )
         else:

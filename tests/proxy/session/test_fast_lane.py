@@ -339,6 +339,40 @@ def test_no_frame_beyond_the_limit_passes(piece: int) -> None:
     assert play.playbook.parts.tally.limits_reached == {"limits.max_frame_bytes": 1}
 
 
+@pytest.mark.parametrize(("size", "after"), [(20_000, "128 KiB"), (60_000, "512 KiB"), (150_000, "512 KiB")])
+def test_a_client_whose_good_requests_are_larger_is_read_further_at_once(size: int, after: str) -> None:
+    play = Play(True)
+    play.run(_good(9, 1), 1 << 20, 1 << 20)
+    assert _read_at_once(play) == "128 KiB"
+
+    play.run(_large(2, size) + _large(3, size), 1 << 20, 1 << 20)
+
+    assert _read_at_once(play) == after
+    assert play.playbook.broker.sent.endswith(_large(2, size) + _large(3, size))
+
+
+@pytest.mark.parametrize(
+    ("is_good", "size"), [(False, 60_000), (True, 200_000)], ids=["for a bad one", "for one that does not fit"]
+)
+def test_it_is_not(is_good: bool, size: int) -> None:
+    play = Play(True)
+    play.run(_good(9, 1), 1 << 20, 1 << 20)
+    frame = _large(2, size)
+
+    play.playbook.from_client(frame if is_good else frame[:-20] + bytes(20))
+    play.playbook.loop.turns()
+
+    assert _read_at_once(play) == "128 KiB"
+
+
+def _large(number: int, size: int) -> bytes:
+    return produce(9, {_TOPIC: [(partition, good_batch(NOW, size)) for partition in range(3)]}, -1, number)
+
+
+def _read_at_once(play: Play) -> str:
+    return f"{len(play.playbook.session.client.get_buffer(-1)) >> 10} KiB"
+
+
 def _held(play: Play) -> int:
     room = play.playbook.parts.needs.lane_room
     assert room is not None
