@@ -42,7 +42,7 @@ _TEMPLATE = """<!doctype html>
 {% for table in section.tables %}
 <div class="wide" tabindex="0" role="group" aria-label="{{ section.title }}{{ ": " ~ table.caption if table.caption }}">
 <table>
-{% if table.caption %}<caption>{{ table.caption }}</caption>{% endif %}
+{% if table.caption %}<caption><span>{{ table.caption }}</span></caption>{% endif %}
 
 <thead><tr>{% for head in table.heads -%}
 <th scope="col"{{ ' class=number' if loop.index0 in table.numbers }}>{{ head }}</th>{% endfor %}</tr></thead>

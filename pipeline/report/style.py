@@ -11,6 +11,7 @@ h2 { font-size: 1.2rem; margin: 2.2rem 0 .4rem; }
 .about, figcaption, caption { color: var(--soft); font-size: .9rem; }
 table { border-collapse: collapse; margin: .8rem 0; font-size: .85rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; padding-bottom: .3rem; }
+caption span { display: inline-block; position: sticky; left: 0; max-width: min(100%, calc(100vw - 2rem)); }
 th, td { padding: .3rem .7rem .3rem 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
 td { max-width: 20rem; } th { overflow-wrap: normal; }
 td.short { white-space: nowrap; } td.middling { min-width: 9rem; } td.long { min-width: 12rem; }
