@@ -22,7 +22,9 @@ _BEGINNING = 0.2
 """Of all samples: until then everything is met for the first time."""
 _SPANS = 40
 """The rest is divided into so many; the median of a span is told apart from what a fault delays."""
-MEMORY, DESCRIPTORS, ADDED = "memory, MB", "descriptors", "wait for one record, ms more than at the brokers"
+_END = 1 - (1 - _BEGINNING) / 3
+MEMORY, MEMORY_AT_THE_END = "memory, MB", "memory, MB, of the last third of these samples"
+DESCRIPTORS, ADDED = "descriptors", "wait for one record, ms more than at the brokers"
 WAIT, DIRECT_WAIT = "wait for one record, ms", "the same at the brokers, ms"
 
 
@@ -51,6 +53,7 @@ class Samples:
         added = {at: waits[at] - direct[at] for at in waits.keys() & direct.keys()}
         return {
             MEMORY: _slope([each for each in self.memory_mb if each.second >= began]),
+            MEMORY_AT_THE_END: _slope([each for each in self.memory_mb if each.second >= ends * _END]),
             DESCRIPTORS: _slope([each for each in self.descriptors if each.second >= began]),
             ADDED: _slope([Sample(*each) for each in added.items()]),
             WAIT: _slope([Sample(*each) for each in waits.items()]),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tests.soak.samples import ADDED, DIRECT_WAIT, MEMORY, WAIT, Sample, Samples
+from tests.soak.samples import ADDED, DIRECT_WAIT, MEMORY, MEMORY_AT_THE_END, WAIT, Sample, Samples
 
 _SECONDS = range(3600)
 
@@ -32,6 +32,16 @@ def test_the_beginning_is_left_out() -> None:
     samples.memory_mb = [Sample(second, min(100.0, second)) for second in _SECONDS]
 
     assert samples.slopes()[MEMORY].per_hour == 0
+
+
+def test_what_grows_until_it_is_full_is_flat_at_the_end() -> None:
+    samples = _samples(wait=lambda _: 8.0, direct=lambda _: 5.0)
+    samples.memory_mb = [Sample(second, min(2400.0, second)) for second in _SECONDS]
+
+    slopes = samples.slopes()
+
+    assert slopes[MEMORY].per_hour > 1000
+    assert slopes[MEMORY_AT_THE_END].per_hour == 0
 
 
 def _samples(wait: Callable[[int], float], direct: Callable[[int], float]) -> Samples:
