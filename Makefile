@@ -105,14 +105,15 @@ $(VENV)/.tour: pyproject.toml uv.lock
 	@$(BIN)/uv sync --quiet --frozen --inexact --no-dev --no-install-project --extra demo --python $(BIN)/python
 	@touch $@
 
-# What measures time and memory runs alone, but for the interpreted ones, which get only what it leaves of the processors.
+# What measures time and memory runs last: two at once, because most of it waits, and beside it only the interpreted ones, which
+# get what it leaves of the processors.
 # All else runs side by side, each process with brokers and ports of its own; what takes longest
 # comes first, and a file's tests stay together, because they share what they start. Tests with brokers wait for much of
 # their time, so there are more of them at once than there are cores.
 ALONE := tests/bounds tests/load tests/fuzz/test_frames.py tests/bench/test_memory.py
 UNITS := tests/proxy tests/protocol tests/validation tests/config tests/lanes
 BESIDE := -n $(or $(TEST_PROCESSES),2) --dist loadfile --no-loadscope-reorder
-WITH_BROKERS := -n $(or $(TEST_PROCESSES),3) --dist loadfile --no-loadscope-reorder
+WITH_BROKERS := -n $(or $(TEST_PROCESSES),4) --dist loadfile --no-loadscope-reorder
 ARCHIVES := $(KAFKA_VERSIONS:%=.kafka/%.jsa) .spark/classes.jsa
 
 # What fails is run again by itself, with nothing beside it: what fails there too is a failure. What then passes was a
@@ -127,7 +128,7 @@ test:
 	$(MAKE) -j2 $(UNMIXED) alone interpreted GIVES_WAY='nice -n 19'
 
 alone:
-	$(BIN)/python -m pytest $(ALONE) $(PYTEST_ARGS) $(ONCE_MORE)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(ALONE) $(PYTEST_ARGS) $(ONCE_MORE)
 
 # All that comes from Maven, one after the other: two of it do not share their cache. Downloads wait, so they wait beside
 # the compiler.
