@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.broker.eventually import eventually
 from tests.pipeline import java_options
@@ -21,19 +21,17 @@ COMMAND = str(Path(sys.executable).with_name("sluicegate-spark"))
 
 
 class Kept:
-    """See `kept_command`: one for each process that runs tests."""
+    """See `kept_command`: one for each process that runs tests. It begins with the first command."""
+
+    started: ClassVar[list["Kept"]] = []
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="sluicegate-spark-"))
-        self._folder = folder
-        self._files = [folder / "output.txt", folder / "errors.txt"]
-        command = [sys.executable, "-m", "tests.pipeline.kept_command", *map(str, self._files)]
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
-        atexit.register(self._end)
+        self._environment = environment
 
     def run(self, arguments: Sequence[str], status: int) -> str:
         """What was printed, output first, as from a process of its own, which has to end with that status."""
+        if self not in Kept.started:
+            self._start()
         assert self._process.stdin is not None and self._process.stdout is not None
         print(json.dumps([*arguments, "--master", "local[2]"]), file=self._process.stdin, flush=True)
         ended = self._process.stdout.readline()
@@ -42,12 +40,31 @@ class Kept:
         assert int(ended) == status, told
         return told
 
-    def _end(self) -> None:
+    def _start(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="sluicegate-spark-"))
+        self._files = [self._folder / "output.txt", self._folder / "errors.txt"]
+        command = [sys.executable, "-m", "tests.pipeline.kept_command", *map(str, self._files)]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=self._environment)
+        Kept.started.append(self)
+
+    def end(self) -> None:
+        """Give back what its Java holds."""
+        Kept.started.remove(self)
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.close()
         self._process.wait(60)
         self._process.stdout.close()
         shutil.rmtree(self._folder)
+
+
+def end_kept() -> None:
+    """All that this process has begun: a gigabyte each, which tests of something else have other use for."""
+    for kept in list(Kept.started):
+        kept.end()
+
+
+atexit.register(end_kept)
 
 
 @cache

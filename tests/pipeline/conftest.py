@@ -7,9 +7,16 @@ from pyspark.sql import SparkSession
 
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.secure_brokers import guarded
+from tests.pipeline.commands import end_kept
 from tests.pipeline.session import spark_session
 
 __all__ = ["guarded"]  # a fixture
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _kept_until_here() -> Iterator[None]:
+    yield
+    end_kept()
 
 
 @pytest.fixture(scope="package")
