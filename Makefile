@@ -113,7 +113,7 @@ $(VENV)/.tour: pyproject.toml uv.lock
 ALONE := tests/bounds tests/load tests/fuzz/test_frames.py tests/bench/test_memory.py
 UNITS := tests/proxy tests/protocol tests/validation tests/config tests/lanes
 BESIDE := -n $(or $(TEST_PROCESSES),2) --dist loadfile --no-loadscope-reorder
-WITH_BROKERS := -n $(or $(TEST_PROCESSES),4) --dist loadfile --no-loadscope-reorder
+WITH_BROKERS := -n $(or $(TEST_PROCESSES),3) --dist loadfile --no-loadscope-reorder
 ARCHIVES := $(KAFKA_VERSIONS:%=.kafka/%.jsa) .spark/classes.jsa
 
 # What fails is run again by itself, with nothing beside it: what fails there too is a failure. What then passes was a

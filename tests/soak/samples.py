@@ -23,6 +23,7 @@ _BEGINNING = 0.2
 _SPANS = 40
 """The rest is divided into so many; the median of a span is told apart from what a fault delays."""
 _END = 1 - (1 - _BEGINNING) / 3
+"""Of all samples: what fills up is full by then."""
 MEMORY, MEMORY_AT_THE_END = "memory, MB", "memory, MB, of the last third of these samples"
 DESCRIPTORS, ADDED = "descriptors", "wait for one record, ms more than at the brokers"
 WAIT, DIRECT_WAIT = "wait for one record, ms", "the same at the brokers, ms"
