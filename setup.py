@@ -65,6 +65,7 @@ COMPILED = [
 NATIVE = [
     "protocol/records/loaded_libraries.pyx",
     "protocol/records/ordinary_lz4.pyx",
+    "proxy/network/giving_way.pyx",
     "proxy/network/plain_socket.pyx",
     "proxy/process/native_clock.pyx",
     "proxy/process/object_memory.pyx",

@@ -1,10 +1,12 @@
 # cython: language_level=3
+from sluicegate.proxy.network.giving_way cimport GivingWay
 from sluicegate.proxy.session.connection cimport Connection
 from sluicegate.proxy.session.direct_outlet cimport DirectOutlet
 
 
 cdef class PlainSockets:
     cdef readonly object loop
+    cdef GivingWay _giving_way
     cdef list _written
     cdef dict _open
     cdef int _failures

@@ -1,8 +1,9 @@
 import asyncio
 import socket
 
+from sluicegate.proxy.network.giving_way import GivingWay
 from sluicegate.proxy.session.connection import Connection
 
 class PlainSockets:
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None: ...
+    def __init__(self, loop: asyncio.AbstractEventLoop, giving_way: GivingWay) -> None: ...
     def attach(self, plain: socket.socket, connection: Connection) -> None: ...

@@ -16,6 +16,7 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyOb
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.string cimport memset
 
+from sluicegate.proxy.network.giving_way cimport GivingWay
 from sluicegate.proxy.session.connection cimport Connection
 from sluicegate.proxy.session.direct_outlet cimport DirectOutlet
 
@@ -59,11 +60,12 @@ cdef class PlainSockets:
     socket that was reset, after one call; were there bytes to read before the reset, that call would not have seen it.
     """
 
-    def __init__(self, loop):
+    def __init__(self, loop, GivingWay giving_way):
         self._failures = epoll_create1(EPOLL_CLOEXEC)
         if self._failures < 0:
             raise _error(errno)
         self.loop = loop
+        self._giving_way = giving_way
         self._written = []
         self._open = {}
         loop.add_reader(self._failures, self._some_have_failed)
@@ -276,6 +278,7 @@ cdef class PlainSocket(DirectOutlet):
         PyBuffer_Release(&room)
         if count > 0:
             connection.buffer_updated(count)
+            self._all._giving_way.has_taken(count)
         elif count == 0:
             self._ended = True
             self._stop_reading()

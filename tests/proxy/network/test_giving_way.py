@@ -1,0 +1,76 @@
+"""A thread that is busy without an end lets others run, in small portions, and only where that costs it little."""
+
+import platform
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from sluicegate.proxy.network.native_sockets import HAS_NATIVE_SOCKETS
+from tests.oracle.kafka_java import ROOT
+
+if HAS_NATIVE_SOCKETS:
+    from sluicegate.proxy.network.giving_way import GivingWay
+
+pytestmark = pytest.mark.skipif(not HAS_NATIVE_SOCKETS, reason="nothing is compiled, so there are no native sockets")
+
+_SLICE_SECONDS = 0.0001
+_RUN_SECONDS = 0.01
+
+
+def _has_own_slices() -> bool:
+    release = tuple(int(part) for part in platform.release().split(".")[:2])
+    return platform.system() == "Linux" and release >= (6, 12)
+
+
+needs_slices = pytest.mark.skipif(not _has_own_slices(), reason="Linux has slices of one's own since 6.12")
+
+
+@needs_slices
+def test_the_slice_is_the_least_that_there_is() -> None:
+    told: list[int] = []
+    thread = threading.Thread(target=lambda: told.append(GivingWay().slice_ns))
+    thread.start()
+    thread.join()
+    assert told == [100_000]
+
+
+@needs_slices
+@pytest.mark.parametrize("read_bytes", [1, 4096, 1 << 20])
+def test_whoever_has_run_for_a_slice_lets_others_run(read_bytes: int) -> None:
+    giving_way = GivingWay()
+    began = time.thread_time()
+    while (ran := time.thread_time() - began) < _RUN_SECONDS:
+        giving_way.has_taken(read_bytes)
+    assert 1 <= giving_way.times <= ran / _SLICE_SECONDS
+
+
+@needs_slices
+def test_whoever_has_not_run_for_so_long_goes_on() -> None:
+    giving_way = GivingWay()
+    giving_way.has_taken(1)
+    assert giving_way.times == 0
+
+
+_WHERE_IT_IS_FORBIDDEN = """
+import time
+from tests.broker.confined import deny_calls, drop_capabilities
+from sluicegate.proxy.network.giving_way import GivingWay
+
+drop_capabilities()
+deny_calls([314])  # sched_setattr, on x86-64
+giving_way = GivingWay()
+end = time.thread_time() + 0.01
+while time.thread_time() < end:
+    giving_way.has_taken(1 << 20)
+print(giving_way.slice_ns, giving_way.times)
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the call's number is x86-64's")
+def test_nobody_gives_way_where_a_filter_forbids_short_slices() -> None:
+    command = [sys.executable, "-c", _WHERE_IT_IS_FORBIDDEN]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (told.stdout.split(), told.stderr) == (["0", "0"], "")
