@@ -8,7 +8,7 @@ from typing import Self
 
 from tests.bounds.resident import proportional_bytes, status_bytes
 
-# Looking at the pages of a process holds it up for some milliseconds: more often, and the small client's p99 told of that.
+# Looking at a process's pages holds it up for milliseconds; more often, and a small client's p99 tells of that.
 _EVERY_SECONDS = 1
 _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
