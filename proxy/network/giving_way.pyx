@@ -2,15 +2,15 @@
 
 With more busy processes than processors Linux lets each of them run for its time slice (1.4 ms and more) before another
 has its turn, and a small request waits for several: for the proxy, for its broker, for its answer. So the thread of the
-event loop asks for slices of 0.1 ms, and each time it has run for so long it lets others run. Who gives way forfeits the
-rest of the slice, and of a long one that is nearly all: beside busy processes the proxy would have a fifth of its share.
-So where the system has no slices of one's own (Linux before 6.12) or a filter forbids to ask for one, nothing is done.
+event loop asks for slices of 0.1 ms, and while it is busy it lets others run each time it has run for one. Who gives way
+forfeits the rest of the slice, and of a long one that is nearly all: beside busy processes the proxy would have a fifth of
+its share. So where the system has no slices of one's own (Linux before 6.12), or a filter forbids to ask, nothing is done.
 """
 
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
-from posix.time cimport CLOCK_THREAD_CPUTIME_ID, clock_gettime, timespec
+from posix.time cimport CLOCK_MONOTONIC, CLOCK_THREAD_CPUTIME_ID, clock_gettime, clockid_t, timespec
 
 cdef extern from "<sched.h>":
     int SCHED_OTHER
@@ -40,6 +40,8 @@ cdef enum:
     # How often the clock is looked at, and what looking at a socket costs, as if it were bytes.
     _LOOKED_AT_BYTES = 32 * 1024
     _FOR_A_LOOK = 4 * 1024
+    # Whoever has run for less than one part in so many leaves others time enough by waiting.
+    _BUSY_WITHIN = 4
 
 
 @cython.final
@@ -50,7 +52,7 @@ cdef class GivingWay:
 
     def __init__(self):
         self.slice_ns = _take_short_slices()
-        self._since = _ran_ns()
+        self._ran, self._now = _nanoseconds(CLOCK_THREAD_CPUTIME_ID), _nanoseconds(CLOCK_MONOTONIC)
 
     cpdef void has_taken(self, Py_ssize_t count) noexcept:
         """So many bytes have been read and dealt with."""
@@ -61,17 +63,21 @@ cdef class GivingWay:
                 self._look()
 
     cdef void _look(self) noexcept:
-        cdef int64_t ran = _ran_ns()
-        if ran - self._since >= _SLICE_NS:
-            self._since = ran
+        cdef int64_t now, ran = _nanoseconds(CLOCK_THREAD_CPUTIME_ID)
+        if ran - self._ran < _SLICE_NS:
+            return
+        now = _nanoseconds(CLOCK_MONOTONIC)
+        if now - self._now < _BUSY_WITHIN * (ran - self._ran):
             self.times += 1
             sched_yield()
+            now = _nanoseconds(CLOCK_MONOTONIC)
+        self._ran, self._now = ran, now
 
 
-cdef int64_t _ran_ns() noexcept:
-    cdef timespec ran
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran)
-    return <int64_t>ran.tv_sec * 1_000_000_000 + ran.tv_nsec
+cdef int64_t _nanoseconds(clockid_t clock) noexcept:
+    cdef timespec told
+    clock_gettime(clock, &told)
+    return <int64_t>told.tv_sec * 1_000_000_000 + told.tv_nsec
 
 
 cdef uint64_t _take_short_slices() noexcept:

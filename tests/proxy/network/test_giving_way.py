@@ -54,6 +54,15 @@ def test_whoever_has_not_run_for_so_long_goes_on() -> None:
     assert giving_way.times == 0
 
 
+@needs_slices
+def test_whoever_waits_in_between_leaves_others_time_enough() -> None:
+    giving_way = GivingWay()
+    for _ in range(50):
+        giving_way.has_taken(1 << 20)
+        time.sleep(0.002)  # this is what it waits
+    assert giving_way.times == 0
+
+
 _WHERE_IT_IS_FORBIDDEN = """
 import time
 from tests.broker.confined import deny_calls, drop_capabilities
