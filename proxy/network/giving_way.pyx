@@ -81,7 +81,7 @@ cdef int64_t _nanoseconds(clockid_t clock) noexcept:
 
 
 cdef uint64_t _take_short_slices() noexcept:
-    # Of one's own thread (0): nothing but its slice is changed, and nobody else's.
+    # Of one's own thread (0), and of those that it begins later; nothing else of it is changed.
     cdef Attributes own
     memset(&own, 0, sizeof(own))
     if syscall(SYS_sched_getattr, 0, &own, sizeof(own), 0) != 0:

@@ -1,6 +1,7 @@
 """A thread that is busy without an end lets others run, in small portions, and only where that costs it little."""
 
 import platform
+import re
 import subprocess
 import sys
 import threading
@@ -21,8 +22,8 @@ _RUN_SECONDS = 0.01
 
 
 def _has_own_slices() -> bool:
-    release = tuple(int(part) for part in platform.release().split(".")[:2])
-    return platform.system() == "Linux" and release >= (6, 12)
+    release = [int(number) for number in re.findall(r"\d+", platform.release())[:2]]
+    return platform.system() == "Linux" and release >= [6, 12]
 
 
 needs_slices = pytest.mark.skipif(not _has_own_slices(), reason="Linux has slices of one's own since 6.12")
