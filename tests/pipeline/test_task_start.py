@@ -29,3 +29,16 @@ def test_what_becomes_of_a_frame_and_of_its_gaps_is_as_ever() -> None:
         "assert pa.array(pd.Series([1.0, None])).null_count == 1",
         "assert pa.Table.from_pandas(pd.DataFrame({'a': [1.0, None]}))['a'].null_count == 1",
     )
+
+
+def test_garbage_is_looked_for_only_in_what_came_since_the_first_task() -> None:
+    ends_well(
+        "import gc; from sluicegate.pipeline.source.task_start import begin_task",
+        "before = len(gc.get_objects())",
+        "begin_task()",
+        "assert len(gc.get_objects()) < before / 100",
+        "class Task: pass",
+        "task = Task(); task.itself = task; del task",
+        "begin_task()",
+        "assert gc.collect() > 0",
+    )
