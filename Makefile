@@ -265,7 +265,8 @@ kafka: $(KAFKA_VERSIONS:%=.kafka/%/.complete) .kafka/jmx/.complete
 .kafka/%.jsa: .kafka/%/.complete tests/broker/class_archive.py | $(STAMP)
 	$(BIN)/python -m tests.broker.class_archive $*
 
-.spark/classes.jsa: .spark/.complete uv.lock tests/pipeline/class_archive.py | $(VENV)/.spark
+.spark/classes.jsa: .spark/.complete uv.lock tests/pipeline/class_archive.py tests/pipeline/spark_home.py | $(VENV)/.spark
+	$(BIN)/python -m tests.pipeline.spark_home
 	$(BIN)/python -m tests.pipeline.class_archive
 
 # A schema registry with Confluent's API, from Maven.

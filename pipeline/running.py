@@ -53,8 +53,9 @@ def session_for(
     job: str, topics: Topics | None, out: str, master: str | None, kept: Kept | None = None
 ) -> Iterator[tuple[SparkSession, Results]]:
     """A session, in which tables can be `kept`, and the folder for results; what goes wrong becomes one line and exit
-    status 1.
+    status 1. A session that is there already is used, and stays.
     """
+    was_there = SparkSession.getActiveSession() is not None
     try:
         if topics is not None:
             topics.partitions()
@@ -66,7 +67,8 @@ def session_for(
             results.make()
             yield spark, results
         finally:
-            spark.stop()
+            if not was_there:
+                spark.stop()
     except _OURS as error:
         end(str(error))
     except PySparkException as error:

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from tests.broker.eventually import eventually
@@ -25,15 +26,17 @@ class Kept:
 
     started: ClassVar[list["Kept"]] = []
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], settings: Mapping[str, str] = MappingProxyType({})) -> None:
+        """`settings`: what its session begins with, beside what every command's begins with."""
         self._environment = environment
+        self._settings = settings
 
     def run(self, arguments: Sequence[str], status: int) -> str:
         """What was printed, output first, as from a process of its own, which has to end with that status."""
         if self not in Kept.started:
             self._start()
         assert self._process.stdin is not None and self._process.stdout is not None
-        print(json.dumps([*arguments, "--master", "local[2]"]), file=self._process.stdin, flush=True)
+        print(json.dumps(arguments), file=self._process.stdin, flush=True)
         ended = self._process.stdout.readline()
         told = "".join(file.read_text() for file in self._files)
         assert ended, f"the process that keeps a session ended:\n{told}"
@@ -43,7 +46,8 @@ class Kept:
     def _start(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="sluicegate-spark-"))
         self._files = [self._folder / "output.txt", self._folder / "errors.txt"]
-        command = [sys.executable, "-m", "tests.pipeline.kept_command", *map(str, self._files)]
+        settings = json.dumps(dict(self._settings))
+        command = [sys.executable, "-m", "tests.pipeline.kept_command", *map(str, self._files), settings]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=self._environment)
         Kept.started.append(self)
@@ -73,7 +77,7 @@ def _kept() -> Kept:
 
 
 def run(*arguments: str, status: int = 0) -> str:
-    """What the command printed, with what it told of errors. Java is kept for the next: it is half of the time."""
+    """What the command printed, with what it told of errors. Its session is kept for the next: half of the time."""
     return _kept().run(arguments, status)
 
 

@@ -1,8 +1,7 @@
 """How Java begins where Spark runs for seconds."""
 
-from pathlib import Path
+from tests.pipeline.spark_home import HOME, JARS
 
-JARS = Path(__file__).parent.parent.parent / ".spark"
 ARCHIVE = JARS / "classes.jsa"  # see class_archive.py
 # What runs for seconds is not worth the second compiler, nor several threads that collect garbage.
 WITHOUT_ARCHIVE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -10,6 +9,7 @@ WITHOUT_ARCHIVE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _FROM_ARCHIVE = f" -XX:SharedArchiveFile={ARCHIVE} -Xlog:disable" if ARCHIVE.exists() else ""
 SHORT_LIVED = WITHOUT_ARCHIVE + _FROM_ARCHIVE
 ENVIRONMENT = {
+    "SPARK_HOME": str(HOME),
     "SPARK_LAUNCHER_OPTS": WITHOUT_ARCHIVE,
     "SPARK_SUBMIT_OPTS": f'{SHORT_LIVED} "-Dspark.executor.extraJavaOptions={SHORT_LIVED}"',
     "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,

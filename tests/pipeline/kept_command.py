@@ -1,8 +1,8 @@
-"""`sluicegate-spark` again and again in one process, whose Java and imports are there already. A session is begun and
-ended for each, as in a process of its own.
+"""`sluicegate-spark` again and again in one process, whose session and imports are there already.
 
 A line of JSON on standard input has the arguments; a line on standard output, the exit status. What the command prints
-goes to the two files that are this program's arguments, what it tells of errors to the second.
+goes to the two files that are this program's first arguments, what it tells of errors to the second. The third argument
+has, in JSON, what the session begins with beside what it begins with for every command.
 """
 
 import json
@@ -11,8 +11,12 @@ import sys
 from pathlib import Path
 
 import click
+from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.cli import app
+from sluicegate.pipeline.spark import session
+
+MASTER = "local[2]"
 
 
 def _status_of(arguments: list[str]) -> int:
@@ -28,15 +32,19 @@ def _status_of(arguments: list[str]) -> int:
 def main() -> None:
     """Until standard input ends."""
     answers = os.fdopen(os.dup(1), "w")
+    kept: SparkSession | None = None
     for line in sys.stdin:
         for number, name in enumerate(sys.argv[1:3], 1):
             Path(name).write_bytes(b"")
             with Path(name).open("ab") as file:  # Java has it open from its start on, and writes behind what is there
                 os.dup2(file.fileno(), number)
-        status = _status_of(json.loads(line))
+        kept = kept or session("kept", MASTER, json.loads(sys.argv[3]))  # whose Java prints to these files as well
+        status = _status_of([*json.loads(line), "--master", MASTER])
         sys.stdout.flush()
         sys.stderr.flush()
         print(status, file=answers, flush=True)
+    if kept is not None:
+        kept.stop()
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
+from sluicegate.pipeline.tables.formats import TableFormat, kept_at
 from tests.pipeline.commands import ENVIRONMENT, Kept
 
 JARS = Path(__file__).parent.parent.parent / ".tables"
@@ -33,13 +34,15 @@ def _environment() -> dict[str, str]:
 
 
 @cache
-def _kept() -> Kept:
-    return Kept(_environment())
+def _kept(form: TableFormat) -> Kept:
+    """What tables of that format need of a session differs."""
+    return Kept(_environment(), kept_at("", form).settings())
 
 
 def run_in_lake(*arguments: str, status: int = 0) -> str:
     """As `tests.pipeline.commands.run`."""
-    return _kept().run(arguments, status)
+    asked = arguments[arguments.index("--format") + 1] if "--format" in arguments else TableFormat.PARQUET
+    return _kept(TableFormat(asked)).run(arguments, status)
 
 
 class _Reader:

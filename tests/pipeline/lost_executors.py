@@ -14,7 +14,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import pyspark
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
@@ -42,14 +41,14 @@ from sluicegate.pipeline.violations.events import from_files
 from sluicegate.protocol.messages.list_offsets import LATEST
 from tests.broker.eventually import eventually
 from tests.pipeline.disturbed import (
+    at_work,
     disturbing,
     executors,
-    in_its_middle,
     kill_all_executors,
-    kill_an_executor,
     kill_an_executor_at_work,
 )
 from tests.pipeline.events import shipped
+from tests.pipeline.spark_home import HOME
 from tests.pipeline.standalone import standalone_cluster
 
 _HOUR_MS = 3_600_000
@@ -168,17 +167,17 @@ def _rows(results: Results, table: str) -> list[str]:
 
 def main(master: str, address: str, topic: str, folder: str, now_ms: str, *asked: str) -> None:
     """A line of JSON for each job."""
-    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)  # what executors of a local-cluster are started from
+    os.environ["SPARK_HOME"] = str(HOME)  # what executors of a local-cluster are started from
     with _at(master, Path(folder)) as at:
         spark = session("lost executors", at)
         jobs = Jobs(spark, address, topic, Path(folder), int(now_ms))
-        middle = in_its_middle(spark)
+        is_time = at_work(spark)
         ways: dict[str, Callable[[], None]] = {
-            "profile": lambda: both("profile", jobs.profile, middle, kill_an_executor),
-            "judge": lambda: both("judge", jobs.judge, middle, kill_an_executor),
-            "plan": lambda: both("plan", jobs.plan, middle, kill_an_executor),
+            "profile": lambda: both("profile", jobs.profile, is_time, kill_an_executor_at_work),
+            "judge": lambda: both("judge", jobs.judge, is_time, kill_an_executor_at_work),
+            "plan": lambda: both("plan", jobs.plan, is_time, kill_an_executor_at_work),
             "write": jobs.write,
-            "verify": lambda: both("verify", jobs.verify, middle, kill_an_executor),
+            "verify": lambda: both("verify", jobs.verify, is_time, kill_an_executor_at_work),
             "replay": lambda: print(json.dumps({"job": "replay", "told": jobs.replay("disturbed")}), flush=True),
             "extract": lambda: both("extract", jobs.extract, jobs.has_extracted_some, kill_all_executors),
             "violations": lambda: both("violations", jobs.violations, jobs.has_added_up_some, kill_all_executors),

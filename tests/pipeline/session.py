@@ -7,7 +7,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.source.datasource import TopicSource
-from tests.pipeline.java_options import JARS, SHORT_LIVED
+from tests.pipeline.java_options import SHORT_LIVED
+from tests.pipeline.spark_home import HOME, JARS
 
 LONG_LIVED = ""
 """What is measured runs as Java does by itself: a slower Spark would flatter what is measured against it."""
@@ -16,6 +17,7 @@ LONG_LIVED = ""
 def spark_session(folder: Path, java_options: str = SHORT_LIVED) -> SparkSession:
     """`folder` is for what Spark keeps."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_HOME"] = str(HOME)
     session = (
         SparkSession.builder.master("local[2]")
         .config("spark.jars", ",".join(str(jar) for jar in sorted(JARS.glob("*.jar"))))

@@ -5,14 +5,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import pyspark
-
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.pipeline.commands import ENVIRONMENT
+from tests.pipeline.spark_home import HOME
 
 WORKERS = 2
-_HOME = Path(pyspark.__file__).parent
 
 
 @contextmanager
@@ -35,8 +33,8 @@ def standalone_cluster(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def _running(room: str, log: Path, arguments: list[str]) -> Iterator[None]:
-    environment = ENVIRONMENT | {"SPARK_HOME": str(_HOME), "SPARK_LOCAL_IP": "127.0.0.1"}
-    command = [str(_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{room}.{arguments[0]}", *arguments[1:]]
+    environment = ENVIRONMENT | {"SPARK_LOCAL_IP": "127.0.0.1"}
+    command = [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{room}.{arguments[0]}", *arguments[1:]]
     with log.open("wb") as told:
         process = subprocess.Popen(command, stdout=told, stderr=told, env=environment)
     try:
