@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sluicegate.proxy.network.connection_rate import ConnectionRate
 from sluicegate.proxy.network.entrance import Entrance
+from sluicegate.proxy.network.event_loop_protocol import as_protocol
 from sluicegate.proxy.network.handshakes import Handshakes
 from sluicegate.proxy.network.proxy_protocol import (
     FIXED_BYTES,
@@ -22,7 +23,6 @@ from sluicegate.proxy.network.proxy_protocol import (
 )
 from sluicegate.proxy.network.spare_descriptor import SpareDescriptor
 from sluicegate.proxy.network.tls import TlsContext, words_of
-from sluicegate.proxy.network.upstream import as_protocol
 from sluicegate.proxy.reporting.session_log import SessionLog
 from sluicegate.proxy.session.connection import Connection
 
@@ -177,12 +177,13 @@ class ClientAcceptor:
             self._sockets.attach(connection, self._new_connection(client))
             return
         seconds = self._handshakes.seconds
+        giving_way = None if self._sockets is None else self._sockets.giving_way
         # The loop's own timeout is there too, and would say something else of it.
         tls = {} if self._tls is None else {"ssl": self._tls.current(), "ssl_handshake_timeout": 2 * seconds}
         try:
             async with asyncio.timeout(seconds):
                 await self._loop.connect_accepted_socket(
-                    lambda: as_protocol(self._new_connection(client)),
+                    lambda: as_protocol(self._new_connection(client), giving_way),
                     connection,
                     **tls,  # type: ignore[arg-type]
                 )

@@ -6,7 +6,7 @@ from sluicegate.proxy.session.direct_outlet cimport DirectOutlet
 
 cdef class PlainSockets:
     cdef readonly object loop
-    cdef GivingWay _giving_way
+    cdef readonly GivingWay giving_way
     cdef list _written
     cdef dict _open
     cdef int _failures

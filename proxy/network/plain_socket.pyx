@@ -65,7 +65,7 @@ cdef class PlainSockets:
         if self._failures < 0:
             raise _error(errno)
         self.loop = loop
-        self._giving_way = giving_way
+        self.giving_way = giving_way
         self._written = []
         self._open = {}
         loop.add_reader(self._failures, self._some_have_failed)
@@ -278,7 +278,7 @@ cdef class PlainSocket(DirectOutlet):
         PyBuffer_Release(&room)
         if count > 0:
             connection.buffer_updated(count)
-            self._all._giving_way.has_taken(count)
+            self._all.giving_way.has_taken(count)
         elif count == 0:
             self._ended = True
             self._stop_reading()

@@ -6,10 +6,11 @@ Addresses come from brokers' answers too, so they may be anything; what is wrong
 import asyncio
 import ssl
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from sluicegate.config.address import HostPort
 from sluicegate.proxy.network.connecting import connected
+from sluicegate.proxy.network.event_loop_protocol import as_protocol
 from sluicegate.proxy.network.tls import TlsContext, words_of
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
@@ -58,11 +59,6 @@ class Dialler:
             failed(error)
 
 
-def as_protocol(connection: Connection) -> asyncio.BaseProtocol:
-    """What an event loop takes a connection for: it goes by the methods."""
-    return cast(asyncio.BaseProtocol, connection)
-
-
 def why_lost(error: Exception | None) -> str | None:
     """Why a broker's connection was lost, where that has to be told: in TLS 1.3 a certificate is refused behind the
     handshake.
@@ -102,8 +98,9 @@ async def _connect(
         sockets.attach(await connected(address.host, address.port), connection)
         return
     context = tls.current() if tls is not None else None
+    protocol = as_protocol(connection, None if sockets is None else sockets.giving_way)
     loop = asyncio.get_running_loop()
-    await loop.create_connection(lambda: as_protocol(connection), address.host, address.port, ssl=context)
+    await loop.create_connection(lambda: protocol, address.host, address.port, ssl=context)
 
 
 def check(address: HostPort) -> None:

@@ -15,12 +15,15 @@ import uvloop
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.protocol.framing import Disposition, FrameReader
+from sluicegate.proxy.network.event_loop_protocol import as_protocol
 from sluicegate.proxy.network.native_sockets import HAS_NATIVE_SOCKETS, native_sockets
-from sluicegate.proxy.network.upstream import as_protocol
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.outlets import Introduced, LoopCalls
 from sluicegate.proxy.session.read_buffer import new_shared_buffer
+
+if HAS_NATIVE_SOCKETS:
+    from sluicegate.proxy.network.giving_way import GivingWay
 
 pytestmark = pytest.mark.skipif(not HAS_NATIVE_SOCKETS, reason="nothing is compiled, so there are no native sockets")
 MUCH = 8 << 20
@@ -94,7 +97,25 @@ class Wire:
             await asyncio.get_running_loop().sock_sendall(self.peer, data)
 
 
-async def wired(is_native: bool) -> Wire:
+async def natively(ours: socket.socket, connection: Connection) -> None:
+    sockets = native_sockets(asyncio.get_running_loop())
+    assert sockets is not None
+    sockets.attach(ours, connection)
+
+
+async def by_the_loop(ours: socket.socket, connection: Connection) -> None:
+    await asyncio.get_running_loop().connect_accepted_socket(lambda: as_protocol(connection), ours)
+
+
+async def by_the_loop_giving_way(ours: socket.socket, connection: Connection) -> None:
+    protocol = as_protocol(connection, GivingWay())
+    await asyncio.get_running_loop().connect_accepted_socket(lambda: protocol, ours)
+
+
+Attach = Callable[[socket.socket, Connection], Coroutine[None, None, None]]
+
+
+async def wired(attach: Attach) -> Wire:
     loop, told = asyncio.get_running_loop(), Told()
     with socket.create_server(("127.0.0.1", 0)) as server:
         peer = socket.create_connection(server.getsockname())
@@ -104,12 +125,7 @@ async def wired(is_native: bool) -> Wire:
     reader = FrameReader(told, 8, 1 << 30, FramePool(loop.call_soon))
     calls = LoopCalls(loop.call_soon, loop.call_later, lambda step, _: loop.call_soon(step))
     connection = Connection(told, reader, new_shared_buffer(), lambda _: Introduced("peer", "own"), calls)
-    if is_native:
-        sockets = native_sockets(loop)
-        assert sockets is not None
-        sockets.attach(ours, connection)
-    else:
-        await loop.connect_accepted_socket(lambda: as_protocol(connection), ours)
+    await attach(ours, connection)
     return Wire(peer, connection, told)
 
 
@@ -119,22 +135,23 @@ Story = Callable[[Wire], Coroutine[None, None, None]]
 def of_both(story: Story) -> Callable[..., None]:
     """A test that tells a story of a native socket, on both kinds of loops, and of uvloop's own."""
 
-    async def told_of(is_native: bool) -> None:
-        wire = await wired(is_native)
+    async def told_of(attach: Attach) -> None:
+        wire = await wired(attach)
         await story(wire)
         wire.peer.close()
         wire.connection.abort()
         await wire.told.lost.wait()
 
     kinds = {
-        "native, asyncio": (asyncio.run, True),
-        "native, uvloop": (uvloop.run, True),
-        "uvloop's": (uvloop.run, False),
+        "native, asyncio": (asyncio.run, natively),
+        "native, uvloop": (uvloop.run, natively),
+        "uvloop's": (uvloop.run, by_the_loop),
+        "uvloop's, giving way": (uvloop.run, by_the_loop_giving_way),
     }
 
-    @pytest.mark.parametrize(("run", "is_native"), kinds.values(), ids=kinds)
-    def test(run: Callable[[Coroutine[None, None, None]], None], is_native: bool) -> None:
-        run(told_of(is_native))
+    @pytest.mark.parametrize(("run", "attach"), kinds.values(), ids=kinds)
+    def test(run: Callable[[Coroutine[None, None, None]], None], attach: Attach) -> None:
+        run(told_of(attach))
 
     return test
 
@@ -342,7 +359,7 @@ async def test_writing_to_a_peer_that_is_gone_ends_it(wire: Wire) -> None:
 
 
 async def test_nothing_is_left_of_one_that_has_ended() -> None:
-    made = await wired(is_native=True)
+    made = await wired(natively)
     has_ended = made.told.lost
     made.connection.write(b"x")
     assert await made.read(1) == b"x"
