@@ -27,10 +27,13 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The address that a crowd comes to, and until when it stays (s, of the loop's clock)."""
+    """The address that a crowd comes to, and until when it stays (s, of the loop's clock). `trusting`: where that
+    speaks TLS.
+    """
 
     address: tuple[str, int]
     until: float
+    trusting: ssl.SSLContext | None = None
 
     @property
     def left(self) -> float:
@@ -41,8 +44,11 @@ class Where:
 class Client:
     """Within `async with`. Leaves by itself, and without a word, as clients do that are ended."""
 
-    def __init__(self, where: Where, told: Told, receive_bytes: int | None = None) -> None:
+    def __init__(
+        self, where: Where, told: Told, receive_bytes: int | None = None, trusting: ssl.SSLContext | None = None
+    ) -> None:
         self._where = where
+        self._trusting = trusting
         self._told = told
         self._receive_bytes = receive_bytes
         self.reader: asyncio.StreamReader
@@ -51,7 +57,8 @@ class Client:
     async def __aenter__(self) -> Self:
         began = time.monotonic()
         raw = await connected_from_elsewhere(self._where.address, self._receive_bytes)
-        self.reader, self.writer = await asyncio.open_connection(sock=raw)
+        name = None if self._trusting is None else "localhost"
+        self.reader, self.writer = await asyncio.open_connection(sock=raw, ssl=self._trusting, server_hostname=name)
         self._told.came.append(time.monotonic() - began)
         return self
 

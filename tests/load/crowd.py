@@ -4,6 +4,7 @@ told `go` it lets it come, and says what became of it.
 
 import asyncio
 import gc
+import ssl
 from io import FileIO
 from typing import Any
 
@@ -20,13 +21,14 @@ _NICENESS = 5
 async def let_come(settings: dict[str, Any], told: FileIO) -> None:
     """One crowd, from beginning to end."""
     size = Size(**settings["size"])
+    trusting = ssl.create_default_context(cafile=ca_file) if (ca_file := settings["ca_file"]) else None
 
     async def begins() -> Where:
         gc.freeze()
         say()
         told.readline()
         address = settings["host"], settings["port"]
-        return Where(address, asyncio.get_running_loop().time() + size.seconds)
+        return Where(address, asyncio.get_running_loop().time() + size.seconds, trusting)
 
     crowd = Crowd(size, begins)
     await KINDS[settings["kind"]](crowd)

@@ -8,8 +8,9 @@ from typing import Self
 
 from tests.bounds.resident import proportional_bytes, status_bytes
 
-# Looking at a process's pages holds it up for milliseconds; more often, and a small client's p99 tells of that.
-_EVERY_SECONDS = 1
+# Looking at a process's pages holds it up for milliseconds. Once a second would be the hundredth of a small client's
+# requests that its p99 tells of.
+_EVERY_SECONDS = 4
 _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 

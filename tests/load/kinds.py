@@ -50,6 +50,10 @@ class Crowd:
     def client(self, receive_bytes: int | None = None) -> Client:
         return Client(self.where, self.told, receive_bytes)
 
+    def proper_client(self) -> Client:
+        """Speaks TLS where that is spoken."""
+        return Client(self.where, self.told, trusting=self.where.trusting)
+
     async def each(self, one: Callable[[int], Awaitable[None]]) -> None:
         """All of them, as fast as they are to come, until the time is up."""
         if self._where is None:
@@ -211,7 +215,7 @@ def at_full_speed(acks: int) -> Kind:
         asked = small(size=10_000, acks=acks) * _WINDOW
 
         async def one(_number: int) -> None:
-            async with crowd.client() as client, _reading_all(client):
+            async with crowd.proper_client() as client, _reading_all(client):
                 while True:
                     client.writer.write(asked)
                     await client.writer.drain()

@@ -7,6 +7,7 @@ from pathlib import Path
 from tests.load.gauges import Held
 from tests.load.measured import Measured
 from tests.load.situations import MB
+from tests.load.waits import p99_said
 
 BEGIN, END = "<!-- written by make load: begin -->", "<!-- written by make load: end -->"
 MEASURED: list[Measured] = []
@@ -29,9 +30,9 @@ def written(measured: list[Measured]) -> str:
 
 
 def _row(one: Measured) -> str:
-    alone = _ms(one.alone["p99"])
-    if one.elsewhere is not None:
-        alone += f" (load elsewhere: {_ms(one.elsewhere['p99'])})"
+    alone = p99_said(one.alone)
+    if one.elsewhere:
+        alone += f"; load elsewhere: {p99_said(one.elsewhere)}"
     times: list[Held] = [one.before, one.top, one.after]
     cells = [
         one.name,
@@ -41,14 +42,10 @@ def _row(one: Measured) -> str:
         " / ".join(f"{held.proportional / MB:.0f}" for held in times),
         " / ".join(f"{held.descriptors:,}" for held in times),
         alone,
-        _ms(one.beside["p99"]),
+        p99_said(one.beside),
         f"**no**: {'; '.join(one.broken)}" if one.broken else "yes",
     ]
     return f"| {' | '.join(cells)} |"
-
-
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1000:.1f} ms"
 
 
 def write(file: Path) -> None:
