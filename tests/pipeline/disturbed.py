@@ -1,4 +1,4 @@
-"""Something happens in the middle of a job, as soon as some of its tasks are at work."""
+"""Something happens in the middle of a job: as soon as one of its tasks has ended and others are at work."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ def disturbing(is_time: Callable[[], bool], act: Callable[[], Any]) -> Iterator[
     def wait_and_act() -> None:
         try:
             while not (ended.is_set() or is_time()):
-                time.sleep(0.005)  # a task takes a tenth of a second
+                time.sleep(0.005)  # a task takes some tenths of a second
             assert not ended.is_set(), "the job had ended before anything could happen to it"
             act()
         except BaseException as error:  # told in the thread that waits
@@ -41,20 +41,32 @@ def disturbing(is_time: Callable[[], bool], act: Callable[[], Any]) -> Iterator[
         raise failed[0]
 
 
+def in_its_middle(spark: SparkSession) -> Callable[[], bool]:
+    """Whether a stage has tasks that have ended and others that run."""
+    return lambda: any(ended > 0 and at_work > 0 for ended, at_work in _tasks_of_stages(spark))
+
+
 def at_work(spark: SparkSession) -> Callable[[], bool]:
     """Whether tasks run."""
+    return lambda: any(at_work > 0 for _, at_work in _tasks_of_stages(spark))
+
+
+def _tasks_of_stages(spark: SparkSession) -> list[tuple[int, int]]:
+    """Of each stage that is active, how many tasks have ended and how many run."""
     tracker = spark.sparkContext.statusTracker()
-
-    def is_at_work() -> bool:
-        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-        return any(stage.numActiveTasks > 0 for stage in stages if stage is not None)
-
-    return is_at_work
+    stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    return [(stage.numCompletedTasks, stage.numActiveTasks) for stage in stages if stage is not None]
 
 
 def executors() -> list[int]:
     """Those of this process's session, on this machine."""
     return [pid for pid in _below(os.getpid()) if _EXECUTOR in _command_of(pid)]
+
+
+def kill_an_executor() -> None:
+    """The first one that there is, at once."""
+    eventually(executors, what="an executor")
+    os.kill(executors()[0], signal.SIGKILL)
 
 
 def kill_all_executors() -> None:
@@ -65,7 +77,6 @@ def kill_all_executors() -> None:
 
 def kill_an_executor_at_work() -> None:
     """The one whose Python has something to do: it has forked a worker."""
-    eventually(executors, what="an executor")
     busiest = max(executors(), key=lambda pid: len(_below(pid)))
     os.kill(busiest, signal.SIGKILL)
 

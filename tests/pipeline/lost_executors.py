@@ -41,10 +41,11 @@ from sluicegate.pipeline.violations.events import from_files
 from sluicegate.protocol.messages.list_offsets import LATEST
 from tests.broker.eventually import eventually
 from tests.pipeline.disturbed import (
-    at_work,
     disturbing,
     executors,
+    in_its_middle,
     kill_all_executors,
+    kill_an_executor,
     kill_an_executor_at_work,
 )
 from tests.pipeline.events import shipped
@@ -171,13 +172,13 @@ def main(master: str, address: str, topic: str, folder: str, now_ms: str, *asked
     with _at(master, Path(folder)) as at:
         spark = session("lost executors", at)
         jobs = Jobs(spark, address, topic, Path(folder), int(now_ms))
-        is_time = at_work(spark)
+        middle = in_its_middle(spark)
         ways: dict[str, Callable[[], None]] = {
-            "profile": lambda: both("profile", jobs.profile, is_time, kill_an_executor_at_work),
-            "judge": lambda: both("judge", jobs.judge, is_time, kill_an_executor_at_work),
-            "plan": lambda: both("plan", jobs.plan, is_time, kill_an_executor_at_work),
+            "profile": lambda: both("profile", jobs.profile, middle, kill_an_executor),
+            "judge": lambda: both("judge", jobs.judge, middle, kill_an_executor),
+            "plan": lambda: both("plan", jobs.plan, middle, kill_an_executor),
             "write": jobs.write,
-            "verify": lambda: both("verify", jobs.verify, is_time, kill_an_executor_at_work),
+            "verify": lambda: both("verify", jobs.verify, middle, kill_an_executor),
             "replay": lambda: print(json.dumps({"job": "replay", "told": jobs.replay("disturbed")}), flush=True),
             "extract": lambda: both("extract", jobs.extract, jobs.has_extracted_some, kill_all_executors),
             "violations": lambda: both("violations", jobs.violations, jobs.has_added_up_some, kill_all_executors),

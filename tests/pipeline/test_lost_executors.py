@@ -33,7 +33,7 @@ def told_by(master: str, bootstrap: str, topic: str, folder: Path, *jobs: str) -
 
 @pytest.mark.timeout(1500)
 def test_each_job_comes_to_the_same(kafka_bootstrap: str, tmp_path: Path) -> None:
-    topic = large_partition(kafka_bootstrap, NOW_MS, 225)  # four tasks, so that two wait for others
+    topic = large_partition(kafka_bootstrap, NOW_MS, 450)  # four tasks, so that two wait for others
     jobs = ("profile", "judge", "plan", "write", "verify", "replay")
 
     told = told_by("local-cluster[2,1,1024]", kafka_bootstrap, topic, tmp_path, *jobs)
