@@ -17,11 +17,20 @@ class TableFormat(StrEnum):
     ICEBERG = "iceberg"
 
 
-NEEDS = {
-    TableFormat.DELTA: ("io.delta.sql.DeltaSparkSessionExtension", "io.delta:delta-spark_2.13:4.0.0"),
-    TableFormat.ICEBERG: (_ICEBERG, "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0"),
+CLASSES = {TableFormat.DELTA: "io.delta.sql.DeltaSparkSessionExtension", TableFormat.ICEBERG: _ICEBERG}
+"""One that is there where the format is."""
+# Made for one minor of Spark each; `make test` and `make sparks` keep tables in them.
+_PACKAGES = {
+    "4.0": {
+        TableFormat.DELTA: "io.delta:delta-spark_2.13:4.0.0",
+        TableFormat.ICEBERG: "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0",
+    },
+    "4.1": {
+        TableFormat.DELTA: "io.delta:delta-spark_4.1_2.13:4.4.0",
+        TableFormat.ICEBERG: "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+    },
+    "4.2": {TableFormat.DELTA: "io.delta:delta-spark_4.2_2.13:4.4.0"},
 }
-"""A class that is there where the format is, and what of Maven has it."""
 
 
 class BadTables(Exception):
@@ -45,7 +54,7 @@ class Kept:
         if self.format is not TableFormat.DELTA:
             return {}
         return {
-            "spark.sql.extensions": NEEDS[self.format][0],
+            "spark.sql.extensions": CLASSES[self.format],
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         }
 
@@ -57,6 +66,16 @@ class Kept:
         name = f"sluicegate_{sha256(self.where.encode()).hexdigest()[:12]}"
         key = f"spark.sql.catalog.{name}"
         return name, {key: _ICEBERG, f"{key}.type": "hadoop", f"{key}.warehouse": self.where}
+
+
+def minor_of(spark: str) -> str:
+    """4.0 of 4.0.0."""
+    return ".".join(spark.split(".")[:2])
+
+
+def package_of(form: TableFormat, spark: str) -> str | None:
+    """What of Maven has the format, for that release of Spark (4.0.0); None where none was known."""
+    return _PACKAGES.get(minor_of(spark), {}).get(form)
 
 
 def kept_in(where: str | None, form: str | None) -> Kept | None:

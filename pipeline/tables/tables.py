@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.results import BadFolder, Results
-from sluicegate.pipeline.tables.formats import NEEDS, BadTables, Kept, TableFormat
+from sluicegate.pipeline.tables.formats import CLASSES, BadTables, Kept, TableFormat, minor_of, package_of
 
 PARTITIONED_BY = ("topic", "day")
 
@@ -31,7 +31,7 @@ class Tables(Protocol):
 
 def tables_in(spark: SparkSession, kept: Kept) -> Tables:
     """Raises BadTables where Spark lacks what the format needs, or the place cannot be one."""
-    if kept.format in NEEDS:
+    if kept.format in CLASSES:
         _check_class(spark, kept.format)
     match kept.format:
         case TableFormat.DELTA:
@@ -141,16 +141,22 @@ def _told(name: str) -> Iterator[None]:
 
 def _check_class(spark: SparkSession, form: TableFormat) -> None:
     """That the format is there: what would come of it later names no jar."""
-    name, maven = NEEDS[form]
     jvm = spark.sparkContext._jvm
     assert jvm is not None
     try:
-        jvm.org.apache.spark.util.Utils.classForName(name, True, False)
+        jvm.org.apache.spark.util.Utils.classForName(CLASSES[form], True, False)
     except Py4JJavaError as error:
-        raise BadTables(
-            f"Spark has no {form} here: name {maven} (for Spark 4.0) in spark.jars.packages, or its jars in spark.jars "
-            "(docs/pipeline.md)"
-        ) from error
+        raise BadTables(f"Spark has no {form} here{_what_to_do(form, spark.version)} (docs/pipeline.md)") from error
+
+
+def _what_to_do(form: TableFormat, spark: str) -> str:
+    package, minor = package_of(form, spark), minor_of(spark)
+    if package is None:
+        return (
+            f", and none was known for Spark {minor} when this release was made: name what has been made for it since "
+            "in spark.jars.packages, or keep tables in another format"
+        )
+    return f": name {package} (for Spark {minor}) in spark.jars.packages, or its jars in spark.jars"
 
 
 def _quoted(value: str) -> str:

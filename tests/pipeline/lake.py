@@ -12,25 +12,31 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from sluicegate.pipeline.tables.formats import TableFormat, kept_at
+import pyspark
+
+from sluicegate.pipeline.tables.formats import TableFormat, kept_at, minor_of, package_of
 from tests.pipeline.commands import ENVIRONMENT, Kept
 
-JARS = Path(__file__).parent.parent.parent / ".tables"
+JARS = Path(__file__).parent.parent.parent / ".tables" / minor_of(pyspark.__version__)
 _CATALOG = "spark.sql.catalog.lake"
 
 
 @cache
 def _environment() -> dict[str, str]:
-    """With a catalog of Iceberg's, `lake`, beside the jars."""
+    """With a catalog of Iceberg's, `lake`, beside the jars. By an option of spark-submit, for a folder of settings
+    stands before the jars, and Java takes no archive of classes that was made without it.
+    """
     folder = Path(mkdtemp(prefix="sluicegate-lake-"))
     settings = {
         "spark.jars": ",".join(str(jar) for jar in sorted(JARS.glob("*.jar"))),
         _CATALOG: "org.apache.iceberg.spark.SparkCatalog",
         f"{_CATALOG}.type": "hadoop",
         f"{_CATALOG}.warehouse": str(folder / "warehouse"),
+        "spark.databricks.delta.snapshotPartitions": "2",  # 50 tasks for each look at a small table, otherwise
     }
-    (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
-    return {**ENVIRONMENT, "SPARK_CONF_DIR": str(folder)}
+    file = folder / "lake.conf"
+    file.write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
+    return {**ENVIRONMENT, "PYSPARK_SUBMIT_ARGS": f"--properties-file {file} pyspark-shell"}
 
 
 @cache
@@ -49,7 +55,9 @@ class _Reader:
     """A session of Spark's own that knows nothing of ours: see `lake_reader`."""
 
     def __init__(self) -> None:
-        command = [sys.executable, "-m", "tests.pipeline.lake_reader"]
+        has_delta = package_of(TableFormat.DELTA, pyspark.__version__) is not None
+        settings = kept_at("", TableFormat.DELTA).settings() if has_delta else {}
+        command = [sys.executable, "-m", "tests.pipeline.lake_reader", json.dumps(dict(settings))]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=_environment())
         atexit.register(self._end)

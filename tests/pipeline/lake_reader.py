@@ -1,7 +1,7 @@
 """Answers SQL by a Spark session that has Delta Lake and Iceberg, and no code of ours.
 
-A line of JSON on standard input has queries; a line on standard output, the rows of each. `delta.`/path/`` and the like
-stand for tables in folders.
+The first argument has in JSON what the session begins with. A line of JSON on standard input has queries; a line on
+standard output, the rows of each. `delta.`/path/`` and the like stand for tables in folders.
 """
 
 import json
@@ -27,8 +27,7 @@ def main() -> None:
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
-        .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+        .config(map=json.loads(sys.argv[1]))
         .getOrCreate()
     )
     for line in sys.stdin:
