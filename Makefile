@@ -44,16 +44,16 @@ $(VENV)/.spark: $(STAMP)
 	@touch $@
 
 # The pipeline's tests with the newest release of each further minor of Spark 4, each in front of what is installed here.
-# Spark's own Kafka source is that of another release there, so what compares with it is left out; so are Delta Lake and
-# Iceberg, which are made for one minor, and Hadoop's connector to S3. Twenty minutes each.
+# Spark's own Kafka source is that of another release there, so what compares with it is left out; so is Hadoop's connector
+# to S3. Delta Lake and Iceberg are there as far as they are made for that minor. Twenty minutes each.
 SPARKS := 4.1.4 4.2.1 4.3.0
-BESIDE_SPARKS_OWN := not sparks_own and not test_tables and not test_raw_source and not test_object_store and not that_spark_does_not_have
-sparks: $(VENV)/.spark kafka $(SPARKS:%=.sparks/%/.complete)
+BESIDE_SPARKS_OWN := not sparks_own and not test_raw_source and not test_object_store
+sparks: $(VENV)/.spark kafka $(SPARKS:%=.sparks/%/.complete) .tables/4.1/.complete .tables/4.2/.complete
 	for version in $(SPARKS); do .sparks/$$version/bin/python -m pytest $(WITH_BROKERS) tests/pipeline -k '$(BESIDE_SPARKS_OWN)' $(PYTEST_ARGS) || exit 1; done
 
 .sparks/%/.complete: uv.lock | $(VENV)/.spark
 	rm -rf .sparks/$* && $(BIN)/uv venv --quiet --python $(BIN)/python .sparks/$*
-	$(BIN)/uv pip install --quiet --python .sparks/$* pyspark==$* 'protobuf>=6.33,<7' 'grpcio-status>=1.76'
+	$(BIN)/uv pip install --quiet --no-config --python .sparks/$* pyspark==$* 'protobuf>=6.33,<7' 'grpcio-status>=1.76'
 	$(BIN)/python -c 'import pathlib, sysconfig; print("import site; site.addsitedir({!r})".format(sysconfig.get_path("purelib")), file=open(next(pathlib.Path(".sparks/$*/lib").glob("python*/site-packages")) / "beside.pth", "w"))'
 	for name in sluicegate sluicegate-spark; do sed '1s|.*|#!$(CURDIR)/.sparks/$*/bin/python|' $(BIN)/$$name > .sparks/$*/bin/$$name && chmod +x .sparks/$*/bin/$$name; done
 	@touch $@
@@ -76,9 +76,9 @@ $(VENV)/.docs: $(STAMP)
 	mvn -q -B -f pipeline/jars/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.spark
 	@touch $@
 
-# Delta Lake and Iceberg, whose tables are written and read back.
-.tables/.complete: pipeline/jars/tables/pom.xml
-	mvn -q -B -f pipeline/jars/tables/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.tables
+# Delta Lake and Iceberg for one minor of Spark, whose tables are written and read back. What else they ask for Spark has.
+.tables/%/.complete: pipeline/jars/tables/pom.xml
+	mvn -q -B -f pipeline/jars/tables/pom.xml -P$* dependency:copy-dependencies -DincludeScope=runtime -DincludeGroupIds=io.delta,io.unitycatalog,org.apache.iceberg -DoutputDirectory=$(CURDIR)/.tables/$*
 	@touch $@
 
 # Hadoop's connector to S3, for `--out` on an S3 server of the tests' own.
@@ -108,12 +108,12 @@ $(VENV)/.tour: pyproject.toml uv.lock
 # What measures time and memory runs last: two at once, because most of it waits, and beside it only the interpreted ones, which
 # get what it leaves of the processors.
 # All else runs side by side, each process with brokers and ports of its own; what takes longest
-# comes first, and a file's tests stay together, because they share what they start. Tests with brokers wait for much of
-# their time, so there are more of them at once than there are cores.
+# comes first, and a file's tests stay together, because they share what they start; so do files that share a session of
+# Spark's (tests/together.py). Tests with brokers wait for much of their time, so there are twice as many at once as cores.
 ALONE := tests/bounds tests/load tests/fuzz/test_frames.py tests/bench/test_memory.py
 UNITS := tests/proxy tests/protocol tests/validation tests/config tests/lanes
 BESIDE := -n $(or $(TEST_PROCESSES),2) --dist loadfile --no-loadscope-reorder
-WITH_BROKERS := -n $(or $(TEST_PROCESSES),3) --dist loadfile --no-loadscope-reorder
+WITH_BROKERS := -n $(or $(TEST_PROCESSES),4) --dist loadfile --no-loadscope-reorder
 ARCHIVES := $(KAFKA_VERSIONS:%=.kafka/%.jsa) .spark/classes.jsa
 
 # What fails is run again by itself, with nothing beside it: what fails there too is a failure. What then passes was a
@@ -133,7 +133,7 @@ alone:
 # All that comes from Maven, one after the other: two of it do not share their cache. Downloads wait, so they wait beside
 # the compiler.
 jars:
-	$(MAKE) -j1 kafka registry .spark/.complete .tables/.complete .store/.complete .streams/.complete
+	$(MAKE) -j1 kafka registry .spark/.complete .tables/4.0/.complete .store/.complete .streams/.complete
 
 # One after the other, for the check of types beside them wants a core too.
 archives: jars $(VENV)/.spark

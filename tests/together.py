@@ -1,5 +1,5 @@
-"""Side by side, each process starts brokers of its own. A file's tests stay together, and so do files that share a
-cluster which takes long to start.
+"""Side by side, each process starts brokers of its own. A file's tests stay together, and so do files that share what
+takes long to start: a cluster, or a session of Spark's, which is fast only once it has done alike before.
 """
 
 from typing import TYPE_CHECKING
@@ -10,11 +10,31 @@ from xdist.scheduler import LoadFileScheduling
 if TYPE_CHECKING:
     from xdist.remote import Producer
 
+# By what they share, and in two halves where one process would be busy with them to the end.
 _TOGETHER = {
-    "three brokers": ("broker_goes_first", "clients", "faults", "operation"),
-    "brokers that make no topic by themselves": ("quarantine", "violation_topic"),
+    "pipeline": {
+        "a session that repairs": (
+            *("clean_topic", "command", "difficult_topics", "moved_leaders", "repair", "replay", "replay_findings"),
+            *("tables", "tiered_topics", "verify"),
+        ),
+        "a session that judges": (
+            *("advised_limits", "extract", "fewer_producers", "functions", "jobs", "judge", "large_partition"),
+            *("notebook", "places", "profile", "raw_source", "readable", "violations"),
+            *("watch", "watch_outage", "watch_webhook"),
+        ),
+    },
+    "integration": {
+        "three brokers": ("broker_goes_first", "clients", "faults", "operation"),
+        "brokers that make no topic by themselves": ("quarantine", "violation_topic"),
+        "a broker that asks for logins": ("bootstrap", "discovery", "doctor", "guarded_writing", "logins", "tls"),
+    },
 }
-_SHARES = {f"tests/integration/test_{name}.py": what for what, names in _TOGETHER.items() for name in names}
+_SHARES = {
+    f"tests/{folder}/test_{name}.py": what
+    for folder, shared in _TOGETHER.items()
+    for what, names in shared.items()
+    for name in names
+}
 
 
 class FilesThatShare(LoadFileScheduling):

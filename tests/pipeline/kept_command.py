@@ -29,16 +29,23 @@ def _status_of(arguments: list[str]) -> int:
     return 0
 
 
+def _begin_files() -> None:
+    """Without what was printed before."""
+    for number, name in enumerate(sys.argv[1:3], 1):
+        Path(name).write_bytes(b"")
+        with Path(name).open("ab") as file:  # Java has it open from its start on, and writes behind what is there
+            os.dup2(file.fileno(), number)
+
+
 def main() -> None:
     """Until standard input ends."""
     answers = os.fdopen(os.dup(1), "w")
     kept: SparkSession | None = None
     for line in sys.stdin:
-        for number, name in enumerate(sys.argv[1:3], 1):
-            Path(name).write_bytes(b"")
-            with Path(name).open("ab") as file:  # Java has it open from its start on, and writes behind what is there
-                os.dup2(file.fileno(), number)
-        kept = kept or session("kept", MASTER, json.loads(sys.argv[3]))  # whose Java prints to these files as well
+        _begin_files()
+        if kept is None:
+            kept = session("kept", MASTER, json.loads(sys.argv[3]))  # whose Java prints to these files as well
+            _begin_files()
         status = _status_of([*json.loads(line), "--master", MASTER])
         sys.stdout.flush()
         sys.stderr.flush()
