@@ -4,6 +4,7 @@ What is judged is added up where it is judged: what passes through Spark is some
 producer of large partitions, for their clocks.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from confluent_kafka import KafkaException
@@ -74,14 +75,8 @@ def judge(
     options = source_options(topics.options)
     rows_of_pieces = judged_rows(spark, options, topics.ranges(), policies, now_ms, as_of_ms, samples)
     cells = results.write_table(_ALL, rows_of_pieces)
-    tables = {
-        what: results.write_table(what.value, _put_together(cells.where(f.col("what") == what.value), what, samples))
-        for what in What
-    }
+    rows = _kept(results, cells, samples)
     results.remove(_ALL)
-    rows = {what: _added_up(tables[what], what) for what in (What.BATCHES, What.FINDINGS, What.REHEARSED)}
-    rows[What.GONE] = [row.asDict() for row in tables[What.GONE].collect()]
-    shown = tables[What.SAMPLES].orderBy("topic", "verdict", "reason", "rule", "partition", "offset")
     return {
         "job": "judge",
         "left_out": list(topics.left_out),
@@ -93,8 +88,19 @@ def judge(
             name: topic_summary({what: [row for row in its if row["topic"] == name] for what, its in rows.items()})
             for name in topics.names
         },
-        "samples": [row.asDict() for row in shown.limit(_MOST_SAMPLES).collect()],
+        "samples": rows[What.SAMPLES],
     }
+
+
+def _kept(results: Results, cells: DataFrame, samples: int | None) -> dict[What, list[dict[str, Any]]]:
+    """Write each table; what the summary says of it. All at once: each is a few jobs of few rows, which mostly wait."""
+
+    def keep(what: What) -> list[dict[str, Any]]:
+        rows = _put_together(cells.where(f.col("what") == what.value), what, samples)
+        return _summed_up(results.write_table(what.value, rows), what)
+
+    with ThreadPoolExecutor(len(What)) as writers:
+        return dict(zip(What, writers.map(keep, What), strict=True))
 
 
 def _put_together(rows: DataFrame, what: What, samples: int | None) -> DataFrame:
@@ -124,8 +130,13 @@ def _joined(rows: DataFrame) -> DataFrame:
     return rows.sparkSession.createDataFrame(gone, rows.select(*names).schema)
 
 
-def _added_up(table: DataFrame, what: What) -> list[dict[str, Any]]:
-    """Over partitions; findings over hours too, with the first and the last."""
+def _summed_up(table: DataFrame, what: What) -> list[dict[str, Any]]:
+    """The first samples and all that is gone; else sums over partitions, with the first hour and the last."""
+    if what is What.SAMPLES:
+        shown = table.orderBy("topic", "verdict", "reason", "rule", "partition", "offset").limit(_MOST_SAMPLES)
+        return [row.asDict() for row in shown.collect()]
+    if what is What.GONE:
+        return [row.asDict() for row in table.collect()]
     left = {"partition", "hour", "first_offset", "last_offset", *_SUMS}
     keys = [name for name in _split(_COLUMNS[what]) if name not in left]
     sums = [f.sum(name).alias(name) for name in _SUMS]

@@ -3,6 +3,7 @@ and without, it does the same, and nothing that happens is a fault of its own.
 """
 
 import random
+from unittest.mock import patch
 
 import sluicegate.proxy.judgement.judging
 from sluicegate.protocol.framing import frame_of
@@ -14,7 +15,8 @@ from tests.proxy.session.playbook import NOW, Playbook
 _MOST_BYTES = 32 * 1024
 _LONGEST_PIECE = 700
 _MOST_SINGLE_BYTES = 2048
-_LONG_SECONDS = 60.0
+# However slow it is: what leaves the loop is answered at another time, and so otherwise.
+_UNHURRIED = patch.multiple(sluicegate.proxy.judgement.judging, _LOOP_REQUEST_SECONDS=60.0, _LOOP_MAKING_SECONDS=60.0)
 _BOUNDS = {"SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": "86400000"}
 
 ASKED = (
@@ -28,6 +30,7 @@ ASKED = (
 """What a client has asked when its broker says any bytes."""
 
 
+@_UNHURRIED
 def from_client(data: bytes) -> None:
     """The first two bytes say how the others are cut up."""
     stream = data[2 : 2 + _MOST_BYTES]
@@ -38,6 +41,7 @@ def from_client(data: bytes) -> None:
     assert whole == _from_client(stream, [len(stream)], has_fast_lane=False)
 
 
+@_UNHURRIED
 def from_broker(data: bytes) -> None:
     """The same, of what a broker answers to `ASKED`."""
     stream = data[2 : 2 + _MOST_BYTES]
@@ -62,15 +66,8 @@ def _single_bytes(size: int) -> list[int]:
     return [1] * single + [size - single] * (size > single)
 
 
-def _playbook(has_fast_lane: bool) -> Playbook:
-    # However slow it is: what leaves the loop is answered at another time, and so otherwise.
-    sluicegate.proxy.judgement.judging._LOOP_REQUEST_SECONDS = _LONG_SECONDS
-    sluicegate.proxy.judgement.judging._LOOP_MAKING_SECONDS = _LONG_SECONDS
-    return Playbook(has_fast_lane, **_BOUNDS)
-
-
 def _from_client(stream: bytes, pieces: list[int], has_fast_lane: bool = HAS_FAST_LANE) -> tuple[bytes, bytes, bool]:
-    play = _playbook(has_fast_lane)
+    play = Playbook(has_fast_lane, **_BOUNDS)
     at = 0
     for piece in pieces:
         play.from_client(stream[at : at + piece])
@@ -81,7 +78,7 @@ def _from_client(stream: bytes, pieces: list[int], has_fast_lane: bool = HAS_FAS
 
 
 def _from_broker(stream: bytes, pieces: list[int], has_fast_lane: bool = HAS_FAST_LANE) -> tuple[bytes, bytes, bool]:
-    play = _playbook(has_fast_lane)
+    play = Playbook(has_fast_lane, **_BOUNDS)
     for asked in ASKED:
         play.from_client(asked)
         play.loop.turns()
