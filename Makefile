@@ -109,12 +109,12 @@ $(VENV)/.tour: pyproject.toml uv.lock
 # get what it leaves of the processors.
 # All else runs side by side, each process with brokers and ports of its own; what takes longest
 # comes first, and a file's tests stay together, because they share what they start; so do files that share a session of
-# Spark's (tests/together.py). Tests with brokers wait for much of their time, so there are more at once than cores: three, for
-# a fourth brings brokers of its own, and two cores took 20:45 with it and 20:03 without.
+# Spark's (tests/together.py). Those keep two processes busy; tests with brokers wait for much of their time, so two more run
+# beside them.
 ALONE := tests/bounds tests/load tests/fuzz/test_frames.py tests/bench/test_memory.py
 UNITS := tests/proxy tests/protocol tests/validation tests/config tests/lanes
 BESIDE := -n $(or $(TEST_PROCESSES),2) --dist loadfile --no-loadscope-reorder
-WITH_BROKERS := -n $(or $(TEST_PROCESSES),3) --dist loadfile --no-loadscope-reorder
+WITH_BROKERS := -n $(or $(TEST_PROCESSES),4) --dist loadfile --no-loadscope-reorder
 ARCHIVES := $(KAFKA_VERSIONS:%=.kafka/%.jsa) .spark/classes.jsa
 
 # What fails is run again by itself, with nothing beside it: what fails there too is a failure. What then passes was a

@@ -9,6 +9,7 @@ from xdist.scheduler import LoadFileScheduling
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
+    from xdist.workermanage import WorkerController
 
 # By what they share, and in two halves where one process would be busy with them to the end.
 _TOGETHER = {
@@ -38,11 +39,24 @@ _SHARES = {
 
 
 class FilesThatShare(LoadFileScheduling):
-    """One process after another takes the next file, or all the files that share."""
+    """One process after another takes the next file, or all the files that share. Spark keeps processors busy and
+    brokers are waited for, so every second process takes what has no Spark in it, as long as there is any.
+    """
+
+    def _assign_work_unit(self, node: "WorkerController") -> None:
+        wants_spark = self.nodes.index(node) % 2 == 0
+        wanted = next((scope for scope in self.workqueue if _has_spark(scope) is wants_spark), None)
+        if wanted is not None:
+            self.workqueue.move_to_end(wanted, last=False)
+        super()._assign_work_unit(node)
 
     def _split_scope(self, nodeid: str) -> str:
         file: str = super()._split_scope(nodeid)
         return "two brokers of each release" if file.startswith("tests/conformance/") else _SHARES.get(file, file)
+
+
+def _has_spark(scope: str) -> bool:
+    return scope in _TOGETHER["pipeline"] or scope.startswith("tests/pipeline/")
 
 
 @pytest.hookimpl(optionalhook=True)
