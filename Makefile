@@ -14,7 +14,7 @@ ENGINE ?= docker
 REVISION = $(shell git rev-parse HEAD 2>/dev/null)
 IS_NEW_ENOUGH := $(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "sluicegate needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Say which to use: make PYTHON=python3.12 ...")'
 
-.PHONY: setup spark sparks run test alone check jars archives unit interpreted interpreted-tree lanes conformance clients collector bounds load faults soak fuzz bench bench-scan bench-check bench-rules bench-pipeline executors kafka registry docs wheel wheel-check sbom audit image man format clean
+.PHONY: setup spark sparks run test alone check jars archives broker-archives unit interpreted interpreted-tree lanes conformance clients collector bounds load faults soak fuzz bench bench-scan bench-check bench-rules bench-pipeline executors kafka registry docs wheel wheel-check sbom audit image man format clean
 
 # Hundreds of Python processes are started by tests: where an environment forbids to keep compiled modules, each would
 # compile anew whatever it imports, which is most of its start.
@@ -35,6 +35,15 @@ $(STAMP): pyproject.toml uv.lock setup.py $(COMPILED) $(wildcard $(COMPILED:.pxd
 	$(BIN)/uv sync --quiet --frozen --inexact --extra demo --extra rules --extra otel --reinstall-package sluicegate --python $(BIN)/python
 	@touch $@
 	@$(BIN)/sluicegate version
+
+# All libraries, Spark too, before anything is compiled: for tests, where classes are then kept beside the compiler.
+$(VENV)/.libraries: pyproject.toml uv.lock
+	@$(IS_NEW_ENOUGH)
+	@echo 'Making the environment in $(VENV): half a gigabyte of libraries is downloaded, most of it Spark.'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	$(BIN)/uv sync --quiet --frozen --inexact --all-extras --group docs --no-install-project --python $(BIN)/python
+	@touch $@
 
 # Spark is large, and only the pipeline needs it: .venv/bin/sluicegate-spark.
 spark: $(VENV)/.spark
@@ -115,7 +124,6 @@ ALONE := tests/bounds tests/load tests/fuzz/test_frames.py tests/bench/test_memo
 UNITS := tests/proxy tests/protocol tests/validation tests/config tests/lanes
 BESIDE := -n $(or $(TEST_PROCESSES),2) --dist loadfile --no-loadscope-reorder
 WITH_BROKERS := -n $(or $(TEST_PROCESSES),4) --dist loadfile --no-loadscope-reorder
-ARCHIVES := $(KAFKA_VERSIONS:%=.kafka/%.jsa) .spark/classes.jsa
 
 # What fails is run again by itself, with nothing beside it: what fails there too is a failure. What then passes was a
 # test too impatient for a busy machine: it stands in the output of both runs, to be mended.
@@ -123,7 +131,7 @@ ONCE_MORE = || { test $$? -eq 1 && echo 'Once more, one by one, what failed:' &&
 # What two print at once stands one behind the other, where make can do that (not before 4.0).
 UNMIXED := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-test:
+test: $(VENV)/.libraries
 	$(MAKE) -j2 check archives
 	$(BIN)/python -m pytest $(WITH_BROKERS) tests/pipeline tests/integration tests/faults tests/soak tests/page tests/registry tests/conformance tests/clients tests/packaging tests/fuzz tests/bench tests/docs tests/deploy $(UNITS) $(ALONE:%=--ignore=%) $(PYTEST_ARGS) $(ONCE_MORE)
 	$(MAKE) -j2 $(UNMIXED) alone interpreted GIVES_WAY='nice -n 19'
@@ -136,9 +144,12 @@ alone:
 jars:
 	$(MAKE) -j1 kafka registry .spark/.complete .tables/4.0/.complete .store/.complete .streams/.complete
 
-# One after the other, for the check of types beside them wants a core too.
-archives: jars $(VENV)/.spark
-	$(MAKE) -j1 $(ARCHIVES)
+# One after the other, for the compiler and the check of types beside them want a core too.
+archives: broker-archives $(VENV)/.spark
+	$(MAKE) -j1 .spark/classes.jsa
+
+broker-archives: jars $(VENV)/.libraries
+	$(MAKE) -j1 $(KAFKA_VERSIONS:%=.kafka/%.jsa)
 
 check: setup $(VENV)/.spark $(VENV)/.docs
 	$(BIN)/ruff check $(SOURCES)
@@ -263,7 +274,7 @@ kafka: $(KAFKA_VERSIONS:%=.kafka/%/.complete) .kafka/jmx/.complete
 	@touch $@
 
 # From which brokers and Spark start in half the time: what Java had in memory of a first one.
-.kafka/%.jsa: .kafka/%/.complete tests/broker/class_archive.py | $(STAMP)
+.kafka/%.jsa: .kafka/%/.complete tests/broker/class_archive.py | $(VENV)/.libraries
 	$(BIN)/python -m tests.broker.class_archive $*
 
 .spark/classes.jsa: .spark/.complete uv.lock tests/pipeline/class_archive.py tests/pipeline/spark_home.py | $(VENV)/.spark
