@@ -40,8 +40,13 @@ class Leaving:
     def drain(self) -> None:
         """Take no more requests, let what is in flight be answered, then close."""
         self._life.comes_to(Happening.IS_TO_END)
-        self._client.hold(Hold.DRAINING)
+        self.take_no_more()
         self.close_if_idle()
+
+    def take_no_more(self) -> None:
+        """A request that is being passed on comes to its end first: to its beginning alone a broker says nothing."""
+        if not self._client.mid_pass:
+            self._client.hold(Hold.DRAINING)
 
     def close_behind_answers(self) -> None:
         """A broker has answered all that came before when it reads what it closes a connection for."""

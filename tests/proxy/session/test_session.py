@@ -135,6 +135,27 @@ def test_what_is_seen_of_a_session_that_has_ended_is_nothing() -> None:
     assert play.parts.tally.connections_closed == 1
 
 
+@pytest.mark.parametrize("sent", [20, 26], ids=["in part", "whole"])
+@pytest.mark.parametrize("broker_is_there", [False, True], ids=["before a broker has come", "behind another request"])
+def test_a_request_that_is_being_passed_on_when_the_proxy_stops_is_answered(broker_is_there: bool, sent: int) -> None:
+    heartbeat = frame_of(build_request_header(12, 1, 7, "test", 1), bytes(8))
+    answer = frame_of(struct.pack(">iih", 7, 0, 0))
+    before = int(broker_is_there)
+    play = Playbook()
+    play.broker_comes = broker_is_there
+    play.from_client(heartbeat * before + heartbeat[:sent])
+
+    play.session.drain()
+    play.broker_comes = True
+    play.from_client(heartbeat[sent:])
+    play.from_client(heartbeat)
+    assert play.broker.sent == heartbeat * (before + 1), "and nothing behind it"
+    play.from_broker(answer * (before + 1))
+
+    assert play.client.sent == answer * (before + 1)
+    assert play.broker.has_ended_writing
+
+
 def test_nothing_is_judged_before_the_login_that_the_cluster_wants() -> None:
     play = Playbook()
     play.parts.login.is_wanted = True
