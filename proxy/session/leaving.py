@@ -13,6 +13,7 @@ from sluicegate.proxy.session.request_side import ClientSide
 
 # How long a side that has been told that no more will come may take to finish.
 _LINGER_SECONDS = 10
+_DRAINING = Stage.DRAINING  # named here, because looking an enum's member up takes longer than the comparison
 
 
 class Leaving:
@@ -40,10 +41,15 @@ class Leaving:
     def drain(self) -> None:
         """Take no more requests, let what is in flight be answered, then close."""
         self._life.comes_to(Happening.IS_TO_END)
-        self.take_no_more()
+        self._take_no_more()
         self.close_if_idle()
 
-    def take_no_more(self) -> None:
+    def client_was_read(self) -> None:
+        """That may have been the end of the last request that is taken."""
+        if self._life.stage is _DRAINING:
+            self._take_no_more()
+
+    def _take_no_more(self) -> None:
         """A request that is being passed on comes to its end first: to its beginning alone a broker says nothing."""
         if not self._client.mid_pass:
             self._client.hold(Hold.DRAINING)

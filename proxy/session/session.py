@@ -43,7 +43,6 @@ _MUCH_BYTES = 16 * 1024
 # How long a client that asks for what was never offered waits before it is disconnected; as a broker lets clients wait
 # whose login has failed (connection.failed.authentication.delay.ms).
 _TURNED_AWAY_SECONDS = 0.1
-_DRAINING = Stage.DRAINING  # named here, because looking an enum's member up takes longer than the comparison
 
 
 class Session:
@@ -174,8 +173,7 @@ class Session:
             self.turn_is_over(connection)
         if connection is self.client:
             self._requests.turn_begins()
-            if self._life.stage is _DRAINING:
-                self._leaving.take_no_more()
+            self._leaving.client_was_read()
             if len(self.queue) >= self._max_in_flight and not has_to_go_on(connection, self.queue):
                 connection.hold(Hold.IN_FLIGHT)
                 self._needs.counts.limits_reached[IN_FLIGHT] += 1
