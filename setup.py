@@ -67,6 +67,7 @@ NATIVE = [
     "protocol/records/ordinary_lz4.pyx",
     "proxy/network/giving_way.pyx",
     "proxy/network/plain_socket.pyx",
+    "proxy/network/run_delay.pyx",
     "proxy/process/native_clock.pyx",
     "proxy/process/object_memory.pyx",
     "proxy/session/direct_outlet.pyx",

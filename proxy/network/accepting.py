@@ -174,16 +174,16 @@ class ClientAcceptor:
 
     async def _shake_hands(self, connection: socket.socket, peer: Any, client: str | None) -> None:
         if self._tls is None and self._sockets is not None:
-            self._sockets.attach(connection, self._new_connection(client))
+            self._sockets.attach_client(connection, self._new_connection(client))
             return
         seconds = self._handshakes.seconds
-        giving_way = None if self._sockets is None else self._sockets.giving_way
+        share = None if self._sockets is None else self._sockets.client_share()
         # The loop's own timeout is there too, and would say something else of it.
         tls = {} if self._tls is None else {"ssl": self._tls.current(), "ssl_handshake_timeout": 2 * seconds}
         try:
             async with asyncio.timeout(seconds):
                 await self._loop.connect_accepted_socket(
-                    lambda: as_protocol(self._new_connection(client), giving_way),
+                    lambda: as_protocol(self._new_connection(client), share),
                     connection,
                     **tls,  # type: ignore[arg-type]
                 )

@@ -9,11 +9,13 @@ from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import Transport
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.network.giving_way import GivingWay
+    from sluicegate.proxy.network.giving_way import ClientShare, GivingWay
 
 
-def as_protocol(connection: Connection, giving_way: "GivingWay | None" = None) -> asyncio.BaseProtocol:
-    """`giving_way`: the event loop's thread gives way to others after what is read, as native sockets do."""
+def as_protocol(connection: Connection, giving_way: "GivingWay | ClientShare | None" = None) -> asyncio.BaseProtocol:
+    """`giving_way`: the event loop's thread gives way to others after what is read, as native sockets do; of a client
+    its share.
+    """
     if giving_way is not None:
         return _GivesWay(connection, giving_way)
     return cast(asyncio.BaseProtocol, connection)  # it goes by the methods
@@ -22,7 +24,7 @@ def as_protocol(connection: Connection, giving_way: "GivingWay | None" = None) -
 class _GivesWay(asyncio.BufferedProtocol):
     __slots__ = ("_connection", "_giving_way")
 
-    def __init__(self, connection: Connection, giving_way: "GivingWay") -> None:
+    def __init__(self, connection: Connection, giving_way: "GivingWay | ClientShare") -> None:
         self._connection = connection
         self._giving_way = giving_way
 

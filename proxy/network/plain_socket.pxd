@@ -1,5 +1,5 @@
 # cython: language_level=3
-from sluicegate.proxy.network.giving_way cimport GivingWay
+from sluicegate.proxy.network.giving_way cimport ClientShare, GivingWay
 from sluicegate.proxy.session.connection cimport Connection
 from sluicegate.proxy.session.direct_outlet cimport DirectOutlet
 
@@ -13,6 +13,10 @@ cdef class PlainSockets:
     cdef bint _in_turn
     cdef bint _sends_soon
 
+    cpdef ClientShare client_share(self)
+
+    cdef _attach(self, PlainSocket attached)
+
     cdef _has_written(self, PlainSocket written)
 
     cdef _end_turn(self)
@@ -23,6 +27,7 @@ cdef class PlainSocket(DirectOutlet):
     cdef object _socket
     cdef int _descriptor
     cdef Connection _connection
+    cdef ClientShare _share
     cdef list _parts
     cdef Py_ssize_t _of_first
     cdef Py_ssize_t _unsent

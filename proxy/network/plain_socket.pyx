@@ -16,7 +16,7 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyOb
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.string cimport memset
 
-from sluicegate.proxy.network.giving_way cimport GivingWay
+from sluicegate.proxy.network.giving_way cimport ClientShare, GivingWay
 from sluicegate.proxy.session.connection cimport Connection
 from sluicegate.proxy.session.direct_outlet cimport DirectOutlet
 
@@ -77,9 +77,19 @@ cdef class PlainSockets:
         if self._failures >= 0:
             close(self._failures)
 
-    def attach(self, plain, Connection connection):
+    def attach_client(self, plain, Connection connection):
         """Let `plain`, a socket that is connected and does not block, be what `connection` reads and writes."""
-        cdef PlainSocket attached = PlainSocket(self, plain, connection)
+        self._attach(PlainSocket(self, plain, connection, self.client_share()))
+
+    def attach_broker(self, plain, Connection connection):
+        """The same for the side that nobody small asks from."""
+        self._attach(PlainSocket(self, plain, connection, None))
+
+    cpdef ClientShare client_share(self):
+        """That of one more client."""
+        return ClientShare(self.giving_way)
+
+    cdef _attach(self, PlainSocket attached):
         cdef epoll_event nothing_else
         nothing_else.events = EPOLLET
         nothing_else.data.fd = attached._descriptor
@@ -132,11 +142,13 @@ cdef class PlainSockets:
 cdef class PlainSocket(DirectOutlet):
     """One of them: of what asyncio calls a Transport, as much as is used."""
 
-    def __init__(self, PlainSockets all_of_loop, plain, Connection connection):
+    def __init__(self, PlainSockets all_of_loop, plain, Connection connection, ClientShare share):
+        """`share`: a client's; None for a broker."""
         self._all = all_of_loop
         self._socket = plain
         self._descriptor = plain.fileno()
         self._connection = connection
+        self._share = share
         self._parts = []
 
     def get_extra_info(self, name):
@@ -278,7 +290,10 @@ cdef class PlainSocket(DirectOutlet):
         PyBuffer_Release(&room)
         if count > 0:
             connection.buffer_updated(count)
-            self._all.giving_way.has_taken(count)
+            if self._share is not None:
+                self._share.has_taken(count)
+            else:
+                self._all.giving_way.has_taken(count)
         elif count == 0:
             self._ended = True
             self._stop_reading()

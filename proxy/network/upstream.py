@@ -95,7 +95,7 @@ async def _connect(
     address: HostPort, connection: Connection, tls: TlsContext | None, sockets: "PlainSockets | None"
 ) -> None:
     if tls is None and sockets is not None:
-        sockets.attach(await connected(address.host, address.port), connection)
+        sockets.attach_broker(await connected(address.host, address.port), connection)
         return
     context = tls.current() if tls is not None else None
     protocol = as_protocol(connection, None if sockets is None else sockets.giving_way)

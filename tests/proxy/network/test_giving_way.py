@@ -1,5 +1,6 @@
 """A thread that is busy without an end lets others run, in small portions, and only where that costs it little."""
 
+import os
 import platform
 import re
 import subprocess
@@ -62,6 +63,48 @@ def test_whoever_waits_in_between_leaves_others_time_enough() -> None:
         giving_way.has_taken(1 << 20)
         time.sleep(0.002)  # this is what it waits
     assert giving_way.times == 0
+
+
+# A thread that is busy with one client and now and then with another, beside another process on the same processor.
+_BUSY = """
+import sys
+import time
+from sluicegate.proxy.network.giving_way import ClientShare, GivingWay
+
+giving_way = GivingWay()
+loud, other = ClientShare(giving_way), ClientShare(giving_way)
+ran, since = time.thread_time(), time.monotonic()
+while time.thread_time() - ran < 0.3:
+    loud.has_taken(1 << 20)
+    if time.monotonic() - since > 0.01:
+        other.has_taken(int(sys.argv[1]))
+        since = time.monotonic()
+print(giving_way.times, giving_way.naps)
+"""
+
+
+def _gives_way(others_bytes: int) -> tuple[int, int]:
+    """How often, and how often of these by sleeping, where the other client has so many bytes read every 10 ms."""
+    cpu = min(os.sched_getaffinity(0))
+    pinned = ["taskset", "-c", str(cpu), sys.executable, "-c"]
+    with subprocess.Popen([*pinned, "while True: pass"]) as other:
+        told = subprocess.run([*pinned, _BUSY, str(others_bytes)], cwd=ROOT, capture_output=True, text=True, check=True)
+        other.kill()
+    times, naps = map(int, told.stdout.split())
+    return times, naps
+
+
+@needs_slices
+def test_who_is_wanted_out_of_the_way_sleeps_while_somebody_small_asks() -> None:
+    times, naps = _gives_way(others_bytes=100)
+    assert times / 4 < naps <= times
+
+
+@needs_slices
+def test_nobody_sleeps_where_all_are_large() -> None:
+    times, naps = _gives_way(others_bytes=100_000)
+    assert times > 0
+    assert naps == 0
 
 
 _WHERE_IT_IS_FORBIDDEN = """

@@ -100,7 +100,7 @@ class Wire:
 async def natively(ours: socket.socket, connection: Connection) -> None:
     sockets = native_sockets(asyncio.get_running_loop())
     assert sockets is not None
-    sockets.attach(ours, connection)
+    sockets.attach_client(ours, connection)
 
 
 async def by_the_loop(ours: socket.socket, connection: Connection) -> None:
