@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from collections import Counter
 from collections.abc import Sequence
@@ -43,7 +44,8 @@ def _descriptors_of(pid: int) -> list[str]:
     try:
         for link in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(OSError):  # closed meanwhile
-                found.append(str(link.readlink()).partition(":")[0])
+                kind = str(link.readlink()).partition(":")[0]
+                found.append(re.sub(r"\d+", "#", kind))  # a thread's file has another name where another has its place
     except OSError:
         return []  # it has ended meanwhile
     return found
