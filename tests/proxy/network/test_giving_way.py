@@ -1,6 +1,5 @@
 """A thread that is busy without an end lets others run, in small portions, and only where that costs it little."""
 
-import os
 import platform
 import re
 import subprocess
@@ -12,6 +11,7 @@ import pytest
 
 from sluicegate.proxy.network.native_sockets import HAS_NATIVE_SOCKETS
 from tests.oracle.kafka_java import ROOT
+from tests.proxy.network.one_processor import numbers_told_beside_a_busy_one
 
 if HAS_NATIVE_SOCKETS:
     from sluicegate.proxy.network.giving_way import GivingWay
@@ -85,12 +85,7 @@ print(giving_way.times, giving_way.naps)
 
 def _gives_way(others_bytes: int) -> tuple[int, int]:
     """How often, and how often of these by sleeping, where the other client has so many bytes read every 10 ms."""
-    cpu = min(os.sched_getaffinity(0))
-    pinned = ["taskset", "-c", str(cpu), sys.executable, "-c"]
-    with subprocess.Popen([*pinned, "while True: pass"]) as other:
-        told = subprocess.run([*pinned, _BUSY, str(others_bytes)], cwd=ROOT, capture_output=True, text=True, check=True)
-        other.kill()
-    times, naps = map(int, told.stdout.split())
+    times, naps = numbers_told_beside_a_busy_one(_BUSY, str(others_bytes))
     return times, naps
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from sluicegate.proxy.network.native_sockets import HAS_NATIVE_SOCKETS
 from tests.oracle.kafka_java import ROOT
+from tests.proxy.network.one_processor import numbers_told_beside_a_busy_one
 
 pytestmark = [
     pytest.mark.skipif(not HAS_NATIVE_SOCKETS, reason="nothing is compiled, so there are no native sockets"),
@@ -29,13 +30,8 @@ print(delay.nanoseconds() - waited, time.monotonic_ns() - began - (time.thread_t
 
 
 def test_it_is_what_a_busy_thread_did_not_run_for_beside_another_on_its_processor() -> None:
-    cpu = min(os.sched_getaffinity(0))
-    pinned = ["taskset", "-c", str(cpu), sys.executable, "-c"]
-    with subprocess.Popen([*pinned, "while True: pass"]) as other:
-        told = subprocess.run([*pinned, _BUSY], cwd=ROOT, capture_output=True, text=True, check=True)
-        other.kill()
+    delay, not_run = numbers_told_beside_a_busy_one(_BUSY)
 
-    delay, not_run = map(int, told.stdout.split())
     assert not_run > 20_000_000
     assert 0.3 * not_run < delay < 1.1 * not_run
 
