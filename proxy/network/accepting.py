@@ -23,6 +23,8 @@ from sluicegate.proxy.network.proxy_protocol import (
 )
 from sluicegate.proxy.network.spare_descriptor import SpareDescriptor
 from sluicegate.proxy.network.tls import TlsContext, words_of
+from sluicegate.proxy.network.tls_handshake import with_client
+from sluicegate.proxy.network.tls_socket import TlsSocket, new_sealed_buffer
 from sluicegate.proxy.reporting.session_log import SessionLog
 from sluicegate.proxy.session.connection import Connection
 
@@ -53,7 +55,7 @@ class ClientAcceptor:
         sockets: "PlainSockets | None",
     ) -> None:
         """`entrance`, `handshakes` and `rate` are those of all listeners together. No entrance: everybody may come in;
-        no rate: as fast as they like. `sockets`: for those without TLS, where there are native ones.
+        no rate: as fast as they like. `sockets`: where there are native ones.
         """
         self._listener = listener
         self._label = label
@@ -66,6 +68,7 @@ class ClientAcceptor:
         self._handshakes = handshakes
         self._rate = rate
         self._sockets = sockets
+        self._sealed = new_sealed_buffer()
         self._own: set[asyncio.Task[None]] = set()
         self._spare = SpareDescriptor()
         self._accepting = self._loop.create_task(self._accept())
@@ -119,7 +122,7 @@ class ClientAcceptor:
         if self._entrance is not None and not self._entrance.lets_in(client or _shown(peer)):
             connection.close()
             return
-        await self._shake_hands(connection, peer, client)
+        await self._let_in(connection, peer, client)
 
     # -- who it is, where a load balancer says so ------------------------------------------------------------------
 
@@ -170,23 +173,16 @@ class ClientAcceptor:
             reason = self._handshakes.took_too_long("no PROXY protocol header came")
         self._log.no_proxy_header(_shown(peer), self._label, reason)
 
-    # -- TLS -------------------------------------------------------------------------------------------------------
+    # -- into its session ------------------------------------------------------------------------------------------
 
-    async def _shake_hands(self, connection: socket.socket, peer: Any, client: str | None) -> None:
-        if self._tls is None and self._sockets is not None:
-            self._sockets.attach_client(connection, self._new_connection(client))
-            return
-        seconds = self._handshakes.seconds
-        share = None if self._sockets is None else self._sockets.client_share()
-        # The loop's own timeout is there too, and would say something else of it.
-        tls = {} if self._tls is None else {"ssl": self._tls.current(), "ssl_handshake_timeout": 2 * seconds}
+    async def _let_in(self, connection: socket.socket, peer: Any, client: str | None) -> None:
         try:
-            async with asyncio.timeout(seconds):
-                await self._loop.connect_accepted_socket(
-                    lambda: as_protocol(self._new_connection(client), share),
-                    connection,
-                    **tls,  # type: ignore[arg-type]
-                )
+            if self._tls is None:
+                await self._attach(connection, as_protocol(self._new_connection(client)))
+                return
+            async with asyncio.timeout(self._handshakes.seconds):
+                handshake = await with_client(connection, self._tls.current())
+            await self._attach(connection, TlsSocket(handshake, self._new_connection(client), self._sealed))
         except TimeoutError:
             connection.close()
             reason = self._handshakes.took_too_long("it was not done")
@@ -197,6 +193,12 @@ class ClientAcceptor:
         except Exception as error:  # whatever a client or a certificate can bring about
             connection.close()
             self._log.handshake_failed(client or _shown(peer), self._label, words_of(error))
+
+    async def _attach(self, connection: socket.socket, protocol: asyncio.BaseProtocol) -> None:
+        if self._sockets is not None:
+            self._sockets.attach_client(connection, protocol)
+        else:
+            await self._loop.connect_accepted_socket(lambda: protocol, connection)
 
 
 def _shown(peer: Any) -> str:

@@ -37,3 +37,5 @@ cdef class ClientShare:
     cdef Py_ssize_t _before
 
     cpdef void has_taken(self, Py_ssize_t count) noexcept
+
+    cpdef void has_given(self, Py_ssize_t count) noexcept

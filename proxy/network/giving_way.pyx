@@ -53,7 +53,7 @@ cdef enum:
     _FOR_A_LOOK = 4 * 1024
     # Whoever has run for less than one part in so many leaves others time enough by waiting.
     _BUSY_WITHIN = 4
-    # Whoever has had less than this read in a tenth of a second and the one before is small.
+    # Whoever has sent and been sent less than this in a tenth of a second and the one before is small.
     _RECENTLY_NS = 100_000_000
     _SMALL_BYTES = 64 * 1024
     # Whether others want the processors is asked every so many slices: has it waited for one part in so many?
@@ -119,7 +119,7 @@ cdef class GivingWay:
 
 @cython.final
 cdef class ClientShare:
-    """What one client has had read, to know who is small. Told of instead of GivingWay, which it tells."""
+    """What one client has sent and been sent, to know who is small. Told of instead of GivingWay, which it tells."""
 
     def __init__(self, GivingWay giving_way):
         self._giving_way = giving_way
@@ -134,6 +134,10 @@ cdef class ClientShare:
         if self._now + self._before < _SMALL_BYTES:
             self._giving_way._small_asked = period
         self._giving_way.has_taken(count)
+
+    cpdef void has_given(self, Py_ssize_t count) noexcept:
+        """So many bytes were sent to this client: who fetches much is not small, however little it asks."""
+        self._now += count
 
 
 cdef int64_t _nanoseconds(clockid_t clock) noexcept:

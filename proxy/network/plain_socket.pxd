@@ -13,8 +13,6 @@ cdef class PlainSockets:
     cdef bint _in_turn
     cdef bint _sends_soon
 
-    cpdef ClientShare client_share(self)
-
     cdef _attach(self, PlainSocket attached)
 
     cdef _has_written(self, PlainSocket written)
@@ -26,6 +24,7 @@ cdef class PlainSocket(DirectOutlet):
     cdef PlainSockets _all
     cdef object _socket
     cdef int _descriptor
+    cdef object _protocol
     cdef Connection _connection
     cdef ClientShare _share
     cdef list _parts

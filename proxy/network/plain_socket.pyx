@@ -77,17 +77,15 @@ cdef class PlainSockets:
         if self._failures >= 0:
             close(self._failures)
 
-    def attach_client(self, plain, Connection connection):
-        """Let `plain`, a socket that is connected and does not block, be what `connection` reads and writes."""
-        self._attach(PlainSocket(self, plain, connection, self.client_share()))
+    def attach_client(self, plain, protocol):
+        """Let `plain`, a socket that is connected and does not block, be what `protocol` reads and writes: a connection,
+        or what stands before one, with the methods of what asyncio calls a BufferedProtocol.
+        """
+        self._attach(PlainSocket(self, plain, protocol, ClientShare(self.giving_way)))
 
-    def attach_broker(self, plain, Connection connection):
+    def attach_broker(self, plain, protocol):
         """The same for the side that nobody small asks from."""
-        self._attach(PlainSocket(self, plain, connection, None))
-
-    cpdef ClientShare client_share(self):
-        """That of one more client."""
-        return ClientShare(self.giving_way)
+        self._attach(PlainSocket(self, plain, protocol, None))
 
     cdef _attach(self, PlainSocket attached):
         cdef epoll_event nothing_else
@@ -142,12 +140,13 @@ cdef class PlainSockets:
 cdef class PlainSocket(DirectOutlet):
     """One of them: of what asyncio calls a Transport, as much as is used."""
 
-    def __init__(self, PlainSockets all_of_loop, plain, Connection connection, ClientShare share):
+    def __init__(self, PlainSockets all_of_loop, plain, protocol, ClientShare share):
         """`share`: a client's; None for a broker."""
         self._all = all_of_loop
         self._socket = plain
         self._descriptor = plain.fileno()
-        self._connection = connection
+        self._protocol = protocol
+        self._connection = protocol if isinstance(protocol, Connection) else None  # its methods are called natively
         self._share = share
         self._parts = []
 
@@ -191,6 +190,8 @@ cdef class PlainSocket(DirectOutlet):
                     self._give_up(_error(errno))
                     return 0
                 count = 0
+            if self._share is not None:
+                self._share.has_given(count)
         if count < size:
             self.write(PyBytes_FromStringAndSize(data + count, size - count))
         return 0
@@ -232,7 +233,7 @@ cdef class PlainSocket(DirectOutlet):
         self._give_up(None)
 
     cdef _begin(self):
-        self._connection.connection_made(self)
+        self._protocol.connection_made(self)
         if not self._paused:
             self._start_reading()
 
@@ -284,12 +285,16 @@ cdef class PlainSocket(DirectOutlet):
         cdef ssize_t count
         cdef int error
         cdef Connection connection = self._connection
-        PyObject_GetBuffer(connection.get_buffer(-1), &room, PyBUF_SIMPLE | PyBUF_WRITABLE)
+        buffer = self._protocol.get_buffer(-1) if connection is None else connection.get_buffer(-1)
+        PyObject_GetBuffer(buffer, &room, PyBUF_SIMPLE | PyBUF_WRITABLE)
         count = recv(self._descriptor, room.buf, room.len, 0)
         error = errno
         PyBuffer_Release(&room)
         if count > 0:
-            connection.buffer_updated(count)
+            if connection is None:
+                self._protocol.buffer_updated(count)
+            else:
+                connection.buffer_updated(count)
             if self._share is not None:
                 self._share.has_taken(count)
             else:
@@ -297,7 +302,7 @@ cdef class PlainSocket(DirectOutlet):
         elif count == 0:
             self._ended = True
             self._stop_reading()
-            if not connection.eof_received():
+            if not self._protocol.eof_received():
                 self.close()
         elif error == EAGAIN:
             if self._failed:  # it was something else
@@ -345,7 +350,7 @@ cdef class PlainSocket(DirectOutlet):
             self._tell_full()
         if self._unsent <= _LOW_WATER_BYTES and self._full:
             self._full = False
-            self._connection.resume_writing()
+            self._protocol.resume_writing()
         if self._unsent == 0:
             self._all_is_sent()
 
@@ -383,6 +388,8 @@ cdef class PlainSocket(DirectOutlet):
 
     cdef _sent(self, Py_ssize_t count):
         cdef Py_ssize_t done = 0, length
+        if self._share is not None:
+            self._share.has_given(count)
         self._unsent -= count
         if self._unsent == 0:
             self._parts.clear()
@@ -411,7 +418,7 @@ cdef class PlainSocket(DirectOutlet):
     cdef _tell_full(self):
         if self._unsent > _HIGH_WATER_BYTES and not self._full:
             self._full = True
-            self._connection.pause_writing()
+            self._protocol.pause_writing()
 
     cdef _shut_down(self):
         try:
@@ -439,9 +446,9 @@ cdef class PlainSocket(DirectOutlet):
         self._lost = True
         del self._all._open[self._descriptor]
         try:
-            self._connection.connection_lost(error)
+            self._protocol.connection_lost(error)
         finally:
-            self._connection = None
+            self._protocol = self._connection = None
             self._socket.close()
 
 

@@ -60,6 +60,7 @@ class TlsContext:
         try:
             context = self._make()
             context.minimum_version = ssl.TLSVersion.TLSv1_2  # whatever the system's settings allow (RFC 8996)
+            context.options |= ssl.OP_NO_RENEGOTIATION  # as brokers: of TLS 1.2, and good for nothing but attacks
             return context
         except PasswordUnreadable as error:
             raise BadTlsFiles(str(error)) from error

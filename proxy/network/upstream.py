@@ -4,6 +4,7 @@ Addresses come from brokers' answers too, so they may be anything; what is wrong
 """
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -12,6 +13,8 @@ from sluicegate.config.address import HostPort
 from sluicegate.proxy.network.connecting import connected
 from sluicegate.proxy.network.event_loop_protocol import as_protocol
 from sluicegate.proxy.network.tls import TlsContext, words_of
+from sluicegate.proxy.network.tls_handshake import with_broker
+from sluicegate.proxy.network.tls_socket import TlsSocket, new_sealed_buffer
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
 
@@ -39,10 +42,11 @@ class Dialler:
     """Connects sessions to brokers, each in a task of the event loop."""
 
     def __init__(self, tls: TlsContext | None, timeout_seconds: float, sockets: "PlainSockets | None") -> None:
-        """`sockets`: for connections without TLS, where there are native ones."""
+        """`sockets`: where there are native ones."""
         self._tls = tls
         self._timeout_seconds = timeout_seconds
         self._sockets = sockets
+        self._sealed = new_sealed_buffer()
 
     def dial(
         self, addresses: Sequence[HostPort], connection: Connection, failed: Callable[[Exception], None]
@@ -54,9 +58,46 @@ class Dialler:
         self, addresses: Sequence[HostPort], connection: Connection, failed: Callable[[Exception], None]
     ) -> None:
         try:
-            await connect(addresses, connection, self._tls, self._timeout_seconds, self._sockets)
+            await self.connect(addresses, connection)
         except Exception as error:
             failed(error)
+
+    async def connect(self, addresses: Sequence[HostPort], connection: Connection) -> None:
+        """Connect `connection` to the first address that answers. Raises UpstreamUnreachable, and nothing else."""
+        reasons = []
+        for address in addresses:
+            try:
+                check(address)
+                async with asyncio.timeout(self._timeout_seconds):
+                    await self._connect(address, connection)
+                return
+            except ConnectionResetError as error:
+                why = str(HandshakeClosed()) if self._tls is not None else reason_of(error)
+                reasons.append(f"{shown(address)}: {why}")
+            except TimeoutError:
+                reasons.append(f"{shown(address)}: no answer within {self._timeout_seconds} s")
+            except Exception as error:  # whatever a name or a peer can bring about
+                reasons.append(f"{shown(address)}: {reason_of(error)}")
+        raise UpstreamUnreachable("; ".join(reasons) or "no address is known")
+
+    async def _connect(self, address: HostPort, connection: Connection) -> None:
+        plain = await connected(address.host, address.port)
+        try:
+            await self._attach(plain, await self._protocol(plain, address.host, connection))
+        except BaseException:  # cancelled, too: nobody else has it
+            plain.close()
+            raise
+
+    async def _protocol(self, plain: socket.socket, host: str, connection: Connection) -> asyncio.BaseProtocol:
+        if self._tls is None:
+            return as_protocol(connection)
+        return TlsSocket(await with_broker(plain, self._tls.current(), host), connection, self._sealed)
+
+    async def _attach(self, plain: socket.socket, protocol: asyncio.BaseProtocol) -> None:
+        if self._sockets is not None:
+            self._sockets.attach_broker(plain, protocol)
+        else:
+            await asyncio.get_running_loop().create_connection(lambda: protocol, sock=plain)
 
 
 def why_lost(error: Exception | None) -> str | None:
@@ -64,43 +105,6 @@ def why_lost(error: Exception | None) -> str | None:
     handshake.
     """
     return words_of(error) if isinstance(error, ssl.SSLError) else None
-
-
-async def connect(
-    addresses: Sequence[HostPort],
-    connection: Connection,
-    tls: TlsContext | None,
-    timeout_seconds: float,
-    sockets: "PlainSockets | None",
-) -> None:
-    """Connect `connection` to the first address that answers. Raises UpstreamUnreachable, and nothing else."""
-    reasons = []
-    for address in addresses:
-        try:
-            check(address)
-            async with asyncio.timeout(timeout_seconds):
-                await _connect(address, connection, tls, sockets)
-            return
-        except ConnectionResetError as error:
-            why = str(HandshakeClosed()) if tls is not None else reason_of(error)
-            reasons.append(f"{shown(address)}: {why}")
-        except TimeoutError:
-            reasons.append(f"{shown(address)}: no answer within {timeout_seconds} s")
-        except Exception as error:  # whatever a name or a peer can bring about
-            reasons.append(f"{shown(address)}: {reason_of(error)}")
-    raise UpstreamUnreachable("; ".join(reasons) or "no address is known")
-
-
-async def _connect(
-    address: HostPort, connection: Connection, tls: TlsContext | None, sockets: "PlainSockets | None"
-) -> None:
-    if tls is None and sockets is not None:
-        sockets.attach_broker(await connected(address.host, address.port), connection)
-        return
-    context = tls.current() if tls is not None else None
-    protocol = as_protocol(connection, None if sockets is None else sockets.giving_way)
-    loop = asyncio.get_running_loop()
-    await loop.create_connection(lambda: protocol, address.host, address.port, ssl=context)
 
 
 def check(address: HostPort) -> None:

@@ -143,7 +143,7 @@ class Connection:
 
     @property
     def can_half_close(self) -> bool:
-        """Whether `write_eof` leaves the other direction open; TLS has no such thing."""
+        """Whether `write_eof` leaves the other direction open: a broker closes a TLS connection that is half closed."""
         return not self.introduced.is_tls
 
     def write_eof(self) -> None:
@@ -254,7 +254,7 @@ class Connection:
         self._eof = True
         if not self._holds and not self._goes_on_soon:
             self._tell_eof()
-        return self.can_half_close  # kept open where that is possible: what is in flight has to be answered
+        return True  # kept open: what is in flight has to be answered
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True

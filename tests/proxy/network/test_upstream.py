@@ -8,7 +8,7 @@ import uvloop
 
 from sluicegate.config.address import HostPort
 from sluicegate.proxy.network.native_sockets import native_sockets
-from sluicegate.proxy.network.upstream import connect
+from sluicegate.proxy.network.upstream import Dialler
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
 from tests.broker.ports import free_ports
@@ -32,7 +32,7 @@ IMPOSSIBLE = [
 async def reach(addresses: tuple[HostPort, ...]) -> None:
     """By native sockets where there are any."""
     nobody = cast(Connection, asyncio.Protocol())
-    await connect(addresses, nobody, None, 2, native_sockets(asyncio.get_running_loop()))
+    await Dialler(None, 2, native_sockets(asyncio.get_running_loop())).connect(addresses, nobody)
 
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])

@@ -16,7 +16,7 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import metadata, sasl_handshake
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker
 from sluicegate.proxy.network.tls import context_for_brokers
-from sluicegate.proxy.network.upstream import connect
+from sluicegate.proxy.network.upstream import Dialler
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
 from tests.broker.certificates import Authority
@@ -65,7 +65,7 @@ def test_tls_to_a_plaintext_port(run: Callable[[Awaitable[None]], None], tmp_pat
             ours = await reason(address, tls={"ca_file": str(authority.file)})
             context = context_for_brokers(UpstreamTls(ca_file=str(authority.file)))
             with pytest.raises(UpstreamUnreachable) as raised:
-                await connect((address,), cast(Connection, asyncio.Protocol()), context, 5, None)
+                await Dialler(context, 5, None).connect((address,), cast(Connection, asyncio.Protocol()))
         assert ours == "closed the TLS handshake: probably a plaintext port (upstream.tls is set)"
         assert str(raised.value) == f"{address}: {ours}"
 

@@ -1,0 +1,270 @@
+"""One connection and its peer, by every kind of socket: native ones, an event loop's own, and TLS over either."""
+
+import asyncio
+import os
+import socket
+import ssl
+import struct
+from collections.abc import Callable, Coroutine
+from functools import cache
+
+import pytest
+import trustme
+import uvloop
+
+from sluicegate.protocol.errors import SenderError
+from sluicegate.protocol.frame_pool import FramePool
+from sluicegate.protocol.framing import Disposition, FrameReader
+from sluicegate.proxy.network import tls_handshake
+from sluicegate.proxy.network.event_loop_protocol import as_protocol
+from sluicegate.proxy.network.native_sockets import HAS_NATIVE_SOCKETS, native_sockets
+from sluicegate.proxy.network.tls_socket import TlsSocket, new_sealed_buffer
+from sluicegate.proxy.session.connection import Connection
+from sluicegate.proxy.session.outlets import Introduced, LoopCalls
+from sluicegate.proxy.session.read_buffer import new_shared_buffer
+
+_PIECE = 1 << 16
+
+
+class Told:
+    """Owner and reader's handler of one connection: writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.received = bytearray()
+        self.events: list[str] = []
+        self.ended = asyncio.Event()
+        self.lost = asyncio.Event()
+        self.error: Exception | None = None
+        self.answer: Callable[[bytes], None] = lambda _data: None
+
+    def on_head(self, size: int, head: bytes) -> Disposition:
+        return Disposition.STREAM
+
+    def on_pass(self, data: memoryview) -> None:
+        self.received += data
+        self.answer(bytes(data))
+
+    def on_room(self, more: int, size: int) -> None: ...
+
+    def on_frame(self, frame: bytearray) -> None: ...
+
+    def on_open(self, connection: Connection) -> None:
+        self.events.append("open")
+
+    def on_bytes_taken(self, connection: Connection) -> None: ...
+
+    def on_sender_error(self, connection: Connection, error: SenderError) -> None:
+        self.events.append(str(error))
+
+    def on_our_fault(self, connection: Connection, error: Exception) -> None:
+        self.events.append(repr(error))
+
+    def on_eof(self, connection: Connection) -> None:
+        self.events.append("eof")
+        self.ended.set()
+
+    def on_lost(self, connection: Connection, error: Exception | None) -> None:
+        self.events.append("lost")
+        self.error = error
+        self.lost.set()
+
+    def on_full(self, connection: Connection, full: bool) -> None:
+        self.events.append("full" if full else "drained")
+
+
+class Plain:
+    """A peer without TLS."""
+
+    async def shake_hands(self, peer: socket.socket) -> None: ...
+
+    def sealed(self, data: bytes) -> bytes:
+        """As it travels."""
+        return data
+
+    def opened(self, data: bytes) -> bytes:
+        """As it was written."""
+        return data
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it was said that no more comes, before the socket's end."""
+        return False
+
+
+class Tls:
+    """A peer with TLS: Python's, over memory."""
+
+    def __init__(self) -> None:
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = contexts()[1].wrap_bio(self.incoming, self.outgoing, server_hostname="127.0.0.1")
+        self.has_ended = False
+
+    async def shake_hands(self, peer: socket.socket) -> None:
+        """Raises ssl.SSLError."""
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                self.tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                await loop.sock_sendall(peer, self.outgoing.read())
+                self.incoming.write(await loop.sock_recv(peer, _PIECE))
+        await loop.sock_sendall(peer, self.outgoing.read())
+
+    def sealed(self, data: bytes) -> bytes:
+        """As it travels."""
+        left = memoryview(data)
+        while left:
+            left = left[self.tls.write(left) :]
+        return self.outgoing.read()
+
+    def opened(self, data: bytes) -> bytes:
+        """As it was written."""
+        self.incoming.write(data)
+        got = bytearray()
+        try:
+            while piece := self.tls.read(_PIECE):
+                got += piece
+            self.has_ended = True
+        except ssl.SSLWantReadError:
+            pass
+        return bytes(got)
+
+
+@cache
+def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """Ours, and that of a peer that trusts it."""
+    authority = trustme.CA()
+    ours, theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    authority.issue_cert("127.0.0.1").configure_cert(ours)
+    authority.configure_trust(theirs)
+    return ours, theirs
+
+
+class Wire:
+    """One connection of ours, and its peer as a plain socket that may speak TLS."""
+
+    def __init__(self, peer: socket.socket, speaks: Plain | Tls, connection: Connection, told: Told) -> None:
+        self.peer = peer
+        self.speaks = speaks
+        self.connection = connection
+        self.told = told
+
+    async def read(self, count: int) -> bytes:
+        """What the peer reads: so many bytes, fewer where the end comes first."""
+        loop, got = asyncio.get_running_loop(), bytearray()
+        async with asyncio.timeout(20):
+            while len(got) < count and not self.speaks.has_ended:
+                if not (piece := await loop.sock_recv(self.peer, min(count - len(got), _PIECE))):
+                    break
+                got += self.speaks.opened(piece)
+        return bytes(got)
+
+    async def send(self, data: bytes) -> None:
+        """What the peer writes."""
+        await self.send_raw(self.speaks.sealed(data))
+
+    async def send_raw(self, data: bytes) -> None:
+        """The same, sealed already."""
+        async with asyncio.timeout(20):
+            await asyncio.get_running_loop().sock_sendall(self.peer, data)
+
+    def send_at_once(self, data: bytes) -> None:
+        """In one call, as little as it is."""
+        self.peer.send(self.speaks.sealed(data))
+
+    def will_reset(self) -> None:
+        """The peer's close is a reset."""
+        self.peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+async def natively(ours: socket.socket, protocol: asyncio.BaseProtocol) -> None:
+    sockets = native_sockets(asyncio.get_running_loop())
+    assert sockets is not None
+    sockets.attach_client(ours, protocol)
+
+
+async def by_the_loop(ours: socket.socket, protocol: asyncio.BaseProtocol) -> None:
+    await asyncio.get_running_loop().connect_accepted_socket(lambda: protocol, ours)
+
+
+Attach = Callable[[socket.socket, asyncio.BaseProtocol], Coroutine[None, None, None]]
+
+
+async def wired(attach: Attach, speaks: Plain | Tls) -> Wire:
+    loop, told = asyncio.get_running_loop(), Told()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        peer = socket.create_connection(server.getsockname())
+        ours, _ = server.accept()
+    peer.setblocking(False)
+    ours.setblocking(False)
+    reader = FrameReader(told, 8, 1 << 30, FramePool(loop.call_soon))
+    calls = LoopCalls(loop.call_soon, loop.call_later, lambda step, _: loop.call_soon(step))
+    introduced = Introduced("peer", "own", is_tls=isinstance(speaks, Tls))
+    connection = Connection(told, reader, new_shared_buffer(), lambda _: introduced, calls)
+    protocol = as_protocol(connection)
+    if isinstance(speaks, Tls):
+        async with asyncio.TaskGroup() as both:
+            both.create_task(speaks.shake_hands(peer))
+            handshake = both.create_task(tls_handshake.with_client(ours, contexts()[0]))
+        protocol = TlsSocket(handshake.result(), connection, new_sealed_buffer())
+    await attach(ours, protocol)
+    return Wire(peer, speaks, connection, told)
+
+
+Story = Callable[[Wire], Coroutine[None, None, None]]
+_Run = Callable[[Coroutine[None, None, None]], None]
+_PLAIN: dict[str, tuple[_Run, Attach, type[Plain | Tls]]] = {
+    "native, asyncio": (asyncio.run, natively, Plain),
+    "native, uvloop": (uvloop.run, natively, Plain),
+    "uvloop's": (uvloop.run, by_the_loop, Plain),
+}
+_TLS: dict[str, tuple[_Run, Attach, type[Plain | Tls]]] = {
+    "TLS over native, asyncio": (asyncio.run, natively, Tls),
+    "TLS over native, uvloop": (uvloop.run, natively, Tls),
+    "TLS over asyncio's": (asyncio.run, by_the_loop, Tls),
+    "TLS over uvloop's": (uvloop.run, by_the_loop, Tls),
+}
+
+
+def of_all(story: Story) -> Callable[..., None]:
+    """A test that tells a story of a socket of each kind, with TLS and without."""
+    return _of({**_PLAIN, **_TLS}, story)
+
+
+def over_tls(story: Story) -> Callable[..., None]:
+    """The same with TLS alone."""
+    return _of(_TLS, story)
+
+
+def over_native_tls(story: Story) -> Callable[..., None]:
+    """The same of native sockets alone."""
+    return _of({kind: told for kind, told in _TLS.items() if told[1] is natively}, story)
+
+
+def _of(kinds: dict[str, tuple[_Run, Attach, type[Plain | Tls]]], story: Story) -> Callable[..., None]:
+    async def told_of(attach: Attach, speaks: type[Plain | Tls]) -> None:
+        wire = await wired(attach, speaks())
+        async with asyncio.timeout(30):
+            await story(wire)
+            wire.peer.close()
+            wire.connection.abort()
+            await wire.told.lost.wait()
+
+    could_be = {kind: told for kind, told in kinds.items() if HAS_NATIVE_SOCKETS or told[1] is by_the_loop}
+
+    @pytest.mark.parametrize(("run", "attach", "speaks"), could_be.values(), ids=could_be)
+    def test(run: _Run, attach: Attach, speaks: type[Plain | Tls]) -> None:
+        run(told_of(attach, speaks))
+
+    return test
+
+
+async def until(is_so: Callable[[], object]) -> None:
+    async with asyncio.timeout(20):
+        while not is_so():  # noqa: ASYNC110  # of what nobody is told
+            await asyncio.sleep(0.001)
+
+
+def framed(count: int) -> bytes:
+    return struct.pack(">i", count - 4) + os.urandom(count - 4)
