@@ -39,3 +39,5 @@ cdef class ClientShare:
     cpdef void has_taken(self, Py_ssize_t count) noexcept
 
     cpdef void has_given(self, Py_ssize_t count) noexcept
+
+    cdef void _count(self, Py_ssize_t count) noexcept

@@ -126,17 +126,20 @@ cdef class ClientShare:
 
     cpdef void has_taken(self, Py_ssize_t count) noexcept:
         """So many bytes of this client have been read and dealt with."""
-        cdef int64_t period = self._giving_way._period
-        if self._period != period:
-            self._before = self._now if self._period == period - 1 else 0
-            self._period, self._now = period, 0
-        self._now += count
+        self._count(count)
         if self._now + self._before < _SMALL_BYTES:
-            self._giving_way._small_asked = period
+            self._giving_way._small_asked = self._period
         self._giving_way.has_taken(count)
 
     cpdef void has_given(self, Py_ssize_t count) noexcept:
         """So many bytes were sent to this client: who fetches much is not small, however little it asks."""
+        self._count(count)
+
+    cdef void _count(self, Py_ssize_t count) noexcept:
+        cdef int64_t period = self._giving_way._period
+        if self._period != period:
+            self._before = self._now if self._period == period - 1 else 0
+            self._period, self._now = period, 0
         self._now += count
 
 

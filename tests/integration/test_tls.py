@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import socket
+import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -206,6 +208,44 @@ def test_acks_0_over_tls_arrives_before_the_connection_ends(
         eventually(lambda: proxy.metric("sluicegate_open_connections") == 0, what="no connection left")
     finally:
         proxy.stop()
+
+
+def test_acks_0_of_a_tls_client_that_ends_at_once_arrives_whole(
+    mutual_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path
+) -> None:
+    kafka, authority, certificate = mutual_broker
+    proxy = ProxyProcess(tmp_path, kafka.bootstrap, {"defaults": DEFAULTS})
+    proxy.config["upstream"]["tls"] = {"ca_file": str(authority.file), **certificate.files}
+    proxy.config["listen"]["tls"] = certificate.files
+    own = {"ssl.certificate.location": str(certificate.chain), "ssl.key.location": str(certificate.key)}
+    trusting = {"security.protocol": "SSL", "ssl.ca.location": str(authority.file)}
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap, **trusting, **own})
+    for future in admin.create_topics([NewTopic("ends-at-once", 1, 1, config=UNJUDGED)]).values():
+        future.result(30)
+    context = ssl.create_default_context(cafile=str(authority.file))
+    good = batch([Rec(now_ms(), value=b"v" * 20_000)])
+    try:
+        proxy.start()
+        with TlsClient(proxy.broker_port(1), context) as client:
+            eventually(lambda: client.fetch_error("ends-at-once", 0) == 0, what="the partition's leader")
+        with TlsClient(proxy.broker_port(1), context) as client:
+            for _ in range(50):  # more than is read before the broker is there
+                client.send(PRODUCE, 9, produce_body(9, [topic_data("ends-at-once", (0, good))], acks=0))
+            client.socket.shutdown(socket.SHUT_WR)
+            assert client.receive() == CLOSED
+
+        with TlsClient(proxy.broker_port(1), context) as client:
+            eventually(lambda: len(client.log_of("ends-at-once", 0)) == 50 * len(good), what="all that was sent")
+    finally:
+        proxy.stop()
+
+
+class TlsClient(RawClient):
+    """One over TLS."""
+
+    def __init__(self, port: int, context: ssl.SSLContext) -> None:
+        super().__init__(f"127.0.0.1:{port}")
+        self.socket = context.wrap_socket(self.socket, server_hostname="127.0.0.1")
 
 
 def test_files_that_cannot_be_used_are_named_at_the_start(tmp_path: Path, guarded: Guarded) -> None:

@@ -77,27 +77,29 @@ ran, since = time.thread_time(), time.monotonic()
 while time.thread_time() - ran < 0.3:
     loud.has_taken(1 << 20)
     if time.monotonic() - since > 0.01:
+        other.has_given(int(sys.argv[2]))
         other.has_taken(int(sys.argv[1]))
         since = time.monotonic()
 print(giving_way.times, giving_way.naps)
 """
 
 
-def _gives_way(others_bytes: int) -> tuple[int, int]:
-    """How often, and how often of these by sleeping, where the other client has so many bytes read every 10 ms."""
-    times, naps = numbers_told_beside_a_busy_one(_BUSY, str(others_bytes))
+def _gives_way(read_bytes: int, sent_bytes: int) -> tuple[int, int]:
+    """How often, and how often of these by sleeping, where of the other client so much is read and sent every 10 ms."""
+    times, naps = numbers_told_beside_a_busy_one(_BUSY, str(read_bytes), str(sent_bytes))
     return times, naps
 
 
 @needs_slices
 def test_who_is_wanted_out_of_the_way_sleeps_while_somebody_small_asks() -> None:
-    times, naps = _gives_way(others_bytes=100)
+    times, naps = _gives_way(read_bytes=100, sent_bytes=100)
     assert times / 4 < naps <= times
 
 
 @needs_slices
-def test_nobody_sleeps_where_all_are_large() -> None:
-    times, naps = _gives_way(others_bytes=100_000)
+@pytest.mark.parametrize(("read_bytes", "sent_bytes"), [(100_000, 100), (100, 100_000)], ids=["producer", "consumer"])
+def test_nobody_sleeps_where_all_are_large(read_bytes: int, sent_bytes: int) -> None:
+    times, naps = _gives_way(read_bytes, sent_bytes)
     assert times > 0
     assert naps == 0
 
