@@ -49,6 +49,7 @@ COMPILED = [
     "protocol/records/zstd_pieces.py",
     "protocol/topic_ids.py",
     "protocol/walk.py",
+    "proxy/network/tls_socket.py",
     "proxy/session/connection.py",
     "proxy/session/in_flight.py",
     "proxy/session/pacing.py",

@@ -182,7 +182,8 @@ class ClientAcceptor:
                 return
             async with asyncio.timeout(self._handshakes.seconds):
                 handshake = await with_client(connection, self._tls.current())
-            await self._attach(connection, TlsSocket(handshake, self._new_connection(client), self._sealed))
+            behind_tls = TlsSocket(handshake, self._new_connection(client), self._sealed)
+            await self._attach(connection, as_protocol(behind_tls))
         except TimeoutError:
             connection.close()
             reason = self._handshakes.took_too_long("it was not done")

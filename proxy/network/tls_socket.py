@@ -17,7 +17,7 @@ from sluicegate.proxy.network.tls_handshake import Handshake
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import Transport
 
-_SEALED_BYTES = 64 * 1024
+_SEALED_BYTES = 128 * 1024
 # Of TLS: a record holds no more. Several parts that are no more than that together leave as one.
 _RECORD_BYTES = 16 * 1024
 
@@ -34,24 +34,8 @@ def new_sealed_buffer() -> memoryview:
     return memoryview(bytearray(_SEALED_BYTES))
 
 
-class TlsSocket(asyncio.BufferedProtocol):
+class TlsSocket:
     """See the module."""
-
-    __slots__ = (
-        "_closing",
-        "_connection",
-        "_end_told",
-        "_ended",
-        "_failure",
-        "_incoming",
-        "_lost_by",
-        "_no_more",
-        "_outgoing",
-        "_paused",
-        "_sealed",
-        "_tls",
-        "_transport",
-    )
 
     def __init__(self, handshake: Handshake, connection: Connection, sealed: memoryview) -> None:
         """`sealed`: `new_sealed_buffer` of the event loop."""
@@ -60,7 +44,7 @@ class TlsSocket(asyncio.BufferedProtocol):
         self._outgoing = handshake.outgoing
         self._connection = connection
         self._sealed = sealed
-        self._transport: SocketTransport
+        self._transport = cast(SocketTransport, None)  # until it is connected
         self._failure: ssl.SSLError | None = None
         self._lost_by: ssl.SSLError | None = None
         self._paused = False
@@ -71,8 +55,8 @@ class TlsSocket(asyncio.BufferedProtocol):
 
     # -- what the socket tells -------------------------------------------------------------------------------------
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(SocketTransport, transport)
+    def connection_made(self, transport: SocketTransport) -> None:
+        self._transport = transport
         self._connection.connection_made(self)
         self._open_soon()  # what came right behind the handshake
 

@@ -91,7 +91,8 @@ class Dialler:
     async def _protocol(self, plain: socket.socket, host: str, connection: Connection) -> asyncio.BaseProtocol:
         if self._tls is None:
             return as_protocol(connection)
-        return TlsSocket(await with_broker(plain, self._tls.current(), host), connection, self._sealed)
+        handshake = await with_broker(plain, self._tls.current(), host)
+        return as_protocol(TlsSocket(handshake, connection, self._sealed))
 
     async def _attach(self, plain: socket.socket, protocol: asyncio.BaseProtocol) -> None:
         if self._sockets is not None:

@@ -181,6 +181,11 @@ class Plan:
     rounds: tuple[tuple[Fault, ...], ...]
 
     @property
+    def over_tls(self) -> bool:
+        """Whether clients reach the proxy so."""
+        return self.seed % 3 == 0
+
+    @property
     def faults(self) -> list[Fault]:
         return [fault for together in self.rounds for fault in together]
 

@@ -42,10 +42,10 @@ class Load(Protocol):
         ...
 
 
-def settings_of(bootstrap: str, chance: Random) -> dict[str, Any]:
-    """What all of them have in common: patience with everything, and haste to connect again."""
+def settings_of(reaching: dict[str, Any], chance: Random) -> dict[str, Any]:
+    """What all of them have in common: patience with everything, and haste to connect again. `reaching`: the proxy."""
     return {
-        "bootstrap.servers": bootstrap,
+        **reaching,
         "linger.ms": 5,
         "compression.type": chance.choice(_CODECS),
         "reconnect.backoff.ms": 50,
@@ -60,7 +60,7 @@ def settings_of(bootstrap: str, chance: Random) -> dict[str, Any]:
 class IdempotentLoad:
     """Sends a few records at a time; all must be acknowledged in the end."""
 
-    def __init__(self, bootstrap: str, topic: str, seed: int) -> None:
+    def __init__(self, reaching: dict[str, Any], topic: str, seed: int) -> None:
         self.name = "idempotent"
         self.trouble: str | None = None
         self.acknowledged: Records = {partition: [] for partition in range(PARTITIONS)}
@@ -68,7 +68,7 @@ class IdempotentLoad:
         self._topic = topic
         self._chance = Random(seed)
         settings = {"enable.idempotence": True, "delivery.timeout.ms": PATIENCE_SECONDS * 1000}
-        self._producer = Producer(settings_of(bootstrap, self._chance) | settings)
+        self._producer = Producer(settings_of(reaching, self._chance) | settings)
         self._background = Background(self._run)
 
     @property
@@ -120,7 +120,7 @@ class IdempotentLoad:
 class TransactionalLoad:
     """Transactions of a few records; some it aborts itself. What is committed counts."""
 
-    def __init__(self, bootstrap: str, topic: str, seed: int) -> None:
+    def __init__(self, reaching: dict[str, Any], topic: str, seed: int) -> None:
         self.name = "transactional"
         self.trouble: str | None = None
         self.committed: Records = {partition: [] for partition in range(PARTITIONS)}
@@ -129,7 +129,7 @@ class TransactionalLoad:
         self._number = 0
         self._chance = Random(seed)
         settings = {"transactional.id": topic, "transaction.timeout.ms": PATIENCE_SECONDS * 1000}
-        self._producer = Producer(settings_of(bootstrap, self._chance) | settings)
+        self._producer = Producer(settings_of(reaching, self._chance) | settings)
         self._background = Background(self._run)
 
     @property
@@ -206,7 +206,7 @@ class TransactionalLoad:
 class RefusedLoad:
     """Sends nothing but records whose time no topic allows; each must be refused for that, and none be stored."""
 
-    def __init__(self, bootstrap: str, topic: str, seed: int) -> None:
+    def __init__(self, reaching: dict[str, Any], topic: str, seed: int) -> None:
         self.name = "refused"
         self.trouble: str | None = None
         self.refused = 0
@@ -214,7 +214,7 @@ class RefusedLoad:
         self._topic = topic
         self._chance = Random(seed)
         settings = {"enable.idempotence": False, "delivery.timeout.ms": PATIENCE_SECONDS * 1000}
-        self._producer = Producer(settings_of(bootstrap, self._chance) | settings)
+        self._producer = Producer(settings_of(reaching, self._chance) | settings)
         self._background = Background(self._run)
 
     def __enter__(self) -> Self:

@@ -4,6 +4,7 @@ brokers through the other, which they advertise.
 
 import os
 import signal
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from kafka.admin import KafkaAdminClient
 from kafka.structs import TopicPartition as ReplicatedPartition
 
 from sluicegate.protocol.messages import describe_quorum
+from tests.broker.certificates import Authority
 from tests.broker.disk import Disk
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka, Node
@@ -27,6 +29,7 @@ from tests.faults.relay import FaultyRelay
 from tests.integration.topics import UNJUDGED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.raw_client import RawClient
+from tests.wire.tls_client import TlsClient
 
 SEEN_BY_CLIENTS, SEEN_BY_PROXY = "127.0.0.2", "127.0.0.3"
 BROKERS = 3
@@ -73,7 +76,10 @@ def cluster_in(folder: Path) -> RelayedCluster:
 class Setting:
     """Of one run."""
 
-    def __init__(self, cluster: RelayedCluster, folder: Path, workers: int, seed: int) -> None:
+    def __init__(
+        self, cluster: RelayedCluster, folder: Path, workers: int, seed: int, authority: Authority | None = None
+    ) -> None:
+        """`authority`: clients reach the proxy over TLS, with a certificate of this one's."""
         self.disk = cluster.disk
         self.cluster = cluster.kafka
         self.proxy = ProxyProcess(folder, self.cluster.relayed_bootstrap, {"workers": workers, "defaults": _BOUNDS})
@@ -85,7 +91,11 @@ class Setting:
         ports = [first, *(self.proxy.broker_port(node.node_id) for node in self.cluster.nodes)]
         self.client_relay = FaultyRelay(SEEN_BY_CLIENTS, ports, seed)
         self.broker_relay = FaultyRelay(SEEN_BY_PROXY, [node.relayed_port for node in self.cluster.nodes], seed + 1)
-        self.bootstrap = f"{SEEN_BY_CLIENTS}:{first}"
+        self.reached_by: dict[str, Any] = {"bootstrap.servers": f"{SEEN_BY_CLIENTS}:{first}"}
+        self._authority = authority
+        if authority is not None:
+            self.proxy.config["listen"]["tls"] = authority.sign("proxy", SEEN_BY_CLIENTS).files
+            self.reached_by |= {"security.protocol": "SSL", "ssl.ca.location": str(authority.file)}
         self.topics: list[str] = []
 
     @contextmanager
@@ -102,6 +112,13 @@ class Setting:
     def hits(self) -> int:
         """How often the relays have struck."""
         return self.client_relay.hits + self.broker_relay.hits
+
+    def client(self, port: int) -> RawClient:
+        """One of the proxy's, by the relay."""
+        address = f"{SEEN_BY_CLIENTS}:{port}"
+        if self._authority is None:
+            return RawClient(address)
+        return TlsClient(address, ssl.create_default_context(cafile=str(self._authority.file)))
 
     def topic(self) -> str:
         """A new one that outlives a broker."""

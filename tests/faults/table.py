@@ -32,11 +32,12 @@ class Outcome:
 
     def said(self) -> str:
         faults = "; then ".join(" with ".join(fault.name for fault in together) for together in self.plan.rounds)
+        tls = " over TLS" if self.plan.over_tls else ""
         end = (
             "" if self.held else f"\n  NOT HELD: {self.trouble}\n  Once more: make faults RUNS=1 SEED={self.plan.seed}"
         )
         return (
-            f"seed {self.plan.seed}, {self.plan.workers} worker(s): {faults} | {self.acknowledged} records "
+            f"seed {self.plan.seed}, {self.plan.workers} worker(s){tls}: {faults} | {self.acknowledged} records "
             f"acknowledged, {self.committed} in {self.commits} transactions, {self.refused} bad records refused, "
             f"{self.hits} strokes of relays, "
             f"longest recovery {max(self.recoveries, default=0):.1f} s{end}"
@@ -50,10 +51,12 @@ def written(outcomes: list[Outcome]) -> str:
     """A sentence and the table."""
     held = sum(outcome.held for outcome in outcomes)
     seeds = [outcome.plan.seed for outcome in outcomes]
+    over_tls = sum(outcome.plan.over_tls for outcome in outcomes)
     slowest = max(outcomes, key=lambda outcome: max(outcome.recoveries, default=0))
     acknowledged = sum(outcome.acknowledged + outcome.committed for outcome in outcomes)
     said = (
-        f"{held} of {len(outcomes)} runs held (seeds {min(seeds)} to {max(seeds)}), on {os.cpu_count()} cores (Python "
+        f"{held} of {len(outcomes)} runs held (seeds {min(seeds)} to {max(seeds)}; clients of {over_tls} came over "
+        f"TLS), on {os.cpu_count()} cores (Python "
         f"{platform.python_version()}), by `make faults`. {acknowledged:,} records acknowledged or committed; "
         f"{sum(outcome.commits for outcome in outcomes):,} transactions committed, "
         f"{sum(outcome.aborts for outcome in outcomes):,} aborted; "

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker.certificates import Authority
 from tests.broker.eventually import eventually
 from tests.faults.conftest import SEEDS
 from tests.faults.faults import DiskFull, plan_of, strike_together
@@ -13,8 +14,8 @@ from tests.faults.load import IdempotentLoad, Load, RefusedLoad, TransactionalLo
 from tests.faults.reader import stored
 from tests.faults.setting import RelayedCluster, Setting
 from tests.faults.table import OUTCOMES, Outcome
-from tests.integration.test_produce import bad, leader_of
-from tests.wire.raw_client import RawClient, topic_data
+from tests.integration.test_produce import bad
+from tests.wire.raw_client import topic_data
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -23,7 +24,8 @@ def test_a_run(seed: int, cluster: RelayedCluster, tmp_path: Path) -> None:
     if DiskFull() in plan.faults and cluster.disk.why_not is not None:
         pytest.skip(f"no disk of its own for a broker here: {cluster.disk.why_not}")
     outcome = Outcome(plan)
-    setting = Setting(cluster, tmp_path, plan.workers, seed)
+    authority = Authority(tmp_path) if plan.over_tls else None
+    setting = Setting(cluster, tmp_path, plan.workers, seed, authority)
     try:
         with setting.running():
             runs(setting, outcome)
@@ -43,9 +45,9 @@ def runs(setting: Setting, outcome: Outcome) -> None:
     warm_up(setting, bad_ones)
     left = Left(setting.proxy)
     seed = outcome.plan.seed
-    idempotent = IdempotentLoad(setting.bootstrap, good, seed)
-    transactional = TransactionalLoad(setting.bootstrap, in_transactions, seed + 1)
-    refused = RefusedLoad(setting.bootstrap, bad_ones, seed + 2)
+    idempotent = IdempotentLoad(setting.reached_by, good, seed)
+    transactional = TransactionalLoad(setting.reached_by, in_transactions, seed + 1)
+    refused = RefusedLoad(setting.reached_by, bad_ones, seed + 2)
 
     with idempotent, transactional, refused:
         loads: list[Load] = [idempotent, transactional, refused]
@@ -71,7 +73,10 @@ def runs(setting: Setting, outcome: Outcome) -> None:
 
 def warm_up(setting: Setting, topic: str) -> None:
     """Somebody has been served, and refused: what a proxy opens at its first of these is open."""
-    with RawClient(leader_of(setting.proxy, topic)) as client:
+    bootstrap = setting.proxy.bootstrap
+    with setting.client(int(bootstrap.rpartition(":")[2])) as client:
+        leader = client.metadata(topic)["topics"][0]["partitions"][0]["leader_id"]
+    with setting.client(setting.proxy.broker_port(leader)) as client:
         client.produce(9, [topic_data(topic, (0, bad()))])
     setting.proxy.wait_for_violations(topic, 1)
     eventually(lambda: setting.proxy.metric("sluicegate_upstream_connections") == 0, what="its connections gone")

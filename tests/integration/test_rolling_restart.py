@@ -54,11 +54,11 @@ def balancer(proxies: list[ProxyProcess]) -> Iterator[Balancer]:
 def test_a_rolling_restart_loses_nothing_and_stores_nothing_twice(
     kafka_bootstrap: str, proxies: list[ProxyProcess], balancer: Balancer
 ) -> None:
-    name = f"{_NAME}:{proxies[0].config['listen']['bootstrap'].rpartition(':')[2]}"
+    reached_by = {"bootstrap.servers": f"{_NAME}:{proxies[0].config['listen']['bootstrap'].rpartition(':')[2]}"}
     topics = [create_topic(kafka_bootstrap, UNJUDGED, PARTITIONS) for _ in range(3)]
-    idempotent = IdempotentLoad(name, topics[0], _SEED)
-    transactional = TransactionalLoad(name, topics[1], _SEED)
-    refused = RefusedLoad(name, topics[2], _SEED)
+    idempotent = IdempotentLoad(reached_by, topics[0], _SEED)
+    transactional = TransactionalLoad(reached_by, topics[1], _SEED)
+    refused = RefusedLoad(reached_by, topics[2], _SEED)
     loads: list[Load] = [idempotent, transactional, refused]
 
     with ExitStack() as at_work:

@@ -22,6 +22,7 @@ from tests.integration.secure_brokers import TOPIC, Guarded, login, now_ms, prox
 from tests.integration.topics import DEFAULTS, UNJUDGED
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
+from tests.wire.tls_client import TlsClient
 
 
 @pytest.fixture
@@ -226,26 +227,18 @@ def test_acks_0_of_a_tls_client_that_ends_at_once_arrives_whole(
     good = batch([Rec(now_ms(), value=b"v" * 20_000)])
     try:
         proxy.start()
-        with TlsClient(proxy.broker_port(1), context) as client:
+        with TlsClient(f"127.0.0.1:{proxy.broker_port(1)}", context) as client:
             eventually(lambda: client.fetch_error("ends-at-once", 0) == 0, what="the partition's leader")
-        with TlsClient(proxy.broker_port(1), context) as client:
+        with TlsClient(f"127.0.0.1:{proxy.broker_port(1)}", context) as client:
             for _ in range(50):  # more than is read before the broker is there
                 client.send(PRODUCE, 9, produce_body(9, [topic_data("ends-at-once", (0, good))], acks=0))
             client.socket.shutdown(socket.SHUT_WR)
             assert client.receive() == CLOSED
 
-        with TlsClient(proxy.broker_port(1), context) as client:
+        with TlsClient(f"127.0.0.1:{proxy.broker_port(1)}", context) as client:
             eventually(lambda: len(client.log_of("ends-at-once", 0)) == 50 * len(good), what="all that was sent")
     finally:
         proxy.stop()
-
-
-class TlsClient(RawClient):
-    """One over TLS."""
-
-    def __init__(self, port: int, context: ssl.SSLContext) -> None:
-        super().__init__(f"127.0.0.1:{port}")
-        self.socket = context.wrap_socket(self.socket, server_hostname="127.0.0.1")
 
 
 def test_files_that_cannot_be_used_are_named_at_the_start(tmp_path: Path, guarded: Guarded) -> None:

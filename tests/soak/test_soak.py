@@ -63,9 +63,9 @@ def soak(setting: Setting, soaked: Soaked) -> None:
     good, in_transactions, bad_ones, asked = (setting.topic() for _ in range(4))
     warm_up(setting, bad_ones)
     left = Left(setting.proxy, _GARBAGE)
-    idempotent = IdempotentLoad(setting.bootstrap, good, SEED)
-    transactional = TransactionalLoad(setting.bootstrap, in_transactions, SEED + 1)
-    refused = RefusedLoad(setting.bootstrap, bad_ones, SEED + 2)
+    idempotent = IdempotentLoad(setting.reached_by, good, SEED)
+    transactional = TransactionalLoad(setting.reached_by, in_transactions, SEED + 1)
+    refused = RefusedLoad(setting.reached_by, bad_ones, SEED + 2)
     loads: list[Load] = [idempotent, transactional, refused]
     chance = Random(SEED)
 

@@ -20,6 +20,7 @@ _OF_CONNECTIONS = frozenset(
     {
         "Session",
         "Connection",
+        "TlsSocket",
         "FrameReader",
         "ClientSide",
         "BrokerSide",

@@ -15,7 +15,7 @@ from sluicegate.proxy.session.hold import Hold
 from tests.proxy.network.wires import Tls, Wire, contexts, framed, over_native_tls, over_tls, until
 
 MUCH = 3 << 20
-A_TURN_OPENS = 64 * 1024
+A_TURN_OPENS = 128 * 1024
 
 
 @over_tls

@@ -207,7 +207,7 @@ async def wired(attach: Attach, speaks: Plain | Tls) -> Wire:
         async with asyncio.TaskGroup() as both:
             both.create_task(speaks.shake_hands(peer))
             handshake = both.create_task(tls_handshake.with_client(ours, contexts()[0]))
-        protocol = TlsSocket(handshake.result(), connection, new_sealed_buffer())
+        protocol = as_protocol(TlsSocket(handshake.result(), connection, new_sealed_buffer()))
     await attach(ours, protocol)
     return Wire(peer, speaks, connection, told)
 
@@ -222,7 +222,6 @@ _PLAIN: dict[str, tuple[_Run, Attach, type[Plain | Tls]]] = {
 _TLS: dict[str, tuple[_Run, Attach, type[Plain | Tls]]] = {
     "TLS over native, asyncio": (asyncio.run, natively, Tls),
     "TLS over native, uvloop": (uvloop.run, natively, Tls),
-    "TLS over asyncio's": (asyncio.run, by_the_loop, Tls),
     "TLS over uvloop's": (uvloop.run, by_the_loop, Tls),
 }
 
