@@ -8,6 +8,7 @@ cdef class TlsSocket:
     cdef object _outgoing
     cdef object _connection
     cdef object _sealed
+    cdef object _came
     cdef object _transport
     cdef object _failure
     cdef object _lost_by
@@ -30,11 +31,13 @@ cdef class TlsSocket:
     @cython.locals(count=Py_ssize_t, size=Py_ssize_t, got=Py_ssize_t)
     cdef Py_ssize_t _read_into(self, room) except -1
 
+    cdef bint _has_more(self) except -1
+
     cdef _is_empty(self)
 
     cdef _throw_away(self)
 
-    cdef _seal(self, data)
+    cdef _seal(self, left)
 
     cdef _send_sealed(self)
 

@@ -18,8 +18,12 @@ from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import Transport
 
 _SEALED_BYTES = 128 * 1024
+# What goes through TLS's own buffers at once: they never shrink, and each connection has four.
+_PIECE_BYTES = 32 * 1024
 # Of TLS: a record holds no more. Several parts that are no more than that together leave as one.
 _RECORD_BYTES = 16 * 1024
+_LARGEST_RECORD_BYTES = _RECORD_BYTES + 2048 + 5  # sealed, of TLS 1.2 (RFC 5246, 6.2.3)
+_NOTHING = memoryview(b"")
 
 
 class SocketTransport(Transport, Protocol):
@@ -44,6 +48,7 @@ class TlsSocket:
         self._outgoing = handshake.outgoing
         self._connection = connection
         self._sealed = sealed
+        self._came = _NOTHING
         self._transport = cast(SocketTransport, None)  # until it is connected
         self._failure: ssl.SSLError | None = None
         self._lost_by: ssl.SSLError | None = None
@@ -64,8 +69,11 @@ class TlsSocket:
         return self._sealed
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._incoming.write(self._sealed[:nbytes])
+        came = self._sealed[:nbytes]
+        self._came = memoryview(bytes(self._came) + bytes(came)) if self._came else came
         self._open()
+        if self._came:  # the connection takes no more for now, and the buffer is everybody's
+            self._came = memoryview(bytes(self._came))
 
     def eof_received(self) -> bool:
         self._ended = True
@@ -99,8 +107,7 @@ class TlsSocket:
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Seal and send bytes; they may change as soon as this is over."""
         if not self._no_more:
-            self._seal(data)
-            self._send_sealed()
+            self._seal(memoryview(data))
 
     def writelines(self, list_of_data: Sequence[bytes | bytearray | memoryview]) -> None:
         """The same of several, in their order."""
@@ -148,7 +155,7 @@ class TlsSocket:
     # -- opening ---------------------------------------------------------------------------------------------------
 
     def _open_soon(self) -> None:
-        if self._incoming.pending or self._tls.pending() or self._ended:
+        if self._came or self._incoming.pending or self._tls.pending() or self._ended:
             asyncio.get_running_loop().call_soon(self._open)
 
     def _open(self) -> None:
@@ -165,21 +172,29 @@ class TlsSocket:
 
     def _read_into(self, room: memoryview) -> int:
         """How much was opened: all there is, or as much as there is room for."""
-        read, count, size = self._tls.read, 0, len(room)
-        try:
-            while count < size and self._failure is None:
-                got = cast(int, read(size - count, cast(bytearray, room[count:])))
-                if got == 0:
-                    self._ended = True
-                    break
-                count += got
-        except ssl.SSLWantReadError:
-            pass
-        except ssl.SSLZeroReturnError:  # it has ended, as we have
-            self._ended = True
-        except ssl.SSLError as error:  # what came before it is still handed on
-            self._failure = error
+        count, size = 0, len(room)
+        while count < size and self._failure is None and self._has_more():
+            try:
+                got = cast(int, self._tls.read(size - count, cast(bytearray, room[count:])))
+            except ssl.SSLWantReadError:  # of a record a part is there
+                continue
+            except ssl.SSLZeroReturnError:  # it has ended, as we have
+                got = 0
+            except ssl.SSLError as error:  # what came before it is still handed on
+                self._failure = error
+                break
+            if got == 0:
+                self._ended = True
+                break
+            count += got
         return count
+
+    def _has_more(self) -> bool:
+        """Whether there is something that may be opened. Asking what there is not for it costs as much as a record."""
+        if self._came and self._incoming.pending <= _LARGEST_RECORD_BYTES:
+            self._incoming.write(self._came[:_PIECE_BYTES])
+            self._came = self._came[_PIECE_BYTES:]
+        return self._incoming.pending > 0 or self._tls.pending() > 0
 
     def _is_empty(self) -> None:
         if self._failure is not None:
@@ -189,22 +204,25 @@ class TlsSocket:
             self._connection.eof_received()
 
     def _throw_away(self) -> None:
-        while self._read_into(self._sealed):
+        nowhere = memoryview(bytearray(_RECORD_BYTES))
+        while self._read_into(nowhere):
             pass
+        self._came = _NOTHING
         if self._ended or self._failure is not None:
             self._transport.close()
 
     # -- sealing ---------------------------------------------------------------------------------------------------
 
-    def _seal(self, data: bytes | bytearray | memoryview) -> None:
-        left = memoryview(data)
+    def _seal(self, left: memoryview) -> None:
+        sealed = []
         try:
             while left:
-                left = left[self._tls.write(left) :]
-                if self._outgoing.pending > _SEALED_BYTES:
-                    self._send_sealed()
+                left = left[self._tls.write(left[:_PIECE_BYTES]) :]
+                sealed.append(self._outgoing.read())
         except ssl.SSLError as error:
             self._fail(error)
+        else:
+            self._transport.writelines(sealed)
 
     def _send_sealed(self) -> None:
         if self._outgoing.pending:

@@ -6,16 +6,20 @@ import asyncio
 import os
 import socket
 import ssl
+from typing import cast
 
 import pytest
 import uvloop
 
 from sluicegate.proxy.network import tls_handshake
+from sluicegate.proxy.network.tls_socket import SocketTransport, TlsSocket, new_sealed_buffer
+from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.hold import Hold
 from tests.proxy.network.wires import Tls, Wire, contexts, framed, over_native_tls, over_tls, until
 
 MUCH = 3 << 20
 A_TURN_OPENS = 128 * 1024
+THROUGH_TLS_AT_ONCE = 52 * 1024
 
 
 @over_tls
@@ -211,3 +215,69 @@ def test_who_is_refused_is_told_why(run: object) -> None:
         assert alert[0] == 21  # RFC 5246, 6.2.1: an alert's record
 
     run(story())  # type: ignore[operator]
+
+
+class Watched:
+    """What goes into TLS, and how much of it was there at once at most."""
+
+    def __init__(self, incoming: ssl.MemoryBIO) -> None:
+        self._incoming = incoming
+        self.most = 0
+
+    @property
+    def pending(self) -> int:
+        return self._incoming.pending
+
+    def write(self, data: memoryview) -> None:
+        self._incoming.write(data)
+        self.most = max(self.most, self._incoming.pending)
+
+
+class Ends:
+    """A connection above, and a socket below."""
+
+    def __init__(self) -> None:
+        self.room = memoryview(bytearray(1 << 18))
+        self.received = 0
+        self.sent: list[bytes] = []
+
+    def connection_made(self, transport: object) -> None: ...
+
+    def get_buffer(self, _sizehint: int) -> memoryview:
+        return self.room
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.received += nbytes
+
+    def writelines(self, parts: list[bytes]) -> None:
+        self.sent += parts
+
+
+async def test_little_goes_through_tls_at_once_because_its_buffers_never_shrink() -> None:
+    ours, peer = socket.socketpair()
+    ours.setblocking(False)
+    peer.setblocking(False)
+    theirs, ends = Tls(), Ends()
+    with ours, peer:
+        shaking = asyncio.create_task(tls_handshake.with_client(ours, contexts()[0]))
+        await theirs.shake_hands(peer)
+        handshake = await shaking
+        theirs.opened(await asyncio.get_running_loop().sock_recv(peer, 1 << 16))  # session tickets
+    watched = Watched(handshake.incoming)
+    watching = tls_handshake.Handshake(handshake.tls, cast(ssl.MemoryBIO, watched), handshake.outgoing)
+    sealed = new_sealed_buffer()
+    behind_tls = TlsSocket(watching, cast(Connection, ends), sealed)
+    behind_tls.connection_made(cast(SocketTransport, ends))
+
+    data = os.urandom(MUCH)
+    came = theirs.sealed(data)
+    for at in range(0, len(came), len(sealed)):
+        piece = came[at : at + len(sealed)]
+        behind_tls.get_buffer(-1)[: len(piece)] = piece
+        behind_tls.buffer_updated(len(piece))
+    behind_tls.write(data)
+
+    assert ends.received == MUCH
+    assert 0 < watched.most <= THROUGH_TLS_AT_ONCE
+    assert max(map(len, ends.sent)) <= THROUGH_TLS_AT_ONCE
+    assert theirs.opened(b"".join(ends.sent)) == data
