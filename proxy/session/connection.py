@@ -260,7 +260,7 @@ class Connection:
         self.closed = True
         self._backlog = b""
         self._reader.drop()
-        self._transport = None  # a TLS one has buffers of half a megabyte
+        self._transport = None  # a TLS one has buffers
         self._write, self._is_closing = nowhere, is_gone
         if self._close_timer is not None:
             self._close_timer.cancel()

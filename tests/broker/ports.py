@@ -1,18 +1,49 @@
 """Free ports on the loopback, so that suites side by side do not meet."""
 
+import os
 import random
 import socket
+from collections import deque
+from collections.abc import Iterable
 
 _LOW, _HIGH = 20_000, 32_000  # below the range from which the system gives out ports by itself
 _chance = random.SystemRandom()
+# Who asks takes its ports a moment later. Until then nobody else is given them: in this process or another, because the
+# same ports are taken of UDP, which nobody uses here.
+_RESERVED_AT_ONCE = 64
+_reserved: deque[list[int]] = deque()  # descriptors
 
 
 def free_ports(count: int) -> int:
     """The first of `count` adjacent free ports."""
     while True:
         first = _chance.randrange(_LOW, _HIGH - count)
-        if all(_is_free(port) for port in range(first, first + count)):
-            return first
+        ports = range(first, first + count)
+        if _reserve(ports):
+            if all(_is_free(port) for port in ports):
+                return first
+            _give_back(_reserved.pop())
+
+
+def _reserve(ports: Iterable[int]) -> bool:
+    if len(_reserved) >= _RESERVED_AT_ONCE:
+        _give_back(_reserved.popleft())
+    taken: list[int] = []
+    for port in ports:
+        with socket.socket(type=socket.SOCK_DGRAM) as reserving:
+            try:
+                reserving.bind(("127.0.0.1", port))
+            except OSError:
+                _give_back(taken)
+                return False
+            taken.append(reserving.detach())
+    _reserved.append(taken)
+    return True
+
+
+def _give_back(taken: list[int]) -> None:
+    for descriptor in taken:
+        os.close(descriptor)
 
 
 def _is_free(port: int) -> bool:

@@ -1,0 +1,30 @@
+"""Ports that were given to one are not given to another who asks before they are taken."""
+
+import socket
+import subprocess
+import sys
+
+from tests.broker.ports import free_ports
+from tests.oracle.kafka_java import ROOT
+
+_ASKS_ELSEWHERE = "from tests.broker.ports import free_ports; print(*(free_ports(2) for _ in range(60)))"
+
+
+def test_nobody_else_is_given_them_before_they_are_taken() -> None:
+    mine = {port for first in (free_ports(10) for _ in range(60)) for port in range(first, first + 10)}
+
+    told = subprocess.run(
+        [sys.executable, "-c", _ASKS_ELSEWHERE], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    theirs = {port for first in map(int, told.split()) for port in (first, first + 1)}
+
+    assert len(mine) == 600
+    assert len(theirs) == 120
+    assert not theirs & mine
+
+
+def test_they_can_be_taken() -> None:
+    first = free_ports(2)
+    for port in (first, first + 1):
+        with socket.create_server(("127.0.0.1", port)):
+            pass
