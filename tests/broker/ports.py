@@ -10,7 +10,7 @@ _LOW, _HIGH = 20_000, 32_000  # below the range from which the system gives out 
 _chance = random.SystemRandom()
 # Who asks takes its ports a moment later. Until then nobody else is given them: in this process or another, because the
 # same ports are taken of UDP, which nobody uses here.
-_RESERVED_AT_ONCE = 64
+_RESERVED_AT_ONCE = 16
 _reserved: deque[list[int]] = deque()  # descriptors
 
 
