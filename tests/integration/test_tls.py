@@ -182,15 +182,7 @@ def test_a_proxy_without_the_certificate_that_the_broker_wants(
 def test_acks_0_over_tls_arrives_before_the_connection_ends(
     mutual_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path
 ) -> None:
-    kafka, authority, certificate = mutual_broker
-    proxy = ProxyProcess(tmp_path, kafka.bootstrap, {"defaults": DEFAULTS})
-    proxy.config["upstream"]["tls"] = {"ca_file": str(authority.file), **certificate.files}
-    own = {"ssl.certificate.location": str(certificate.chain), "ssl.key.location": str(certificate.key)}
-    admin = AdminClient(
-        {"bootstrap.servers": kafka.bootstrap, "security.protocol": "SSL", "ssl.ca.location": str(authority.file)} | own
-    )
-    for future in admin.create_topics([NewTopic("acks-0", 1, 1, config=UNJUDGED)]).values():
-        future.result(30)
+    proxy = proxy_to(mutual_broker, tmp_path, "acks-0")
     try:
         proxy.start()
         with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
@@ -214,15 +206,9 @@ def test_acks_0_over_tls_arrives_before_the_connection_ends(
 def test_acks_0_of_a_tls_client_that_ends_at_once_arrives_whole(
     mutual_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path
 ) -> None:
-    kafka, authority, certificate = mutual_broker
-    proxy = ProxyProcess(tmp_path, kafka.bootstrap, {"defaults": DEFAULTS})
-    proxy.config["upstream"]["tls"] = {"ca_file": str(authority.file), **certificate.files}
+    _, authority, certificate = mutual_broker
+    proxy = proxy_to(mutual_broker, tmp_path, "ends-at-once")
     proxy.config["listen"]["tls"] = certificate.files
-    own = {"ssl.certificate.location": str(certificate.chain), "ssl.key.location": str(certificate.key)}
-    trusting = {"security.protocol": "SSL", "ssl.ca.location": str(authority.file)}
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap, **trusting, **own})
-    for future in admin.create_topics([NewTopic("ends-at-once", 1, 1, config=UNJUDGED)]).values():
-        future.result(30)
     context = ssl.create_default_context(cafile=str(authority.file))
     good = batch([Rec(now_ms(), value=b"v" * 20_000)])
     try:
@@ -239,6 +225,19 @@ def test_acks_0_of_a_tls_client_that_ends_at_once_arrives_whole(
             eventually(lambda: len(client.log_of("ends-at-once", 0)) == 50 * len(good), what="all that was sent")
     finally:
         proxy.stop()
+
+
+def proxy_to(broker: tuple[Kafka, Authority, Certificate], folder: Path, topic: str) -> ProxyProcess:
+    """One with a certificate that the broker takes; `topic` is a new one of that broker's."""
+    kafka, authority, certificate = broker
+    trusting = {"security.protocol": "SSL", "ssl.ca.location": str(authority.file)}
+    own = {"ssl.certificate.location": str(certificate.chain), "ssl.key.location": str(certificate.key)}
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap, **trusting, **own})
+    for future in admin.create_topics([NewTopic(topic, 1, 1, config=UNJUDGED)]).values():
+        future.result(30)
+    proxy = ProxyProcess(folder, kafka.bootstrap, {"defaults": DEFAULTS})
+    proxy.config["upstream"]["tls"] = {"ca_file": str(authority.file), **certificate.files}
+    return proxy
 
 
 def test_files_that_cannot_be_used_are_named_at_the_start(tmp_path: Path, guarded: Guarded) -> None:
