@@ -204,9 +204,10 @@ load: setup
 	SLUICEGATE_LOAD=1 $(BIN)/python -m pytest tests/load -s $(PYTEST_ARGS)
 
 # Runs of faults under load, each drawn by its seed: make faults RUNS=200 [SEED=1]; writes its table into
-# docs/reliability.md. One that failed is run again by RUNS=1 SEED=n, which writes nothing.
+# docs/reliability.md. Three at a time, for most of each is waiting. One that failed is run again by RUNS=1 SEED=n, which
+# writes nothing.
 faults: setup kafka
-	SLUICEGATE_FAULTS_RUNS=$(or $(RUNS),200) SLUICEGATE_FAULTS_SEED=$(or $(SEED),1) $(if $(filter 1,$(RUNS)),,SLUICEGATE_WRITE_FAULTS=1) $(BIN)/python -m pytest tests/faults -s $(PYTEST_ARGS)
+	SLUICEGATE_FAULTS_RUNS=$(or $(RUNS),200) SLUICEGATE_FAULTS_SEED=$(or $(SEED),1) $(if $(filter 1,$(RUNS)),,SLUICEGATE_WRITE_FAULTS=1) $(BIN)/python -m pytest tests/faults -s $(if $(filter 1,$(RUNS)),,-n $(or $(TEST_PROCESSES),3) --dist worksteal) $(PYTEST_ARGS)
 
 # Everything at once for MINUTES (60): are acknowledged records stored, and does anything grow? Writes docs/reliability.md.
 soak: setup kafka

@@ -1,4 +1,7 @@
-"""Which seeds are run: a few in `make test`, as many as are asked for in `make faults`, which writes the table."""
+"""Which seeds are run: a few in `make test`, as many as are asked for in `make faults`, which writes the table.
+
+Runs may be side by side in processes of their own: what came of each reaches the one that began them.
+"""
 
 import os
 from collections.abc import Iterator
@@ -6,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.setting import RelayedCluster, cluster_in
-from tests.faults.table import OUTCOMES, write
+from tests.faults.table import OUTCOME, OUTCOMES, Outcome, write
 from tests.oracle.kafka_java import ROOT
 
 _RUNS = int(os.environ.get("SLUICEGATE_FAULTS_RUNS", "0"))
@@ -21,6 +24,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RelayedCluster
         yield made
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when == "call":
+        for name, told in report.user_properties:
+            if name == OUTCOME:
+                OUTCOMES.append(Outcome.read(told))
+                if _RUNS:
+                    print(f"\n{OUTCOMES[-1].said()}", flush=True)
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if os.environ.get("SLUICEGATE_WRITE_FAULTS") and OUTCOMES:
-        write(ROOT / "docs" / "reliability.md")
+    is_one_of_several = hasattr(session.config, "workerinput")
+    if os.environ.get("SLUICEGATE_WRITE_FAULTS") and OUTCOMES and not is_one_of_several:
+        write(ROOT / "docs" / "reliability.md", session.config.getoption("numprocesses") or 1)

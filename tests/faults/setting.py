@@ -94,7 +94,7 @@ class Setting:
         self.reached_by: dict[str, Any] = {"bootstrap.servers": f"{SEEN_BY_CLIENTS}:{first}"}
         self._authority = authority
         if authority is not None:
-            self.proxy.config["listen"]["tls"] = authority.sign("proxy", SEEN_BY_CLIENTS).files
+            self.proxy.config["listen"]["tls"] = authority.sign("proxy", SEEN_BY_CLIENTS, "127.0.0.1").files
             self.reached_by |= {"security.protocol": "SSL", "ssl.ca.location": str(authority.file)}
         self.topics: list[str] = []
 
@@ -115,7 +115,10 @@ class Setting:
 
     def client(self, port: int) -> RawClient:
         """One of the proxy's, by the relay."""
-        address = f"{SEEN_BY_CLIENTS}:{port}"
+        return self.client_at(f"{SEEN_BY_CLIENTS}:{port}")
+
+    def client_at(self, address: str) -> RawClient:
+        """One of the proxy's, at the relay or past it."""
         if self._authority is None:
             return RawClient(address)
         return TlsClient(address, ssl.create_default_context(cafile=str(self._authority.file)))

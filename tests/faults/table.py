@@ -5,12 +5,15 @@ hand.
 import os
 import platform
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any, Self
 
-from tests.faults.faults import Plan
+from tests.faults.faults import Plan, plan_of
 
 BEGIN, END = "<!-- written by make faults: begin -->", "<!-- written by make faults: end -->"
+OUTCOME = "outcome"
+"""The property of a test's report that has it."""
 _HEAD = "| fault | times | longest recovery |\n|---|--:|--:|"
 
 
@@ -30,6 +33,15 @@ class Outcome:
     trouble: str = ""
     """Why it was not held."""
 
+    def told(self) -> dict[str, Any]:
+        """What one process says of it to another."""
+        return asdict(self) | {"plan": self.plan.seed}
+
+    @classmethod
+    def read(cls, told: dict[str, Any]) -> Self:
+        """What `told` has said."""
+        return cls(**told | {"plan": plan_of(told["plan"])})
+
     def said(self) -> str:
         faults = "; then ".join(" with ".join(fault.name for fault in together) for together in self.plan.rounds)
         tls = " over TLS" if self.plan.over_tls else ""
@@ -45,10 +57,11 @@ class Outcome:
 
 
 OUTCOMES: list[Outcome] = []
+"""Of this process, and of those beside it that it has begun."""
 
 
-def written(outcomes: list[Outcome]) -> str:
-    """A sentence and the table."""
+def written(outcomes: list[Outcome], side_by_side: int) -> str:
+    """A sentence and the table; `side_by_side`: how many runs there were at a time."""
     held = sum(outcome.held for outcome in outcomes)
     seeds = [outcome.plan.seed for outcome in outcomes]
     over_tls = sum(outcome.plan.over_tls for outcome in outcomes)
@@ -57,7 +70,8 @@ def written(outcomes: list[Outcome]) -> str:
     said = (
         f"{held} of {len(outcomes)} runs held (seeds {min(seeds)} to {max(seeds)}; clients of {over_tls} came over "
         f"TLS), on {os.cpu_count()} cores (Python "
-        f"{platform.python_version()}), by `make faults`. {acknowledged:,} records acknowledged or committed; "
+        f"{platform.python_version()}), {side_by_side} at a time, by `make faults`. "
+        f"{acknowledged:,} records acknowledged or committed; "
         f"{sum(outcome.commits for outcome in outcomes):,} transactions committed, "
         f"{sum(outcome.aborts for outcome in outcomes):,} aborted; "
         f"{sum(outcome.refused for outcome in outcomes):,} bad records refused. The relays struck "
@@ -73,8 +87,8 @@ def written(outcomes: list[Outcome]) -> str:
     return "\n".join([said, "", _HEAD, *rows])
 
 
-def write(file: Path) -> None:
+def write(file: Path, side_by_side: int) -> None:
     """Put these runs' table in the place of the one before."""
     first, _, rest = file.read_text().partition(BEGIN)
     _, _, last = rest.partition(END)
-    file.write_text(f"{first}{BEGIN}\n{written(OUTCOMES)}\n{END}{last}")
+    file.write_text(f"{first}{BEGIN}\n{written(OUTCOMES, side_by_side)}\n{END}{last}")

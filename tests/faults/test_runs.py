@@ -1,6 +1,7 @@
 """Runs: faults under load, then everything heals. What was acknowledged is there, in order; nothing is left."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,15 @@ from tests.faults.left import Left
 from tests.faults.load import IdempotentLoad, Load, RefusedLoad, TransactionalLoad, wait_until_all_come_on
 from tests.faults.reader import stored
 from tests.faults.setting import RelayedCluster, Setting
-from tests.faults.table import OUTCOMES, Outcome
+from tests.faults.table import OUTCOME, Outcome
 from tests.integration.test_produce import bad
 from tests.wire.raw_client import topic_data
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_run(seed: int, cluster: RelayedCluster, tmp_path: Path) -> None:
+def test_a_run(
+    seed: int, cluster: RelayedCluster, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     plan = plan_of(seed)
     if DiskFull() in plan.faults and cluster.disk.why_not is not None:
         pytest.skip(f"no disk of its own for a broker here: {cluster.disk.why_not}")
@@ -35,8 +38,7 @@ def test_a_run(seed: int, cluster: RelayedCluster, tmp_path: Path) -> None:
         raise
     finally:
         if outcome.held or outcome.trouble:  # else somebody has ended it
-            OUTCOMES.append(outcome)
-            print(f"\n{outcome.said()}", flush=True)
+            record_property(OUTCOME, outcome.told())
 
 
 def runs(setting: Setting, outcome: Outcome) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.soak.slope import Slope
 
-BEGIN, END = "<!-- written by make soak: begin -->", "<!-- written by make soak: end -->"
+_MARK = "<!-- written by make soak{}: {} -->"
 
 
 @dataclass(slots=True)
@@ -26,12 +26,18 @@ class Soaked:
     waits_ms: tuple[float, float] = (0.0, 0.0)
     slopes: dict[str, Slope] = field(default_factory=dict)
 
+    @property
+    def over_tls(self) -> bool:
+        """How clients come: drawn by the seed."""
+        return self.seed % 2 == 0
+
     def said(self) -> str:
         """A sentence and a table."""
+        tls = ", clients over TLS" if self.over_tls else ""
         rows = [f"| {what} | {slope.per_hour:+.1f} | {slope.error:.1f} |" for what, slope in self.slopes.items()]
         return "\n".join(
             [
-                f"{self.minutes:g} minutes (seed {self.seed}), on {os.cpu_count()} cores (Python "
+                f"{self.minutes:g} minutes (seed {self.seed}{tls}), on {os.cpu_count()} cores (Python "
                 f"{platform.python_version()}), by `make soak`: {self.faults:,} faults, {self.files:,} other files, "
                 f"{self.damaged:,} damaged frames. {self.stored:,} records acknowledged and {self.committed:,} "
                 f"committed, all of them stored, in order, once; {self.refused:,} bad records refused, none stored. "
@@ -47,7 +53,8 @@ class Soaked:
 
 
 def write(file: Path, soaked: Soaked) -> None:
-    """Put it in the place of the one before."""
-    first, _, rest = file.read_text().partition(BEGIN)
-    _, _, last = rest.partition(END)
-    file.write_text(f"{first}{BEGIN}\n{soaked.said()}\n{END}{last}")
+    """Put it in the place of the one before whose clients came alike."""
+    begin, end = (_MARK.format(", over TLS" if soaked.over_tls else "", which) for which in ("begin", "end"))
+    first, _, rest = file.read_text().partition(begin)
+    _, _, last = rest.partition(end)
+    file.write_text(f"{first}{begin}\n{soaked.said()}\n{end}{last}")

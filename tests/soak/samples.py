@@ -1,7 +1,7 @@
 """What a proxy holds, once a second, and how long clients wait: one of the proxy, and one that goes to the brokers."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import cycle
@@ -10,14 +10,13 @@ from typing import Self
 
 from tests.bounds.resident import resident_bytes
 from tests.broker.background import Background
-from tests.broker.proxy_process import ProxyProcess
 from tests.faults.left import descriptors
+from tests.faults.setting import Setting
 from tests.soak.slope import Slope, slope_of
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import CLOSED, SILENCE, RawClient, topic_data
 
 _EVERY_SECONDS = 1.0
-_ASKED_SECONDS = 10
 _BEGINNING = 0.2
 """Of all samples: until then everything is met for the first time."""
 _SPANS = 40
@@ -83,8 +82,11 @@ def _slope(samples: Sequence[Sample]) -> Slope:
 class Asking:
     """Within `with`: a client that produces one record at a time, five a second."""
 
-    def __init__(self, bootstrap: str, topic: str, began: float, waits: list[Sample]) -> None:
-        """`bootstrap`: one address or several, of which some may be away."""
+    def __init__(
+        self, connected: Callable[[str], RawClient], bootstrap: str, topic: str, began: float, waits: list[Sample]
+    ) -> None:
+        """`connected` to an address; `bootstrap`: one address or several, of which some may be away."""
+        self._connected = connected
         self._addresses = cycle(bootstrap.split(","))
         self._topic = topic
         self._began = began
@@ -101,13 +103,13 @@ class Asking:
     def _ask(self) -> None:
         while not self._background.is_stopped:
             try:
-                with RawClient(self._leader(), _ASKED_SECONDS) as client:
+                with self._connected(self._leader()) as client:
                     self._ask_on(client)
             except (OSError, AssertionError, ValueError):  # the latter two where nobody says who leads
                 self._background.waits(_EVERY_SECONDS)  # a fault; somebody else says whether it is over
 
     def _leader(self) -> str:
-        with RawClient(next(self._addresses), _ASKED_SECONDS) as client:
+        with self._connected(next(self._addresses)) as client:
             answer = client.metadata(self._topic)
         leader = answer["topics"][0]["partitions"][0]["leader_id"]
         (found,) = (f"{each['host']}:{each['port']}" for each in answer["brokers"] if each["node_id"] == leader)
@@ -130,14 +132,14 @@ class Asking:
 class Sampling:
     """Within `with`: both clients, and a look at the processes."""
 
-    def __init__(self, proxy: ProxyProcess, brokers: str, topic: str) -> None:
+    def __init__(self, setting: Setting, topic: str) -> None:
         self.samples = Samples()
-        self._proxy = proxy
+        self._proxy = setting.proxy
         self._began = time.monotonic()
         self._looking = Background(self._look)
         self._asking = [
-            Asking(proxy.bootstrap, topic, self._began, self.samples.waits),
-            Asking(brokers, topic, self._began, self.samples.direct_waits),
+            Asking(setting.client_at, self._proxy.bootstrap, topic, self._began, self.samples.waits),
+            Asking(RawClient, setting.cluster.bootstrap, topic, self._began, self.samples.direct_waits),
         ]
         self._stack = ExitStack()
 

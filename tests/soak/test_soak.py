@@ -1,10 +1,10 @@
 """Mixed clients, faults, other files and garbage, again and again: nothing is lost, nothing is left, nothing grows.
 
 Half a minute in `make test`; `make soak MINUTES=60` takes its time, and writes what it saw into docs/reliability.md.
+With an even seed clients come over TLS.
 """
 
 import os
-import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +13,7 @@ from random import Random
 import pytest
 import yaml
 
+from tests.broker.certificates import Authority
 from tests.faults.faults import BrokerKilled, BrokerStops, Fault, LeadersMoved, RelayFault, Side, strike_together
 from tests.faults.left import Left
 from tests.faults.load import IdempotentLoad, Load, RefusedLoad, TransactionalLoad, wait_until_all_come_on
@@ -25,6 +26,7 @@ from tests.fuzz.seeds import requests
 from tests.oracle.kafka_java import ROOT
 from tests.soak.report import Soaked, write
 from tests.soak.samples import ADDED, DESCRIPTORS, MEMORY, Sampling
+from tests.wire.raw_client import RawClient
 
 MINUTES = float(os.environ.get("SLUICEGATE_SOAK_MINUTES") or 0.5)
 SEED = int(os.environ.get("SLUICEGATE_SOAK_SEED") or 1)
@@ -45,8 +47,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RelayedCluster
 
 @pytest.mark.timeout(60 * MINUTES + 900)
 def test_nothing_is_lost_or_left_and_nothing_grows(cluster: RelayedCluster, tmp_path: Path) -> None:
-    setting = Setting(cluster, tmp_path, _WORKERS, SEED)
     soaked = Soaked(MINUTES, SEED)
+    authority = Authority(tmp_path) if soaked.over_tls else None
+    setting = Setting(cluster, tmp_path, _WORKERS, SEED, authority)
     with setting.running():
         soak(setting, soaked)
 
@@ -71,7 +74,7 @@ def soak(setting: Setting, soaked: Soaked) -> None:
 
     with idempotent, transactional, refused:
         wait_until_all_come_on(loads)
-        with Sampling(setting.proxy, setting.cluster.bootstrap, asked) as sampling:
+        with Sampling(setting, asked) as sampling:
             ends = time.monotonic() + 60 * MINUTES
             while time.monotonic() < ends:
                 strike_together(setting, [_fault(chance)])
@@ -114,15 +117,16 @@ def _another_file(setting: Setting, soaked: Soaked) -> None:
 
 
 def _garbage(setting: Setting, chance: Random, soaked: Soaked) -> None:
-    """Some connections, each with a few damaged frames; it is cut off, or leaves."""
-    host, _, port = setting.proxy.bootstrap.rpartition(":")
-    for _ in range(_CONNECTIONS):
-        with socket.create_connection((host, int(port)), 30) as client:
+    """Some connections, each with a few damaged frames; where TLS is spoken, half of them without it. Each is cut off,
+    or leaves.
+    """
+    for connected in (setting.client_at, RawClient) * (_CONNECTIONS // 2):
+        with connected(setting.proxy.bootstrap) as client:
             frames = [bytes(mutated(chance.choice(requests()), chance, requests())) for _ in range(3)]
             try:
-                client.sendall(b"".join(len(frame).to_bytes(4, "big") + frame for frame in frames))
-                client.settimeout(_HEARD_SECONDS)
-                while client.recv(1 << 16):
+                client.socket.sendall(b"".join(len(frame).to_bytes(4, "big") + frame for frame in frames))
+                client.socket.settimeout(_HEARD_SECONDS)
+                while client.socket.recv(1 << 16):
                     pass
             except OSError:
                 pass  # cut off, or silence
