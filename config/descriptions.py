@@ -57,7 +57,8 @@ KEYS = {
     "drain_seconds": "after SIGTERM: accept nothing, let what is in flight finish, at most this long",
     "workers": "processes that share the ports and the work (SO_REUSEPORT), one admin endpoint, metrics summed; one "
     "that dies is started again and counted (`sluicegate_worker_restarts_total`)",
-    "upstream.bootstrap": "brokers to start from, tried in turn",
+    "upstream.bootstrap": "brokers to start from; each client begins with another one, and beside one that says "
+    "nothing the next is tried half a second later",
     "upstream.brokers": "addresses by node id, for clusters that tell them only after a login; else they are learnt",
     "upstream.topic_settings": "read each topic's settings from the cluster, when it is first written to and every "
     "`refresh_seconds`; the stricter of cluster and file wins, and where the cluster tells none, the file holds",

@@ -4,7 +4,8 @@ It logs in with `upstream.sasl` if that is configured; clients' logins never com
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from sluicegate.config.address import HostPort
@@ -16,8 +17,9 @@ from sluicegate.protocol.headers import build_request_header, read_correlation_i
 from sluicegate.protocol.messages import api_versions
 from sluicegate.protocol.messages.schema import MessageSchema, Value
 from sluicegate.proxy.cluster.broker_login import LoginNotOffered, LoginRefused, log_in
+from sluicegate.proxy.network.first_to_arrive import NoneArrived, first_to_arrive
 from sluicegate.proxy.network.tls import TlsContext
-from sluicegate.proxy.network.upstream import HandshakeClosed, check, reason_of, shown
+from sluicegate.proxy.network.upstream import NEXT_BROKER_SECONDS, HandshakeClosed, check, reason_of, shown
 
 T = TypeVar("T")
 _CLIENT_ID = "sluicegate"
@@ -127,31 +129,49 @@ async def ask_any_broker(
     ask: Callable[[BrokerClient], Awaitable[T]],
     correlation_id: int = _CORRELATION_ID,
 ) -> tuple[HostPort, T]:
-    """Ask the first bootstrap address that answers; gives it and its answer. Raises NoBrokerAnswers or OwnLoginRefused.
+    """Ask the bootstrap addresses, each a moment after the one before, until one has answered; gives it and its answer.
+    Raises NoBrokerAnswers or OwnLoginRefused.
 
     No address gets more than `upstream.connect_timeout_seconds`.
     """
-    reasons: list[str] = []
-    refused_by: tuple[HostPort, LoginRefused] | None = None
-    for address in upstream.bootstrap:
-        try:
-            async with asyncio.timeout(upstream.connect_timeout_seconds):
-                return address, await _ask_one(address, upstream, tls, ask, correlation_id)
-        except TimeoutError:
-            reasons.append(f"{shown(address)}: no answer within {upstream.connect_timeout_seconds} s")
-        except LoginRefused as error:
-            reasons.append(f"{shown(address)}: upstream.sasl is refused: {error}")
-            refused_by = refused_by or (address, error)
-        except Unanswered as error:
-            reasons.append(f"{shown(address)}: {error}")
-        except (SenderError, EOFError, ValueError, ArithmeticError, LookupError, RecursionError) as error:
-            reasons.append(f"{shown(address)}: answers, but not as a Kafka broker ({_text_of(error)})")
-        except Exception as error:  # whatever a name or a peer can bring about
-            reasons.append(f"{shown(address)}: {reason_of(error)}")
-    if refused_by is not None:
-        address, refusal = refused_by
-        raise OwnLoginRefused("; ".join(reasons), address, not isinstance(refusal, LoginNotOffered))
-    raise NoBrokerAnswers("; ".join(reasons))
+
+    async def ask_one(address: HostPort) -> tuple[HostPort, T]:
+        async with asyncio.timeout(upstream.connect_timeout_seconds):
+            return address, await _ask_one(address, upstream, tls, ask, correlation_id)
+
+    attempts = [partial(ask_one, address) for address in upstream.bootstrap]
+    try:
+        return await first_to_arrive(attempts, NEXT_BROKER_SECONDS, _forget)
+    except NoneArrived as none:
+        raise _failure(upstream, none.errors) from none
+
+
+def _forget(_told: object) -> None:
+    """Of two answers one is enough."""
+
+
+def _failure(upstream: Upstream, errors: Sequence[Exception]) -> NoBrokerAnswers:
+    """What is told of all addresses, of which none has answered."""
+    failed = list(zip(upstream.bootstrap, errors, strict=True))
+    reasons = "; ".join(f"{shown(address)}: {_reason(error, upstream)}" for address, error in failed)
+    for address, error in failed:
+        if isinstance(error, LoginRefused):
+            return OwnLoginRefused(reasons, address, not isinstance(error, LoginNotOffered))
+    return NoBrokerAnswers(reasons)
+
+
+def _reason(error: Exception, upstream: Upstream) -> str:
+    if isinstance(error, TimeoutError):
+        return f"no answer within {upstream.connect_timeout_seconds} s"
+    if isinstance(error, LoginRefused):
+        return f"upstream.sasl is refused: {error}"
+    if isinstance(error, Unanswered):
+        return str(error)
+    if isinstance(error, OSError):  # a certificate that is not accepted is a ValueError, too
+        return reason_of(error)
+    if isinstance(error, SenderError | EOFError | ValueError | ArithmeticError | LookupError | RecursionError):
+        return f"answers, but not as a Kafka broker ({_text_of(error)})"
+    return reason_of(error)  # whatever a name or a peer can bring about
 
 
 def _text_of(error: Exception) -> str:

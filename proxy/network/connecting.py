@@ -4,19 +4,26 @@ import asyncio
 import errno
 import os
 import socket
+from functools import partial
 from typing import Any
+
+from sluicegate.proxy.network.first_to_arrive import NoneArrived, first_to_arrive
+
+# Between two addresses of a name (RFC 8305, 5).
+_NEXT_SECONDS = 0.25
 
 
 async def connected(host: str, port: int) -> socket.socket:
     """One to the first of the host's addresses that takes it; it does not block. Raises OSError, the first one's."""
     loop = asyncio.get_running_loop()
-    refused: OSError | None = None
-    for found in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-        try:
-            return await _connected(loop, found)
-        except OSError as error:
-            refused = refused or error
-    raise refused or OSError(errno.EADDRNOTAVAIL, "the name has no address")
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    try:
+        return await first_to_arrive(
+            [partial(_connected, loop, each) for each in found], _NEXT_SECONDS, socket.socket.close
+        )
+    except NoneArrived as none:
+        refused = next(iter(none.errors), None) or OSError(errno.EADDRNOTAVAIL, "the name has no address")
+        raise refused from None
 
 
 async def _connected(loop: asyncio.AbstractEventLoop, found: tuple[Any, ...]) -> socket.socket:

@@ -1,19 +1,23 @@
-"""Connecting to the cluster: try the addresses in turn, say which failed and why.
+"""Connecting to the cluster: the first address that answers is taken; if none does, each is told of with its reason.
 
-Addresses come from brokers' answers too, so they may be anything; what is wrong with one is told in words.
+An address that says nothing is waited for, but not alone: the next is tried beside it. Addresses come from brokers'
+answers too, so they may be anything; what is wrong with one is told in words.
 """
 
 import asyncio
 import socket
 import ssl
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sluicegate.config.address import HostPort
 from sluicegate.proxy.network.connecting import connected
 from sluicegate.proxy.network.event_loop_protocol import as_protocol
+from sluicegate.proxy.network.first_to_arrive import NoneArrived, first_to_arrive
 from sluicegate.proxy.network.tls import TlsContext, words_of
-from sluicegate.proxy.network.tls_handshake import with_broker
+from sluicegate.proxy.network.tls_handshake import Handshake, with_broker
 from sluicegate.proxy.network.tls_socket import TlsSocket, new_sealed_buffer
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
@@ -21,6 +25,10 @@ from sluicegate.proxy.session.outlets import UpstreamUnreachable
 if TYPE_CHECKING:
     from sluicegate.proxy.network.plain_socket import PlainSockets
 
+NEXT_BROKER_SECONDS = 0.5
+"""Between two brokers, to reach either of which is enough: longer than what most take, TLS from far away included, and
+shorter than what a first batch waits for its topic's settings.
+"""
 _MAX_PORT = 65535
 _MAX_HOST = 255
 _MAX_WORDS = 300
@@ -36,6 +44,17 @@ class HandshakeClosed(Exception):
 
     def __init__(self) -> None:
         super().__init__("closed the TLS handshake: probably a plaintext port (upstream.tls is set)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """A broker that nobody speaks to yet; without TLS there is no handshake."""
+
+    plain: socket.socket
+    handshake: Handshake | None
+
+    def close(self) -> None:
+        self.plain.close()
 
 
 class Dialler:
@@ -64,41 +83,49 @@ class Dialler:
 
     async def connect(self, addresses: Sequence[HostPort], connection: Connection) -> None:
         """Connect `connection` to the first address that answers. Raises UpstreamUnreachable, and nothing else."""
-        reasons = []
-        for address in addresses:
-            try:
-                check(address)
-                async with asyncio.timeout(self._timeout_seconds):
-                    await self._connect(address, connection)
-                return
-            except ConnectionResetError as error:
-                why = str(HandshakeClosed()) if self._tls is not None else reason_of(error)
-                reasons.append(f"{shown(address)}: {why}")
-            except TimeoutError:
-                reasons.append(f"{shown(address)}: no answer within {self._timeout_seconds} s")
-            except Exception as error:  # whatever a name or a peer can bring about
-                reasons.append(f"{shown(address)}: {reason_of(error)}")
-        raise UpstreamUnreachable("; ".join(reasons) or "no address is known")
-
-    async def _connect(self, address: HostPort, connection: Connection) -> None:
-        plain = await connected(address.host, address.port)
+        attempts = [partial(self._reach, address) for address in addresses]
         try:
-            await self._attach(plain, await self._protocol(plain, address.host, connection))
-        except BaseException:  # cancelled, too: nobody else has it
-            plain.close()
+            reached = await first_to_arrive(attempts, NEXT_BROKER_SECONDS, _Reached.close)
+        except NoneArrived as none:
+            reasons = map(self._reason, addresses, none.errors)
+            raise UpstreamUnreachable("; ".join(reasons) or "no address is known") from None
+        try:
+            await self._attach(reached, connection)
+        except BaseException as error:  # cancelled, too: nobody else has it
+            reached.close()
+            if isinstance(error, Exception):
+                raise UpstreamUnreachable(reason_of(error)) from error
             raise
 
-    async def _protocol(self, plain: socket.socket, host: str, connection: Connection) -> asyncio.BaseProtocol:
-        if self._tls is None:
-            return as_protocol(connection)
-        handshake = await with_broker(plain, self._tls.current(), host)
-        return as_protocol(TlsSocket(handshake, connection, self._sealed))
+    async def _reach(self, address: HostPort) -> _Reached:
+        check(address)
+        async with asyncio.timeout(self._timeout_seconds):
+            plain = await connected(address.host, address.port)
+            try:
+                return _Reached(plain, await self._shaken(plain, address.host))
+            except BaseException:  # cancelled, too
+                plain.close()
+                raise
 
-    async def _attach(self, plain: socket.socket, protocol: asyncio.BaseProtocol) -> None:
-        if self._sockets is not None:
-            self._sockets.attach_broker(plain, protocol)
+    async def _shaken(self, plain: socket.socket, host: str) -> Handshake | None:
+        return None if self._tls is None else await with_broker(plain, self._tls.current(), host)
+
+    def _reason(self, address: HostPort, error: Exception) -> str:
+        if isinstance(error, TimeoutError):
+            why = f"no answer within {self._timeout_seconds} s"
+        elif isinstance(error, ConnectionResetError) and self._tls is not None:
+            why = str(HandshakeClosed())
         else:
-            await asyncio.get_running_loop().create_connection(lambda: protocol, sock=plain)
+            why = reason_of(error)
+        return f"{shown(address)}: {why}"
+
+    async def _attach(self, reached: _Reached, connection: Connection) -> None:
+        behind = connection if reached.handshake is None else TlsSocket(reached.handshake, connection, self._sealed)
+        protocol = as_protocol(behind)
+        if self._sockets is not None:
+            self._sockets.attach_broker(reached.plain, protocol)
+        else:
+            await asyncio.get_running_loop().create_connection(lambda: protocol, sock=reached.plain)
 
 
 def why_lost(error: Exception | None) -> str | None:

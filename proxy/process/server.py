@@ -47,7 +47,7 @@ from sluicegate.proxy.reporting.topic_labels import exact_names
 from sluicegate.proxy.reporting.violations import ViolationSink
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.leading_back import LeadingBack, new_mark
-from sluicegate.proxy.session.route import Route
+from sluicegate.proxy.session.route import InTurn, Route
 from sluicegate.proxy.session.session import Session
 from sluicegate.proxy.writing.dead_letter_writer import DeadLetterWriter
 from sluicegate.validation.in_force import RulesInForce
@@ -89,6 +89,7 @@ class Server:
         self.health = Health()
         self._tasks: list[asyncio.Task[None]] = []
         self._admin: AdminServer | None = None
+        self._bootstrap = InTurn(config.upstream.bootstrap)
         self._listeners = Listeners(config.listen, self._accept, bind)
         self._book = AddressBook(config.upstream.brokers, self._listeners.offer)
         self._parts: Assembled | None = None
@@ -330,6 +331,6 @@ class Server:
     def _route(self, listener: int | None, asked_name: str | None) -> Route:
         node_id = listener if listener is not None else self._listeners.node_named(asked_name)
         if node_id is None:
-            return Route("bootstrap", self._config.upstream.bootstrap)
+            return Route("bootstrap", self._bootstrap.for_the_next())
         address = self._book.upstream_of(node_id)
         return Route(f"broker {node_id}", (address,) if address is not None else ())

@@ -1,5 +1,6 @@
 """Where a listener leads."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,21 @@ class Route:
 
     label: str
     addresses: Sequence[HostPort]
+
+
+class InTurn:
+    """Addresses of which one is as good as another. Each client begins with another one, as clients do by themselves: a
+    broker that takes connections and says nothing does not have all of them.
+    """
+
+    def __init__(self, addresses: Sequence[HostPort]) -> None:
+        self._addresses = deque(addresses)
+
+    def for_the_next(self) -> tuple[HostPort, ...]:
+        """In the order in which they are to be tried."""
+        order = tuple(self._addresses)
+        self._addresses.rotate(-1)
+        return order
 
 
 NOWHERE = Route("?", ())

@@ -1,28 +1,31 @@
 """Killing any party in the middle of a stream: nothing acknowledged is lost, and nothing hangs about."""
 
 import os
+import signal
 import socket
 import struct
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.broker.background import Background
 from tests.broker.eventually import eventually
-from tests.broker.kafka import Kafka
+from tests.broker.kafka import Kafka, Node
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.test_produce import leader_of, now_ms
+from tests.integration.test_produce import bad, leader_of, now_ms
 from tests.integration.topics import UNJUDGED, create_topic
 from tests.wire.batches import GZIP, Rec, batch
 from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
 
 _SECONDS = 60
 PARTITIONS = 3
+INVALID_TIMESTAMP = 32
 
 
 @pytest.fixture
@@ -206,3 +209,51 @@ def test_a_broker_that_dies_with_requests_in_flight_leaves_no_stuck_client(
         assert client.receive() == CLOSED
     cluster.start_node(victim)
     cluster.wait_until_up(victim)
+
+
+@contextmanager
+def standing_still(cluster: Kafka, node: Node) -> Iterator[None]:
+    """A broker that takes connections and says nothing; afterwards it is one of the cluster again."""
+    assert node.process is not None
+    node.process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        node.process.send_signal(signal.SIGCONT)
+        eventually(lambda: len(brokers_seen_by(node)) == cluster.size, what="a cluster that has all its brokers")
+
+
+def brokers_seen_by(node: Node) -> list[Any]:
+    with RawClient(node.address) as client:
+        brokers: list[Any] = client.metadata()["brokers"]
+    return brokers
+
+
+def test_a_bootstrap_broker_that_stands_still_keeps_no_client_out(cluster: Kafka, tmp_path: Path) -> None:
+    settings = {"message.timestamp.after.max.ms": "3600000", "min.insync.replicas": "2"}
+    topic = create_topic(cluster.bootstrap, settings, PARTITIONS, replicas=3)
+    proxy = ProxyProcess(tmp_path, cluster.bootstrap)
+    try:
+        with standing_still(cluster, cluster.nodes[0]):
+            proxy.start()
+            with Stream(proxy.bootstrap, topic) as stream:
+                stream.acknowledges(200)
+            said = refused_at_the_leader(proxy, topic)
+    finally:
+        proxy.stop()
+
+    assert said["error_code"] == INVALID_TIMESTAMP  # what the topic is set to was known all the same
+    nothing_lost(cluster.bootstrap, topic, stream)
+
+
+def refused_at_the_leader(proxy: ProxyProcess, topic: str) -> dict[str, Any]:
+    """What is said of a bad batch by the proxy, at the one of its ports that leads to the partition's leader."""
+    consumer = Consumer({"bootstrap.servers": proxy.bootstrap, "group.id": "-"})
+    leader = consumer.list_topics(topic, _SECONDS).topics[topic].partitions[0].leader
+    consumer.close()
+    with RawClient(f"127.0.0.1:{proxy.broker_port(leader)}") as client:
+        answer = client.produce(9, [topic_data(topic, (0, bad()))])
+    assert isinstance(answer, dict)
+    entry: dict[str, Any] = answer["responses"][0]["partition_responses"][0]
+    proxy.wait_for_violations(topic, 1)  # it was not the broker
+    return entry

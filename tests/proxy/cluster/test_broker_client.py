@@ -3,6 +3,8 @@
 import asyncio
 import base64
 import hashlib
+import ssl
+from pathlib import Path
 from time import monotonic
 
 import pytest
@@ -14,8 +16,11 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import metadata, sasl_authenticate, sasl_handshake
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker
 from sluicegate.proxy.cluster.discovery import look_at_cluster
+from sluicegate.proxy.network.tls import context_for_brokers
+from tests.broker.certificates import Authority
 from tests.proxy.scripted_broker import CLOSE, SILENCE, Answer, Raw, ScriptedBroker, brokers, greeting
 
+_PATIENCE = 60.0
 LOGIN = {"mechanism": "SCRAM-SHA-256", "username": "me", "password": "mine-alone"}
 
 
@@ -85,6 +90,35 @@ async def test_a_broker_that_says_half_of_it_is_given_up_in_time() -> None:
             await ask_any_broker(upstream(broker.address, seconds=0.3), None, ask_brokers)
 
     assert monotonic() - started < 10
+
+
+@pytest.mark.parametrize("signed_by, host", [("others", "127.0.0.1"), ("its own", "localhost")])
+async def test_a_certificate_that_is_not_accepted_is_told_as_that(tmp_path: Path, signed_by: str, host: str) -> None:
+    authorities = {name: Authority(tmp_path, name) for name in ("its own", "others")}
+    certificate = authorities["its own"].sign("broker", "127.0.0.1")
+    serving = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    serving.load_cert_chain(certificate.chain, certificate.key)
+    server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0, ssl=serving)
+    address = HostPort(host, server.sockets[0].getsockname()[1])
+    trusting = upstream(address, tls={"ca_file": str(authorities[signed_by].file)})
+    assert trusting.tls is not None
+
+    with pytest.raises(NoBrokerAnswers) as raised:
+        await ask_any_broker(trusting, context_for_brokers(trusting.tls), ask_brokers)
+
+    server.close()
+    assert str(raised.value).startswith(f"{address}: the certificate is not accepted: ")
+
+
+async def test_a_broker_that_says_nothing_is_not_waited_for() -> None:
+    found = {ApiKey.METADATA: brokers((1, "h", 9))}
+    async with ScriptedBroker({ApiKey.METADATA: lambda _v, _b: SILENCE}) as silent, ScriptedBroker(found) as good:
+        async with asyncio.timeout(_PATIENCE / 2):
+            address, _ = await ask_any_broker(
+                upstream(silent.address, good.address, seconds=_PATIENCE), None, ask_brokers
+            )
+
+    assert address == good.address
 
 
 async def test_a_broker_that_never_reads_is_left_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

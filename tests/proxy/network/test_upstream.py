@@ -1,12 +1,18 @@
-"""Whatever a broker calls itself, connecting to it ends in words."""
+"""Whatever a broker calls itself, connecting to it ends in words; one that says nothing keeps nobody waiting."""
 
 import asyncio
-from typing import cast
+import socket
+from collections.abc import Coroutine, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from time import monotonic
+from typing import Any, cast
 
 import pytest
 import uvloop
 
 from sluicegate.config.address import HostPort
+from sluicegate.proxy.network.connecting import connected
 from sluicegate.proxy.network.native_sockets import native_sockets
 from sluicegate.proxy.network.upstream import Dialler
 from sluicegate.proxy.session.connection import Connection
@@ -29,10 +35,65 @@ IMPOSSIBLE = [
 ]
 
 
-async def reach(addresses: tuple[HostPort, ...]) -> None:
+_PATIENCE = 60.0
+
+
+@contextmanager
+def broker(host: str = "127.0.0.1", port: int = 0) -> Iterator[HostPort]:
+    """As much of one as takes connections."""
+    with socket.create_server((host, port)) as listening:
+        yield HostPort(host, listening.getsockname()[1])
+
+
+@contextmanager
+def silent_broker(host: str = "127.0.0.2", port: int = 0) -> Iterator[HostPort]:
+    """What is sent to it is lost: the system takes no more connections for it, and does not say so."""
+    with ExitStack() as stack, socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(0)
+        for _ in range(4):
+            one_more = stack.enter_context(socket.socket())
+            one_more.setblocking(False)
+            one_more.connect_ex(listening.getsockname())
+        yield HostPort(host, listening.getsockname()[1])
+
+
+class Nobody(asyncio.Protocol):
+    """Leaves as soon as it is connected."""
+
+    def __init__(self) -> None:
+        self.left = asyncio.Event()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.left.set()
+
+
+async def left_behind(doing: Coroutine[Any, Any, None]) -> set[str]:
+    """Sockets that are there behind it and were not before."""
+    before = sockets()
+    await doing
+    return sockets() - before
+
+
+def sockets() -> set[str]:
+    """Of this process, by what the system calls them."""
+    found = set()
+    for each in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # the listing's own
+            found.add(str(each.readlink()))
+    return {each for each in found if each.startswith("socket")}
+
+
+async def reach(addresses: tuple[HostPort, ...], patience: float = 2) -> None:
     """By native sockets where there are any."""
-    nobody = cast(Connection, asyncio.Protocol())
-    await Dialler(None, 2, native_sockets(asyncio.get_running_loop())).connect(addresses, nobody)
+    nobody = Nobody()
+    dialler = Dialler(None, patience, native_sockets(asyncio.get_running_loop()))
+    await dialler.connect(addresses, cast(Connection, nobody))
+    await nobody.left.wait()
 
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
@@ -47,3 +108,39 @@ def test_an_address_that_cannot_be(address: HostPort, run: object) -> None:
     assert len(reasons) == 2  # the next address was tried
     assert len(str(raised.value)) < 600
     assert str(raised.value).isprintable()
+
+
+# Without native sockets uvloop leaves the one that it was given to the collector.
+@pytest.mark.filterwarnings("ignore:Exception ignored in. <socket")
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+def test_a_broker_that_says_nothing_is_not_waited_for(run: object) -> None:
+    with silent_broker() as silent, broker() as sound:
+        began = monotonic()
+        left = run(left_behind(reach((silent, silent, sound), _PATIENCE)))  # type: ignore[operator]
+
+    assert monotonic() - began < _PATIENCE / 2
+    assert left == set()
+
+
+async def test_an_address_of_a_name_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    with broker() as sound, silent_broker("127.0.0.2", sound.port):
+        where = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (host, sound.port)) for host in ("127.0.0.2", "127.0.0.1")]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: where)
+
+        async with asyncio.timeout(_PATIENCE / 2):
+            reached = await connected("kafka.example", sound.port)
+
+        with reached:
+            assert reached.getpeername()[0] == "127.0.0.1"
+
+
+async def test_of_several_addresses_of_a_name_the_first_one_s_refusal_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = free_ports(1)
+    where = [
+        (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", nobody)),
+        (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("255.255.255.255", nobody)),
+    ]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: where)
+
+    with pytest.raises(ConnectionRefusedError):
+        await connected("kafka.example", nobody)
