@@ -27,7 +27,7 @@ def told_by(master: str, bootstrap: str, topic: str, folder: Path, *jobs: str) -
         timeout=1400,
         env=ENVIRONMENT | {"PYSPARK_PYTHON": sys.executable},
     )
-    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[:9000]
+    assert ended.returncode == 0, ended.stdout[-1000:] + ended.stderr[-12000:]
     return [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
 
 
