@@ -1,4 +1,4 @@
-"""The compiled parts: plain Python files that Cython compiles where a C compiler is at hand.
+"""The compiled parts: files that Cython compiles if a C compiler is installed.
 
 Everything else is in pyproject.toml. `optional=True`: without a compiler the install goes on and the same files run
 interpreted; `sluicegate version` says which. With SLUICEGATE_COMPILED=required it fails instead, with the reason.
@@ -21,65 +21,15 @@ DIRECTIVES = {
     "initializedcheck": False,
     "annotation_typing": False,  # annotations are for people and mypy; C types stand in the .pxd files
 }
-COMPILED = [
-    "protocol/before_login.py",
-    "protocol/frame_pool.py",
-    "protocol/framing.py",
-    "protocol/headers.py",
-    "protocol/node_addresses.py",
-    "protocol/produce_request.py",
-    "protocol/produce_response.py",
-    "protocol/records/allowance.py",
-    "protocol/records/columns.py",
-    "protocol/records/compression.py",
-    "protocol/records/contents.py",
-    "protocol/records/gzip_members.py",
-    "protocol/records/lz4_blocks.py",
-    "protocol/records/message_set.py",
-    "protocol/records/message_stream.py",
-    "protocol/records/pieces.py",
-    "protocol/records/plain_buffer.py",
-    "protocol/records/rehearsal.py",
-    "protocol/records/restamp.py",
-    "protocol/records/scan.py",
-    "protocol/records/snappy_chunks.py",
-    "protocol/records/taking.py",
-    "protocol/records/totals.py",
-    "protocol/records/zstd_frames.py",
-    "protocol/records/zstd_pieces.py",
-    "protocol/topic_ids.py",
-    "protocol/walk.py",
-    "proxy/network/tls_socket.py",
-    "proxy/session/connection.py",
-    "proxy/session/in_flight.py",
-    "proxy/session/pacing.py",
-    "validation/in_force.py",
-    "validation/rules/asking.py",
-    "validation/rules/avro_datum.py",
-    "validation/rules/json_text.py",
-    "validation/rules/json_weight.py",
-    "validation/rules/protobuf_weight.py",
-    "validation/rules/rule.py",
-    "validation/rules/strict_utf8.py",
-]
-# The fast lane is native only: without a compiler there is none.
-NATIVE = [
-    "protocol/records/loaded_libraries.pyx",
-    "protocol/records/ordinary_lz4.pyx",
-    "proxy/network/giving_way.pyx",
-    "proxy/network/plain_socket.pyx",
-    "proxy/network/run_delay.pyx",
-    "proxy/process/native_clock.pyx",
-    "proxy/process/object_memory.pyx",
-    "proxy/session/direct_outlet.pyx",
-    "proxy/session/fast_lane.pyx",
-    "proxy/session/lane_counts.pyx",
-    "proxy/session/lane_room.pyx",
-    "validation/ordinary.pyx",
-    "validation/rules/ordinary_contents.pyx",
-    "validation/rules/ordinary_json.pyx",
-    "validation/rules/ordinary_json_schema.pyx",
-]
+ROOMS = ("protocol", "config", "validation", "proxy", "pipeline")
+
+
+def compiled_files() -> list[str]:
+    """The files that are compiled: each .pyx, and each .py with a .pxd of the same name beside it."""
+    declared = [file for room in ROOMS for file in Path(room).rglob("*.pxd")]
+    native = [file for room in ROOMS for file in Path(room).rglob("*.pyx")]
+    plain = [file.with_suffix(".py") for file in declared if file.with_suffix(".py").exists()]
+    return sorted(str(file) for file in native + plain)
 
 
 def name_of(path: str) -> str:
@@ -90,7 +40,7 @@ def name_of(path: str) -> str:
 extensions = cythonize(
     [
         Extension(name_of(path), [f"sluicegate/{path}"], extra_compile_args=["-O3", "-fwrapv", "-g0"])
-        for path in COMPILED + NATIVE
+        for path in compiled_files()
     ],
     compiler_directives=DIRECTIVES,
 )
