@@ -20,6 +20,7 @@ from sluicegate.validation.rulebook import FilePolicies, Rulebook
 from sluicegate.validation.rules.rule import NamedRule, Outage, Part, RuledRecord
 from sluicegate.validation.rules.rule_set import RuleSet
 from tests.integration.topics import create_topic
+from tests.validation.rules.inline_rule import InlineRule
 from tests.wire.batches import LZ4, NONE, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -107,7 +108,7 @@ def test_a_wrong_crc_is_told_and_not_mended() -> None:
     assert judged.refused[PLACE].reason == "CRC mismatch or batch shorter than its header"
 
 
-class _Down:
+class _Down(InlineRule):
     needs = Part.NONE
     is_slow = False
 

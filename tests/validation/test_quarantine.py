@@ -14,6 +14,7 @@ from sluicegate.validation.quarantine import bad_records_of, can_be_quarantined
 from sluicegate.validation.rules.rule import NamedRule, Part, RuledRecord
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.verdict import Reason, Refused
+from tests.validation.rules.inline_rule import InlineRule
 from tests.wire.batches import CODECS, Rec, batch
 
 NOW = 1_800_000_000_000
@@ -90,7 +91,7 @@ def test_only_batches_of_magic_2_are_understood() -> None:
     assert not can_be_quarantined(Submission("t", 0, None, 9))
 
 
-class KeyAndValue:
+class KeyAndValue(InlineRule):
     """Two rules: about keys, and about values."""
 
     def __init__(self, side: str) -> None:

@@ -15,6 +15,7 @@ cdef class _Asking:
     cdef readonly object observing
     cdef Allowance _allowance
     cdef list _asked
+    cdef set _has_explained
     cdef object _of_headers
     cdef RuledRecord _record
 
@@ -25,6 +26,8 @@ cdef class _Asking:
 
     @cython.locals(work=Py_ssize_t, reads_key=bint, reads_value=bint)
     cdef int _ask_about(self, RuledRecord record) except -1
+
+    cdef object _explained(self, named, RuledRecord record, words)
 
     cdef _note(self, named, RuledRecord record, words)
 

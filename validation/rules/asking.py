@@ -79,6 +79,7 @@ class _Asking:
             (named.rule.complaint, named, Part.KEY in named.rule.needs, Part.VALUE in named.rule.needs)
             for named in rules.rules
         ]
+        self._has_explained: set[int] = set()
         self._of_headers = next((named for named in rules.rules if named.rule.needs & Part.HEADERS), None)
         self._record = RuledRecord(batch.topic, batch.partition, 0, 0, None, None, (), client, batch.producer_id)
 
@@ -119,8 +120,15 @@ class _Asking:
                 self._rule_is_out(named, outage)
             else:
                 if words is not None:
-                    self._note(named, record, words)
+                    self._note(named, record, self._explained(named, record, words))
             self._allowance.worked(work)
+
+    def _explained(self, named: NamedRule, record: RuledRecord, words: str) -> str:
+        """What is noted of a complaint: of each rule the first of a batch is explained."""
+        if id(named) in self._has_explained:
+            return words
+        self._has_explained.add(id(named))
+        return named.rule.explanation(record) or words
 
     def _note(self, named: NamedRule, record: RuledRecord, words: str) -> None:
         found = self.refusing if named.mode is Mode.REJECT else self.observing

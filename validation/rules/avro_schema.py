@@ -10,6 +10,7 @@ from sluicegate.validation.rules.avro_plan import plan_of
 from sluicegate.validation.rules.avro_words import words_for
 from sluicegate.validation.rules.content import SchemaUnusable
 from sluicegate.validation.rules.ordinary_questions import AvroQuestion, BytesQuestion
+from sluicegate.validation.rules.rule import CONSTANT_STEPS
 
 
 class AvroContent:
@@ -34,11 +35,19 @@ class AvroContent:
             return None
         return BytesQuestion(schemas=(AvroQuestion(self._numbers, self._root, behind),))
 
+    def steps(self, _data: bytes) -> int:
+        """What is expensive is bounded by itself."""
+        return CONSTANT_STEPS
+
     def fault(self, data: bytes) -> str | None:
         read = read_whole(self._numbers, self._root, data)
         if read is None:
             return None
         return words_for(read.why, self._names[read.type_at], read.position, len(data))
+
+    def explanation(self, _data: bytes) -> str | None:
+        """Its fault is all of it."""
+        return None
 
 
 def avro_content(text: str, references: Sequence[str] = ()) -> AvroContent:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sluicegate.validation.rules.ordinary_questions import OrdinaryQuestions
-from sluicegate.validation.rules.rule import Part, RuledRecord
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, Part, RuledRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,16 @@ class MostRecords:
         """All of it."""
         return OrdinaryQuestions(most_records=self.most)
 
+    def steps(self, _record: RuledRecord) -> int:
+        """A comparison."""
+        return CONSTANT_STEPS
+
     def complaint(self, record: RuledRecord) -> str | None:
         """Too many."""
         if record.index != self.most:
             return None
         return f"the batch has more than {self.most} records; have the producer send smaller batches (batch.size)"
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Its complaint is all of it."""
+        return None

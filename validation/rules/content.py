@@ -16,8 +16,14 @@ class Content(Protocol):
     def record_name(self, data: bytes) -> str | None:
         """The full name of what the data is, as registries call it; None where the schema gives none."""
 
+    def steps(self, data: bytes) -> int:
+        """Return an upper bound of the steps that `fault` takes, as Rule.steps does."""
+
     def fault(self, data: bytes) -> str | None:
         """What is wrong, behind "the value " or "the key ": "is not JSON: ..."; None: nothing. It quotes no content."""
+
+    def explanation(self, data: bytes) -> str | None:
+        """Return a longer text in place of what `fault` has returned, as Rule.explanation does: the first error."""
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ from typing import Any, Final
 from sluicegate.validation.rules.json_text import WELL_FORMED, fault_in
 from sluicegate.validation.rules.json_weight import is_too_heavy, words_for_more_than
 from sluicegate.validation.rules.ordinary_reading import is_ordinary_json
-from sluicegate.validation.rules.rule import Outage, Part, RuledRecord, RuleUnusable
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, Outage, Part, RuledRecord, RuleUnusable
 from sluicegate.validation.rules.wire_format import behind_id, has_schema_id
 
 MAX_CHARACTERS = 2000
@@ -69,6 +69,10 @@ class IsTrue:
         for name in self._names:
             self.needs |= _NEEDS.get(name, Part.NONE)
 
+    def steps(self, _record: RuledRecord) -> int:
+        """What is expensive is bounded by itself."""
+        return CONSTANT_STEPS
+
     def complaint(self, record: RuledRecord) -> str | None:
         try:
             seen = self._seen(record)
@@ -89,6 +93,10 @@ class IsTrue:
         if not isinstance(result, bool):
             raise Outage(f"the expression {self._shown} gives {type(result).__name__} instead of true or false")
         return None if result else f"not true of the record: {self._shown}"
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Its complaint is all of it."""
+        return None
 
     def _is_long(self, record: RuledRecord, seen: dict[str, Any]) -> bool:
         steps: int = (_longest(seen) + self._literals) ** self._loops

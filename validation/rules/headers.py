@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sluicegate.config.topic_pattern import compiled, regular_expression_of
-from sluicegate.validation.rules.rule import Part, RuledRecord
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, Part, RuledRecord
 
 _PARTS = Part.HEADERS
 
@@ -25,11 +25,19 @@ class RequiredHeaders:
         """Headers are few."""
         return False
 
+    def steps(self, record: RuledRecord) -> int:
+        """Each header is looked at once."""
+        return CONSTANT_STEPS + len(record.headers)
+
     def complaint(self, record: RuledRecord) -> str | None:
         """Names that are missing."""
         there = {name for name, _ in record.headers}
         missing = [name for name in self.names if name.encode() not in there]
         return f"header {', '.join(missing)} is missing; send it with every record" if missing else None
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Its complaint is all of it."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +56,19 @@ class ForbiddenHeaders:
         """Headers are few."""
         return False
 
+    def steps(self, record: RuledRecord) -> int:
+        """Each header is looked at once."""
+        return CONSTANT_STEPS + len(record.headers)
+
     def complaint(self, record: RuledRecord) -> str | None:
         """Names that are there."""
         there = {name for name, _ in record.headers}
         found = [name for name in self.names if name.encode() in there]
         return f"header {', '.join(found)} is not allowed; leave it out" if found else None
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Its complaint is all of it."""
+        return None
 
 
 class MatchedHeader:
@@ -77,11 +93,19 @@ class MatchedHeader:
         """RE2 takes linear time."""
         return False
 
+    def steps(self, record: RuledRecord) -> int:
+        """Each header is looked at once."""
+        return CONSTANT_STEPS + len(record.headers)
+
     def complaint(self, record: RuledRecord) -> str | None:
         """That a value does not match; never what it is."""
         for name, value in record.headers:
             if name == self._name and not self._matches(value):
                 return f"the value of header {self.name} does not match {self.pattern}"
+        return None
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Its complaint is all of it."""
         return None
 
     def _matches(self, value: bytes | None) -> bool:
@@ -110,6 +134,10 @@ class HeaderBounds:
         """Headers are few."""
         return False
 
+    def steps(self, record: RuledRecord) -> int:
+        """Each header is looked at once."""
+        return CONSTANT_STEPS + len(record.headers)
+
     def complaint(self, record: RuledRecord) -> str | None:
         """Too many, or too large."""
         headers = record.headers
@@ -117,6 +145,10 @@ class HeaderBounds:
             return f"{len(headers)} headers, at most {self.most_headers} are allowed"
         if self.most_bytes is not None and (size := _size_of(headers)) > self.most_bytes:
             return f"headers of {size} bytes, names and values together; at most {self.most_bytes} are allowed"
+        return None
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Its complaint is all of it."""
         return None
 
 

@@ -13,6 +13,7 @@ from sluicegate.validation.rules.json_weight import MOST_WEIGHT, is_too_heavy, w
 from sluicegate.validation.rules.json_words import words_for
 from sluicegate.validation.rules.ordinary_questions import BytesQuestion, JsonSchemaQuestion
 from sluicegate.validation.rules.ordinary_reading import follows_of
+from sluicegate.validation.rules.rule import CONSTANT_STEPS
 
 MAX_DEPTH = 255
 """What jsonschema-rs follows where it has to compare."""
@@ -61,6 +62,10 @@ class JsonSchemaContent:
         """All of it, where the schema says nothing unusual."""
         return None if self._plan is None else BytesQuestion(schemas=(JsonSchemaQuestion(self._plan, behind),))
 
+    def steps(self, _data: bytes) -> int:
+        """What is expensive is bounded by itself."""
+        return CONSTANT_STEPS
+
     def fault(self, data: bytes) -> str | None:
         if self._follows(data):
             return None
@@ -80,6 +85,10 @@ class JsonSchemaContent:
             return self._words(value)
         except ValueError:  # the one limit that validating has
             return f"is JSON nested more than {MAX_DEPTH} levels deep"
+
+    def explanation(self, _data: bytes) -> str | None:
+        """Its fault is all of it."""
+        return None
 
     def _is_too_deep(self, data: bytes) -> bool:
         if self._deepest == MAX_DEPTH:

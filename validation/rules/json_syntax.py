@@ -9,7 +9,7 @@ from sluicegate.validation.rules.json_weight import MOST_WEIGHT, is_too_heavy, w
 from sluicegate.validation.rules.json_words import words_for
 from sluicegate.validation.rules.ordinary_questions import BytesQuestion, OrdinaryQuestions, about
 from sluicegate.validation.rules.ordinary_reading import is_ordinary_json
-from sluicegate.validation.rules.rule import RuledRecord
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord
 from sluicegate.validation.rules.side import Side
 
 DEFAULT_MAX_DEPTH = 128
@@ -51,6 +51,10 @@ class JsonSyntax:
             return None
         return about(self._side, BytesQuestion(json_depth=self._max_depth))
 
+    def steps(self, record: RuledRecord) -> int:
+        """Reading takes less."""
+        return CONSTANT_STEPS + record.content_bytes
+
     def complaint(self, record: RuledRecord) -> str | None:
         text = self._read(record)
         if text is None:
@@ -63,6 +67,10 @@ class JsonSyntax:
             return f"the {self._name} is {words_for_more_than(MOST_WEIGHT)}"
         if self._refuses_duplicates and has_duplicate_keys(text):
             return f"the {self._name} is JSON with an object that has the same key twice; write each key once"
+        return None
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Its complaint is all of it."""
         return None
 
 

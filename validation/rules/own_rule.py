@@ -4,9 +4,9 @@ The entry point names a callable that takes the options from the file and gives 
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
-from sluicegate.validation.rules.rule import Outage, Part, Rule, RuledRecord, RuleUnusable
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, UNBOUNDED, Outage, Part, RuledRecord, RuleUnusable
 
 GROUP = "sluicegate.rules"
 _MOST_WORDS = 500
@@ -16,14 +16,33 @@ class OwnRuleUnusable(RuleUnusable):
     """There is no such rule, or it cannot be made: the operator's fault. The text says why."""
 
 
+class OperatorsRule(Protocol):
+    """What an entry point makes, as docs/policies.md describes it."""
+
+    @property
+    def needs(self) -> Part:
+        """What it reads."""
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether a record may take it longer than some ten microseconds."""
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """What is wrong with a record; None: nothing. Raises Outage."""
+
+
 class OwnRule:
     """What it raises is no verdict on a record but an Outage, with where it was raised and nothing of the record."""
 
-    def __init__(self, entry_point: str, rule: Rule) -> None:
+    def __init__(self, entry_point: str, rule: OperatorsRule) -> None:
         self.needs = rule.needs
         self.is_slow = rule.is_slow
         self._entry_point = entry_point
         self._rule = rule
+
+    def steps(self, record: RuledRecord) -> int:
+        """None are known of a rule that says it is slow."""
+        return UNBOUNDED if self.is_slow else CONSTANT_STEPS + record.content_bytes
 
     def complaint(self, record: RuledRecord) -> str | None:
         try:
@@ -37,6 +56,10 @@ class OwnRule:
         if not isinstance(words, str):
             raise Outage(f"the rule {self._entry_point} gave {type(words).__name__} instead of words or None")
         return words[:_MOST_WORDS]
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """What an operator's own rule says is all of it."""
+        return None
 
 
 def own_rule(entry_point: str, options: Mapping[str, Any]) -> OwnRule:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sluicegate.validation.rules.ordinary_questions import BytesQuestion, OrdinaryQuestions, about
-from sluicegate.validation.rules.rule import Part, RuledRecord
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, Part, RuledRecord
 from sluicegate.validation.rules.side import Side
 
 
@@ -27,6 +27,14 @@ class Required:
         """All of it."""
         return about(self.side, BytesQuestion(required=True))
 
+    def steps(self, _record: RuledRecord) -> int:
+        """A comparison."""
+        return CONSTANT_STEPS
+
     def complaint(self, record: RuledRecord) -> str | None:
         """Null, or nothing to say."""
         return f"the {self.side.value} is null; send one" if self.side.size_of(record) < 0 else None
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Its complaint is all of it."""
+        return None

@@ -6,6 +6,7 @@ from typing import Any
 
 from sluicegate.validation.rules.content import Content, SchemaUnusable
 from sluicegate.validation.rules.protobuf_weight import WORDS, ProtobufWeight
+from sluicegate.validation.rules.rule import CONSTANT_STEPS
 
 _MOST_INDEXES = 100
 _MAX_SHIFT = 28
@@ -25,6 +26,10 @@ class ProtobufContent:
     def record_name(self, _data: bytes) -> str | None:
         return self._full_name
 
+    def steps(self, _data: bytes) -> int:
+        """What is expensive is bounded by itself."""
+        return CONSTANT_STEPS
+
     def fault(self, data: bytes) -> str | None:
         if self._weight.is_too_heavy(data):
             return f"is {WORDS}"
@@ -36,6 +41,10 @@ class ProtobufContent:
         if not message.IsInitialized():
             missing = ", ".join(message.FindInitializationErrors()[:5])
             return f"is not Protobuf of its schema: {self._full_name} lacks required fields: {missing[:200]}"
+        return None
+
+    def explanation(self, _data: bytes) -> str | None:
+        """Its fault is all of it."""
         return None
 
 
@@ -55,12 +64,20 @@ class IndexedProtobufContent:
         found = self._find(data)
         return None if found is None else found[0].record_name(b"")
 
+    def steps(self, _data: bytes) -> int:
+        """What is expensive is bounded by itself."""
+        return CONSTANT_STEPS
+
     def fault(self, data: bytes) -> str | None:
         found = self._find(data)
         if found is None:
             return "is not Protobuf of its schema: the message indexes before it lead to no message of it"
         content, begins = found
         return content.fault(data[begins:])
+
+    def explanation(self, _data: bytes) -> str | None:
+        """Its fault is all of it."""
+        return None
 
     def _find(self, data: bytes) -> tuple[ProtobufContent, int] | None:
         """The message that is named, and where it begins."""

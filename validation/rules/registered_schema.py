@@ -1,11 +1,12 @@
 """A rule: the key or the value was written with a schema of a registry, under the right subject, and follows it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
 from sluicegate.validation.rules.content import Content
-from sluicegate.validation.rules.rule import Part, RuledRecord
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, Outage, Part, RuledRecord
 from sluicegate.validation.rules.schema_language import SchemaLanguage
 from sluicegate.validation.rules.side import Side
 from sluicegate.validation.rules.wire_format import (
@@ -54,6 +55,18 @@ class Schemas(Protocol):
         """Whether it is registered under a subject."""
 
 
+_Asked = Callable[[Content, bytes], str | None]
+"""A question to a schema about bytes."""
+
+
+def _fault(content: Content, data: bytes) -> str | None:
+    return content.fault(data)
+
+
+def _explanation(content: Content, data: bytes) -> str | None:
+    return content.explanation(data)
+
+
 class HasRegisteredSchema:
     """A null key or value passes. `language`: the one that the topic's schemas are written in; None: any."""
 
@@ -74,7 +87,22 @@ class HasRegisteredSchema:
         self._language = language
         self._subject = subject
 
+    def steps(self, _record: RuledRecord) -> int:
+        """Finding a schema is a few; what it says is bounded where the schema is applied."""
+        return CONSTANT_STEPS
+
     def complaint(self, record: RuledRecord) -> str | None:
+        return self._words(record, _fault)
+
+    def explanation(self, record: RuledRecord) -> str | None:
+        """What `complaint` says, with what its schema has to add."""
+        try:
+            return self._words(record, _explanation)
+        except Outage:
+            return None
+
+    def _words(self, record: RuledRecord, of: _Asked) -> str | None:
+        """What is wrong with a record; `of` asks its schema."""
         data = self._read(record)
         if data is None:
             return None
@@ -92,14 +120,14 @@ class HasRegisteredSchema:
                 f"zero byte and the schema's id before it or a header {self._header.decode()} beside it"
             )
         try:
-            return self._complaint_of(schema_id, data, record.topic)
+            return self._words_by_schema(schema_id, data, record.topic, of)
         except UnknownSchema:
             return (
                 f"the {self._name} was written with schema {schema_id}, which registry {self._schemas.name} does not "
                 "have; was it registered at another one?"
             )
 
-    def _complaint_of(self, schema_id: SchemaId, data: bytes, topic: str) -> str | None:
+    def _words_by_schema(self, schema_id: SchemaId, data: bytes, topic: str, of: _Asked) -> str | None:
         schema = self._schemas.schema(schema_id)
         which = f"schema {schema_id} of registry {self._schemas.name}"
         if self._language is not None and schema.language is not self._language:
@@ -110,7 +138,7 @@ class HasRegisteredSchema:
                 f"the {self._name} was written with {which}, which is not registered under subject {subject}; the "
                 f"subject's name comes from the serializer's {self._name}.subject.name.strategy"
             )
-        fault = schema.content.fault(data)
+        fault = of(schema.content, data)
         return None if fault is None else f"the {self._name} {fault} ({which})"
 
     def _subject_of(self, content: Content, data: bytes, topic: str) -> str | None:

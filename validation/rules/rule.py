@@ -15,6 +15,13 @@ from sluicegate.validation.policy import Mode
 
 Header = tuple[bytes, bytes | None]
 
+INLINE_STEPS = 200_000
+"""A step takes at most about 100 ns; within this bound a rule runs inline, at most about 20 ms."""
+UNBOUNDED = 1 << 62
+"""The steps of a rule of which no bound is known."""
+CONSTANT_STEPS = 10
+"""Those of a rule that looks at a few numbers."""
+
 
 class Part(Flag):
     """What a rule reads of a record; what none reads is not taken out of its batch."""
@@ -93,6 +100,11 @@ class RuledRecord:
         self.value_size = -1 if value is None else len(value)
         self.producer_id = producer_id
 
+    @property
+    def content_bytes(self) -> int:
+        """The bytes of its key and value together."""
+        return max(0, self.key_size) + max(0, self.value_size)
+
     def fill(
         self,
         index: int,
@@ -124,8 +136,24 @@ class Rule(Protocol):
     def is_slow(self) -> bool:
         """Whether a record may take it longer than some ten microseconds: then it is never asked on the event loop."""
 
+    def steps(self, record: RuledRecord) -> int:
+        """Return an upper bound of the steps that `complaint` takes for this record, computed without doing the work.
+
+        Schema times value: UNBOUNDED where no bound is known.
+        """
+
     def complaint(self, record: RuledRecord) -> str | None:
-        """What is wrong with a record, in words for who wrote its producer; None: nothing. Raises Outage."""
+        """Return what is wrong with a record, for the producer's developer; None: nothing. Raises Outage.
+
+        The verdict alone, as cheap as it can be had: details are for `explanation`.
+        """
+
+    def explanation(self, record: RuledRecord) -> str | None:
+        """Return a longer text in place of what `complaint` has returned for this record: the first error in detail.
+
+        Asked at most once a batch, for the first bad record. It takes a few milliseconds at most, and raises nothing;
+        None: there is nothing to add, or finding it takes longer.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from enum import Enum
 
 from sluicegate.validation.rules.content import Content, HasOrdinaryContent
 from sluicegate.validation.rules.ordinary_questions import OrdinaryQuestions, about
-from sluicegate.validation.rules.rule import RuledRecord
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord
 from sluicegate.validation.rules.side import Side
 from sluicegate.validation.rules.wire_format import ID_BYTES, has_schema_id
 
@@ -34,6 +34,11 @@ class FollowsSchema:
         question = content.ordinary(self._begins) if isinstance(content, HasOrdinaryContent) else None
         return None if question is None else about(self._side, question)
 
+    def steps(self, record: RuledRecord) -> int:
+        """Those of its schema."""
+        data = self._read(record)
+        return CONSTANT_STEPS if data is None else self._content.steps(data[self._begins :])
+
     def complaint(self, record: RuledRecord) -> str | None:
         data = self._read(record)
         if data is None:
@@ -46,3 +51,11 @@ class FollowsSchema:
             data = data[self._begins :]
         fault = self._content.fault(data)
         return None if fault is None else f"the {self._name} {fault}"
+
+    def explanation(self, record: RuledRecord) -> str | None:
+        """What its schema has to add."""
+        data = self._read(record)
+        if data is None or (self._begins and not has_schema_id(data)):
+            return None
+        explained = self._content.explanation(data[self._begins :])
+        return None if explained is None else f"the {self._name} {explained}"

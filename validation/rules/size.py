@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sluicegate.validation.rules.ordinary_questions import BytesQuestion, OrdinaryQuestions, about
-from sluicegate.validation.rules.rule import Part, RuledRecord
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, Part, RuledRecord
 from sluicegate.validation.rules.side import Side
 
 
@@ -30,6 +30,10 @@ class Size:
         most = BytesQuestion().most if self.most is None else self.most
         return about(self.side, BytesQuestion(least=self.least, most=most))
 
+    def steps(self, _record: RuledRecord) -> int:
+        """A comparison."""
+        return CONSTANT_STEPS
+
     def complaint(self, record: RuledRecord) -> str | None:
         """Too small or too large."""
         size = self.side.size_of(record)
@@ -37,4 +41,8 @@ class Size:
             return f"the {self.side.value} has {size} bytes, at least {self.least} are wanted"
         if self.most is not None and size > self.most:
             return f"the {self.side.value} has {size} bytes, at most {self.most} are allowed"
+        return None
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Its complaint is all of it."""
         return None

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 
-from sluicegate.validation.rules.rule import Part, RuledRecord
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, Part, RuledRecord
 
 _MOST_PRODUCERS = 20_000
 _NO_TIME = -1
@@ -30,6 +30,10 @@ class MonotonicTime:
         """See the class."""
         return True
 
+    def steps(self, _record: RuledRecord) -> int:
+        """A look-up."""
+        return CONSTANT_STEPS
+
     def complaint(self, record: RuledRecord) -> str | None:
         """A time that is before the latest."""
         time = record.timestamp
@@ -44,4 +48,8 @@ class MonotonicTime:
         self._latest.move_to_end(place)
         if latest is None and len(self._latest) > self._most:
             self._latest.popitem(last=False)
+        return None
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Its complaint is all of it."""
         return None

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sluicegate.validation.rules.ordinary_questions import BytesQuestion, OrdinaryQuestions, about
-from sluicegate.validation.rules.rule import Part, RuledRecord
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, Part, RuledRecord
 from sluicegate.validation.rules.side import Side
 
 
@@ -27,6 +27,10 @@ class Utf8:
         """All of it."""
         return about(self.side, BytesQuestion(is_text=True))
 
+    def steps(self, record: RuledRecord) -> int:
+        """Decoding takes less."""
+        return CONSTANT_STEPS + record.content_bytes
+
     def complaint(self, record: RuledRecord) -> str | None:
         """Where it is not UTF-8."""
         data = self.side.bytes_of(record)
@@ -36,4 +40,8 @@ class Utf8:
             data.decode()
         except UnicodeDecodeError as error:
             return f"the {self.side.value} is not UTF-8 from byte {error.start} on; encode it as UTF-8"
+        return None
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Its complaint is all of it."""
         return None

@@ -24,6 +24,7 @@ from sluicegate.validation.rulebook import FilePolicies, Rulebook
 from sluicegate.validation.rules.rule import Client, NamedRule, Outage, Part, RuledRecord
 from sluicegate.validation.rules.rule_set import RuleSet
 from tests.broker.eventually import eventually
+from tests.validation.rules.inline_rule import InlineRule
 from tests.wire.batches import NONE, Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
 
@@ -31,7 +32,7 @@ NOW = 1_800_000_000_000
 SECONDS = 30.0
 
 
-class LooksUp:
+class LooksUp(InlineRule):
     """A rule that is asked about values beginning with `?`, and told what they need from without."""
 
     needs = Part.VALUE

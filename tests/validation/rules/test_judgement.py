@@ -17,6 +17,7 @@ from sluicegate.validation.rules.side import Side
 from sluicegate.validation.rules.size import Size
 from sluicegate.validation.rules.utf8 import Utf8
 from sluicegate.validation.verdict import BadRecord, Reason
+from tests.validation.rules.inline_rule import InlineRule
 from tests.wire.batches import CODECS, NONE, Rec, batch, message, wrapper
 from tests.wire.raw_client import produce_body, topic_data
 
@@ -26,7 +27,7 @@ SMALL = NamedRule("small", Size(Side.VALUE, 1, 10))
 TEXT = NamedRule("text", Utf8(Side.VALUE), Mode.OBSERVE)
 
 
-class Seen:
+class Seen(InlineRule):
     """A rule that only notes what it was shown."""
 
     def __init__(self, needs: Part, is_slow: bool = False, raises: Exception | None = None) -> None:
@@ -307,3 +308,28 @@ def test_words_are_cut() -> None:
     found = judged(of(*(NamedRule(f"r{n}", Long(Part.NONE)) for n in range(100))), batch([Rec(NOW)] * 3, NONE))
     assert all(len(record.message) < 3000 for record in found.refused[0, 0].bad_records)
     assert len(found.refused[0, 0].rules) == 100
+
+
+def test_of_each_rule_the_first_complaint_of_a_batch_is_explained_and_no_other() -> None:
+    class Explains(Seen):
+        def __init__(self, explanation: str | None) -> None:
+            super().__init__(Part.VALUE)
+            self.explained: list[bytes | None] = []
+            self.words = explanation
+
+        def complaint(self, record: RuledRecord) -> str | None:
+            return "is bad" if record.value else None
+
+        def explanation(self, record: RuledRecord) -> str | None:
+            self.explained.append(record.value)
+            return self.words
+
+    first, second = Explains("is bad at /a"), Explains(None)
+    values = [b"", b"x", b"y", b"z"]
+    records = batch([Rec(NOW, value=value) for value in values])
+    found = judged(of(NamedRule("a", first), NamedRule("b", second)), records, records)
+
+    words = ["rule a: is bad at /a; rule b: is bad", *["rule a: is bad; rule b: is bad"] * 2]
+    assert [record.message for record in found.refused[0, 0].bad_records] == words
+    assert [record.message for record in found.refused[0, 1].bad_records] == words
+    assert first.explained == second.explained == [b"x", b"x"]

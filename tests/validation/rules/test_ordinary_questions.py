@@ -15,9 +15,10 @@ from sluicegate.validation.rules.schema_file import FollowsSchema
 from sluicegate.validation.rules.side import Side
 from sluicegate.validation.rules.size import Size
 from sluicegate.validation.rules.utf8 import Utf8
+from tests.validation.rules.inline_rule import InlineRule
 
 
-class OnesOwn:
+class OnesOwn(InlineRule):
     """A rule that says nothing but what every rule says."""
 
     needs = Part.NONE

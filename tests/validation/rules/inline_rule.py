@@ -1,0 +1,13 @@
+"""What rules of tests have in common: they take few steps, and their complaint is all that they say."""
+
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord
+
+
+class InlineRule:
+    """To be completed with `needs`, `is_slow` and `complaint`."""
+
+    def steps(self, _record: RuledRecord) -> int:
+        return CONSTANT_STEPS
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        return None
