@@ -92,6 +92,9 @@ KEYS = {
     "listen.tls.key_password_file": "a file that holds it, instead",
     "listen.tls.client_auth": "whether clients show certificates, as `ssl.client.auth` on a broker",
     "listen.tls.client_ca_file": "who signs clients' certificates, PEM; needed unless `client_auth` is `none`",
+    "listen.sasl.oauthbearer.claim": "the claim of an OAUTHBEARER token that the brokers take the principal "
+    "from, as their `sasl.oauthbearer.sub.claim.name`, which is `sub` by default; none: principals of such logins are "
+    "unverified, and no exemption matches them ([TLS and SASL](how-to/tls-and-sasl.md))",
     "listen.tls.allowed_names": "who may connect, by one of its certificate's names: the common name, and the "
     "alternative names (hosts, mail addresses, URIs, addresses), upper and lower case as they stand; needs "
     "`client_auth: required`; none: who has a certificate",

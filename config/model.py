@@ -85,6 +85,7 @@ class Listen:
     """Where clients connect. Broker N listens at `broker_ports` + N (default: the bootstrap port + 1 + N), or, with
     `broker_host`, at the bootstrap port under a name of its own that TLS clients ask for (SNI). `proxy_protocol`: load
     balancers at `proxy_protocol_from` say who the client is. `allowed_addresses`: nobody else may connect.
+    `oauthbearer_claim`: the claim of a token that the brokers make the principal of.
     """
 
     bootstrap: ListenAddress
@@ -95,6 +96,7 @@ class Listen:
     proxy_protocol: Literal["required", "optional"] | None = None
     proxy_protocol_from: Networks = ()
     allowed_addresses: Networks = ()
+    oauthbearer_claim: Text | None = named("sasl.oauthbearer.claim", default=None)
 
     def __post_init__(self) -> None:
         if self.bootstrap.is_wildcard and not self.advertised_host:

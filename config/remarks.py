@@ -1,13 +1,23 @@
 """What a configuration says that can be used and is still worth a word."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from sluicegate.config.glob_cover import beginning, covers, misses_dashes
 from sluicegate.config.model import Config
 from sluicegate.config.source import Path, Source, printable
-from sluicegate.config.topic_pattern import exact_name_of
+from sluicegate.config.topic_pattern import exact_name_of, is_for_every_principal
+from sluicegate.config.topics import TopicKeys
 
+_LOGIN = "User:"
+_OF_A_CERTIFICATE = re.compile("User:[A-Za-z0-9.]+=")
+CLAIM = "listen.sasl.oauthbearer.claim"
+UNVERIFIED = "the principal of a client that logs in with OAUTHBEARER is unverified, and no exemption matches it"
+SET_CLAIM = (
+    "Set it to the claim that the brokers take the principal from (their sasl.oauthbearer.sub.claim.name; sub, if that "
+    "is not set)"
+)
 _DEPRECATED = "message.timestamp.difference.max.ms"
 # Patterns of one beginning that others are held against, and how long a beginning is looked for.
 _MAX_COMPARED, _MAX_BEGINNING = 100, 249
@@ -34,6 +44,36 @@ def warnings_of(config: Config, source: Source) -> Iterator[str]:
             )
     yield from _shadowed(config, source)
     yield from _taken_ports(config, source)
+    named = named_principal(config)
+    if named is not None and config.listen.oauthbearer_claim is None:
+        yield _said(source, named, f"goes by a principal, and {CLAIM} is not set: {UNVERIFIED}. {SET_CLAIM}")
+
+
+def named_principal(config: Config) -> Path | None:
+    """Return the key of the first policy that depends on the principal of a login, None if there is none."""
+    for i, exemption in enumerate(config.exempt):
+        if exemption.principal is not None and _may_be_a_login(exemption.principal):
+            return "exempt", i, "principal"
+    for i, rule in enumerate(config.requests):
+        pattern = rule.match.principal
+        if pattern is not None and _may_be_a_login(pattern) and not is_for_every_principal(pattern):
+            return "requests", i, "match", "principal"
+    for i, quota in enumerate(config.quotas):
+        if quota.principal is not None and _may_be_a_login(quota.principal):
+            return "quotas", i, "principal"
+    sections: list[tuple[Path, TopicKeys]] = [(("defaults",), config.defaults)]
+    sections += [(("topics", i), topic) for i, topic in enumerate(config.topics)]
+    for path, keys in sections:
+        for i, each in enumerate(keys.rules or ()):
+            if each.cel is not None and "client.principal" in each.cel:
+                return (*path, "rules", i, "cel")
+    return None
+
+
+def _may_be_a_login(pattern: str) -> bool:
+    """Whether it can match the principal of a SASL login: a certificate's begins with an attribute (`User:CN=...`)."""
+    begins = beginning(pattern)
+    return _LOGIN.startswith(begins) or (begins.startswith(_LOGIN) and _OF_A_CERTIFICATE.match(begins) is None)
 
 
 def hints_of(config: Config, source: Source) -> Iterator[str]:

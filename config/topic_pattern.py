@@ -15,6 +15,8 @@ _MAX_CHARACTERS = 10_000
 # Of a compiled pattern. What needs more would take milliseconds for each new name.
 _MAX_COMPILED_BYTES = 1 << 20
 _NEVER = r"[^\x00-\x{10FFFF}]"
+# How an operator writes "every principal".
+_EVERY_PRINCIPAL = frozenset({"*", "User:*", "/.*/", "/User:.*/"})
 _FIRST_MATCH_DECIDES = "the first entry that matches decides, so topics to be left out can be given in an entry before"
 _INSTEAD = (
     (("(?=", "(?!", "(?<=", "(?<!", "(?<"), f"look-around has no linear time; {_FIRST_MATCH_DECIDES}"),
@@ -44,6 +46,11 @@ def exact_name_of(match: str) -> str | None:
     """The one name that a glob without wildcards matches; None for any other pattern."""
     has_wildcards = any(char in match for char in "*?[")
     return None if has_wildcards or (len(match) > 1 and match[0] == match[-1] == "/") else match
+
+
+def is_for_every_principal(match: str) -> bool:
+    """Whether `match` is about every principal that a login can have, whatever its name is."""
+    return match in _EVERY_PRINCIPAL
 
 
 def compiled(expression: str) -> "re2._Regexp":

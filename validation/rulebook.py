@@ -40,6 +40,7 @@ class FilePolicies:
 
     `topics`: each entry's pattern and policy, in their order. `requests`: rules about requests, each with the topics
     that it is about (None: all). `exempt`: who is asked nothing; `quotas`: how much clients may send.
+    `names_principals`: whether any of these depends on the principal.
     """
 
     def __init__(
@@ -60,6 +61,14 @@ class FilePolicies:
         self._requests = [(None if match is None else NamePattern(match), rule) for match, rule in requests]
         asks = any(policy.rules is not None for policy in (default, *self._by_pattern))
         self.asks_who = bool(exempt or requests) or asks
+        self.names_principals = any(
+            pattern is not None
+            for pattern in (
+                *(exemption.principal for exemption in exempt),
+                *(rule.of_principal for _, rule in requests),
+                *(quota.principal for quota in quotas),
+            )
+        )
 
     @property
     def has_topic_quotas(self) -> bool:

@@ -8,7 +8,7 @@ from sluicegate.protocol.errors import SenderError
 from sluicegate.proxy.cluster.all_topics import SeenTopic, all_topics
 from sluicegate.proxy.cluster.broker_client import NoBrokerAnswers
 from sluicegate.proxy.cluster.topic_questions import QuestionsFailed, ask_many_topics
-from sluicegate.proxy.doctor import advertised, brokers, clocks, files, local_limits, names, ports, topics
+from sluicegate.proxy.doctor import advertised, brokers, clocks, files, local_limits, logins, names, ports, topics
 from sluicegate.proxy.doctor.finding import Finding, Level
 from sluicegate.proxy.network.tls import BadTlsFiles, TlsContext, context_for_brokers
 
@@ -32,7 +32,7 @@ class Examined:
 
 async def examine(config: Config) -> Examined:
     """Looks only: nothing is written anywhere, and ports are bound for a moment."""
-    found = [*files.findings(config), *local_limits.findings(config.limits)]
+    found = [*files.findings(config), *logins.findings(config), *local_limits.findings(config.limits)]
     try:
         tls = context_for_brokers(config.upstream.tls) if config.upstream.tls is not None else None
     except BadTlsFiles:

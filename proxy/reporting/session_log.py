@@ -49,6 +49,19 @@ class SessionLog:
         }
         self._note("login refused by the broker", (host, str(failure.principal)), details)
 
+    def unverified(self, identity: ClientIdentity) -> None:
+        """A client has logged in with OAUTHBEARER, policies name principals, and no claim is configured."""
+        details = {
+            "peer": identity.peer,
+            "client_id": identity.client_id,
+            "principal": identity.principal,
+            "reason": "the proxy does not know which claim of an OAUTHBEARER token the brokers take the principal "
+            "from: no exemption matches this client, and no other policy that names a principal",
+            "advice": "set listen.sasl.oauthbearer.claim to what the brokers have in sasl.oauthbearer.sub.claim.name "
+            "(sub, if they have nothing there)",
+        }
+        self._note("principal is unverified", (_host(identity.peer), str(identity.principal)), details)
+
     def handshake_failed(self, peer: str, listener: str, reason: str) -> None:
         """A client got no TLS connection."""
         host = _host(peer)

@@ -1,18 +1,34 @@
-"""The name that a login's first token claims. No more of a token is decoded than a name may take."""
+"""The name that a login's token claims. No more of a token is decoded than a name may take."""
 
 import base64
 import binascii
 import json
+from typing import NamedTuple
 
 from sluicegate.proxy.session.client_text import MAX_CHARACTERS, client_text
 
 _KIND = "User:"
+_UNVERIFIED = " (unverified)"
+# What Kafka reads a subject from where its operator names no claim (sasl.oauthbearer.sub.claim.name).
+_USUAL_CLAIM = "sub"
 _MAX_SCRAM_BYTES = 8192
 _MAX_CLAIMS_BYTES = 65_536
 
 
-def principal_in(mechanism: str | None, token: bytes) -> str | None:
-    """The principal that a client's token names, as Kafka writes it (User:name); None when it names none."""
+class Claimed(NamedTuple):
+    """The principal that a token names, as it is shown. `is_verified`: a broker that accepts the token authorises this
+    very principal; else the broker may read another claim than the proxy.
+    """
+
+    principal: str
+    is_verified: bool
+
+
+def principal_in(mechanism: str | None, token: bytes, oauthbearer_claim: str | None = None) -> Claimed | None:
+    """Return the principal that a client's token names, as Kafka writes it (User:name); None when it names none.
+
+    `oauthbearer_claim` is the claim that the brokers make the principal of; None: it is not known.
+    """
     name: bytes | str | None = None
     match mechanism:
         case "PLAIN":  # RFC 4616: authzid NUL authcid NUL password
@@ -20,9 +36,15 @@ def principal_in(mechanism: str | None, token: bytes) -> str | None:
             name = parts[1] if len(parts) == 3 else None
         case "SCRAM-SHA-256" | "SCRAM-SHA-512":  # RFC 5802: n,,n=user,r=nonce
             name = _scram_user(token[:_MAX_SCRAM_BYTES])
-        case "OAUTHBEARER":  # RFC 7628; the subject stands in the token's second part (RFC 7519)
-            name = _jwt_subject(token)
-    return _KIND + client_text(name, MAX_CHARACTERS - len(_KIND)) if name else None
+        case "OAUTHBEARER":  # RFC 7628; claims are in the token's second part (RFC 7519)
+            name = _jwt_claim(token, oauthbearer_claim or _USUAL_CLAIM)
+            if oauthbearer_claim is None and name:
+                return Claimed(_shown(name, MAX_CHARACTERS - len(_UNVERIFIED)) + _UNVERIFIED, is_verified=False)
+    return Claimed(_shown(name, MAX_CHARACTERS), is_verified=True) if name else None
+
+
+def _shown(name: bytes | str, characters: int) -> str:
+    return _KIND + client_text(name, characters - len(_KIND))
 
 
 def _scram_user(first: bytes) -> bytes | None:
@@ -36,14 +58,25 @@ def _scram_user(first: bytes) -> bytes | None:
     return user.replace(b"=2C", b",").replace(b"=3D", b"=") if user else None
 
 
-def _jwt_subject(token: bytes) -> str | None:
-    bearer = token[: 2 * _MAX_CLAIMS_BYTES].split(b"auth=Bearer ", 1)
-    parts = bearer[-1].split(b"\x01", 1)[0].split(b".", 2)
-    if len(bearer) < 2 or len(parts) < 2 or len(parts[1]) > _MAX_CLAIMS_BYTES:
+def _jwt_claim(token: bytes, claim: str) -> str | None:
+    parts = _bearer(token).split(b".", 2)
+    if len(parts) < 2 or len(parts[1]) > _MAX_CLAIMS_BYTES:
         return None
     try:
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + b"=" * (-len(parts[1]) % 4)))
     except (ValueError, binascii.Error, RecursionError):
         return None
-    subject = claims.get("sub") if isinstance(claims, dict) else None
+    subject = claims.get(claim) if isinstance(claims, dict) else None
     return subject if isinstance(subject, str) else None
+
+
+def _bearer(response: bytes) -> bytes:
+    """Return the token of a client's first response, as Kafka reads it (OAuthBearerClientInitialResponse): key=value
+    pairs between bytes of 1 after `n,a=authzid,`, of which the last `auth` counts. Empty if there is none, or too much.
+    """
+    if len(response) > 2 * _MAX_CLAIMS_BYTES or not response.startswith(b"n,"):
+        return b""
+    _, _, pairs = response.partition(b",\x01")
+    auth = [value for key, _, value in (pair.partition(b"=") for pair in pairs.split(b"\x01")) if key == b"auth"]
+    scheme, _, token = auth[-1].partition(b" ") if auth else (b"", b"", b"")
+    return token.lstrip(b" ") if scheme.lower() == b"bearer" else b""

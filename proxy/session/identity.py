@@ -7,24 +7,30 @@ from dataclasses import dataclass
 from enum import Enum
 
 from sluicegate.protocol.before_login import login_answer_in, mechanism_in, token_in
-from sluicegate.proxy.session.claims import principal_in
+from sluicegate.proxy.session.claims import Claimed, principal_in
 from sluicegate.proxy.session.client_text import client_text
 from sluicegate.validation.rules.rule import Client
 
 
 @dataclass(slots=True)
 class ClientIdentity:
-    """What is known of one connection's client so far, as `client_text` shows it; None where it has not said."""
+    """What is known of one connection's client so far, as `client_text` shows it; None where it has not said.
+
+    `is_verified`: rules, quotas and exemptions may rely on `principal`. It is False for an OAUTHBEARER login while
+    `listen.sasl.oauthbearer.claim` is not set; `principal` then ends with " (unverified)".
+    """
 
     peer: str
     client_id: str | None = None
     software_name: str | None = None
     software_version: str | None = None
     principal: str | None = None
+    is_verified: bool = True
 
     def as_rules_see_it(self) -> Client:
         """Who it is at this moment: it may say more or something else later."""
-        return Client(self.peer, self.client_id, self.software_name, self.software_version, self.principal)
+        names = (self.peer, self.client_id, self.software_name, self.software_version)
+        return Client(*names, self.principal) if self.is_verified else Client(*names, is_unverified=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +49,17 @@ class SaslStage(Enum):
     RAW_TOKENS = "tokens without headers, until a Kafka request comes (SaslHandshake v0)"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Login:
-    """One login, from its handshake on. Its first token names who it is for; `claimed` is what that says."""
+    """One attempt to log in; `claimed` is the principal that its first token names."""
 
     mechanism: str | None
-    claimed: str | None = None
-    has_sent: bool = False
+    claimed: Claimed | None
+
+
+# In these only the first token names the client (RFC 5802); with every other mechanism each token is an attempt of its
+# own: after a rejected OAUTHBEARER token Kafka takes the next one without another handshake.
+_SEVERAL_TOKENS = frozenset({"SCRAM-SHA-256", "SCRAM-SHA-512"})
 
 
 class SaslWatch:
@@ -59,16 +69,23 @@ class SaslWatch:
     in again stays who it was until the broker's next yes.
     """
 
-    def __init__(self, identity: ClientIdentity) -> None:
+    def __init__(self, identity: ClientIdentity, oauthbearer_claim: str | None = None) -> None:
+        """`oauthbearer_claim` is the claim that the brokers make the principal of; None: it is not known."""
         self.stage = SaslStage.REQUESTS
         self.logged_in = False
         self.has_begun = False
         self._identity = identity
-        self._login = Login(None)
+        self._oauthbearer_claim = oauthbearer_claim
+        self._mechanism: str | None = None
+        self._login: Login | None = None
+        self._certificate: str | None = None
 
     def handshake_asked(self, version: int, frame: bytearray, body_at: int) -> None:
         """The client names a mechanism; after version 0 its tokens come raw. Raises MalformedMessage."""
-        self._login = Login(mechanism_in(frame, version, body_at))
+        self._mechanism = mechanism_in(frame, version, body_at)
+        self._login = None
+        if not self.has_begun:
+            self._certificate = self._identity.principal
         self.has_begun = True
         if version == 0:
             self.stage = SaslStage.RAW_TOKENS
@@ -76,17 +93,18 @@ class SaslWatch:
     def token_sent(self, token: bytes) -> Login:
         """A token on its way to the broker: only the name in it is looked at. Its answer is for the login returned."""
         login = self._login
-        if not login.has_sent:
-            login.has_sent = True
-            login.claimed = principal_in(login.mechanism, token)
+        if login is None or login.mechanism not in _SEVERAL_TOKENS:
+            claimed = principal_in(self._mechanism, token, self._oauthbearer_claim)
+            login = self._login = Login(self._mechanism, claimed)
         return login
 
     def token_answered(self, login: Login, token: bytes) -> None:
         """The broker's token to one of this login's, which it has not refused."""
         if is_yes(login.mechanism, token):
             self.logged_in = True
-            if login.claimed is not None:
-                self._identity.principal = login.claimed
+            claimed = login.claimed
+            self._identity.principal = self._certificate if claimed is None else claimed.principal
+            self._identity.is_verified = claimed is None or claimed.is_verified
 
     def authenticate_asked(self, version: int, frame: bytearray, body_at: int) -> Login:
         """A token within a SaslAuthenticate request. Raises MalformedMessage."""
@@ -97,9 +115,11 @@ class SaslWatch:
         answer = login_answer_in(frame, version, body_at)
         if answer.error_code:
             mechanism, reason = login.mechanism, answer.error_message
+            if login is self._login:
+                self._login = None
             return LoginFailure(
                 None if mechanism is None else client_text(mechanism),
-                login.claimed,
+                None if login.claimed is None else login.claimed.principal,
                 None if reason is None else client_text(reason),
             )
         self.token_answered(login, answer.token)

@@ -74,7 +74,7 @@ class ClusterLogin:
 
 @dataclass(frozen=True, slots=True)
 class RequestNeeds:
-    """What the client's side of every session uses."""
+    """What the client's side of every session uses. `oauthbearer_claim`: `listen.sasl.oauthbearer.claim`."""
 
     budget: GatherBudget
     login: ClusterLogin
@@ -82,6 +82,7 @@ class RequestNeeds:
     log: Lines
     gate: GateNeeds
     quotas: Quotas
+    oauthbearer_claim: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,11 @@ class ProduceGate:
         return self._needs.rules.generation
 
     @property
+    def names_principals(self) -> bool:
+        """Whether a policy depends on the principal that a client logs in as."""
+        return self._needs.rules.rulebook.in_file.names_principals
+
+    @property
     def is_exempt(self) -> bool:
         """Whether this client is asked nothing, so that nobody has to look at what it sends."""
         client = self._who_asks()

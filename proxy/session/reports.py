@@ -61,6 +61,9 @@ class Lines(Protocol):
     def login_refused(self, identity: ClientIdentity, failure: LoginFailure, /) -> None:
         """The broker did not let a client in."""
 
+    def unverified(self, identity: ClientIdentity, /) -> None:
+        """A client has logged in with OAUTHBEARER, policies name principals, and no claim is configured."""
+
     def upstream_unreachable(self, broker: str, reason: str, /) -> None:
         """No upstream address took the connection; the client was disconnected."""
 

@@ -49,7 +49,7 @@ class ClientSide:
         self._session = session
         self._needs = needs
         self._counts, self._clock = needs.gate.counts, needs.gate.clock
-        self._sasl = SaslWatch(session.identity)
+        self._sasl = SaslWatch(session.identity, needs.oauthbearer_claim)
         self._gate = ProduceGate(session, needs.gate)
         self._on_gathered: Callable[[bytearray], None] | None = None
         self._version = 0
@@ -312,6 +312,8 @@ class ClientSide:
             if failure is not None:
                 self._needs.log.login_refused(self._session.identity, failure)
                 self._counts.request_errors[api.name, _LOGIN_REFUSED] += 1
+            else:
+                self._may_be_somebody_else()
             return (answer,)
 
         self._forward(api, frame, Exchange(header.correlation_id, answered))
@@ -321,6 +323,15 @@ class ClientSide:
 
         def answered(answer: bytearray) -> Parts:
             self._sasl.token_answered(login, bytes(answer))
+            self._may_be_somebody_else()
             return (answer,)
 
         self._forward(_SASL_AUTHENTICATE, frame, Exchange(finish=answered))
+
+    def _may_be_somebody_else(self) -> None:
+        """The broker has accepted a token: quotas and exemptions go by the principal, so the header is forgotten."""
+        self._header_version = -1
+        if self._session.fast_requests is not None:
+            self._session.fast_requests.remember(-1, b"")
+        if not self._session.identity.is_verified and self._gate.names_principals:
+            self._needs.log.unverified(self._session.identity)

@@ -97,3 +97,37 @@ def test_samples_that_are_in_no_event_are_told() -> None:
         "topics[0].samples is in no event: neither violations.file nor violations.topic is set"
     ]
     assert not with_file.warnings
+
+
+NAMED = {
+    "exempt": "exempt: [{principal: 'User:mirror'}]",
+    "exempt by expression": "exempt: [{principal: '/User:.*/'}]",
+    "requests": "requests: [{name: r, match: {principal: 'User:a*'}, idempotent: true}]",
+    "quotas": "quotas: [{name: q, principal: '*', bytes_per_second: 1MiB}]",
+    "cel": "defaults: {rules: [{name: c, cel: \"client.principal == 'User:a' || size(value) > 1\"}]}",
+}
+UNNAMED = {
+    "client ids": "exempt: [{client_id: mirror}]",
+    "certificates": "exempt: [{principal: 'User:CN=mirror,*'}]",
+    "every principal": "requests: [{name: r, match: {principal: 'User:*'}, idempotent: true}]",
+}
+
+
+@pytest.mark.parametrize("policy", NAMED.values(), ids=NAMED)
+def test_a_policy_that_names_principals_needs_the_claim_that_they_come_from(policy: str) -> None:
+    (warning,) = loaded(SMALLEST + policy).warnings
+
+    assert warning.startswith("c.yaml:3: ")
+    assert "listen.sasl.oauthbearer.claim is not set" in warning
+
+
+@pytest.mark.parametrize("policy", UNNAMED.values(), ids=UNNAMED)
+def test_one_that_names_none_does_not(policy: str) -> None:
+    assert loaded(SMALLEST + policy).warnings == ()
+
+
+@pytest.mark.parametrize("policy", NAMED.values(), ids=NAMED)
+def test_with_a_claim_nothing_is_missing(policy: str) -> None:
+    with_claim = SMALLEST.replace("listen: {", "listen: {sasl.oauthbearer.claim: azp, ") + policy
+
+    assert loaded(with_claim).warnings == ()

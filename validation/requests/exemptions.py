@@ -14,7 +14,7 @@ class Exemption:
     client_id: NamePattern | None
 
     def covers(self, client: Client) -> bool:
-        """Whether this client is asked nothing."""
+        """Whether this client is asked nothing. An unverified principal matches no pattern."""
         return (self.principal is None or self.principal.matches(client.principal)) and (
             self.client_id is None or self.client_id.matches(client.client_id)
         )

@@ -43,7 +43,7 @@ class RequestRule:
     def concerns(self, client: Client) -> bool:
         """Whether it is asked of this client."""
         return (self.of_client is None or self.of_client.matches(client.client_id)) and (
-            self.of_principal is None or self.of_principal.matches(client.principal)
+            self.of_principal is None or self.of_principal.concerns_principal_of(client)
         )
 
     def complaint(self, sent: SentBatch, client: Client) -> str | None:

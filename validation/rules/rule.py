@@ -49,9 +49,11 @@ class Outage(Exception):
 
 
 class Client:
-    """Who sent a record, as far as it is known; None where it has not said."""
+    """Who sent a record, as far as it is known; None where it has not said. `is_unverified`: a broker has accepted its
+    login, and the proxy does not know as which principal.
+    """
 
-    __slots__ = ("address", "client_id", "principal", "software_name", "software_version")
+    __slots__ = ("address", "client_id", "is_unverified", "principal", "software_name", "software_version")
 
     def __init__(
         self,
@@ -60,12 +62,14 @@ class Client:
         software_name: str | None = None,
         software_version: str | None = None,
         principal: str | None = None,
+        is_unverified: bool = False,
     ) -> None:
         self.address = address
         self.client_id = client_id
         self.software_name = software_name
         self.software_version = software_version
         self.principal = principal
+        self.is_unverified = is_unverified
 
 
 class RuledRecord:

@@ -9,6 +9,7 @@ from sluicegate.proxy.session.client_text import MAX_CHARACTERS
 from tests.wire.cost import cost
 
 CLAIMS = base64.urlsafe_b64encode(b'{"sub": "svc"}').rstrip(b"=")
+OTHER = base64.urlsafe_b64encode(b'{"sub": "other"}').rstrip(b"=")
 DEEP = base64.urlsafe_b64encode(b"[" * 40_000)
 LONG_NUMBER = base64.urlsafe_b64encode(b'{"sub": "svc", "n": ' + b"9" * 10_000 + b"}")
 
@@ -32,6 +33,16 @@ def bearer(token: bytes) -> bytes:
         ("SCRAM-SHA-256", b"n,,n=token-id,r=nonce,tokenauth=true", None),  # whose token it is, the broker knows
         ("SCRAM-SHA-256", b"c=biws,r=nonce,p=proof", None),
         ("OAUTHBEARER", bearer(b"head." + CLAIMS + b".sign"), "User:svc"),
+        # As Kafka reads them: an extension's value, of two the last, and a scheme in any case with any spaces.
+        (
+            "OAUTHBEARER",
+            b"n,,\x01x=auth=Bearer a." + OTHER + b".\x01auth=Bearer a." + CLAIMS + b".\x01\x01",
+            "User:svc",
+        ),
+        ("OAUTHBEARER", b"n,,\x01auth=Bearer a." + OTHER + b".\x01auth=Bearer a." + CLAIMS + b".\x01\x01", "User:svc"),
+        ("OAUTHBEARER", b"n,a=svc,\x01auth=bearer   a." + CLAIMS + b".\x01\x01", "User:svc"),
+        ("OAUTHBEARER", b"n,,\x01xauth=Bearer a." + CLAIMS + b".\x01\x01", None),
+        ("OAUTHBEARER", b"n,,\x01auth=Bearer a." + CLAIMS + b".\x01x=" + b"y" * 140_000 + b"\x01\x01", None),
         ("OAUTHBEARER", bearer(b"opaque"), None),
         ("OAUTHBEARER", bearer(b"a.!!!.c"), None),
         ("OAUTHBEARER", bearer(b"a." + DEEP + b".c"), None),
@@ -42,14 +53,44 @@ def bearer(token: bytes) -> bytes:
     ],
 )
 def test_principals(mechanism: str | None, token: bytes, principal: str | None) -> None:
-    assert principal_in(mechanism, token) == principal
+    claimed = principal_in(mechanism, token, "sub")
+
+    assert (None if claimed is None else claimed.principal) == principal
+    assert claimed is None or claimed.is_verified
+
+
+@pytest.mark.parametrize(
+    ("claim", "claimed"),
+    [
+        (None, ("User:svc (unverified)", False)),
+        ("sub", ("User:svc", True)),
+        ("preferred_username", ("User:etl", True)),
+        ("azp", None),
+        ("scope", None),  # Kafka takes texts alone
+    ],
+)
+def test_a_tokens_principal_is_the_claim_that_the_brokers_use(claim: str | None, claimed: object) -> None:
+    claims = base64.urlsafe_b64encode(b'{"sub": "svc", "preferred_username": "etl", "scope": ["a"]}')
+
+    assert principal_in("OAUTHBEARER", bearer(b"a." + claims + b".c"), claim) == claimed
+
+
+def test_however_long_a_name_is_it_is_shown_as_unverified() -> None:
+    claims = base64.urlsafe_b64encode(b'{"sub": "' + b"a" * 5000 + b'"}')
+
+    claimed = principal_in("OAUTHBEARER", bearer(b"a." + claims + b".c"))
+
+    assert claimed is not None
+    assert claimed.principal.endswith("a… (5000 characters) (unverified)")
+    assert len(claimed.principal) == MAX_CHARACTERS
 
 
 @pytest.mark.parametrize(("mechanism", "token"), [("PLAIN", b"\0%s\0pw"), ("SCRAM-SHA-256", b"n,,n=%s,r=nonce")])
 def test_a_long_name_is_cut(mechanism: str, token: bytes) -> None:
-    principal = principal_in(mechanism, token % (b"a" * 5000))
+    claimed = principal_in(mechanism, token % (b"a" * 5000))
 
-    assert principal is not None
+    assert claimed is not None
+    principal = claimed.principal
     assert len(principal) == MAX_CHARACTERS
     assert principal.endswith("a… (5000 bytes)")
 

@@ -14,9 +14,11 @@ BEFORE = b"a header"
 class Exchange:
     """A client and a broker, and who the proxy takes the client for."""
 
-    def __init__(self, mechanism: str, version: int = 1) -> None:
-        self.identity = ClientIdentity("peer")
-        self.watch = SaslWatch(self.identity)
+    def __init__(
+        self, mechanism: str, version: int = 1, claim: str | None = "sub", principal: str | None = None
+    ) -> None:
+        self.identity = ClientIdentity("peer", principal=principal)
+        self.watch = SaslWatch(self.identity, claim)
         self.handshake(mechanism, version)
 
     def handshake(self, mechanism: str, version: int = 1) -> None:
@@ -68,6 +70,78 @@ def test_oauthbearer_says_no_in_an_answer_without_an_error_first() -> None:
     exchange.handshake("OAUTHBEARER")
     exchange.answer(exchange.ask(token), b"")
     assert exchange.seen == ("User:svc", True)
+
+
+BEARER_MIRROR = b"n,,\x01auth=Bearer a.eyJzdWIiOiJtaXJyb3IifQ.c\x01\x01"
+BEARER_ETL = b"n,,\x01auth=Bearer a.eyJzdWIiOiJldGwifQ.c\x01\x01"
+CHALLENGE = b'{"status":"invalid_token"}'
+
+
+def test_after_a_rejected_token_the_next_one_names_the_client_without_another_handshake() -> None:
+    exchange = Exchange("OAUTHBEARER")
+    exchange.answer(exchange.ask(BEARER_MIRROR), CHALLENGE)
+
+    exchange.answer(exchange.ask(BEARER_ETL), b"")
+
+    assert exchange.seen == ("User:etl", True)
+
+
+def test_each_answer_is_about_its_own_token_though_both_were_sent_before() -> None:
+    exchange = Exchange("OAUTHBEARER")
+    rejected, accepted = exchange.ask(BEARER_MIRROR), exchange.ask(BEARER_ETL)
+
+    exchange.answer(rejected, CHALLENGE)
+    exchange.answer(accepted, b"")
+    exchange.answer(exchange.ask(BEARER_MIRROR), CHALLENGE)
+
+    assert exchange.seen == ("User:etl", True)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "rejected", "tokens", "principal"),
+    [
+        ("PLAIN", PLAIN_ALICE, [(PLAIN_BOB, b"")], "User:bob"),
+        ("SCRAM-SHA-256", b"n,,n=mirror,r=x", [(SCRAM_FIRST, SERVER_FIRST), (SCRAM_FINAL, SERVER_FINAL)], "User:alice"),
+    ],
+)
+def test_a_name_that_was_rejected_with_an_error_is_not_the_next_ones(
+    mechanism: str, rejected: bytes, tokens: list[tuple[bytes, bytes]], principal: str
+) -> None:
+    exchange = Exchange(mechanism)
+    exchange.answer(exchange.ask(rejected), b"", error=58)
+
+    for token, answer in tokens:
+        exchange.answer(exchange.ask(token), answer)
+
+    assert exchange.seen == (principal, True)
+
+
+def test_a_login_that_names_nobody_does_not_leave_the_one_before() -> None:
+    exchange = Exchange("PLAIN")
+    exchange.answer(exchange.ask(PLAIN_BOB), b"")
+    exchange.handshake("OAUTHBEARER")
+
+    exchange.answer(exchange.ask(b"n,,\x01auth=Bearer opaque\x01\x01"), b"")
+
+    assert exchange.seen == (None, True)
+
+
+def test_a_login_that_names_nobody_leaves_the_certificates_principal() -> None:
+    exchange = Exchange("GSSAPI", principal="CN=etl")
+
+    exchange.answer(exchange.ask(b"\x60\x82"), b"token")
+
+    assert exchange.seen == ("CN=etl", True)
+
+
+def test_without_a_claim_a_bearers_principal_is_shown_and_relied_upon_by_nothing() -> None:
+    exchange = Exchange("OAUTHBEARER", claim=None)
+    exchange.answer(exchange.ask(BEARER_MIRROR), b"")
+
+    client = exchange.identity.as_rules_see_it()
+
+    assert exchange.seen == ("User:mirror (unverified)", True)
+    assert (client.principal, client.is_unverified) == (None, True)
 
 
 def test_of_other_mechanisms_nobody_is_named() -> None:

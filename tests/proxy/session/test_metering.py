@@ -13,7 +13,7 @@ from sluicegate.protocol.messages import produce as messages
 from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.lanes import HAS_FAST_LANE
 from sluicegate.validation.rulebook import compile_policies
-from tests.bounds.frames import good_batch, produce, request
+from tests.bounds.frames import good_batch, int32, produce, request, short_string
 from tests.bounds.stand_in_answers import StandInAnswers, topic_id_of
 from tests.proxy.session.playbook import NOW, Outlet, Playbook
 from tests.wire.batches import Rec, batch
@@ -234,6 +234,20 @@ def test_another_file_has_other_quotas_at_once() -> None:
     told += [_throttle_ms(play.says(_good(9, number))[0], 9) for number in (4, 5)]
 
     assert told == [0, 1000, 0, 0]
+
+
+@pytest.mark.parametrize("has_fast_lane", _LANES)
+def test_who_logs_in_behind_a_first_request_is_held_to_the_quota_of_that_login(has_fast_lane: bool) -> None:
+    play = Play(has_fast_lane, {"name": "alice's", "principal": "User:alice", "requests_per_second": 1})
+    play.says(_good(9, 1))
+    play.says(_good(9, 2))
+    assert not play.waits
+
+    play.says(request(17, 1, short_string(b"PLAIN"), 3, b"etl"))
+    play.says(request(36, 1, int32(8) + b"\0alice\0p", 4, b"etl"))
+    told = [_throttle_ms(play.says(_good(9, number))[0], 9) for number in (5, 6)]
+
+    assert told == [0, 1000]
 
 
 def _another_sends(play: Play, data: bytes) -> Outlet:

@@ -28,10 +28,30 @@ def test_whom_it_is_about(whom: dict[str, str], names: tuple[str, ...] | None) -
     assert quota.whose(ETL) == names
 
 
-def test_who_gives_no_name_is_matched_by_none() -> None:
-    (quota,) = quotas_of([Keys(name="q", requests_per_second=1, client_id="*")])
+@pytest.mark.parametrize("client_id", [None, ""])
+def test_who_gives_no_client_id_has_the_empty_one_as_at_a_broker(client_id: str | None) -> None:
+    nameless = Client("10.0.0.1:5", client_id)
+    every, some = quotas_of([Keys(name=name, requests_per_second=1, client_id=name) for name in ("*", "etl*")])
 
-    assert quota.whose(Client("10.0.0.1:5")) is None
+    assert (every.whose(nameless), some.whose(nameless)) == (("",), None)
+
+
+def test_who_has_not_logged_in_is_anonymous_as_at_a_broker() -> None:
+    patterns = ("*", "User:ANONYMOUS", "User:etl")
+    quotas = quotas_of([Keys(name=pattern, requests_per_second=1, principal=pattern) for pattern in patterns])
+
+    found = [quota.whose(Client("10.0.0.1:5")) for quota in quotas]
+
+    assert found == [("User:ANONYMOUS",), ("User:ANONYMOUS",), None]
+
+
+def test_unverified_principals_are_one_client_which_only_what_holds_for_all_is_about() -> None:
+    patterns = ("*", "User:*", "User:ANONYMOUS", "User:unverified", "unverified")
+    quotas = quotas_of([Keys(name=pattern, requests_per_second=1, principal=pattern) for pattern in patterns])
+
+    found = [quota.whose(Client("10.0.0.1:5", is_unverified=True)) for quota in quotas]
+
+    assert found == [("unverified",), ("unverified",), None, None, None]
 
 
 def test_the_first_that_is_about_a_topic_holds_and_such_a_topic_is_looked_at_closely() -> None:

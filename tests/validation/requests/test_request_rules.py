@@ -99,3 +99,14 @@ def test_who_is_exempt() -> None:
 def test_no_name_breaks_a_pattern(name: str) -> None:
     assert NamePattern("*").matches(name)
     assert not NamePattern("nobody").matches(name)
+
+
+def test_an_unverified_principal_is_exempt_by_no_pattern_and_held_to_what_holds_for_all() -> None:
+    unverified = Client("a:1", "mirror", is_unverified=True)
+    patterns = [NamePattern(pattern) for pattern in ("*", "User:*", "/.*/", "User:mirror", "User:m*")]
+
+    exempt = [Exemption(pattern, None).covers(unverified) for pattern in patterns]
+    concerned = [RequestRule("r", of_principal=pattern, idempotent=True).concerns(unverified) for pattern in patterns]
+
+    assert exempt == [False] * 5
+    assert concerned == [True, True, True, False, False]

@@ -1,0 +1,23 @@
+"""Whether policies can rely on the principals that clients log in as."""
+
+from collections.abc import Iterator
+
+from sluicegate.config.model import Config
+from sluicegate.config.remarks import CLAIM, SET_CLAIM, UNVERIFIED, named_principal
+from sluicegate.config.source import dotted
+from sluicegate.proxy.doctor.finding import Finding, Level
+
+_ABOUT = "principals"
+
+
+def findings(config: Config) -> Iterator[Finding]:
+    """Yield one finding where a policy goes by a principal."""
+    named = named_principal(config)
+    if named is None:
+        return
+    key = dotted(named)
+    claim = config.listen.oauthbearer_claim
+    if claim is None:
+        yield Finding(_ABOUT, Level.WARNING, f"{key}: {CLAIM} is not set: {UNVERIFIED}", SET_CLAIM)
+    else:
+        yield Finding(_ABOUT, Level.GOOD, f"{key}: OAUTHBEARER principals are read from the claim {claim}")

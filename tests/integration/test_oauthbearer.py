@@ -1,0 +1,185 @@
+"""Whom a broker authorises for an OAUTHBEARER token, and whom the proxy takes the client for."""
+
+import base64
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sluicegate.protocol.messages import sasl_authenticate, sasl_handshake
+from tests.broker.eventually import eventually
+from tests.broker.kafka import Kafka
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.topics import DEFAULTS
+from tests.oracle.kafka_java import KAFKA_NEW
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+
+_LOGIN = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
+_SETTINGS = {
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:SASL_PLAINTEXT",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "sasl.mechanism.inter.broker.protocol": "OAUTHBEARER",
+    "sasl.enabled.mechanisms": "OAUTHBEARER",
+    "listener.name.plaintext.oauthbearer.sasl.jaas.config": (
+        f'{_LOGIN} unsecuredLoginStringClaim_sub="broker" unsecuredLoginStringClaim_preferred_username="broker" '
+        'unsecuredValidatorPrincipalClaimName="preferred_username";'
+    ),
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:broker;User:etl;User:ANONYMOUS",
+}
+_EXEMPT = [{"principal": "User:backfill"}, {"principal": "User:mirror"}]
+_STORED, _NOT_AUTHORISED, _TOO_OLD = 0, 29, 32
+_HANDSHAKE, _AUTHENTICATE = 17, 36
+_HOUR = 3600
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    kafka = Kafka(KAFKA_NEW, tmp_path_factory.mktemp("bearer"), settings=_SETTINGS)
+    try:
+        yield kafka.start()
+    finally:
+        kafka.stop()
+
+
+def _proxy(broker: Kafka, folder: Path, exempt: list[dict[str, str]], **listen: str) -> ProxyProcess:
+    upstream = {"bootstrap": [broker.bootstrap], "brokers": {1: broker.bootstrap}}
+    proxy = ProxyProcess(folder, broker.bootstrap, {"upstream": upstream, "defaults": DEFAULTS, "exempt": exempt})
+    proxy.config["listen"] |= listen
+    return proxy
+
+
+@pytest.fixture(scope="module")
+def without_claim(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+    proxy = _proxy(broker, tmp_path_factory.mktemp("without"), _EXEMPT)
+    try:
+        yield proxy.start()
+    finally:
+        proxy.stop()
+
+
+@pytest.fixture(scope="module")
+def with_claim(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+    claim = {"sasl.oauthbearer.claim": "preferred_username"}
+    proxy = _proxy(broker, tmp_path_factory.mktemp("with"), _EXEMPT, **claim)
+    try:
+        yield proxy.start()
+    finally:
+        proxy.stop()
+
+
+def _token(preferred: str, subject: str, lasts: int = _HOUR, before: bytes = b"") -> bytes:
+    """A client's first response with an unsecured token; `before` is what precedes its `auth`."""
+    now = int(time.time())
+    claims = {"sub": subject, "preferred_username": preferred, "iat": now - 2 * _HOUR, "exp": now + lasts}
+    parts = [base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in ({"alg": "none"}, claims)]
+    return b"n,,\x01" + before + b"auth=Bearer " + b".".join(parts) + b".\x01\x01"
+
+
+class _Client(RawClient):
+    def begins(self) -> None:
+        body = sasl_handshake.REQUEST.build({"mechanism": "OAUTHBEARER"}, 1)
+        answer = self.call(_HANDSHAKE, 1, sasl_handshake.RESPONSE, body)
+        assert isinstance(answer, dict)
+        assert answer["error_code"] == 0
+
+    def sends(self, token: bytes) -> bytes:
+        """Return what the broker makes of a token: nothing, where it is accepted."""
+        body = sasl_authenticate.REQUEST.build({"auth_bytes": token}, 2)
+        answer = self.call(_AUTHENTICATE, 2, sasl_authenticate.RESPONSE, body)
+        assert isinstance(answer, dict)
+        assert answer["error_code"] == 0, answer
+        return bytes(answer["auth_bytes"])
+
+    def stores(self, topic: str, timestamp: int) -> int:
+        """Return the error code that a record of this time gets."""
+        answer = self.produce(9, [topic_data(topic, (0, batch([Rec(timestamp)])))])
+        assert isinstance(answer, dict)
+        code: int = answer["responses"][0]["partition_responses"][0]["error_code"]
+        return code
+
+
+def _topic(proxy: ProxyProcess, name: str) -> str:
+    with _Client(proxy.bootstrap) as client:
+        client.begins()
+        assert client.sends(_token("etl", "etl")) == b""
+        eventually(lambda: client.metadata(name)["topics"][0]["error_code"] == 0, what="the topic")
+        eventually(lambda: client.stores(name, time.time_ns() // 1_000_000) == _STORED, what="its leader")
+    return name
+
+
+def _code(proxy: ProxyProcess, topic: str, *tokens: bytes) -> int:
+    """Of an old record, after these tokens, of which the broker accepts the last."""
+    with _Client(proxy.bootstrap) as client:
+        client.begins()
+        said = [client.sends(token) for token in tokens]
+        assert said[-1] == b""
+        assert all(b"invalid_token" in each for each in said[:-1])
+        return client.stores(topic, time.time_ns() // 1_000_000 - 2 * 86_400_000)
+
+
+def test_a_claim_that_the_broker_does_not_use_exempts_nobody(without_claim: ProxyProcess) -> None:
+    """The broker authorises User:etl, or nobody that may write, for a token whose subject is backfill."""
+    topic = _topic(without_claim, "unverified")
+
+    assert _code(without_claim, topic, _token("etl", "backfill")) == _TOO_OLD
+
+    (event,) = without_claim.wait_for_violations(topic, 1)
+    assert event["principal"] == "User:backfill (unverified)"
+    line = without_claim.wait_for_line('"principal": "User:backfill (unverified)", "reason"')
+    assert "principal is unverified" in line
+    assert "listen.sasl.oauthbearer.claim" in line
+    assert "listen.sasl.oauthbearer.claim is not set" in without_claim.wait_for_line("warning: ")
+
+
+@pytest.mark.parametrize(
+    ("subject", "preferred", "code"),
+    [("backfill", "etl", _TOO_OLD), ("etl", "etl", _TOO_OLD), ("etl", "backfill", _NOT_AUTHORISED)],
+)
+def test_the_claim_that_the_broker_uses_is_the_principal(
+    with_claim: ProxyProcess, subject: str, preferred: str, code: int
+) -> None:
+    """Who is exempt gets the broker's own word: User:backfill may not write."""
+    topic = _topic(with_claim, "verified")
+    before = len(with_claim.violations_of(topic))
+
+    assert _code(with_claim, topic, _token(preferred, subject)) == code
+
+    if code == _TOO_OLD:
+        assert with_claim.wait_for_violations(topic, before + 1)[-1]["principal"] == "User:etl"
+
+
+def test_an_exempt_principal_that_may_write_stores_it(broker: Kafka, tmp_path: Path) -> None:
+    proxy = _proxy(broker, tmp_path, [{"principal": "User:etl"}], **{"sasl.oauthbearer.claim": "preferred_username"})
+    try:
+        proxy.start()
+        assert _code(proxy, _topic(proxy, "exempt"), _token("etl", "somebody")) == _STORED
+    finally:
+        proxy.stop()
+
+
+def test_the_name_in_a_rejected_token_is_nobodys(with_claim: ProxyProcess) -> None:
+    """Kafka takes another token after one that it has rejected, without another handshake."""
+    topic = _topic(with_claim, "rejected")
+
+    code = _code(with_claim, topic, _token("mirror", "mirror", lasts=-_HOUR), _token("etl", "etl"))
+
+    assert code == _TOO_OLD
+    assert with_claim.wait_for_violations(topic, 1)[0]["principal"] == "User:etl"
+
+
+@pytest.mark.parametrize("wrap", [b"x=%s\x01", b"%s\x01"])
+def test_of_several_tokens_in_one_response_the_one_counts_that_the_broker_reads(
+    with_claim: ProxyProcess, wrap: bytes
+) -> None:
+    """In an extension's value, and as an `auth` that another follows."""
+    fake = _token("mirror", "mirror").removeprefix(b"n,,\x01").removesuffix(b"\x01\x01")
+    topic = _topic(with_claim, "several")
+    before = len(with_claim.violations_of(topic))
+
+    assert _code(with_claim, topic, _token("etl", "etl", before=wrap % fake)) == _TOO_OLD
+
+    assert with_claim.wait_for_violations(topic, before + 1)[-1]["principal"] == "User:etl"
