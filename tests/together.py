@@ -15,7 +15,16 @@ if TYPE_CHECKING:
 _TOGETHER = {
     "pipeline": {
         "a session that repairs": (
-            *("clean_topic", "command", "difficult_topics", "moved_leaders", "repair", "replay", "replay_findings"),
+            *(
+                "clean_topic",
+                "cleaned_topics",
+                "command",
+                "difficult_topics",
+                "moved_leaders",
+                "repair",
+                "replay",
+                "replay_findings",
+            ),
             *("tables", "tiered_topics", "verify"),
         ),
         "a session that judges": (

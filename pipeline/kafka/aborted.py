@@ -11,7 +11,12 @@ _ABORT = 0
 
 
 class AbortedTransactions:
-    """Of one answer: `aborted` has producer id and first offset of each, and control records say where each ends."""
+    """Of one answer: `aborted` has producer id and first offset of each, and control records say where each ends.
+
+    A control batch without a record ends nothing. The log cleaner empties a marker only after all records of its
+    transaction are gone, and drops that transaction from what brokers report (CompletedFetch.containsAbortMarker,
+    CleanedTransactionMetadata.onControlBatchRead).
+    """
 
     def __init__(self, aborted: Sequence[tuple[int, int]]) -> None:
         self._coming = sorted(((offset, producer_id) for producer_id, offset in aborted), reverse=True)
@@ -23,7 +28,7 @@ class AbortedTransactions:
         while self._coming and self._coming[-1][0] <= last_offset:
             self._open.add(self._coming.pop()[1])
         if batch.attributes & CONTROL:
-            if _control_type(batch, data) == _ABORT:
+            if batch.record_count > 0 and _control_type(batch, data) == _ABORT:
                 self._open.discard(batch.producer_id)
             return False
         return bool(batch.attributes & TRANSACTIONAL) and batch.producer_id in self._open

@@ -15,6 +15,7 @@ from sluicegate.protocol.records.record_batch import (
     CONTROL,
     MAGIC_2,
     RecordBatch,
+    has_valid_crc,
     magic_at,
     next_batch_end,
 )
@@ -43,9 +44,17 @@ class StoredBatch:
     last_offset: int
     header: RecordBatch | None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it says, with a CRC that is right, that it has no records (a header alone, as log cleaners keep)."""
+        return self.header is not None and self.header.record_count == 0 and has_valid_crc(self.data, self.header)
+
 
 def stored_batches(cluster: Cluster, wanted: OffsetRange, committed: bool) -> Iterator[StoredBatch]:
     """Every batch with records in [start, end), control batches left out, and with `committed` aborted ones too.
+
+    A batch that the log cleaner has emptied, and kept for its producer's sequence or as the end of what it cleaned, has
+    no records.
 
     Raises DataLoss, TopicTrouble and BrokerUnreachable. What compaction has removed is passed over.
     """
@@ -64,7 +73,7 @@ def stored_batches(cluster: Cluster, wanted: OffsetRange, committed: bool) -> It
                 continue
             if batch.header is not None and aborted.leaves_out(batch.header, batch.data):
                 continue
-            if batch.header is not None and batch.header.attributes & CONTROL:
+            if batch.header is not None and (batch.header.attributes & CONTROL or batch.is_empty):
                 continue
             if batch.first_offset >= wanted.end:
                 return

@@ -1,0 +1,135 @@
+"""A compacted topic whose log cleaner has emptied batches, of data and of transaction markers, on a broker of its own.
+
+The brokers of both releases run their cleaner every few milliseconds; what it has done is read from the log's files.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+from pathlib import Path
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.broker.eventually import eventually
+from tests.broker.kafka import Kafka
+from tests.integration.java import java_tool
+
+QUICK_CLEANER = {"log.cleaner.backoff.ms": "20", "log.segment.delete.delay.ms": "100"}
+SETTINGS = {
+    "cleanup.policy": "compact",
+    "segment.bytes": "1048576",
+    "min.cleanable.dirty.ratio": "0.0001",
+    "delete.retention.ms": "0",
+}
+_FILLER_BYTES = 1_047_000  # with anything before it more than a segment holds, so that a new one begins
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+_CONTROL = 0x20
+_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Header:
+    """Of a batch in a log's file, as Kafka documents it."""
+
+    base_offset: int
+    size: int
+    is_control: bool
+    producer_id: int
+    records: int
+
+
+def headers_in(kafka: Kafka, topic: str, partition: int = 0) -> list[Header]:
+    """Of all batches that lie in the partition's segments now, in the order of offsets."""
+    folder = kafka.folder / "data-1" / f"{topic}-{partition}"
+    return [header for file in sorted(folder.glob("*.log")) for header in _headers_of(file)]
+
+
+def _headers_of(file: Path) -> Iterator[Header]:
+    try:
+        data = file.read_bytes()
+    except FileNotFoundError:  # the cleaner has just put another in its place
+        return
+    at = 0
+    while at + _HEADER.size <= len(data):
+        base, length, _, _, _, attributes, *_, producer_id, _, _, records = _HEADER.unpack_from(data, at)
+        yield Header(base, length + 12, bool(attributes & _CONTROL), producer_id, records)
+        at += 12 + length
+
+
+class End(Enum):
+    """Of a transaction."""
+
+    COMMIT = auto()
+    ABORT = auto()
+    FENCED = auto()
+
+
+class CleanedTopic:
+    """One partition; `overwrite` and `transaction` write single records, `clean` lets the cleaner go over all of it."""
+
+    def __init__(self, kafka: Kafka, name: str) -> None:
+        self.kafka, self.name = kafka, name
+        self._plain = Producer({"bootstrap.servers": kafka.bootstrap, "message.max.bytes": 2_000_000})
+        self._fillers = 0
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+        admin.create_topics([NewTopic(name, 1, 1, config=SETTINGS)])[name].result(30)
+
+    def transaction(self, number: int, key: str, value: str, end: End) -> None:
+        """One record by a transactional producer of that number, that commits, aborts, or is gone and then fenced: the
+        marker that ends it has another epoch than its records.
+        """
+        producer = self._producer(number)
+        producer.begin_transaction()
+        producer.produce(self.name, value, key, partition=0)
+        assert producer.flush(_SECONDS) == 0
+        if end is End.COMMIT:
+            producer.commit_transaction(_SECONDS)
+        elif end is End.ABORT:
+            producer.abort_transaction(_SECONDS)
+        else:
+            self._producer(number)
+
+    def java_transaction(self, value: str) -> None:
+        """One record with the key `key`, by Kafka's own producer: a new epoch for each on Kafka 4 (KIP-890)."""
+        program = str(Path(__file__).parent.parent / "integration" / "JavaProducer.java")
+        said = java_tool(program, self.kafka.bootstrap, self.name, "none", "transactional", "0", stdin=f"7 {value}\n")
+        assert said == "ok\n"
+
+    def _producer(self, number: int) -> Producer:
+        settings = {"bootstrap.servers": self.kafka.bootstrap, "transactional.id": f"{self.name}-{number}"}
+        producer = Producer(settings)
+        producer.init_transactions(_SECONDS)
+        return producer
+
+    def overwrite(self, key: str, value: str) -> None:
+        """One record without a transaction."""
+        self._plain.produce(self.name, value, key, partition=0)
+        assert self._plain.flush(_SECONDS) == 0
+
+    def clean(self) -> None:
+        """Begin new segments, and wait until the cleaner has gone over those before: of the fillers only the one in the
+        segment that is written to, and the one before it, are left.
+        """
+        for _ in range(3):
+            self._fill()
+        eventually(
+            lambda: sum(each.size > _FILLER_BYTES for each in headers_in(self.kafka, self.name)) == 2,
+            _SECONDS,
+            f"the cleaner to have gone over {self.name}",
+        )
+
+    def _fill(self) -> None:
+        self._fillers += 1
+        self.overwrite("filler", f"{self._fillers}".ljust(_FILLER_BYTES))
+
+
+def java_reads(kafka: Kafka, topic: str) -> list[tuple[str, str]]:
+    """What Kafka's own consumer gives of a topic, read_committed: key and value of each record, without the filler."""
+    tool = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+    arguments = ("--bootstrap-server", kafka.bootstrap, "--topic", topic, "--from-beginning", "--timeout-ms", "8000")
+    shown = ("--property", "print.key=true", "--isolation-level", "read_committed")
+    lines = java_tool(tool, *arguments, *shown, version=kafka.version).splitlines()
+    records = (line.split("\t") for line in lines if "\t" in line)
+    return [(key, value) for key, value in records if key != "filler"]

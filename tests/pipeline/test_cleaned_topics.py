@@ -1,0 +1,104 @@
+"""Batches that the log cleaner has emptied, of data and of markers: every job over what Kafka's own consumer reads."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sluicegate.pipeline.kafka import fetching
+from sluicegate.pipeline.kafka.cluster import TopicPartition
+from sluicegate.pipeline.kafka.fetching import stored_batches
+from sluicegate.pipeline.source.decoding import BatchDecoder
+from sluicegate.pipeline.topics import Topics
+from tests.broker.fixtures import running
+from tests.broker.kafka import Kafka
+from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
+from tests.pipeline.cleaned_topic import QUICK_CLEANER, CleanedTopic, End, headers_in, java_reads
+from tests.pipeline.commands import run, summary
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+ORDERS = "orders"
+POLICIES = {"upstream": {"bootstrap": ["127.0.0.1:9"]}, "listen": {"bootstrap": "127.0.0.1:9", "broker_ports": 9}}
+LEFT = ["k0 v0", "k1 v1", "k2 v2", "k3 v3", "k4 v4", "k5 w5", "key w"]
+FILLERS = 2  # see CleanedTopic.clean
+
+
+@pytest.fixture(scope="module", params=[KAFKA_NEW, KAFKA_OLD])
+def cleaned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """A broker whose topic `orders` was written by eight transactional producers and cleaned twice."""
+    for kafka in running(Kafka(request.param, tmp_path_factory.mktemp("cleaned"), settings=QUICK_CLEANER)):
+        topic = CleanedTopic(kafka, ORDERS)
+        for number in range(6):
+            topic.transaction(number, f"k{number}", f"v{number}", End.COMMIT)
+        topic.transaction(6, "k0", "never", End.FENCED)
+        topic.java_transaction("j")
+        topic.transaction(7, "k1", "nor this", End.ABORT)
+        topic.overwrite("k5", "w5")
+        topic.overwrite("key", "w")
+        topic.clean()
+        topic.clean()
+        yield kafka
+
+
+def test_the_cleaner_leaves_both_kinds_and_java_reads_past_them(cleaned: Kafka) -> None:
+    emptied = {header.is_control for header in headers_in(cleaned, ORDERS) if header.records == 0}
+
+    assert emptied == {False, True}
+    assert [" ".join(record) for record in java_reads(cleaned, ORDERS)] == LEFT
+
+
+@pytest.mark.parametrize("fetched_bytes", [1, 700, 8 << 20], ids=["one batch a fetch", "some", "all at once"])
+def test_the_same_records_wherever_a_fetch_ends(
+    cleaned: Kafka, monkeypatch: pytest.MonkeyPatch, fetched_bytes: int
+) -> None:
+    monkeypatch.setattr(fetching, "_CHUNK_BYTES", fetched_bytes)
+    topics = Topics(cleaned.bootstrap, (ORDERS,))
+    cluster, decoder, found = topics.cluster(), BatchDecoder(), []
+    try:
+        for batch in stored_batches(cluster, *topics.ranges(), committed=True):
+            decoded = decoder.decode(batch)
+            assert batch.header is None or batch.header.record_count > 0
+            for _, _, key_at, key_size, value_at, value_size, *_ in decoded.columns.T.tolist():
+                payload = bytes(decoded.payload)
+                found.append(f"{payload[key_at:][:key_size].decode()} {payload[value_at:][:value_size].decode()}")
+    finally:
+        cluster.close()
+
+    assert [record for record in found if not record.startswith("filler ")] == LEFT
+    assert [batch.of for batch in topics.ranges()] == [TopicPartition(ORDERS, 0)]
+
+
+def test_no_job_reports_a_batch_without_records(cleaned: Kafka, tmp_path: Path) -> None:
+    (tmp_path / "policies.yaml").write_text(json.dumps(POLICIES))
+    common = ("--bootstrap", cleaned.bootstrap, "--topic", ORDERS)
+    policies = ("--policies", str(tmp_path / "policies.yaml"))
+
+    run("profile", *common, "--out", str(tmp_path / "profile"))
+    run("judge", *common, *policies, "--out", str(tmp_path / "judge"))
+    run("watch", *common, *policies, "--once", "--out", str(tmp_path / "watch"))
+    run("extract", *common, "--extractor", "wallclock", "--out", str(tmp_path / "extract"))
+
+    profiled, judged, watched, extracted = (
+        summary(tmp_path / job)["topics"][ORDERS] for job in ("profile", "judge", "watch", "extract")
+    )
+    assert profiled["records"] == watched["records"] == extracted["records"] == len(LEFT) + FILLERS
+    assert sum(its["batches"] for its in judged["verdicts"].values()) == len(LEFT) + FILLERS
+    assert judged["verdicts"]["good"]["records"] == len(LEFT) + FILLERS
+    assert judged["findings"] == []
+    assert watched["violations"] == {}
+    assert summary(tmp_path / "watch")["findings"] == []
+
+
+def test_a_repair_copies_what_java_reads(cleaned: Kafka, tmp_path: Path) -> None:
+    repaired = str(tmp_path / "repair")
+    common = ("--bootstrap", cleaned.bootstrap, "--topic", ORDERS)
+
+    run("repair", *common, "--out", repaired, "--apply", "--keep", "implausible")
+    told = run("verify", *common, "--topic", f"{ORDERS}-clean", "--plan", repaired, "--out", str(tmp_path / "verify"))
+
+    assert "hold the same records" in told
+    assert [" ".join(record) for record in java_reads(cleaned, f"{ORDERS}-clean")] == LEFT

@@ -1,0 +1,121 @@
+"""Batches without records, as log cleaners leave them, at every place of what a broker sends."""
+
+import pytest
+
+from sluicegate.pipeline.kafka import fetching
+from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
+from sluicegate.pipeline.kafka.fetching import stored_batches
+from sluicegate.protocol.fetch_answer import FetchedPartition
+from sluicegate.protocol.records.record_batch import CONTROL, TRANSACTIONAL
+from tests.wire.batches import GZIP, Rec, batch
+
+NOW = 1_800_000_000_000
+OF = TopicPartition("t", 0)
+ABORT, COMMIT = b"\0\0\0\0", b"\0\0\0\1"
+EMPTY_MARKER_OF_A_BROKER = bytes.fromhex(
+    "0000000000000001000000310000000002ce92af69003000000000ffffffffffffffff000001a21873b0b7"
+    "00000000000000070001ffffffff00000000"
+)
+"""Written by Kafka 4.3.1's log cleaner: offset 1, producer 7."""
+
+
+def data(offset: int, producer: int = -1, flags: int = 0) -> bytes:
+    return batch([Rec(NOW, value=b"%d" % offset)], flags=flags, base_offset=offset, producer_id=producer)
+
+
+def marker(offset: int, producer: int, kind: bytes) -> bytes:
+    flags = TRANSACTIONAL | CONTROL
+    return batch([Rec(NOW, kind)], flags=flags, base_offset=offset, producer_id=producer)
+
+
+def emptied(offset: int, producer: int = -1, flags: int = 0, last_offset_delta: int = 0) -> bytes:
+    return batch([], flags=flags, base_offset=offset, producer_id=producer, last_offset_delta=last_offset_delta)
+
+
+def offsets_read(
+    monkeypatch: pytest.MonkeyPatch, answers: list[bytes], end: int, aborted: tuple[tuple[int, int], ...]
+) -> list[int]:
+    """Those of the batches that are read up to `end`, if the broker answers so, one after the other."""
+    left = [FetchedPartition(0, end, 0, aborted, memoryview(answer)) for answer in answers]
+    monkeypatch.setattr(fetching, "_fetch", lambda *_: left.pop(0))
+    cluster = Cluster([], None)  # type: ignore[arg-type]  # asked nothing
+    return [each.first_offset for each in stored_batches(cluster, OffsetRange(OF, 0, end), committed=True)]
+
+
+STORIES: dict[str, tuple[list[bytes], tuple[tuple[int, int], ...], list[int]]] = {
+    "an empty marker last": ([data(0), EMPTY_MARKER_OF_A_BROKER], (), [0]),
+    "an empty marker first": ([emptied(0, 7, TRANSACTIONAL | CONTROL), data(1)], (), [1]),
+    "an empty marker in the middle": ([data(0), EMPTY_MARKER_OF_A_BROKER, data(2)], (), [0, 2]),
+    "nothing but an empty marker": ([emptied(0, 7, TRANSACTIONAL | CONTROL)], (), []),
+    "empty data first, in the middle and last": (
+        [emptied(0, 3), data(1), emptied(2, 4), data(3), emptied(4, 5)],
+        (),
+        [1, 3],
+    ),
+    "empty data of many records": ([emptied(0, 3, last_offset_delta=9), data(10)], (), [10]),
+    "empty data within a committed transaction": (
+        [data(0, 7, TRANSACTIONAL), emptied(1, 7, TRANSACTIONAL), data(2, 7, TRANSACTIONAL), marker(3, 7, COMMIT)],
+        (),
+        [0, 2],
+    ),
+    "empty data within an aborted transaction": (
+        [
+            data(0, 7, TRANSACTIONAL),
+            emptied(1, 7, TRANSACTIONAL),
+            data(2, 7, TRANSACTIONAL),
+            marker(3, 7, ABORT),
+            data(4),
+        ],
+        ((7, 0),),
+        [4],
+    ),
+    "an empty marker ends no transaction that is listed as aborted": (
+        [
+            *(data(0, 7, TRANSACTIONAL), emptied(1, 7, TRANSACTIONAL | CONTROL), data(2, 7, TRANSACTIONAL)),
+            *(marker(3, 7, ABORT), data(4, 7, TRANSACTIONAL), marker(5, 7, COMMIT)),
+        ],
+        ((7, 0),),
+        [4],
+    ),
+    "what follows an empty marker is no marker": (  # a batch at offset 256 begins as the marker of an abort does
+        [
+            *(data(254, 7, TRANSACTIONAL), emptied(255, 7, TRANSACTIONAL | CONTROL)),
+            *(data(256, 7, TRANSACTIONAL), marker(257, 7, ABORT), data(258)),
+        ],
+        ((7, 254),),
+        [258],
+    ),
+}
+
+
+@pytest.mark.parametrize(("log", "aborted", "read"), STORIES.values(), ids=STORIES.keys())
+def test_batches_without_records_are_passed_over(
+    monkeypatch: pytest.MonkeyPatch, log: list[bytes], aborted: tuple[tuple[int, int], ...], read: list[int]
+) -> None:
+    end = _end(log[-1])
+
+    assert offsets_read(monkeypatch, [b"".join(log)], end, aborted) == read
+
+
+@pytest.mark.parametrize(("log", "aborted", "read"), STORIES.values(), ids=STORIES.keys())
+def test_it_does_not_matter_where_an_answer_ends(
+    monkeypatch: pytest.MonkeyPatch, log: list[bytes], aborted: tuple[tuple[int, int], ...], read: list[int]
+) -> None:
+    """A broker lists with each answer the aborted transactions that overlap it (KIP-98); here all, as it may."""
+    end = _end(log[-1])
+
+    answers = [b"".join(log[:2]), *([b"".join(log[2:])] if log[2:] else [])]
+
+    if not aborted:
+        assert offsets_read(monkeypatch, answers, end, ()) == read
+
+
+def test_a_batch_that_only_claims_to_be_empty_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its CRC is wrong, so its count may be what is damaged: it is no batch that nobody misses."""
+    damaged = batch([Rec(NOW)] * 3, GZIP, count=0, crc=1, last_offset_delta=2)
+
+    assert offsets_read(monkeypatch, [damaged], 3, ()) == [0]
+
+
+def _end(last: bytes) -> int:
+    return int.from_bytes(last[:8], "big") + int.from_bytes(last[23:27], "big") + 1
