@@ -16,10 +16,18 @@ _YEAR_BY_DIGITS = {8: "%Y%m%d", 14: "%Y%m%d%H%M%S"}
 
 @dataclass(frozen=True, slots=True)
 class OddUnit:
-    """`time_of`: the moment (ms) that a number in it stands for, None for none."""
+    """`time_of`: the moment (ms) that a number in it stands for, None for none. `digits`: how many a date that is
+    written out has; 0 where larger numbers are later times.
+    """
 
     name: str
     time_of: Callable[[int], int | None]
+    digits: int = 0
+
+    @property
+    def is_written_out(self) -> bool:
+        """Whether it is a date in digits."""
+        return self.digits > 0
 
 
 def _written_out(number: int) -> int | None:
@@ -33,9 +41,9 @@ def _written_out(number: int) -> int | None:
         return None
 
 
-_UNITS = (
-    OddUnit("YYYYMMDD", lambda n: _written_out(n) if n < 10**8 else None),
-    OddUnit("YYYYMMDDhhmmss", lambda n: _written_out(n) if n > 10**8 else None),
+UNITS = (
+    OddUnit("YYYYMMDD", lambda n: _written_out(n) if n < 10**8 else None, 8),
+    OddUnit("YYYYMMDDhhmmss", lambda n: _written_out(n) if n > 10**8 else None, 14),
     OddUnit("days since 1970", lambda n: n * _DAY_MS),
     OddUnit("Excel's days since 1900", lambda n: n * _DAY_MS + _1900_MS),
     OddUnit("seconds", lambda n: n * 1000),
@@ -47,17 +55,24 @@ _UNITS = (
 )
 
 
+def likely_range(now_ms: int) -> tuple[int, int]:
+    """The first and the last moment (ms) that a number is taken to mean."""
+    return _EARLIEST_MS, now_ms + _YEARS_AHEAD_MS
+
+
 def likely_unit(number: int, now_ms: int) -> str | None:
     """The first unit in which `number` is a time from 1995 to ten years from now; None where there is none, or where
     it is one in milliseconds.
     """
-    if number <= 0 or _EARLIEST_MS <= number <= now_ms + _YEARS_AHEAD_MS:
+    earliest, latest = likely_range(now_ms)
+    if number <= 0 or earliest <= number <= latest:
         return None
     return next(_names(number, now_ms), None)
 
 
 def _names(number: int, now_ms: int) -> Iterator[str]:
-    for unit in _UNITS:
+    earliest, latest = likely_range(now_ms)
+    for unit in UNITS:
         time = unit.time_of(number)
-        if time is not None and _EARLIEST_MS <= time <= now_ms + _YEARS_AHEAD_MS:
+        if time is not None and earliest <= time <= latest:
             yield unit.name

@@ -23,12 +23,10 @@ from sluicegate.pipeline.source.pieces import Piece, cut
 from sluicegate.pipeline.source.tasks import tasks_at_most
 from sluicegate.pipeline.source.together import over_partitions
 from sluicegate.pipeline.topics import Topics
-from sluicegate.validation.odd_units import likely_unit
 from sluicegate.validation.units import plausible_range
 
 HOURS = "hours"
 _OF_PRODUCER = ("producer_id", "codec", "timestamp_type")
-_GUESSED = (Damage.IMPLAUSIBLE.value, Damage.FUTURE.value)
 _GONE = ("partition", "gone_from", "gone_to")
 _SOUND = (NO_DAMAGE, Damage.PAST.value)
 
@@ -74,7 +72,7 @@ def profile(
     gone = [row.asDict() for row in found.where("gone_from IS NOT NULL").select("topic", *_GONE).collect()]
     held, left_out = with_fewer_producers(found.where("gone_from IS NULL"), _OF_PRODUCER)
     rows = (
-        held.groupBy("topic", *_OF_PRODUCER, "damage", "ahead_beyond_ms", "behind_beyond_ms")
+        held.groupBy("topic", *_OF_PRODUCER, "damage", "ahead_beyond_ms", "behind_beyond_ms", "likely_unit")
         .agg(*(f.sum(n).alias(n) for n in SUMS), f.min("earliest").alias("earliest"), f.max("latest").alias("latest"))
         .collect()
     )
@@ -89,7 +87,7 @@ def profile(
         "before_max_ms": before_max_ms,
         "epoch_ms": plausible_range(now_ms, epoch_ms)[0],
         "topics": {
-            name: _topic(of_topic[name], now_ms)
+            name: _topic(of_topic[name])
             | {"producers_left_out": left_out.get(name, 0)}
             | {"gone": [{key: row[key] for key in _GONE} for row in gone if row["topic"] == name]}
             for name in topics.names
@@ -97,27 +95,25 @@ def profile(
     }
 
 
-def _topic(rows: list[dict[str, Any]], now_ms: int) -> dict[str, Any]:
+def _topic(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         **{name: sum(row[name] for row in rows) for name in SUMS},
         "timestamp_min": min((row["earliest"] for row in rows), default=None),
         "timestamp_max": max((row["latest"] for row in rows), default=None),
         "damage": {d.value: sum(row["records"] for row in rows if row["damage"] == d.value) for d in Damage},
-        "likely_units": _likely_units(rows, now_ms),
+        "likely_units": _likely_units(rows),
         "producers": _producers(rows),
         "bounds": _bounds(rows),
     }
 
 
-def _likely_units(rows: list[dict[str, Any]], now_ms: int) -> dict[str, int]:
-    """What implausible and future times were perhaps written in, by what their extremes allow, and how many."""
+def _likely_units(rows: list[dict[str, Any]]) -> dict[str, int]:
+    """What implausible and future times were perhaps written in, and how many."""
     found: dict[str, int] = {}
     for row in rows:
-        if row["damage"] in _GUESSED:
-            units = {likely_unit(row[end], now_ms) for end in ("earliest", "latest")}
-            name = " or ".join(sorted(unit for unit in units if unit)) or None
-            if name is not None:
-                found[name] = found.get(name, 0) + row["records"]
+        name = row["likely_unit"]
+        if name is not None:
+            found[name] = found.get(name, 0) + row["records"]
     return dict(sorted(found.items()))
 
 

@@ -1,10 +1,10 @@
 """Records of one partition added up while they are read: one row for those that are alike and near each other.
 
-Alike: the same kind of timestamp, the same minute (as meant, where it is in another unit; the same number of digits,
-where it is no plausible time), producer and codec. Near: within the same block of 65,536 offsets, and while plausible
-times around them are in the same ten minutes, so that each row's place among the others still tells about when it was
-appended. What is in order and healthy comes to one row a minute and producer. Records whose batches have times from far
-and wide are added up in longer spans once a block has had its share of a million such.
+Alike: the same kind of timestamp, the same minute (as meant, where it is in another unit; the same number of digits and
+the same likely unit, where it is no plausible time), producer and codec. Near: within the same block of 65,536 offsets,
+and while plausible times around them are in the same ten minutes, so that each row's place among the others still tells
+about when it was appended. What is in order and healthy comes to one row a minute and producer. Records whose batches
+have times from far and wide are added up in longer spans once a block has had its share of a million such.
 
 A block's rows depend on nothing outside it. So a partition whose blocks are added up in several tasks comes to the same
 rows as in one (`sluicegate.pipeline.source.pieces`).
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.profile.groups import Groups
 from sluicegate.pipeline.profile.kinds import UNITS, Kind, Kinds, in_milliseconds, tells_a_time
+from sluicegate.pipeline.profile.likely_units import LikelyUnits
 from sluicegate.pipeline.source.decoding import BatchFacts, DecodedBatch
 from sluicegate.pipeline.source.pieces import BLOCK_OFFSETS
 from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
@@ -31,6 +32,7 @@ _ROWS_AT_ONCE = 64 * 1024
 _SPANS_A_BATCH = 16
 _MOST_EXACT_ROWS = 1_000_000  # of a partition, some 120 MB; only times from far and wide make so many
 _LAST_TELLING = max(UNITS)
+_DIGITS_APART = 100  # more than there are likely units
 _UNLIKE_AT_MOST, _TRIED_AGAIN_AFTER = 2, 64
 _TIMESTAMP, _KEY_SIZE, _VALUE_SIZE = 1, 3, 5
 
@@ -95,6 +97,7 @@ class Tally:
         blocks = (whole.end - 1) // BLOCK_OFFSETS - whole.start // BLOCK_OFFSETS + 1
         self._far_at_most = _MOST_EXACT_ROWS // max(blocks, 1)
         self._kinds = Kinds(now_ms, epoch_ms)
+        self._likely_units = LikelyUnits(now_ms)
         self._now_minute = now_ms // MINUTE_MS
         self._rows: dict[_Key, _Row] = {}
         self._closed: list[tuple[_Key, _Row]] = []
@@ -164,7 +167,7 @@ class Tally:
         minutes[times == NO_TIMESTAMP] = NO_TIMESTAMP  # no limit refuses it, as it does what is negative
         odd = kinds == Kind.IMPLAUSIBLE
         if odd.any():
-            minutes[odd] = np.log10(times[odd])
+            minutes[odd] = self._shapes_of(times[odd])
         facts = batch.facts
         counts_batch = (1, facts.size) if first == 0 else (0, 0)  # its bytes stand with its first records
         self._add_groups(_who(facts), _Columns(kinds, minutes, times, offsets, key_sizes, sizes), counts_batch)
@@ -214,6 +217,10 @@ class Tally:
             row = _Row(records, null_keys, filled, *batches, earliest, latest, first_offset, last_offset)
             batches = (0, 0)
             self._put((self._around, kind, minute, *who), row)
+
+    def _shapes_of(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
+        """What numbers that tell no time are grouped by: how many digits each has, and its likely unit."""
+        return np.asarray(np.log10(times).astype(np.int64) * _DIGITS_APART + self._likely_units.of(times))
 
     def table(self) -> pa.Table:
         """All rows, in about the order of their offsets."""

@@ -17,7 +17,7 @@ def why_left(row: dict[str, Any], rules: Rules) -> str | None:
         return f"left as it is: --keep {damage}"
     if damage == Damage.IMPLAUSIBLE:
         unit = likely_unit(row["example_before"], rules.now_ms)
-        guess = f"perhaps {unit}" if unit else "no unit fits"
+        guess = f"the example is perhaps {unit}" if unit else "no unit fits the example"
         return f"left as it is: before --epoch, {guess}; --rewrite {damage} makes it the time of append"
     if row["may_be_sound"]:
         return f"left as it is: not ahead of the moment of reading, so it may be sound; --rewrite {damage} changes it"

@@ -17,8 +17,8 @@ def day_of(milliseconds: Column) -> Column:
 
 
 def keep_profile(tables: Tables, hours: DataFrame, topics: Sequence[str]) -> None:
-    """As `profile_hours`."""
-    rows = hours.where("gone_from IS NULL").drop(*_GONE).withColumn("day", day_of(f.col("hour")))
+    """As `profile_hours`: without what a profile alone holds."""
+    rows = hours.where("gone_from IS NULL").drop(*_GONE, "likely_unit").withColumn("day", day_of(f.col("hour")))
     tables.replace("profile_hours", rows, "topic", topics)
 
 

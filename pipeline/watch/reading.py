@@ -61,7 +61,7 @@ def reader(
         wanted, now_ms = piece.wanted, piece.until_ms
         reading = Reading.of(read_into_tally(options, _whole(wanted), now_ms, bounds.epoch_ms))
         clock = piece.clock(partition_clock(reading.rows, now_ms))
-        cells = added_up(assess_by(clock, reading.rows, bounds.after_max_ms, bounds.before_max_ms))
+        cells = added_up(assess_by(clock, reading.rows, bounds.after_max_ms, bounds.before_max_ms), now_ms)
         found = [_laid_out(cells, HOURS), _gone(piece, reading.gone)]
         if policies is not None:
             found.append(_laid_out(_judged(options, piece, policies, clock), VIOLATIONS))

@@ -128,6 +128,27 @@ def test_numbers_that_are_no_time_have_their_likely_unit_named(
     assert all(f"<td class=short>{name}</td>" in page for name in ODD)
 
 
+def test_a_producer_that_mixes_units_has_each_of_them_counted(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    topic, now = create_topic(kafka_bootstrap, UNLIMITED, 1), now_ms()
+    units: dict[str, int] = {
+        **{name: write(now - HOUR) for name, write in ODD.items()},
+        "days since 1970": now // DAY,
+        "Excel's days since 1900": (now + 2_209_161_600_000) // DAY,
+        "YYYYMMDDhhmmss": 20_261_121_093_000,
+        "100 ns since the year 1": (now + 62_135_596_800_000) * 10_000,
+    }
+    mixed = [Rec(number) for number in units.values()] * 100
+    with RawClient(kafka_bootstrap) as client:
+        client.produce(9, [topic_data(topic, (0, batch([Rec(now - HOUR)] * 50)))])
+        client.produce(9, [topic_data(topic, (0, batch(mixed, producer_id=7, producer_epoch=0, base_sequence=0)))])
+
+    found = profile_of(spark, kafka_bootstrap, tmp_path, topic)
+
+    assert found["likely_units"] == dict.fromkeys(units, 100)
+
+
 def test_an_empty_topic(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED)
 
