@@ -1,9 +1,10 @@
 """One blocking connection to a broker: a request, then its answer. Spark's tasks have no event loop."""
 
 import socket
+import ssl
 from typing import Any
 
-from sluicegate.pipeline.kafka.settings import ClientSettings, Login
+from sluicegate.pipeline.kafka.settings import PROTOCOLS, ClientSettings, Login
 from sluicegate.pipeline.kafka.tokens import Bearer, TokenEndpointUnreachable, TokenRefused, token_of
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.fetch_answer import VERSION as FETCH_VERSION
@@ -17,8 +18,10 @@ _CLIENT_ID = "sluicegate-spark"
 _SIZE_BYTES = 4
 _FIRST_BUFFER_BYTES = 64 * 1024
 _MAX_ANSWER_BYTES = 1 << 30
+_MAX_ANSWER_BEFORE_LOGIN_BYTES = 1 << 20  # an alert of TLS reads as 352 MB
 _HANDSHAKE_VERSION = 1
 _AUTHENTICATE_VERSION = 0
+_BEFORE_LOGIN = (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
 
 Address = tuple[str, int]
 
@@ -37,6 +40,8 @@ class BrokerConnection:
     def __init__(self, address: Address, settings: ClientSettings) -> None:
         """Raises LoginRefused too, and BadSetting when files for TLS cannot be used."""
         self._address = address
+        self._settings = settings
+        self._is_let_in = False
         self._buffer = bytearray(_FIRST_BUFFER_BYTES)
         context = settings.tls_context()
         try:
@@ -44,10 +49,16 @@ class BrokerConnection:
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._socket = connected if context is None else context.wrap_socket(connected, server_hostname=address[0])
         except OSError as error:
-            raise BrokerUnreachable(f"{address[0]}:{address[1]}: {error}") from error
-        self._offered = self._versions()
-        if settings.login is not None:
-            self._log_in(settings.login)
+            is_no_tls = context is not None and isinstance(error, (ssl.SSLError, ConnectionError))
+            has_hint = is_no_tls and not isinstance(error, (ssl.SSLCertVerificationError, ConnectionRefusedError))
+            raise BrokerUnreachable(f"{self._name}: {error}{self._hint if has_hint else ''}") from error
+        try:
+            self._offered = self._versions()
+            if settings.login is not None:
+                self._log_in(settings.login)
+        except BaseException:
+            self.close()
+            raise
 
     def call(
         self, key: ApiKey, request: MessageSchema, response: MessageSchema, body: Value, at_most: int | None = None
@@ -80,6 +91,18 @@ class BrokerConnection:
     def _name(self) -> str:
         return f"{self._address[0]}:{self._address[1]}"
 
+    @property
+    def _hint(self) -> str:
+        """What to look at where a broker ends a connection before it has served it: how it is spoken to."""
+        if self._is_let_in:
+            return ""
+        used = self._settings.security_protocol
+        others = ", ".join(protocol for protocol in PROTOCOLS if protocol != used)
+        return (
+            f"; this client uses security.protocol={used}. If the broker's listener uses another ({others}), set it in "
+            "the file of --config"
+        )
+
     def _versions(self) -> dict[int, int]:
         answer = api_versions.RESPONSE.parse(self._ask(ApiKey.API_VERSIONS, 0, b""), 0)
         return {entry["api_key"]: entry["max_version"] for entry in answer["api_keys"]}
@@ -90,11 +113,13 @@ class BrokerConnection:
         try:
             self._socket.sendall(frame_of(header, body))
             size = int.from_bytes(self._read(_SIZE_BYTES), "big")
-            if size > _MAX_ANSWER_BYTES:
-                raise BrokerUnreachable(f"{self._name} does not speak Kafka's protocol: an answer of {size} bytes")
+            if size > (_MAX_ANSWER_BEFORE_LOGIN_BYTES if key in _BEFORE_LOGIN else _MAX_ANSWER_BYTES):
+                told = f"{self._name} does not speak Kafka's protocol: an answer of {size} bytes"
+                raise BrokerUnreachable(f"{told}{self._hint}")
             answer = self._read(size)
+            self._is_let_in |= key not in _BEFORE_LOGIN
         except OSError as error:
-            raise BrokerUnreachable(f"{self._name}: {error}") from error
+            raise BrokerUnreachable(f"{self._name}: {error}{self._hint}") from error
         return answer[response_body_at(answer, api.response_header_version(version)) :]
 
     def _read(self, size: int) -> memoryview:
@@ -105,7 +130,7 @@ class BrokerConnection:
         while filled < size:
             count = self._socket.recv_into(view[filled:])
             if count == 0:
-                raise BrokerUnreachable(f"{self._name} has closed the connection")
+                raise BrokerUnreachable(f"{self._name} has closed the connection{self._hint}")
             filled += count
         return view
 

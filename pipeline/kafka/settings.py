@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from sluicegate.pipeline.kafka.secrets import NoSecret, resolved
 from sluicegate.pipeline.kafka.tokens import Bearer, for_librdkafka
 
-_PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
+PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 _BEARER = "OAUTHBEARER"
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", _BEARER)
 _NAMES = (
@@ -62,6 +62,11 @@ class ClientSettings:
     login: Login | Bearer | None = None
     timeout_seconds: float = 30.0
 
+    @property
+    def security_protocol(self) -> str:
+        """As librdkafka names it."""
+        return PROTOCOLS[int(self.tls) + 2 * (self.login is not None)]
+
     def tls_context(self) -> ssl.SSLContext | None:
         """None for plaintext. Raises BadSetting when a file cannot be used."""
         if not self.tls:
@@ -84,8 +89,8 @@ def client_settings(given: Mapping[str, str]) -> ClientSettings:
             near = get_close_matches(name, _NAMES, 1)
             raise BadSetting(f"unknown client setting {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
     protocol = given.get("security.protocol", "plaintext").lower()
-    if protocol not in _PROTOCOLS:
-        raise BadSetting(f"security.protocol: expected one of {', '.join(_PROTOCOLS)}, found {protocol!r}")
+    if protocol not in PROTOCOLS:
+        raise BadSetting(f"security.protocol: expected one of {', '.join(PROTOCOLS)}, found {protocol!r}")
     return ClientSettings(
         tls=protocol.endswith("ssl"),
         ca_file=given.get("ssl.ca.location"),
