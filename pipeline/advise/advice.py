@@ -7,6 +7,7 @@ import yaml
 
 from sluicegate.pipeline.profile.bounds import KAFKA_4_AFTER_MAX_MS
 from sluicegate.protocol.int64 import LONG_MAX
+from sluicegate.validation.policy import Mode
 
 AHEAD, BEHIND = "ahead", "behind"
 _FINEST_MS = 60_000
@@ -86,7 +87,7 @@ def _tightest(bounds: Sequence[Beyond], at_most: float) -> Limit:
 
 
 def as_yaml(advice: Sequence[Advice], bootstrap: Sequence[str]) -> str:
-    """A whole configuration for sluicegate, which `sluicegate check` accepts."""
+    """A whole configuration, which `sluicegate check` accepts. It observes, so nothing is rejected by it."""
     # A topic's name holds letters, digits and . _ - only, which a glob takes as they are.
     topics = [
         {"match": each.topic} | {_KEYS[limit.side]: limit.bound_ms for limit in (each.behind, each.ahead)}
@@ -95,6 +96,7 @@ def as_yaml(advice: Sequence[Advice], bootstrap: Sequence[str]) -> str:
     config = {
         "upstream": {"bootstrap": list(bootstrap)},
         "listen": {"bootstrap": "127.0.0.1:19092"},
+        "defaults": {"mode": Mode.OBSERVE.value},
         "topics": topics,
     }
     return yaml.safe_dump(config, sort_keys=False)

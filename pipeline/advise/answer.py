@@ -25,8 +25,8 @@ def answer(advice: Sequence[Advice]) -> Answer:
     more = f" On {named} sound records lie beyond every limit on one side; a larger --at-most finds one."
     return Answer(
         found,
-        "Put the configuration below before producers with mode: observe, look at what it tells of for a while, and "
-        f"then enforce it.{more if loose else ''}",
+        "Put the configuration below before producers: it reports and rejects nothing (defaults: mode: observe). Look "
+        f"at its reports for a while, then enforce it with mode: reject.{more if loose else ''}",
     )
 
 

@@ -19,11 +19,11 @@ def answer(summary: Mapping[str, Any]) -> Answer:
             f"accounted for, {repaired:,} of them as repaired.",
         )
     found = f"{names} do NOT hold the same records, declared repairs aside: {in_words(summary['differences'])}."
-    if summary["differences"][_WRONGLY]:
-        why = "Records whose declared repair is not what it says are in neither table: repair into a new topic."
-    else:
-        why = "The table differences names each by partition and offset."
+    again = (
+        " What is repaired wrongly needs a new repair, into a new topic." if summary["differences"][_WRONGLY] else ""
+    )
     grown = "" if summary["records"]["source"] == summary["records"]["target"] else (
         " If the source was written to since, compare with --plan, which goes as far as the repair did."
     )  # fmt: skip
-    return Answer(found, f"Leave readers where they are. {why}{grown}")
+    to_do = f"Leave readers where they are. The table differences names each by partition and offset.{again}{grown}"
+    return Answer(found, to_do)

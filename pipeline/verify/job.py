@@ -5,6 +5,7 @@ nothing between executors. Only when those differ are records compared one by on
 """
 
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -16,13 +17,21 @@ from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.verify.carried import without_carried
 from sluicegate.pipeline.verify.records import as_they_are, before_repair, content_hash, records_of
-from sluicegate.pipeline.verify.repairs import is_timeless, not_as_planned, out_of_bounds, tells_a_time, unit_is_wrong
+from sluicegate.pipeline.verify.repairs import (
+    is_timeless,
+    not_as_planned,
+    out_of_bounds,
+    tells_a_time,
+    unit_is_wrong,
+    wrongly_converted,
+)
 
 DIFFERENCES = "differences"
 _BLOCK_BITS = 16
 _SAMPLES = 20
 _PLACES = ("source_partition", "source_offset", "target_partition", "target_offset")
 _OTHER_SEED = 1
+_WRONGLY = "repaired wrongly"
 _COUNTS = ("records", "wrong", "declared")
 _SMALLEST, _LARGEST = {"earliest": "told", "least": "estimated"}, {"latest": "told", "most": "estimated"}
 
@@ -65,24 +74,25 @@ def verify(
         "target": target,
         "records": {"source": sum(b["records"] for b in left), "target": sum(b["records"] for b in right)},
         "repairs": {},
-        "differences": dict.fromkeys(("missing", "added", "out of order", "repaired wrongly"), 0),
+        "differences": dict.fromkeys(("missing", "added", "out of order", _WRONGLY), 0),
         "samples": [],
     }
     for block in right:
         for kind, count in block["repairs"].items():
             summary["repairs"][kind] = summary["repairs"].get(kind, 0) + count
-        summary["differences"]["repaired wrongly"] += block["wrong"]
-    if plan is not None:
-        summary["differences"]["repaired wrongly"] = not_as_planned(ours, plan, source.names[0])
-    else:
-        summary["differences"]["repaired wrongly"] += out_of_bounds(ours, right, now_ms)
+    wrong = _wrong_repairs(ours, right, now_ms) if plan is None else not_as_planned(ours, plan, source.names[0])
+    found = [] if wrong is None else [_repaired_wrongly(wrong)]
     if _by_place(left) != _by_place(right):
-        found = results.write_table(DIFFERENCES, _differences(theirs, ours))
-        for row in found.groupBy("what").count().collect():
+        found.append(_differences(theirs, ours))
+    if found:
+        table = results.write_table(DIFFERENCES, reduce(DataFrame.union, found))
+        for row in table.groupBy("what").count().collect():
             summary["differences"][row.what] += row["count"]
-        rows = found.orderBy("what", *_PLACES).limit(_SAMPLES).collect()
+        rows = table.orderBy("what", *_PLACES).limit(_SAMPLES).collect()
         summary["samples"] = [row.asDict() for row in rows]
     summary["same"] = not any(summary["differences"].values())
+    if summary["same"]:
+        results.remove(DIFFERENCES)
     return summary
 
 
@@ -155,6 +165,26 @@ def _differences(theirs: DataFrame, ours: DataFrame) -> DataFrame:
     return placed.select(
         what.alias("what"), "source_partition", "source_offset", "target_partition", "target_offset"
     ).where(f.col("what").isNotNull())
+
+
+def _wrong_repairs(ours: DataFrame, blocks: list[dict[str, Any]], now_ms: int) -> DataFrame | None:
+    """Those that are wrong whatever the plan was; None where there are none."""
+    outside = out_of_bounds(ours, blocks, now_ms)
+    if not any(block["wrong"] for block in blocks):
+        return outside
+    converted = wrongly_converted(ours)
+    return converted if outside is None else converted.union(outside)
+
+
+def _repaired_wrongly(wrong: DataFrame) -> DataFrame:
+    """In the columns of `_differences`."""
+    return wrong.select(
+        f.lit(_WRONGLY).alias("what"),
+        f.col("origin_partition").alias("source_partition"),
+        f.col("origin_offset").alias("source_offset"),
+        f.col("partition").alias("target_partition"),
+        f.col("offset").alias("target_offset"),
+    )
 
 
 def _told_apart(rows: DataFrame, side: str) -> DataFrame:

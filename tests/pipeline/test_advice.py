@@ -6,8 +6,10 @@ import yaml
 
 from sluicegate.config.loading import load_file
 from sluicegate.pipeline.advise.advice import Beyond, advise, as_yaml
+from sluicegate.pipeline.judge.policies import policies_of
 from sluicegate.pipeline.profile.bounds import LADDER_MS
 from sluicegate.protocol.int64 import LONG_MAX
+from sluicegate.validation.policy import Mode
 
 HOUR = 3_600_000
 
@@ -55,6 +57,8 @@ def test_the_configuration_is_one_that_sluicegate_takes(tmp_path: Path) -> None:
     loaded = load_file(file, {})
     (topic,) = loaded.config.topics
     assert (topic.match, topic.before_max_ms, topic.after_max_ms) == ("orders.v1", 60_000, 60_000)
+    policies = policies_of(loaded.config, {}).rulebook()
+    assert (policies.of("orders.v1").mode, policies.of("another").mode) == (Mode.OBSERVE, Mode.OBSERVE)
     assert yaml.safe_load(file.read_text())["upstream"]["bootstrap"] == ["127.0.0.1:9092"]
 
 

@@ -13,7 +13,7 @@ from sluicegate.pipeline.profile.clock import Clock
 from sluicegate.pipeline.repair.transactions import CannotWrite
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.verify.job import NotThePlan, plan_in, verify
+from sluicegate.pipeline.verify.job import DIFFERENCES, NotThePlan, plan_in, verify
 from sluicegate.pipeline.verify.repairs import out_of_bounds
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import DAY, UNLIMITED
@@ -111,6 +111,9 @@ def test_a_declared_repair_must_be_right(
 
     assert found["repairs"] == {damage: 1}
     assert found["differences"] == {"missing": 0, "added": 0, "out of order": 0, "repaired wrongly": wrong}
+    place = {"source_partition": 0, "source_offset": 0, "target_partition": 0, "target_offset": 0}
+    assert found["samples"] == [{"what": "repaired wrongly", **place}] * wrong
+    assert (tmp_path / DIFFERENCES).exists() is (wrong == 1)
     assert found["same"] is (wrong == 0)
 
 
@@ -263,7 +266,9 @@ def test_estimates_out_of_their_bounds_are_counted_in_however_many_partitions(sp
     """A condition for each of a thousand partitions is deeper than Spark's planner goes."""
     sound = 1_764_000_000_000
     ours = spark.range(1000).selectExpr(
-        "cast(id as int) AS partition", "'zero' AS repair", f"if(id % 4 = 0, {sound}, {sound + DAY}) AS timestamp"
+        *("cast(id as int) AS partition", "id AS offset", "0 AS origin_partition", "id AS origin_offset"),
+        "'zero' AS repair",
+        f"if(id % 4 = 0, {sound}, {sound + DAY}) AS timestamp",
     )
     told = {"earliest": sound, "latest": sound}
     blocks = [
@@ -272,4 +277,6 @@ def test_estimates_out_of_their_bounds_are_counted_in_however_many_partitions(sp
         for time in [sound if p % 4 == 0 else sound + DAY]
     ]
 
-    assert out_of_bounds(ours, blocks, now_ms()) == 750
+    outside = out_of_bounds(ours, blocks, now_ms())
+    assert outside is not None
+    assert outside.count() == 750
