@@ -11,11 +11,12 @@ names and values, for TLS and SASL. Executors need sluicegate, installed or as t
 
 All raise BadOption and BadSetting for what cannot be, BadSelection where no topic matches, TopicTrouble,
 BrokerUnreachable and LoginRefused before any work begins, NoSession for a session of Spark Connect, BadFolder for
-`out`, and Spark's own exceptions.
+`out`, FolderInUse where another run works there, and Spark's own exceptions.
 """
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from pyspark.sql import SparkSession
 
 from sluicegate.config.loading import load_file
 from sluicegate.pipeline.arguments import AFTER_MAX_MS
+from sluicegate.pipeline.folder_lock import held
 from sluicegate.pipeline.judge.outcome import Judgement, judged
 from sluicegate.pipeline.profile.outcome import Profile, profiled
 from sluicegate.pipeline.repair import job as repairing
@@ -74,10 +76,9 @@ def profile(
     """
     asked = _topics(bootstrap, topics, settings).selected()
     warnings = (*in_a_sentence(asked.left_out), *asked.held_back())
-    results = _results(spark, out)
-    found = profiled(
-        spark, asked, results, now_in_ms(), after_max_ms, before_max_ms, epoch_ms, _kept(spark, tables, tables_format)
-    )
+    kept = _kept(spark, tables, tables_format)
+    with _results(spark, out, "profile") as results:
+        found = profiled(spark, asked, results, now_in_ms(), after_max_ms, before_max_ms, epoch_ms, kept)
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
@@ -106,9 +107,9 @@ def judge(
     config = load_file(Path(policies), os.environ).config
     asked = _topics(bootstrap, topics, settings).selected()
     warnings = (*in_a_sentence(asked.left_out), *asked.held_back())
-    results = _results(spark, out)
     kept = _kept(spark, tables, tables_format)
-    found = judged(spark, asked, results, config, now_in_ms(), as_of_ms, samples, events, kept)
+    with _results(spark, out, "judge") as results:
+        found = judged(spark, asked, results, config, now_in_ms(), as_of_ms, samples, events, kept)
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
@@ -228,9 +229,9 @@ def verify(
     if source == target:
         raise ValueError(f"verify compares two topics, and both are {source}")
     warnings = _topics(bootstrap, (source, target), settings).held_back()
-    results = _results(spark, out)
-    made_by = verifying.plan_in(Results(spark, str(plan)), source, target) if plan is not None else None
-    found = verified(spark, _topics(bootstrap, source, settings), target, results, now_in_ms(), made_by)
+    with _results(spark, out, "verify") as results:
+        made_by = verifying.plan_in(Results(spark, str(plan)), source, target) if plan is not None else None
+        found = verified(spark, _topics(bootstrap, source, settings), target, results, now_in_ms(), made_by)
     return replace(found, warnings=tuple(warnings))
 
 
@@ -256,19 +257,19 @@ def watch(
     `policies`: the proxy's configuration file, by which what came is judged. `quiet_hours`: for so long a producer must
     write without a damage for it to have ended. `webhook`: an address that findings are posted to. `tables`: where they
     are kept, `out` itself where it is None; the others as for `profile`. Raises BadWebhook, what `judge` raises for
-    `policies`, OtherWatch where `out` is another watch's, and TopicChanged where a topic was made anew.
+    `policies`, OtherWatch where `out` is another watch's, and TopicChanged where a topic has lost what was read of it.
     """
     config = load_file(Path(policies), os.environ).config if policies is not None else None
     address = webhook_at(webhook) if webhook is not None else None
     kept = kept_at(str(tables if tables is not None else out), format_named(tables_format))
     asked = _topics(bootstrap, topics, settings).selected()
     warnings = [*in_a_sentence(asked.left_out), *asked.held_back()]
-    results = _results(spark, out)
-    judged_by, unread = policies_for(asked, config)
-    bounds = Bounds(after_max_ms, before_max_ms, epoch_ms)
-    watching = Watching(asked, bounds, judged_by, quiet_hours * _HOUR_MS, offsets_a_batch)
-    found, its_tables = watch_in(spark, watching, results, kept, address)
-    return watched(found, its_tables, [*warnings, *unread])
+    with _results(spark, out, "watch") as results:
+        judged_by, unread = policies_for(asked, config)
+        bounds = Bounds(after_max_ms, before_max_ms, epoch_ms)
+        watching = Watching(asked, bounds, judged_by, quiet_hours * _HOUR_MS, offsets_a_batch)
+        found, its_tables = watch_in(spark, watching, results, kept, address)
+        return watched(found, its_tables, [*warnings, *unread])
 
 
 def _repaired(
@@ -280,7 +281,8 @@ def _repaired(
     rules: Rules,
 ) -> Repair:
     targets, warnings = repairing.targets_of(topics, to), topics.held_back()
-    found = work(spark, topics, _results(spark, out), targets, rules)
+    with _results(spark, out, "repair") as results:
+        found = work(spark, topics, results, targets, rules)
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
@@ -299,7 +301,8 @@ def _replayed(
     asked: Asked,
 ) -> Replay:
     warnings = topics.held_back()
-    found = work(spark, topics, _results(spark, out), asked)
+    with _results(spark, out, "replay") as results:
+        found = work(spark, topics, results, asked)
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
@@ -324,10 +327,12 @@ def _topics(bootstrap: str, names: str | Sequence[str], settings: Mapping[str, s
     return Topics(bootstrap, given, dict(settings or {}))
 
 
-def _results(spark: SparkSession, out: str | Path) -> Results:
-    """The folder, made; and the session knows the format that jobs read."""
+@contextmanager
+def _results(spark: SparkSession, out: str | Path, job: str) -> Iterator[Results]:
+    """The folder, made, and used by no other run meanwhile; and the session knows the format that jobs read."""
     check_driver(spark)
     spark.dataSource.register(TopicSource)
     results = Results(spark, str(out))
     results.make()
-    return results
+    with held(results, job):
+        yield results

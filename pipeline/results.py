@@ -61,8 +61,13 @@ class Results:
             return []
         return [status.getPath().getName() for status in self._files.listStatus(self._path_of(self.path(name)))]
 
+    def times_in(self, name: str) -> dict[str, int]:
+        """When each file in a folder within was written (ms since 1970, by the file system's clock)."""
+        statuses = self._files.listStatus(self._path_of(self.path(name)))
+        return {str(status.getPath().getName()): int(status.getModificationTime()) for status in statuses}
+
     def remove(self, name: str) -> None:
-        """A folder within, with all that it holds, if it is there."""
+        """A file or folder within, with all that it holds, if it is there."""
         self._files.delete(self._path_of(self.path(name)), True)
 
     def has(self, name: str) -> bool:
@@ -89,6 +94,14 @@ class Results:
         target = self._path_of(self.path(name))
         self._files.delete(target, False)
         self._files.rename(part, target)
+
+    def create_text(self, name: str, text: str) -> None:
+        """A file that may be seen before it is whole, so that the file system dates it when it is written."""
+        stream = self._files.create(self._path_of(self.path(name)), True)
+        try:
+            stream.write(bytearray(text.encode()))
+        finally:
+            stream.close()
 
     def read_text(self, name: str) -> str:
         """A file's text."""

@@ -1,21 +1,24 @@
 """How every command runs its job: a Spark session, a folder for results, and one line where something goes wrong."""
 
 import json
+import logging
 import re
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from rich.console import Console
 
 from sluicegate.pipeline.advise.job import NoProfile
 from sluicegate.pipeline.extract.job import OtherExtraction
+from sluicegate.pipeline.folder_lock import FolderInUse, held
+from sluicegate.pipeline.interruption import Interrupted, kept_handlers
 from sluicegate.pipeline.judge.judging import CannotBeJudged
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.kafka.connection import BrokerUnreachable, LoginRefused
@@ -38,8 +41,10 @@ _WIDE = 240
 _OURS = (
     *(BadOption, BadSetting, TopicTrouble, BrokerUnreachable, LoginRefused, NoProfile, RepairBegun, CannotWrite),
     *(NotThePlan, OtherExtraction, BadFolder, NoSession, CannotBeJudged, BadSelection, BadTables),
-    *(OtherWatch, TopicChanged, NoFindings),
+    *(OtherWatch, TopicChanged, NoFindings, FolderInUse),
 )
+START_AGAIN = "no topic was written, and results are whole only where summary.json is. Give the same command again"
+"""What remains after an interruption of a job that writes to its folder only, and how to continue."""
 
 
 _ROOM = f"{__name__.rpartition('.')[0]}."
@@ -50,37 +55,50 @@ _RAISED = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: \w+)?$", re.
 
 @contextmanager
 def session_for(
-    job: str, topics: Topics | None, out: str, master: str | None, kept: Kept | None = None
+    job: str, topics: Topics | None, out: str, master: str | None, kept: Kept | None = None, resume: str = START_AGAIN
 ) -> Iterator[tuple[SparkSession, Results]]:
-    """A session, in which tables can be `kept`, and the folder for results; what goes wrong becomes one line and exit
-    status 1. A session that is there already is used, and stays.
+    """A session, in which tables can be `kept`, and the folder for results, which no other run uses meanwhile.
+
+    What fails becomes one line and exit status 1; a signal, one line that ends with `resume` and 128 plus its number. A
+    session that is there already is used, and stays.
     """
     was_there = SparkSession.getActiveSession() is not None
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what it reports is raised too
     try:
         if topics is not None:
             topics.partitions()
             for told in (*in_a_sentence(topics.left_out), *topics.held_back()):
                 typer.echo(f"warning: {told}", err=True)
-        spark = session(job, master, {} if kept is None else kept.settings())
+        with kept_handlers():
+            spark = session(job, master, {} if kept is None else kept.settings())
         try:
             results = Results(spark, out)
             results.make()
-            yield spark, results
+            with held(results, job):
+                yield spark, results
         finally:
             if not was_there:
-                spark.stop()
+                _stop(spark)
     except _OURS as error:
         end(str(error))
     except PySparkException as error:
         end(reason(str(error)))
     except Py4JJavaError as error:
         end(f"{out}: {error.java_exception.getMessage()}")
+    except Interrupted as interrupted:
+        interrupted.is_reported = True
+        end(f"interrupted ({interrupted}): {resume}", interrupted.status)
 
 
-def end(reason: str) -> NoReturn:
-    """Say why on one line, with exit status 1."""
+def _stop(spark: SparkSession) -> None:
+    with suppress(Py4JError, OSError):  # a signal to the whole group of processes has ended Java as well
+        spark.stop()
+
+
+def end(reason: str, status: int = 1) -> NoReturn:
+    """Print why on one line, and end with that exit status."""
     typer.echo(f"sluicegate-spark: {reason}", err=True)
-    raise typer.Exit(1) from None
+    raise typer.Exit(status) from None
 
 
 def reason(text: str) -> str:

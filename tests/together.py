@@ -20,6 +20,7 @@ _TOGETHER = {
                 "cleaned_topics",
                 "command",
                 "difficult_topics",
+                "folder_lock",
                 "moved_leaders",
                 "repair",
                 "replay",
@@ -30,7 +31,7 @@ _TOGETHER = {
         "a session that judges": (
             *("advised_limits", "extract", "fewer_producers", "functions", "jobs", "judge", "large_partition"),
             *("notebook", "places", "profile", "raw_source", "readable", "violations"),
-            *("watch", "watch_outage", "watch_webhook"),
+            *("topics_that_go", "watch", "watch_outage", "watch_webhook"),
         ),
     },
     "integration": {

@@ -8,6 +8,7 @@ from sluicegate.pipeline.arguments import AllTopics, AsJson, Bootstrap, ConfigFi
 from sluicegate.pipeline.running import end, now_in_ms, selected_topics, session_for, show, show_json
 
 _OFFSETS_A_BATCH = 4_000_000
+_RESUME = "batches that are whole stay. Give the same command again to continue after them"
 
 
 def extract(
@@ -29,7 +30,7 @@ def extract(
     if extractor not in NAMES:
         end(f"there is no extractor {extractor!r}; there are {', '.join(NAMES)}")
     topics = selected_topics(bootstrap, topic, all_topics, config)
-    with session_for("extract", topics, out, master) as (spark, results):
+    with session_for("extract", topics, out, master, resume=_RESUME) as (spark, results):
         job.run(spark, topics, results, BuiltIn(extractor), batch)
         summary = job.summary_of(topics, results)
         report.write_report(results, summary, extractor, now_in_ms())

@@ -19,8 +19,9 @@ _PAUSE_SECONDS = 0.2
 _UNKNOWN_SECONDS = 2.0
 # What another look at the metadata, or some patience, may cure.
 _RETRIABLE = frozenset({3, 5, 6, 7, 9, 13, 56, 74, 75, 76, 78, 100, 103})
-_METADATA_AT_MOST, _OFFSETS_AT_MOST = 9, 9
+_METADATA_AT_MOST, _OFFSETS_AT_MOST = 12, 9
 _TOPIC_UNKNOWN = 3
+_NO_ID = bytes(16)
 _EARLIEST_LOCAL, _LOCAL_START_SINCE = -4, 8
 
 
@@ -90,6 +91,14 @@ class Cluster:
         seen = (SeenTopic(topic["name"], topic["is_internal"]) for topic in answer["topics"])
         return sorted(seen, key=lambda topic: topic.name)
 
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """Of those topics that exist, by name; a topic of the same name that is created again has another. "" from
+        brokers older than Kafka 2.8. Raises BrokerUnreachable.
+        """
+        found = self._patiently(lambda: self._ask_any(sorted(set(topics))))["topics"]
+        there = (topic for topic in found if topic["error_code"] != _TOPIC_UNKNOWN)
+        return {topic["name"]: "" if topic["topic_id"] == _NO_ID else topic["topic_id"].hex() for topic in there}
+
     def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
         """All partitions of some topics. Raises TopicTrouble for one that does not exist, BrokerUnreachable."""
         wanted = sorted(set(topics))
@@ -136,12 +145,18 @@ class Cluster:
         return self.ask_leader(partition, ask)
 
     def ask_leader(self, partition: TopicPartition, ask: Callable[[BrokerConnection], T]) -> T:
-        """Ask a partition's leader. What `ask` raises as `Retry` or BrokerUnreachable is tried again for a while."""
+        """Ask a partition's leader. What `ask` raises as `Retry` or BrokerUnreachable is tried again for a while.
+
+        Raises TopicUnknown where the topic or the partition does not exist any more.
+        """
+        given_up = time.monotonic() + _UNKNOWN_SECONDS
 
         def at_its_leader() -> T:
             if partition not in self._leaders:
                 self._learn(self._ask_any([partition.topic]), [partition.topic])
             if partition not in self._leaders:
+                if time.monotonic() > given_up:
+                    raise TopicUnknown(f"there is no partition {partition}: the topic was recreated with fewer")
                 raise Retry(f"{partition} has no leader")
             return self._at(self._leaders[partition], ask)
 

@@ -18,7 +18,21 @@ from sluicegate.pipeline.arguments import (
 )
 from sluicegate.pipeline.repair.settings import CLEAN, Retention
 from sluicegate.pipeline.repair.transactions import CannotWrite
-from sluicegate.pipeline.running import end, epoch_ms_of, now_in_ms, session_for, show, show_json, topics_of
+from sluicegate.pipeline.running import (
+    START_AGAIN,
+    end,
+    epoch_ms_of,
+    now_in_ms,
+    session_for,
+    show,
+    show_json,
+    topics_of,
+)
+
+_RESUME = (
+    "what was committed to the clean topic stays, and readers with isolation.level=read_committed see nothing else. "
+    "Give the same command again to continue from there"
+)
 
 
 def repair(
@@ -67,7 +81,7 @@ def repair(
         targets = job.targets_of(topics, to)
     except CannotWrite as error:
         end(str(error))
-    with session_for("repair", topics, out, master) as (spark, results):
+    with session_for("repair", topics, out, master, resume=_RESUME if apply else START_AGAIN) as (spark, results):
         asked = (frozenset(keep or ()), assume_ms, frozenset(rewrite or ()), epoch_ms, retention)
         rules = Rules(now_ms, after_max_ms, *asked)
         found = (written if apply else proposed)(spark, topics, results, targets, rules)

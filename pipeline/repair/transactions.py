@@ -4,12 +4,13 @@ Each transaction holds some records and, as a group's committed offset, how far 
 killed leaves a transaction open, which the next one's first call aborts, and then goes on from the offset committed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.repair.progress import SECONDS, Progress, group, progress_in
@@ -19,6 +20,10 @@ MOST_RECORDS = 100_000
 _MOST_BYTES = 64 << 20
 _BATCH_BYTES = 1_000_000
 _LARGEST_RECORD_BYTES = 100_000_000
+_FENCED = frozenset(
+    {KafkaError._FENCED, KafkaError._FATAL, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED}
+)
+"""What librdkafka raises once another producer has begun with the same transactional.id."""
 
 Header = tuple[str, str | bytes | None]
 
@@ -68,7 +73,16 @@ def transactions(of: TopicPartition, writing: Writing) -> Iterator["Transactions
                 found.abort()
                 raise
     except KafkaException as error:
-        raise CannotWrite(f"{of} to {writing.into}: {error.args[0].str()}") from error
+        raise CannotWrite(f"{of} to {writing.into}: {_why(error.args[0], writing)}") from error
+
+
+def _why(error: KafkaError, writing: Writing) -> str:
+    if error.code() not in _FENCED:
+        return str(error.str())
+    return (
+        f"another run writes with the same transactional.id ({writing.group_id}.*) and has taken over; what this one "
+        "committed stays. Wait until that run has ended, then give this command again"
+    )
 
 
 class Transactions:
@@ -80,7 +94,7 @@ class Transactions:
         self._consumer = consumer
         self._group = consumer.consumer_group_metadata()
         self._into = into
-        self._failed: list[str] = []
+        self._failed: list[KafkaError] = []
         self._is_open = False
         self._open_records = 0
         self._open_bytes = 0
@@ -112,20 +126,20 @@ class Transactions:
                 )
                 return
             except BufferError:
-                self._producer.poll(0.1)
+                self._serve(lambda: self._producer.poll(0.1))
 
     def add(self, records: int, size: int) -> bool:
         """So many records, of so many bytes, came from the source; whether that is enough for one transaction."""
-        self._producer.poll(0)
+        self._serve(lambda: self._producer.poll(0))
         self._open_records += records
         self._open_bytes += size
         return self._open_records >= MOST_RECORDS or self._open_bytes >= _MOST_BYTES
 
     def commit(self, progress: Progress) -> None:
-        """What was produced, with how far it reaches. Raises CannotWrite where the broker did not take all of it."""
-        self._producer.flush(SECONDS)
+        """What was produced, with how far it reaches. Raises KafkaException where the broker did not take all of it."""
+        self._serve(lambda: self._producer.flush(SECONDS))
         if self._failed:
-            raise CannotWrite(f"{self._of} to {self._into}: {self._failed[0]}")
+            raise KafkaException(self._failed[0])
         self._producer.send_offsets_to_transaction([progress.committed(self._of)], self._group, SECONDS)
         self._producer.commit_transaction(SECONDS)
         self._is_open = False
@@ -138,8 +152,24 @@ class Transactions:
             with suppress(KafkaException):
                 self._producer.abort_transaction(SECONDS)
 
+    @staticmethod
+    def _serve(call: Callable[[], object]) -> None:
+        """Deliver reports. Raises KafkaException, also for a fatal error, which librdkafka's binding raises as a
+        KafkaError, though that is no exception, or as the cause of a SystemError.
+        """
+        try:
+            call()
+        except:
+            error: object = sys.exc_info()[1]
+            fatal = error.__cause__ if isinstance(error, SystemError) else error
+            if isinstance(fatal, KafkaError):
+                raise KafkaException(fatal) from None
+            if isinstance(fatal, KafkaException):
+                raise fatal from None
+            raise
+
     def _delivered(self, error: Any, message: Any) -> None:
         if error is not None:
-            self._failed.append(error.str())
+            self._failed.append(error)
         else:
             self.ends[TopicPartition(message.topic(), message.partition())] = message.offset()

@@ -50,6 +50,11 @@ def write_partition(
     try:
         with transactions(of, Writing(group_id, batch_bytes, plan.codec, client, plan.to)) as target:
             before = target.before() or Progress(plan.source.start, 0, plan_id)
+            if before.plan_id != plan_id:
+                raise CannotWrite(
+                    f"{plan.to} is written by another plan since this run began, and two in one topic would mix: "
+                    "continue that one's --out, or name another topic by --to"
+                )
             start = max(plan.source.start, before.reached)
             writer = _Writer(plan, target, before)
             if start < plan.source.end:

@@ -8,7 +8,12 @@ import typer
 from sluicegate.pipeline.arguments import AsJson, Bootstrap, ConfigFile, Master, Out, Topic
 from sluicegate.pipeline.replay.fix_times import FixTimes
 from sluicegate.pipeline.replay.writing import Headers
-from sluicegate.pipeline.running import end, now_in_ms, session_for, show, show_json, topics_of
+from sluicegate.pipeline.running import START_AGAIN, end, now_in_ms, session_for, show, show_json, topics_of
+
+_RESUME = (
+    "what was committed stays, and readers with isolation.level=read_committed see nothing else. Give the same command "
+    "again to continue from there"
+)
 
 
 def replay(
@@ -46,7 +51,7 @@ def replay(
     except (ConfigError, RuleUnusable, NoFunction) as error:
         end(str(error))
     topics = topics_of(bootstrap, topic, config)
-    with session_for("replay", topics, out, master) as (spark, results):
+    with session_for("replay", topics, out, master, resume=_RESUME if apply else START_AGAIN) as (spark, results):
         found = (outcome.written if apply else outcome.proposed)(spark, topics, results, asked)
         summary = found.summary
         for warning in found.warnings:

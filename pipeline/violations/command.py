@@ -10,6 +10,7 @@ from sluicegate.pipeline.tables.arguments import Format, TablesAt, kept_of
 from sluicegate.pipeline.topics import Topics
 
 _FILES_A_BATCH, _OFFSETS_A_BATCH = 100, 200_000
+_RESUME = "batches that are whole stay. Give the same command again to continue after them"
 
 
 def violations(
@@ -45,7 +46,7 @@ def violations(
         end("say where events are: --events PATH, or --bootstrap and --topic")
     kept = kept_of(tables, form)
     topics = topics_of(bootstrap, topic, config) if bootstrap is not None and topic else None
-    with session_for("violations", topics, out, master, kept) as (spark, results):
+    with session_for("violations", topics, out, master, kept, _RESUME) as (spark, results):
         keeper = tables_in(spark, kept) if kept is not None else None
         stream = (
             from_files(spark, events, batch or _FILES_A_BATCH)

@@ -31,6 +31,7 @@ Say = Callable[[dict[str, Any]], None]
 """What is done with a finding."""
 _HOUR_MS = 3_600_000
 _FAILURES = 10
+_RESUME = "batches that are whole stay. Give the same command again to continue after them"
 
 
 def watch(
@@ -89,7 +90,7 @@ def watch(
     except (ConfigError, RuleUnusable, BadWebhook) as error:
         end(str(error))
     topics = selected_topics(bootstrap, topic, all_topics, config)
-    with session_for("watch", topics, out, master, kept) as (spark, results):
+    with session_for("watch", topics, out, master, kept, _RESUME) as (spark, results):
         judged_by, warnings = policies_for(topics, said)
         for line in warnings:
             typer.echo(f"warning: {line}", err=True)
@@ -136,6 +137,8 @@ def _on_and_on(watch: "Watch", every_seconds: int, say: Say) -> None:
 def _a_batch(watch: "Watch", say: Say) -> bool:
     """Whether there was one; its findings are said."""
     found = watch.batch()
+    for notice in watch.take_notices():
+        typer.echo(f"warning: {notice}", err=True)
     if found is None:
         return False
     for row in found:

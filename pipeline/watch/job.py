@@ -8,10 +8,11 @@ again.
 
 import json
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -24,7 +25,7 @@ from sluicegate.pipeline.tables.of_jobs import batch_name, day_of
 from sluicegate.pipeline.tables.tables import Tables
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.watch import findings
-from sluicegate.pipeline.watch.pieces import Piece, look_at
+from sluicegate.pipeline.watch.pieces import Look, Piece, ids_of, look_at
 from sluicegate.pipeline.watch.producers import About, Distance, Producers, Seen
 from sluicegate.pipeline.watch.progress import Progress, note_told, progress_in
 from sluicegate.pipeline.watch.reading import COLUMNS, DDL, GONE, HOURS, VIOLATIONS, Bounds, reader
@@ -80,6 +81,8 @@ class Watch:
         self._webhook = webhook
         self._progress = progress_in(results)
         self._is_unfinished = self._is_again = True
+        self._deleted: set[str] = set()
+        self._notices: list[str] = []
 
     @property
     def progress(self) -> Progress:
@@ -90,14 +93,12 @@ class Watch:
         """Take what is new, and return the findings; None where nothing is new. Raises TopicChanged, OtherWatch,
         BadTables and what reading raises; it can be asked again then.
         """
-        look = look_at(self._watching.topics)
-        pieces = look.pieces(self._progress.places, self._watching.at_most)
-        if not pieces:
+        cells, look, pieces = self._read_new()
+        if cells is None:
             return None
         before, number = self._progress, self._progress.number + 1
         name = batch_name(self._stream, number)
         self._is_again, self._is_unfinished = self._is_unfinished, True
-        cells = self._read(pieces)
         sums = self._written(cells, name)
         producers = Producers.of_rows(before.producers, self._watching.quiet_ms)
         now_ms = time.time_ns() // 1_000_000
@@ -110,6 +111,7 @@ class Watch:
             ([*before.owed, *found] if self._webhook is not None else [])[-_MOST_OWED:],
             [*before.recent, *found][-_MOST_RECENT:],
             _added(before.topics, sums),
+            before.ids,
         )
         progress.keep(self._results)
         self._progress, self._is_unfinished = progress, False
@@ -118,6 +120,11 @@ class Watch:
         write_report(self._results, summary, now_ms)
         self._results.write_summary(summary)
         return found
+
+    def take_notices(self) -> list[str]:
+        """A sentence for each topic that was deleted or created again since the last call."""
+        taken, self._notices = self._notices, []
+        return taken
 
     def tell(self) -> str | None:
         """The webhook what it has not been told; None, or why it does not know it yet."""
@@ -138,7 +145,48 @@ class Watch:
             "batches": self._progress.number + 1,
             "topics": {name: self._progress.topics.get(name, _nothing()) for name in names},
             "findings": self._progress.recent,
+            "deleted": sorted(self._deleted),
         }
+
+    def _read_new(self) -> tuple[DataFrame | None, Look, Sequence[Piece]]:
+        """Rows of what is new, None where nothing is; and what was looked at for them. Where a topic is deleted
+        meanwhile, what was read is dropped: another of its name may have been read in its place.
+        """
+        topics = self._watching.topics
+        while True:
+            look = look_at(topics)
+            self._learn(look.ids)
+            pieces = look.pieces(self._progress.places, self._watching.at_most)
+            if not pieces:
+                return None, look, pieces
+            reads = replace(topics, names=tuple(sorted({piece.wanted.of.topic for piece in pieces})))
+            planned = {name: look.ids[name] for name in reads.names}
+            try:
+                cells = self._read(pieces)
+            except PySparkException:
+                if ids_of(reads) == planned:
+                    raise
+            else:
+                if ids_of(reads) == planned:
+                    return cells, look, pieces
+
+    def _learn(self, ids: Mapping[str, str]) -> None:
+        """Which topics exist, and which are others than before."""
+        known = self._progress.ids
+        for name in self._watching.topics.names:
+            if name not in ids:
+                if name not in self._deleted:
+                    self._deleted.add(name)
+                    self._notices.append(
+                        f"{name} was deleted: what was counted of it stays, and it is watched again if it is recreated"
+                    )
+                continue
+            if ids[name] and known.get(name, ids[name]) != ids[name]:
+                self._notices.append(f"{name} was recreated (its topic id is another): it is read from its beginning")
+            elif name in self._deleted:
+                self._notices.append(f"{name} is there again")
+            self._deleted.discard(name)
+        self._progress = self._progress.of_topics(ids)
 
     def _read(self, pieces: Sequence[Piece]) -> DataFrame:
         watching = self._watching

@@ -58,7 +58,7 @@ def watched(watch: Watch, tables: Tables, warnings: list[str]) -> Watched:
     while (found := watch.batch()) is not None:
         new += found
     trouble = watch.tell()
-    told = [*warnings, *([trouble] if trouble is not None else [])]
+    told = [*warnings, *watch.take_notices(), *([trouble] if trouble is not None else [])]
     frames = {what: tables.read(f"watch_{what}", schema_of(what)) for what in (HOURS, VIOLATIONS, FINDINGS, GONE)}
     return Watched(watch.summary(), tuple(new), **frames, warnings=tuple(told))
 

@@ -5,15 +5,18 @@ has to estimate, a watch that has caught up knows. Its clock is the profile's, h
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
-from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition, TopicUnknown
 from sluicegate.pipeline.profile.clock import Clock
 from sluicegate.pipeline.topics import Topics
 from sluicegate.protocol.messages.list_offsets import EARLIEST, LATEST
+
+_LOOKS = 3
 
 
 class TopicChanged(Exception):
@@ -45,7 +48,8 @@ class Piece:
 @dataclass(frozen=True, slots=True)
 class Look:
     """At all partitions: where each begins and ends for readers, and in which nothing lies behind an open transaction,
-    which would be older than it looks. It began at `begun_ms` and was over at `ended_ms`.
+    which would be older than it looks. It began at `begun_ms` and was over at `ended_ms`. `ids`: of the topics that
+    exist, by name, "" where a broker has none.
     """
 
     begun_ms: int
@@ -53,6 +57,7 @@ class Look:
     starts: Mapping[TopicPartition, int]
     ends: Mapping[TopicPartition, int]
     settled: frozenset[TopicPartition]
+    ids: Mapping[str, str]
 
     def pieces(self, places: Mapping[TopicPartition, Place], at_most: int) -> list[Piece]:
         """What is new, dealt out by what each partition has left where there is more. Raises TopicChanged."""
@@ -61,8 +66,8 @@ class Look:
             place = places.get(of, Place(self.starts[of], 0))
             if end < place.offset and self.starts[of] < place.offset:
                 raise TopicChanged(
-                    f"{of} ends at offset {end}, and was read up to {place.offset}: the topic was made anew, or its "
-                    "records deleted. Watch it with another --out"
+                    f"{of} ends at offset {end}, and was read up to {place.offset}: its broker has lost records, or "
+                    "the topic was created again. Watch it with another --out"
                 )
             if end > place.offset:
                 left.append((OffsetRange(of, place.offset, end), place.after_ms))
@@ -79,17 +84,34 @@ class Look:
 
 
 def look_at(topics: Topics) -> Look:
-    """Raises TopicTrouble, BrokerUnreachable and LoginRefused."""
+    """At the topics that exist. Raises TopicTrouble, BrokerUnreachable and LoginRefused."""
     cluster = topics.cluster()
     try:
-        begun_ms = time.time_ns() // 1_000_000
-        partitions = cluster.partitions(topics.names)
-        starts = cluster.offsets(partitions, EARLIEST, committed=True)
-        ends, written = (cluster.offsets(partitions, LATEST, committed) for committed in (True, False))
+        for _ in range(_LOOKS - 1):
+            with suppress(TopicUnknown):  # deleted between two of the questions
+                return _look(cluster, topics.names)
+        return _look(cluster, topics.names)
     finally:
         cluster.close()
+
+
+def _look(cluster: Cluster, names: Iterable[str]) -> Look:
+    begun_ms = time.time_ns() // 1_000_000
+    ids = cluster.topic_ids(names)
+    partitions = cluster.partitions(ids)
+    starts = cluster.offsets(partitions, EARLIEST, committed=True)
+    ends, written = (cluster.offsets(partitions, LATEST, committed) for committed in (True, False))
     settled = frozenset(of for of in partitions if ends[of] >= written[of])
-    return Look(begun_ms, time.time_ns() // 1_000_000, starts, ends, settled)
+    return Look(begun_ms, time.time_ns() // 1_000_000, starts, ends, settled, ids)
+
+
+def ids_of(topics: Topics) -> dict[str, str]:
+    """What `Look.ids` would be now."""
+    cluster = topics.cluster()
+    try:
+        return cluster.topic_ids(topics.names)
+    finally:
+        cluster.close()
 
 
 def _cut(wanted: OffsetRange, size: int) -> OffsetRange:

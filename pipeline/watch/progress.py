@@ -4,7 +4,7 @@ again, in place of what a run that was killed has left of it.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import Any
 
@@ -24,6 +24,7 @@ class OtherWatch(Exception):
 class Progress:
     """After batch `number`, or before the first one (-1). `producers` are rows of what is known of them, `owed` the
     findings that the webhook has not been told yet, `recent` the last ones of all, `topics` what each adds up to.
+    `ids`: the topics' own, by name: places and producers are those of these topics.
     """
 
     number: int = -1
@@ -32,6 +33,17 @@ class Progress:
     owed: list[dict[str, Any]] = field(default_factory=list)
     recent: list[dict[str, Any]] = field(default_factory=list)
     topics: dict[str, dict[str, Any]] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
+
+    def of_topics(self, ids: Mapping[str, str]) -> "Progress":
+        """The same without places and producers of topics that have another id now; "" is none."""
+        others = {name for name, its in ids.items() if its and self.ids.get(name, its) != its}
+        return replace(
+            self,
+            places={of: place for of, place in self.places.items() if of.topic not in others},
+            producers=[row for row in self.producers if row[0] not in others],
+            ids=self.ids | {name: its for name, its in ids.items() if its},
+        )
 
     def keep(self, results: Results) -> None:
         """From here a run that is started again goes on. Raises OtherWatch."""
@@ -47,6 +59,7 @@ class Progress:
             "owed": self.owed,
             "recent": self.recent,
             "topics": self.topics,
+            "ids": self.ids,
         }
         results.write_text(name, json.dumps(told) + "\n")
         results.remove(_file(self.number - _KEPT))

@@ -11,14 +11,11 @@ from typing import Any
 import pyspark
 import pytest
 import yaml
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline import Watched, judge, watch
 from sluicegate.pipeline.tables.formats import TableFormat, minor_of, package_of
-from sluicegate.pipeline.watch.pieces import TopicChanged
 from sluicegate.pipeline.watch.progress import OtherWatch, Progress
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
@@ -225,36 +222,12 @@ def test_violations_are_those_of_a_judgement(spark: SparkSession, kafka_bootstra
     assert any(what.startswith("observe: ") and what.endswith(" by keyed") for what in began)
 
 
-def test_a_topic_that_was_made_anew_is_not_taken_for_the_old_one(
-    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
-) -> None:
-    writer = Writer(kafka_bootstrap)
-    writer.write(lambda now: now)
-    watch(spark, kafka_bootstrap, writer.topic, tmp_path)
-    made_anew(kafka_bootstrap, writer.topic)
+def test_another_watch_keeps_its_tables_elsewhere(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    watch(spark, kafka_bootstrap, topic, tmp_path)
 
-    with pytest.raises(
-        TopicChanged, match=f"{writer.topic}-0 ends at offset 0, and was read up to {RECORDS}: the topic"
-    ):
-        watch(spark, kafka_bootstrap, writer.topic, tmp_path)
     with pytest.raises(OtherWatch, match=r"is that of a watch whose tables are in .* as parquet: go on with these"):
-        watch(spark, kafka_bootstrap, writer.topic, tmp_path, tables=tmp_path / "elsewhere")
-
-
-def made_anew(bootstrap: str, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for future in admin.delete_topics([topic]).values():
-        future.result(30)
-
-    def made() -> bool:
-        try:
-            for future in admin.create_topics([NewTopic(topic, 1, 1)]).values():
-                future.result(30)
-        except KafkaException:  # the old one is still being taken away
-            return False
-        return True
-
-    eventually(made, 60, f"{topic} made anew")
+        watch(spark, kafka_bootstrap, topic, tmp_path, tables=tmp_path / "elsewhere")
 
 
 @pytest.mark.parametrize(

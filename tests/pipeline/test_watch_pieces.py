@@ -12,7 +12,7 @@ BEGUN, ENDED = 1_000_000, 1_000_200
 
 
 def look(*, a: int = 100, b: int = 50, starts: int = 0, settled: frozenset[TopicPartition] = frozenset({A, B})) -> Look:
-    return Look(BEGUN, ENDED, {A: starts, B: starts}, {A: a, B: b}, settled)
+    return Look(BEGUN, ENDED, {A: starts, B: starts}, {A: a, B: b}, settled, {})
 
 
 def test_all_that_is_there_at_first_and_then_what_is_new() -> None:
@@ -40,8 +40,8 @@ def test_what_retention_took_is_asked_for_so_that_it_is_told() -> None:
     assert look(starts=90, b=95).pieces({A: Place(80, 7), B: Place(95, 7)}, 1000)[0].wanted == OffsetRange(A, 80, 100)
 
 
-def test_a_topic_that_ends_before_it_was_read_was_made_anew() -> None:
-    with pytest.raises(TopicChanged, match="t-0 ends at offset 100, and was read up to 101: the topic was made anew"):
+def test_a_topic_that_ends_before_it_was_read_is_not_read_from_there() -> None:
+    with pytest.raises(TopicChanged, match="t-0 ends at offset 100, and was read up to 101: its broker has lost"):
         look().pieces({A: Place(101, 7)}, 1000)
 
 

@@ -1,0 +1,116 @@
+"""A folder of results belongs to one run at a time, on any file system that Spark can write to.
+
+Each run writes a claim of its own and then looks for others: object stores have no locks, but they list what was
+written. The claim that the file system dates first holds the folder. A claim counts as long as its process lives (on
+this host) and its sign of life is fresh (on any host), by the file system's own clock.
+"""
+
+import json
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from secrets import token_hex
+from typing import Any, Final
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+from sluicegate.pipeline.results import Results
+
+_FOLDER = ".running"
+_CLAIM, _ALIVE = ".claim", ".alive"
+_RENEW_SECONDS = 10.0
+_FORGOTTEN_AFTER_MS = 60_000
+
+_held_here: Final = set[str]()
+"""Claims of this process: one of its number that it does not know is of an earlier process with the same number."""
+
+
+class FolderInUse(Exception):
+    """Another run works in the folder; the text names it."""
+
+
+@contextmanager
+def held(results: Results, job: str) -> Iterator[None]:
+    """Keep the folder for one run of `job`. Raises FolderInUse."""
+    token = token_hex(8)
+    _held_here.add(token)
+    try:
+        _claim(results, job, token)
+        ended = threading.Event()
+        renewing = threading.Thread(target=_renew, args=(results, token, ended), daemon=True)
+        renewing.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            renewing.join(_RENEW_SECONDS)
+    finally:
+        with suppress(Py4JError, OSError):  # Java may have ended before; the next run sees that this process has too
+            _forget(results, token)
+        _held_here.discard(token)
+
+
+def _claim(results: Results, job: str, token: str) -> None:
+    mine = {"job": job, "host": socket.gethostname(), "pid": os.getpid(), "since": datetime.now(UTC).isoformat()}
+    results.create_text(f"{_FOLDER}/{token}{_CLAIM}", json.dumps(mine))
+    times = results.times_in(_FOLDER)
+    my_time = times[f"{token}{_CLAIM}"]
+    for name, time in times.items():
+        other = name.removesuffix(_CLAIM)
+        if not name.endswith(_CLAIM) or other == token:
+            continue
+        theirs = _read(results, name)
+        if not _lives(other, theirs, my_time - max(time, times.get(f"{other}{_ALIVE}", time))):
+            _forget(results, other)
+        elif time <= my_time:
+            raise FolderInUse(_told(results, theirs))
+
+
+def _read(results: Results, name: str) -> dict[str, Any]:
+    """A claim; empty where it is just being written or withdrawn."""
+    try:
+        found: dict[str, Any] = json.loads(results.read_text(f"{_FOLDER}/{name}"))
+    except (ValueError, Py4JError):
+        return {}
+    return found
+
+
+def _lives(token: str, claim: dict[str, Any], age_ms: int) -> bool:
+    if age_ms > _FORGOTTEN_AFTER_MS:
+        return False
+    if claim.get("host") != socket.gethostname():
+        return True
+    if claim["pid"] == os.getpid():
+        return token in _held_here
+    try:
+        os.kill(claim["pid"], 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _renew(results: Results, token: str, ended: threading.Event) -> None:
+    while not ended.wait(_RENEW_SECONDS):
+        with suppress(Py4JError, OSError):  # the next time may succeed
+            results.create_text(f"{_FOLDER}/{token}{_ALIVE}", "")
+
+
+def _forget(results: Results, token: str) -> None:
+    for suffix in (_CLAIM, _ALIVE):
+        results.remove(f"{_FOLDER}/{token}{suffix}")
+
+
+def _told(results: Results, claim: dict[str, Any]) -> str:
+    folder = results.path("").rstrip("/")
+    if not claim:
+        return f"{folder} is in use by another run, which has just begun: wait until it has ended, or use another --out"
+    return (
+        f"{folder} is in use by sluicegate-spark {claim['job']}, process {claim['pid']} on {claim['host']}, since "
+        f"{claim['since']}: wait until it has ended, or use another --out (a run whose host has failed is forgotten "
+        f"after {_FORGOTTEN_AFTER_MS // 1000} s)"
+    )

@@ -1,0 +1,149 @@
+"""A folder of results belongs to one run."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+
+from sluicegate.pipeline import profile
+from sluicegate.pipeline.folder_lock import FolderInUse, held
+from sluicegate.pipeline.kafka.cluster import TopicPartition
+from sluicegate.pipeline.repair.progress import Progress
+from sluicegate.pipeline.repair.transactions import CannotWrite, Writing, transactions
+from sluicegate.pipeline.results import Results
+from tests.integration.topics import create_topic
+from tests.pipeline.commands import run
+from tests.pipeline.polluted import UNLIMITED
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+def claim(out: Path, host: str, pid: int, age_seconds: float = 0) -> Path:
+    """What a run has written that is not this process's."""
+    file = out / ".running" / "0123456789abcdef.claim"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"job": "repair", "host": host, "pid": pid, "since": "2026-11-26T10:00:00+00:00"}))
+    os.utime(file, (time.time() - age_seconds,) * 2)
+    return file
+
+
+def a_process_that_has_ended() -> int:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+@pytest.mark.parametrize("job", ["profile", "repair", "replay", "extract", "watch", "verify"])
+def test_a_second_command_ends_with_one_line_that_names_the_first(
+    job: str, spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    topic, out = create_topic(kafka_bootstrap, UNLIMITED, 1), tmp_path / "out"
+    results = Results(spark, str(out))
+    results.make()
+    policies = tmp_path / "sluicegate.yaml"
+    policies.write_text("upstream: {bootstrap: ['127.0.0.1:9']}\nlisten: {bootstrap: '127.0.0.1:19092'}\n")
+    more = {
+        "repair": ("--apply",),
+        "replay": ("--apply", "--policies", str(policies)),
+        "watch": ("--once",),
+        "verify": ("--topic", create_topic(kafka_bootstrap, UNLIMITED, 1)),
+    }
+
+    with held(results, "repair"):
+        about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(out), *more.get(job, ()))
+        told = run(job, *about, status=1)
+
+    first = f"sluicegate-spark: {out} is in use by sluicegate-spark repair, process {os.getpid()} on "
+    assert told.startswith(f"{first}{socket.gethostname()}, since ")
+    assert "wait until it has ended, or use another --out" in told
+    assert len(told.splitlines()) == 1
+
+
+def test_functions_hold_the_folder_too(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    results = Results(spark, str(tmp_path))
+
+    with held(results, "repair"), pytest.raises(FolderInUse):
+        profile(spark, kafka_bootstrap, topic, tmp_path)
+
+    profile(spark, kafka_bootstrap, topic, tmp_path)
+    assert not list((tmp_path / ".running").iterdir())
+
+
+def test_one_of_many_at_once_gets_it(spark: SparkSession, tmp_path: Path) -> None:
+    """Rarely none does, if two claims are of the same moment; never two."""
+    results, runs = Results(spark, str(tmp_path)), 8
+    begin, end = Barrier(runs), Barrier(runs)
+
+    def hold(_: int) -> bool:
+        begin.wait(60)
+        try:
+            with held(results, "profile"):
+                end.wait(60)
+                return True
+        except FolderInUse:
+            end.wait(60)
+            return False
+
+    with ThreadPoolExecutor(runs) as pool:
+        assert sum(pool.map(hold, range(runs))) <= 1
+    with held(results, "profile"):
+        pass
+
+
+@pytest.mark.parametrize("other", ["killed", "of an earlier process with this number", "on a host that has failed"])
+def test_a_claim_that_nobody_keeps_does_not_count(other: str, spark: SparkSession, tmp_path: Path) -> None:
+    here = socket.gethostname()
+    file = {
+        "killed": lambda: claim(tmp_path, here, a_process_that_has_ended()),
+        "of an earlier process with this number": lambda: claim(tmp_path, here, os.getpid()),
+        "on a host that has failed": lambda: claim(tmp_path, "elsewhere", 1, age_seconds=61),
+    }[other]()
+
+    with held(Results(spark, str(tmp_path)), "profile"):
+        assert not file.exists()
+
+
+def test_a_run_on_another_host_counts_while_it_shows_signs_of_life(spark: SparkSession, tmp_path: Path) -> None:
+    results, file = Results(spark, str(tmp_path)), claim(tmp_path, "elsewhere", 1, age_seconds=7200)
+    file.with_suffix(".alive").write_text("")
+
+    told = "in use by sluicegate-spark repair, process 1 on elsewhere, since 2026-11-26T10"
+    with pytest.raises(FolderInUse, match=told), held(results, "profile"):
+        pass
+
+    assert [left.name for left in file.parent.glob("*.claim")] == [file.name]
+
+
+@pytest.mark.parametrize("moment", ["before the first answer", "after it", "in the middle"])
+def test_a_run_that_another_takes_over_from_is_told_so(moment: str, kafka_bootstrap: str) -> None:
+    source, target = (create_topic(kafka_bootstrap, UNLIMITED, 1) for _ in range(2))
+    of = TopicPartition(source, 0)
+    writing = Writing(f"sluicegate-repair.{target}", 1 << 20, "lz4", {"bootstrap.servers": kafka_bootstrap}, target)
+
+    def write() -> None:
+        with transactions(of, writing) as first:
+            first.begin()
+            first.produce(TopicPartition(target, 0), b"k", b"v", 1, None)
+            if moment == "after it":
+                first._producer.flush(30)
+            other = Producer({"bootstrap.servers": kafka_bootstrap, "transactional.id": f"{writing.group_id}.0"})
+            other.init_transactions(60)
+            if moment == "in the middle":
+                first.produce(TopicPartition(target, 0), b"k", b"v", 2, None)
+            first.commit(Progress(1, 1, "plan"))
+
+    with pytest.raises(CannotWrite, match=f"{source}-0 to {target}: another run writes with the same transactional.id"):
+        write()

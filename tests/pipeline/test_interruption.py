@@ -1,0 +1,143 @@
+"""Ctrl-C and SIGTERM: one line that says what remains, the shell's exit status, and no process left behind."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.broker.eventually import eventually
+from tests.pipeline.commands import COMMAND, ENVIRONMENT, run, summary
+from tests.pipeline.events import shipped
+from tests.pipeline.large_partition import large_partition
+from tests.pipeline.repairs import now_ms
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+_NOTHING_WRITTEN = "no topic was written, and results are whole only where summary.json is. Give the same command again"
+_BATCHES_STAY = "batches that are whole stay. Give the same command again to continue after them"
+
+
+def signalled(is_time: Callable[[], object], number: signal.Signals, *arguments: str) -> tuple[int, str]:
+    """The exit status of a command, and what it printed, after a signal to it alone at that moment; its session of
+    processes has to be empty then.
+    """
+    process = subprocess.Popen(
+        [COMMAND, *arguments, "--master", "local[2]"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        env=ENVIRONMENT,
+    )
+    try:
+        eventually(lambda: is_time() or process.poll() is not None, 400, "the moment to interrupt it")
+        process.send_signal(number)
+        told = process.communicate(timeout=120)[0]
+        eventually(lambda: not _in_session(process.pid), 30, "the end of all its processes")
+    finally:
+        for left in _in_session(process.pid):
+            os.kill(left, signal.SIGKILL)
+    return process.returncode, told
+
+
+def _in_session(session: int) -> list[int]:
+    """Processes that run in a session; a zombie does not."""
+    found = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                state, _, _, its = (process / "stat").read_text().rpartition(")")[2].split()[:4]
+            except OSError:
+                continue  # it has ended meanwhile
+            if int(its) == session and state != "Z":
+                found.append(int(process.name))
+    return found
+
+
+def ended_by(number: signal.Signals, remains: str) -> str:
+    return f"sluicegate-spark: interrupted ({number.name}): {remains}"
+
+
+@pytest.fixture(scope="module")
+def large(kafka_bootstrap: str) -> str:
+    return large_partition(kafka_bootstrap, now_ms())
+
+
+def test_before_anything_began(kafka_bootstrap: str, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [COMMAND, "profile", "--bootstrap", "127.0.0.1:9", "--topic", "t", "--out", str(tmp_path)],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    eventually(lambda: f"{_caught(process.pid):x}".endswith("4002"), 60, "handlers of SIGINT and SIGTERM")
+    process.send_signal(signal.SIGINT)
+
+    told = process.communicate(timeout=60)[1]
+
+    assert (process.returncode, told) == (
+        130,
+        "sluicegate-spark: interrupted (SIGINT) before anything began\n",
+    )
+
+
+def _caught(pid: int) -> int:
+    """The signals that a process has handlers for, as bits."""
+    lines = (Path("/proc") / str(pid) / "status").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("SigCgt")), 16)
+
+
+def test_a_profile(large: str, kafka_bootstrap: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    about = ("--bootstrap", kafka_bootstrap, "--topic", large, "--out", str(out))
+
+    status, told = signalled((out / "hours" / "_temporary").exists, signal.SIGINT, "profile", *about)
+
+    assert status == 130, told
+    assert told.splitlines()[-1] == ended_by(signal.SIGINT, _NOTHING_WRITTEN)
+    assert "Traceback" not in told
+    assert not list((out / ".running").glob("*"))
+
+
+def test_a_repair_that_writes_continues_with_the_same_command(large: str, kafka_bootstrap: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    about = ("repair", "--bootstrap", kafka_bootstrap, "--topic", large, "--out", str(out), "--apply")
+
+    def has_begun() -> bool:
+        plan = out / "plan.json"
+        return plan.exists() and json.loads(plan.read_text())["begun"] is True
+
+    status, told = signalled(has_begun, signal.SIGTERM, *about)
+
+    assert status == 143, told
+    assert told.splitlines()[-1] == ended_by(
+        signal.SIGTERM,
+        "what was committed to the clean topic stays, and readers with isolation.level=read_committed see nothing "
+        "else. Give the same command again to continue from there",
+    )
+    assert "Traceback" not in told
+    run(*about)
+    clean = ("--topic", f"{large}-clean", "--plan", str(out), "--out", str(tmp_path / "verify"))
+    assert "hold the same records" in run("verify", "--bootstrap", kafka_bootstrap, "--topic", large, *clean)
+
+
+def test_violations_that_are_followed_end_after_a_whole_batch(tmp_path: Path) -> None:
+    count = shipped(tmp_path / "shipped", files=3, a_file=5)
+    out = tmp_path / "out"
+    command = ("violations", "--events", str(tmp_path / "shipped"), "--out", str(out))
+    follow = ("--follow", "--every-seconds", "1")
+
+    status, told = signalled((out / "summary.json").exists, signal.SIGINT, *command, *follow)
+
+    assert status == 130, told
+    assert told.splitlines()[-1] == ended_by(signal.SIGINT, _BATCHES_STAY)
+    assert "Traceback" not in told
+    assert summary(out)["events"] == count
+    run(*command)
+    assert summary(out)["events"] == count

@@ -1,0 +1,213 @@
+"""Topics that are deleted or created again while jobs read them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from sluicegate.pipeline import judge, profile, verify, watch
+from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.running import reason
+from sluicegate.pipeline.tables.formats import format_named, kept_at
+from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.watch.job import OFFSETS_A_BATCH, Watch, Watching
+from sluicegate.pipeline.watch.outcome import watch_in
+from sluicegate.pipeline.watch.reading import Bounds
+from tests.broker.eventually import eventually
+from tests.integration.topics import create_topic
+from tests.pipeline.polluted import HOUR, UNLIMITED
+from tests.pipeline.repairs import now_ms
+from tests.pipeline.test_watch import counted, told
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+def write(bootstrap: str, topic: str, records: int, unit: int = 1, partition: int = 0) -> None:
+    """Records of now, their times multiplied by `unit`."""
+    times = [(now_ms() + i) * unit for i in range(records)]
+    with RawClient(bootstrap.split(",", maxsplit=1)[0]) as client:
+        answer: Any = client.produce(9, [topic_data(topic, (partition, batch([Rec(t, b"k", b"v") for t in times])))])
+    assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0, answer
+
+
+def delete(bootstrap: str, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.delete_topics([topic]).values():
+        future.result(30)
+
+    def is_gone() -> bool:
+        return topic not in admin.list_topics(timeout=30).topics
+
+    eventually(is_gone, 60, f"the end of {topic}")
+
+
+def recreate(bootstrap: str, topic: str, partitions: int = 1) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+
+    def is_made() -> bool:
+        try:
+            for future in admin.create_topics([NewTopic(topic, partitions, 1, config=UNLIMITED)]).values():
+                future.result(30)
+        except KafkaException as error:  # the old one is still being taken away
+            assert error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS
+            return False
+        return True
+
+    eventually(is_made, 60, f"{topic} made again")
+    eventually(lambda: len(Topics(bootstrap, (topic,)).partitions()) == partitions, 60, "its partitions")
+
+
+def watching(spark: SparkSession, bootstrap: str, out: Path, *topics: str) -> Watch:
+    asked = Watching(Topics(bootstrap, topics), Bounds(HOUR, None, None), None, HOUR, OFFSETS_A_BATCH)
+    results = Results(spark, str(out))
+    results.make()
+    found, _ = watch_in(spark, asked, results, kept_at(str(out), format_named("parquet")), None)
+    return found
+
+
+def taken(found: Watch) -> int:
+    """All that there is now; how many batches that made."""
+    count = 0
+    while found.batch() is not None:
+        count += 1
+    return count
+
+
+def test_a_watch_continues_without_a_topic_that_is_deleted_and_resumes_it_when_it_is_recreated(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    stays, goes = (create_topic(kafka_bootstrap, UNLIMITED, 1) for _ in range(2))
+    found = watching(spark, kafka_bootstrap, tmp_path, stays, goes)
+    for topic in (stays, goes):
+        write(kafka_bootstrap, topic, 30)
+    assert taken(found) == 1
+    assert found.take_notices() == []
+
+    delete(kafka_bootstrap, goes)
+    write(kafka_bootstrap, stays, 10)
+    assert taken(found) == 1
+
+    was = f"{goes} was deleted: what was counted of it stays, and it is watched again if it is recreated"
+    assert found.take_notices() == [was]
+    assert found.summary()["deleted"] == [goes]
+    assert taken(found) == 0
+    assert found.take_notices() == []
+    recreate(kafka_bootstrap, goes)
+    write(kafka_bootstrap, goes, 40, unit=1000)
+    assert taken(found) == 1
+
+    again = f"{goes} was recreated (its topic id is another): it is read from its beginning"
+    assert found.take_notices() == [again]
+    assert found.summary()["deleted"] == []
+    assert counted(spark, tmp_path, "topic") == {stays: 40, goes: 70}
+    assert counted(spark, tmp_path) == {"none": 70, "microseconds": 40}
+
+
+def test_progress_of_a_topic_that_was_recreated_between_two_runs_does_not_apply(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 3)
+    for partition in range(3):
+        write(kafka_bootstrap, topic, 30, unit=1000, partition=partition)
+    assert told(watch(spark, kafka_bootstrap, topic, tmp_path)) == [("damage", "began", "microseconds", "")]
+    delete(kafka_bootstrap, topic)
+    recreate(kafka_bootstrap, topic, partitions=1)
+    write(kafka_bootstrap, topic, 50, unit=1000)  # more than was read of the old one, so that offsets do not tell
+
+    found = watch(spark, kafka_bootstrap, topic, tmp_path)
+
+    assert told(found) == [("damage", "began", "microseconds", "")]
+    assert found.warnings == (f"{topic} was recreated (its topic id is another): it is read from its beginning",)
+    assert counted(spark, tmp_path) == {"microseconds": 140}
+    assert found.summary["topics"][topic]["records"] == 140
+
+
+@pytest.mark.parametrize("becomes", ["deleted", "recreated"])
+def test_a_topic_that_goes_between_planning_and_reading(
+    becomes: str, spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stays, goes = (create_topic(kafka_bootstrap, UNLIMITED, 1) for _ in range(2))
+    for topic in (stays, goes):
+        write(kafka_bootstrap, topic, 30)
+    found, read = watching(spark, kafka_bootstrap, tmp_path, stays, goes), Watch._read
+
+    def late(self: Watch, pieces: Any) -> Any:
+        monkeypatch.setattr(Watch, "_read", read)
+        delete(kafka_bootstrap, goes)
+        if becomes == "recreated":
+            recreate(kafka_bootstrap, goes)
+            write(kafka_bootstrap, goes, 50, unit=1000)
+        return read(self, pieces)
+
+    monkeypatch.setattr(Watch, "_read", late)
+    assert taken(found) == 1
+
+    if becomes == "recreated":
+        assert counted(spark, tmp_path) == {"none": 30, "microseconds": 50}
+    else:
+        assert counted(spark, tmp_path, "topic") == {stays: 30}
+    (notice,) = found.take_notices()
+    assert notice.startswith(f"{goes} was {becomes}")
+
+
+def test_a_watch_whose_topics_are_all_deleted_waits_for_them_and_partitions_may_be_added(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    found = watching(spark, kafka_bootstrap, tmp_path, topic)
+    delete(kafka_bootstrap, topic)
+
+    assert taken(found) == 0
+    assert len(found.take_notices()) == 1
+    recreate(kafka_bootstrap, topic, partitions=2)
+    write(kafka_bootstrap, topic, 10, partition=1)
+    assert taken(found) == 1
+    assert counted(spark, tmp_path, "partition") == {1: 10}
+
+
+def _deleted_after_planning(bootstrap: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ranges = Topics.ranges
+
+    def planned(self: Topics) -> list[OffsetRange]:
+        found = ranges(self)
+        if topic in self.names:
+            monkeypatch.setattr(Topics, "ranges", ranges)
+            delete(bootstrap, topic)
+        return found
+
+    monkeypatch.setattr(Topics, "ranges", planned)
+
+
+@pytest.mark.parametrize("job", ["profile", "judge", "verify"])
+def test_a_topic_that_is_deleted_while_a_job_reads_it_is_one_line(
+    job: str, spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic, other = (create_topic(kafka_bootstrap, UNLIMITED, 1) for _ in range(2))
+    policies = tmp_path / "sluicegate.yaml"
+    policies.write_text(
+        f"upstream: {{bootstrap: ['{kafka_bootstrap}'], topic_settings: false}}\nlisten: {{bootstrap: '127.0.0.1:1'}}\n"
+    )
+    for name in (topic, other):
+        write(kafka_bootstrap, name, 30)
+    jobs: dict[str, Callable[[], Any]] = {
+        "profile": lambda: profile(spark, kafka_bootstrap, topic, tmp_path),
+        "judge": lambda: judge(spark, kafka_bootstrap, topic, tmp_path, policies),
+        "verify": lambda: verify(spark, kafka_bootstrap, topic, other, tmp_path),
+    }
+    _deleted_after_planning(kafka_bootstrap, topic, monkeypatch)
+
+    with pytest.raises(PySparkException) as raised:
+        jobs[job]()
+
+    assert reason(str(raised.value)) == f"there is no topic {topic!r} on this cluster"
