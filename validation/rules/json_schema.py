@@ -6,22 +6,24 @@ from importlib import import_module
 from typing import Any, Final
 
 from sluicegate.validation.rules.content import SchemaUnusable
+from sluicegate.validation.rules.json_schema_cost import JsonSchemaCost
 from sluicegate.validation.rules.json_schema_plan import json_schema_plan
-from sluicegate.validation.rules.json_schema_recursion import deepest_for
-from sluicegate.validation.rules.json_text import WELL_FORMED, Fault, fault_in, which
-from sluicegate.validation.rules.json_weight import MOST_WEIGHT, is_too_heavy, words_for_more_than
+from sluicegate.validation.rules.json_text import WELL_FORMED, fault_in
 from sluicegate.validation.rules.json_words import words_for
 from sluicegate.validation.rules.ordinary_questions import BytesQuestion, JsonSchemaQuestion
-from sluicegate.validation.rules.ordinary_reading import follows_of
-from sluicegate.validation.rules.rule import CONSTANT_STEPS
+from sluicegate.validation.rules.ordinary_reading import follows_of, is_quickly_read
+from sluicegate.validation.rules.rule import INLINE_STEPS
 
 MAX_DEPTH = 255
-"""What jsonschema-rs follows where it has to compare."""
+"""How many levels jsonschema-rs compares of values with each other, or with those of a schema."""
 
-_MOST_SHOWN = 3
-_MOST_LOOKED_AT = 100
-# All that is wrong is found, with what it is wrong with, before the first is told: of more that takes seconds.
-_MOST_TOLD_BYTES, _MOST_TOLD_WEIGHT = 64 << 10, 5_000
+# What orjson follows.
+_READABLE_DEPTH = 1024
+_DOES_NOT_FOLLOW = "does not follow its JSON Schema"
+# About 5 ms.
+_EXPLANATION_STEPS = 50_000
+# Well-formed text is read natively, at about 5 ns a byte at most.
+_BYTES_OF_STEP = 20
 # With one of these a value may take far longer than its size says.
 _SLOW_KEYWORDS: Final = frozenset(
     {"pattern", "patternProperties", "uniqueItems", "contains", "oneOf", "anyOf", "allOf", "not", "if", "format"}
@@ -31,7 +33,7 @@ _REGEX_BYTES = 10 << 20
 
 
 class JsonSchemaContent:
-    """Bytes are strict JSON that a schema takes. What is wrong is told by path and keyword, the first three of all."""
+    """Bytes are strict JSON that a schema takes. The first error is explained by path and keyword."""
 
     def __init__(self, schema: Any, references: Mapping[str, Any]) -> None:
         jsonschema_rs, orjson = _libraries()
@@ -46,11 +48,13 @@ class JsonSchemaContent:
             )
         except Exception as error:  # ValidationError, ReferencingError, and ValueError of what it names
             raise SchemaUnusable(f"it is no JSON Schema that can be used: {_first_line(error)}") from error
+        self._invalid = jsonschema_rs.ValidationError
         self._is_valid = self._validator.is_valid
         self._properties = frozenset(_properties_of(schema)).union(*map(_properties_of, references.values()))
         self.is_slow = any(key in _SLOW_KEYWORDS for key in _keys_of(schema))
-        self._deepest = deepest_for(schema, references, MAX_DEPTH)
-        self._plan = json_schema_plan(schema)
+        self._cost = JsonSchemaCost(schema, references)
+        plan = json_schema_plan(schema)
+        self._plan = plan if plan is not None and is_quickly_read(plan) else None
         self._follows = follows_of(self._plan)
         title = schema.get("title") if isinstance(schema, dict) else None
         self._title = title if isinstance(title, str) else None
@@ -62,52 +66,36 @@ class JsonSchemaContent:
         """All of it, where the schema says nothing unusual."""
         return None if self._plan is None else BytesQuestion(schemas=(JsonSchemaQuestion(self._plan, behind),))
 
-    def steps(self, _data: bytes) -> int:
-        """What is expensive is bounded by itself."""
-        return CONSTANT_STEPS
+    def steps(self, data: bytes) -> int:
+        """Return an upper bound of the steps that `fault` takes; few if a large value natively follows its plan."""
+        steps = self._cost.steps(data)
+        if steps > INLINE_STEPS and self._follows(data):
+            return len(data) // _BYTES_OF_STEP + 1
+        return steps
 
     def fault(self, data: bytes) -> str | None:
         if self._follows(data):
             return None
-        if is_too_heavy(data):
-            return f"is {words_for_more_than(MOST_WEIGHT)}"
-        if self._is_too_deep(data):
-            return f"is JSON deeper than {self._deepest} levels, and its schema's alternatives lead back to itself"
         try:
             value = self._loads(data)
-        except self._unreadable:
-            return _why_unreadable(data)
+        except self._unreadable as error:
+            return _why_unreadable(data, str(error))
         try:
-            if self._is_valid(value):
-                return None
-            if len(data) > _MOST_TOLD_BYTES or is_too_heavy(data, _MOST_TOLD_WEIGHT):
-                return "does not follow its JSON Schema; it is too large to say where; try a part of it"
-            return self._words(value)
+            return None if self._is_valid(value) else _DOES_NOT_FOLLOW
         except ValueError:  # the one limit that validating has
             return f"is JSON nested more than {MAX_DEPTH} levels deep"
 
-    def explanation(self, _data: bytes) -> str | None:
-        """Its fault is all of it."""
+    def explanation(self, data: bytes) -> str | None:
+        """Return the first error by path and keyword; None: finding it may take longer than a few milliseconds."""
+        if self._cost.explanation_steps(data) > _EXPLANATION_STEPS:
+            return None
+        try:
+            self._validator.validate(self._loads(data))
+        except self._invalid as error:
+            return f"{_DOES_NOT_FOLLOW}: {self._told(error)}"
+        except ValueError:  # it cannot be read, or lies too deep
+            return None
         return None
-
-    def _is_too_deep(self, data: bytes) -> bool:
-        if self._deepest == MAX_DEPTH:
-            return False
-        fault = fault_in(data, self._deepest)
-        return fault != WELL_FORMED and which(fault) is Fault.TOO_DEEP
-
-    def _words(self, value: Any) -> str:
-        shown: list[str] = []
-        more = 0
-        for error in self._validator.iter_errors(value):
-            if len(shown) < _MOST_SHOWN:
-                shown.append(self._told(error))
-            else:
-                more += 1
-            if more == _MOST_LOOKED_AT:
-                break
-        also = f"; and {more}{' or more' if more == _MOST_LOOKED_AT else ''} others" if more else ""
-        return f"does not follow its JSON Schema: {'; '.join(shown)}{also}"
 
     def _told(self, error: Any) -> str:
         """Where and which keyword. A property's name is told only where the schema has it: others are the client's."""
@@ -129,11 +117,14 @@ _TOLD: Final = frozenset(
 )
 
 
-def _why_unreadable(data: bytes) -> str:
-    fault = fault_in(data, MAX_DEPTH)
+def _why_unreadable(data: bytes, error: str) -> str:
+    """`error`: that of orjson, which refuses some of what is well-formed."""
+    fault = fault_in(data, _READABLE_DEPTH)
     if fault != WELL_FORMED:
         return f"is {words_for(fault)}"
-    return "is JSON with half a character in a string (a lone surrogate), which no reader can use"
+    if "surrogate" in error:
+        return "is JSON with half a character in a string (a lone surrogate), which no reader can use"
+    return "is JSON with a number beyond what a double holds (1.8e308), which most readers cannot use"
 
 
 def json_schema_content(text: str, references: Mapping[str, str] | None = None) -> JsonSchemaContent:

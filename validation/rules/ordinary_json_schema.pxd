@@ -26,6 +26,8 @@ cdef struct Part:
     uint64_t slots  # how many, less one
     int words_at
     int words  # -1: any
+    int word_slots_at  # the same of words
+    uint64_t word_slots
 
 
 cdef class OrdinaryJsonSchema:
@@ -34,9 +36,10 @@ cdef class OrdinaryJsonSchema:
     cdef Name *_names
     cdef int *_slots
     cdef int _root
+    cdef readonly int longest_run
 
-    cdef void _fill_slots(self, const Part *part) noexcept
-    cdef int _place_of(self, const Part *part, const uint8_t *key, int64_t size) noexcept
+    cdef void _fill_slots(self, int slots_at, uint64_t last, int names_at, int count) noexcept
+    cdef int _place_of(self, int slots_at, uint64_t last, int names_at, const uint8_t *key, int64_t size) noexcept
     cdef bint follows(self, const uint8_t *at, const uint8_t *end) noexcept
     cdef const uint8_t *_value(self, const uint8_t *at, const uint8_t *end, int place, int depth) noexcept
     cdef const uint8_t *_object(self, const uint8_t *at, const uint8_t *end, const Part *part, int depth) noexcept

@@ -27,7 +27,7 @@ cdef enum:
 
 
 cdef class OrdinaryJsonSchema:
-    """A plan, compiled. Any thread may ask."""
+    """A plan, compiled. Any thread may ask. `longest_run`: how many names at most are compared with one more than it."""
 
     def __init__(self, plan):
         cdef Py_ssize_t place, names_at = 0, slots = 0
@@ -37,7 +37,7 @@ cdef class OrdinaryJsonSchema:
         self._root = plan.root
         self._parts = <Part *>malloc(max(len(parts), 1) * sizeof(Part))
         self._names = <Name *>malloc(max(len(self._held), 1) * sizeof(Name))
-        self._slots = <int *>malloc((4 * len(self._held) + len(parts)) * sizeof(int))
+        self._slots = <int *>malloc((4 * len(self._held) + 2 * len(parts)) * sizeof(int))
         if self._parts == NULL or self._names == NULL or self._slots == NULL:
             raise MemoryError
         for place, given in enumerate(parts):
@@ -58,42 +58,47 @@ cdef class OrdinaryJsonSchema:
                 self._names[names_at].part = child
                 self._names[names_at].bit = bit
                 names_at += 1
-            part.slots_at = slots
-            part.slots = 1
-            while part.slots < 2 * <uint64_t>part.names:
-                part.slots *= 2
-            slots += part.slots
-            part.slots -= 1
             part.words_at = names_at
             part.words = -1 if given.words is None else len(given.words)
             names_at += len(given.words or ())
+            part.slots_at = slots
+            part.slots = _slots_for(part.names)
+            slots += part.slots + 1
+            part.word_slots_at = slots
+            part.word_slots = _slots_for(part.words)
+            slots += part.word_slots + 1
         for place, held in enumerate(self._held):
             self._names[place].at = held
             self._names[place].size = len(held)
         for place in range(len(parts)):
-            self._fill_slots(&self._parts[place])
+            part = &self._parts[place]
+            self._fill_slots(part.slots_at, part.slots, part.names_at, part.names)
+            self._fill_slots(part.word_slots_at, part.word_slots, part.words_at, part.words)
 
-    cdef void _fill_slots(self, const Part *part) noexcept:
-        cdef int *slots = self._slots + part.slots_at
+    cdef void _fill_slots(self, int slots_at, uint64_t last, int names_at, int count) noexcept:
+        cdef int *slots = self._slots + slots_at
         cdef uint64_t slot
-        cdef int place
-        for slot in range(part.slots + 1):
+        cdef int place, run
+        for slot in range(last + 1):
             slots[slot] = -1
-        for place in range(part.names):
-            slot = _hash(self._names[part.names_at + place].at, self._names[part.names_at + place].size) & part.slots
+        for place in range(count):
+            slot = _hash(self._names[names_at + place].at, self._names[names_at + place].size) & last
+            run = 0
             while slots[slot] >= 0:
-                slot = (slot + 1) & part.slots
+                slot = (slot + 1) & last
+                run += 1
             slots[slot] = place
+            self.longest_run = max(self.longest_run, run)
 
-    cdef int _place_of(self, const Part *part, const uint8_t *key, int64_t size) noexcept:
-        # Of a name among those of a part; -1: it is none of them.
-        cdef const int *slots = self._slots + part.slots_at
-        cdef const Name *names = self._names + part.names_at
-        cdef uint64_t slot = _hash(key, size) & part.slots
+    cdef int _place_of(self, int slots_at, uint64_t last, int names_at, const uint8_t *key, int64_t size) noexcept:
+        # Of a name among those of a part, or of a word among its words; -1: it is none of them.
+        cdef const int *slots = self._slots + slots_at
+        cdef const Name *names = self._names + names_at
+        cdef uint64_t slot = _hash(key, size) & last
         while slots[slot] >= 0:
             if _is_name(&names[slots[slot]], key, size):
                 return slots[slot]
-            slot = (slot + 1) & part.slots
+            slot = (slot + 1) & last
         return -1
 
     def __dealloc__(self):
@@ -153,7 +158,7 @@ cdef class OrdinaryJsonSchema:
                 return NULL
             # They often come in the schema's order.
             if expected >= part.names or not _is_name(&names[expected], key, size):
-                expected = self._place_of(part, key, size)
+                expected = self._place_of(part.slots_at, part.slots, part.names_at, key, size)
             place = part.additional
             if expected >= 0:
                 place = names[expected].part
@@ -196,10 +201,8 @@ cdef class OrdinaryJsonSchema:
     cdef const uint8_t *_string(self, const uint8_t *at, const uint8_t *end, const Part *part) noexcept:
         # From behind its opening quote.
         cdef const uint8_t *begin = at
-        cdef const Name *words = self._names + part.words_at
         cdef bint has_escapes
         cdef int64_t size
-        cdef int left = part.words
         at = behind_string(at, end)
         if at == NULL:
             return NULL
@@ -207,13 +210,8 @@ cdef class OrdinaryJsonSchema:
         has_escapes = memchr(begin, 0x5C, size) != NULL
         if has_escapes and _has_half(begin, begin + size):
             return NULL
-        if left >= 0:
-            while left > 0:
-                left -= 1
-                if words[left].size == size and memcmp(words[left].at, begin, size) == 0:
-                    break
-            else:
-                return NULL
+        if part.words >= 0 and self._place_of(part.word_slots_at, part.word_slots, part.words_at, begin, size) < 0:
+            return NULL
         # A character is a byte at least, and an escape is longer than what it stands for.
         if size > part.max_length or part.min_length > 0:
             if has_escapes:
@@ -222,6 +220,14 @@ cdef class OrdinaryJsonSchema:
             if size > part.max_length or size < part.min_length:
                 return NULL
         return at
+
+
+cdef inline uint64_t _slots_for(int count) noexcept:
+    # The last of a power of two of slots, at most half of which are taken.
+    cdef uint64_t slots = 1
+    while count > 0 and slots < 2 * <uint64_t>count:
+        slots *= 2
+    return slots - 1
 
 
 cdef inline bint _is_name(const Name *name, const uint8_t *key, int64_t size) noexcept:

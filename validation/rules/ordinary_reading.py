@@ -5,6 +5,8 @@ from contextlib import suppress
 
 from sluicegate.validation.rules.json_schema_plan import JsonSchemaPlan
 
+_LONGEST_RUN = 32
+
 HAS_NATIVE = False
 with suppress(ImportError):
     from sluicegate.validation.rules import ordinary_json, ordinary_json_schema
@@ -20,6 +22,11 @@ def is_ordinary_json(text: bytes, max_depth: int) -> bool:
 def follows_of(plan: JsonSchemaPlan | None) -> Callable[[bytes], bool]:
     """What says whether bytes plainly follow the plan of a schema; False: look closer."""
     return ordinary_json_schema.OrdinaryJsonSchema(plan).takes if HAS_NATIVE and plan is not None else _look_closer
+
+
+def is_quickly_read(plan: JsonSchemaPlan) -> bool:
+    """Whether few names or words at most have to be compared with one: a schema may be made so that all of them are."""
+    return not HAS_NATIVE or ordinary_json_schema.OrdinaryJsonSchema(plan).longest_run <= _LONGEST_RUN
 
 
 def _look_closer(_data: bytes) -> bool:

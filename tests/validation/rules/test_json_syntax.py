@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sluicegate.validation.rules.json_syntax import MOST_DEPTH, DuplicateKeys, JsonSyntax
 from sluicegate.validation.rules.json_text import WELL_FORMED, fault_in
+from sluicegate.validation.rules.rule import INLINE_STEPS
 from sluicegate.validation.rules.side import Side
 from tests.validation.rules.records import record
 
@@ -150,6 +151,24 @@ VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
+
+
+# Eight million bytes of each were rejected for what reading them would take.
+@pytest.mark.parametrize("item", [b"[]", b'{"a":1}', b"1"])
+def test_a_large_text_is_counted_before_it_is_looked_through_for_duplicates(item: bytes) -> None:
+    rule = JsonSyntax(Side.VALUE, DuplicateKeys.REFUSE)
+    few, many = (b"[" + (item + b",") * count + b"1]" for count in (1_000, 300_000))
+
+    assert rule.steps(record(few)) <= INLINE_STEPS < rule.steps(record(many))
+    assert rule.complaint(record(many)) is None
+    assert "the same key twice" in str(rule.complaint(record(many[:-1] + b',{"a":1,"a":1}]')))
+
+
+def test_a_text_of_many_bytes_and_few_items_is_inline() -> None:
+    long = b'["' + b"well, [and {so} on]," * 100_000 + b'"]'
+
+    assert JsonSyntax(Side.VALUE, DuplicateKeys.REFUSE).steps(record(long)) <= INLINE_STEPS
+    assert JsonSyntax(Side.VALUE).steps(record(b"[" + b"1," * 1_500_000 + b"1]")) <= INLINE_STEPS
 
 
 @given(VALUES, st.booleans())

@@ -1,0 +1,36 @@
+# The types that Cython compiles json_count.py with; the file itself stays plain Python.
+cimport cython
+from libc.stdint cimport int64_t, uint8_t
+
+cdef int _DEEPEST
+cdef int _LEVELS
+cdef int _ITEMS
+cdef int _BYTES
+cdef int _QUARTERS
+cdef int _QUOTE
+cdef int _BACKSLASH
+cdef int _COMMA
+cdef int _COLON
+cdef int _MINUS
+cdef int _POINT
+cdef int _OPENS_LIST
+cdef int _OPENS_OBJECT
+cdef int _CLOSES_LIST
+cdef int _CLOSES_OBJECT
+cdef int _OF_NUMBER
+cdef int _OF_POINT
+cdef int _OF_EXPONENT
+cdef int _OF_NEGATIVE_EXPONENT
+
+
+@cython.final
+cdef class JsonCount:
+    cdef object _counts
+    cdef int64_t[::1] _view
+    cdef readonly int64_t containers
+    cdef readonly int64_t keys
+    cdef readonly int levels
+    cdef int64_t _deeper
+
+    @cython.locals(at=int64_t, begin=int64_t, depth=int, before=uint8_t, byte=uint8_t, in_number=bint)
+    cdef int _count(self, const unsigned char* data, int64_t end) except -1

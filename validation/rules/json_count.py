@@ -1,0 +1,96 @@
+"""How many items, bytes of strings and digits a JSON text has, by how deep they lie: what its readers' work depends on.
+
+One pass over the text, and nothing is made of it. Compiled with the types in json_count.pxd if a C compiler is there.
+"""
+
+from array import array
+
+DEEPEST = 255
+"""What lies deeper is counted with this depth."""
+
+_DEEPEST = DEEPEST  # typed in the .pxd, which hides a name from other modules
+_LEVELS = 256
+_ITEMS, _BYTES, _QUARTERS = 0, 256, 512
+_QUOTE, _BACKSLASH, _COMMA, _COLON, _MINUS, _POINT = 0x22, 0x5C, 0x2C, 0x3A, 0x2D, 0x2E
+_OPENS_LIST, _OPENS_OBJECT, _CLOSES_LIST, _CLOSES_OBJECT = 0x5B, 0x7B, 0x5D, 0x7D
+# In quarters of a unit: readers that compute exactly (jsonschema-rs) take as long for 1e-300 as for 300 digits.
+_OF_NUMBER, _OF_POINT, _OF_EXPONENT, _OF_NEGATIVE_EXPONENT = 4, 16, 32, 256
+
+
+class JsonCount:
+    """The count of one text; of a malformed one, at least that of its well-formed beginning.
+
+    `levels`: how many depths have anything. `containers`: lists and objects. `keys`: of objects.
+    """
+
+    def __init__(self, text: bytes) -> None:
+        self._counts = array("q", bytes(8 * 3 * _LEVELS))
+        self._view = self._counts
+        self.containers = 0
+        self.keys = 0
+        self.levels = 1
+        self._deeper = 0
+        self._count(text, len(text))
+
+    def items(self, depth: int) -> int:
+        """Values at a depth: the text's own is at 0."""
+        return self._counts[_ITEMS + depth]
+
+    def string_bytes(self, depth: int) -> int:
+        """Bytes of the strings at a depth; a key is as deep as its value."""
+        return self._counts[_BYTES + depth]
+
+    def number_units(self, depth: int) -> int:
+        """Of the numbers at a depth: 1 each, 1 for four digits, 4 for a point, 8 for an exponent, 64 if that is < 0."""
+        return (self._counts[_QUARTERS + depth] + 3) // 4
+
+    def _count(self, data: bytes, end: int) -> None:
+        at = 0
+        depth = 0
+        before = 0
+        in_number = False
+        self._view[_ITEMS] = 1
+        while at < end:
+            byte = data[at]
+            at += 1
+            if byte == _QUOTE:
+                begin = at
+                while at < end and data[at] != _QUOTE:
+                    at += 2 if data[at] == _BACKSLASH else 1
+                self._view[_BYTES + depth] += at - begin
+                at += 1
+                in_number = False
+            elif 0x30 <= byte <= 0x39 or byte == _MINUS:
+                if not in_number:
+                    self._view[_QUARTERS + depth] += _OF_NUMBER
+                    in_number = True
+                elif byte == _MINUS and (before | 0x20) == 0x65:
+                    self._view[_QUARTERS + depth] += _OF_NEGATIVE_EXPONENT
+                self._view[_QUARTERS + depth] += 1
+            elif in_number and byte == _POINT:
+                self._view[_QUARTERS + depth] += _OF_POINT
+            elif in_number and (byte | 0x20) == 0x65:
+                self._view[_QUARTERS + depth] += _OF_EXPONENT
+            elif byte == _COMMA:
+                self._view[_ITEMS + depth] += 1
+                in_number = False
+            elif byte == _COLON:
+                self.keys += 1
+                in_number = False
+            elif byte in (_OPENS_LIST, _OPENS_OBJECT):
+                self.containers += 1
+                in_number = False
+                if depth < _DEEPEST:
+                    depth += 1
+                    if depth == self.levels:
+                        self.levels += 1
+                else:
+                    self._deeper += 1
+                self._view[_ITEMS + depth] += 1
+            elif byte in (_CLOSES_LIST, _CLOSES_OBJECT):
+                in_number = False
+                if depth == _DEEPEST and self._deeper > 0:
+                    self._deeper -= 1
+                elif depth > 0:
+                    depth -= 1
+            before = byte
