@@ -36,6 +36,8 @@ cdef class FrameReader:
     cdef Py_ssize_t _filled
     cdef Py_ssize_t _room
 
+    cpdef begun(self)
+
     @cython.locals(position=Py_ssize_t, start=Py_ssize_t, count=Py_ssize_t, ordinary=OrdinaryFrames)
     cpdef Py_ssize_t receive(self, object data, Py_ssize_t end) except -1
 

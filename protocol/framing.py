@@ -146,6 +146,10 @@ class FrameReader:
         """Whether a frame is held in part."""
         return self._frame is not None or self._ordinary_has_begun()
 
+    def begun(self) -> memoryview | None:
+        """What has come of a frame that is being gathered, without its size prefix; None when none is."""
+        return None if self._frame is None else memoryview(self._frame)[: self._filled]
+
     def receive(self, data: memoryview, end: int) -> int:
         """Take data[:end] off the wire; returns how many were used (fewer only when `suspended` was set)."""
         position = 0

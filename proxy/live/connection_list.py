@@ -36,6 +36,7 @@ WAITS = {
     Hold.IN_FLIGHT: "answers to what is in flight",
     Hold.IN_FLIGHT_IN_ALL: "answers to what others have in flight",
     Hold.QUOTA: "its quota",
+    Hold.QUOTA_TURN: "its turn under a quota",
     Hold.DRAINING: "the end",
     Hold.TURNED_AWAY: "its end: it asked for what was never offered",
 }

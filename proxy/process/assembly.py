@@ -184,7 +184,15 @@ def assembled(
         begin_trace=Tracing(config.log).begin,
         lane_counts=lane_counts,
         lane_room=room_of_lanes(budget.lanes_bytes),
-        requests=RequestNeeds(budget, login, rewriter, log, gate, Quotas(rules), config.listen.oauthbearer_claim),
+        requests=RequestNeeds(
+            budget,
+            login,
+            rewriter,
+            log,
+            gate,
+            Quotas(rules, world.seconds, world.call_later),
+            config.listen.oauthbearer_claim,
+        ),
     )
     return Assembled(
         needs,

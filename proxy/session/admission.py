@@ -35,18 +35,18 @@ def descriptors_for(connections: int) -> int:
 
 
 class Admission:
-    """Counts connections. `per_address` None: any number."""
+    """Counts connections, of which there may be `most`. `per_address` None: any number."""
 
     def __init__(self, most: int, per_address: int | None) -> None:
-        self._most = most
+        self.most = most
         self._per_address = per_address
         self._of_address: Counter[str] = Counter()
         self._all = 0
 
     def enter(self, address: str) -> tuple[str, int] | None:
         """Let a connection in (None), or say which limit, of which value, it would go beyond."""
-        if self._all >= self._most:
-            return "limits.max_connections", self._most
+        if self._all >= self.most:
+            return "limits.max_connections", self.most
         if self._per_address is not None and self._of_address[address] >= self._per_address:
             return "limits.max_connections_per_address", self._per_address
         self._all += 1

@@ -83,6 +83,11 @@ class Connection:
         return self._reader.is_gathering
 
     @property
+    def begun(self) -> memoryview | None:
+        """What has come of a frame that is being gathered; None when none is. It must not be kept."""
+        return self._reader.begun()
+
+    @property
     def frames_ended(self) -> int:
         """How many frames have come whole."""
         return self._reader.frames_ended

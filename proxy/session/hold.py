@@ -20,6 +20,7 @@ class Hold(Enum):
     IN_FLIGHT = auto()
     IN_FLIGHT_IN_ALL = auto()
     QUOTA = auto()
+    QUOTA_TURN = auto()
     DRAINING = auto()
     TURNED_AWAY = auto()
 

@@ -2,7 +2,8 @@
 how long the client should wait, and for so long nothing more is read of it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.in_flight import Exchange, Finish
 from sluicegate.proxy.session.needs import SessionNeeds
 from sluicegate.proxy.session.outlets import Timer
+from sluicegate.proxy.session.quota_line import Wake
 from sluicegate.proxy.session.quotas import Share
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Client
@@ -22,8 +24,19 @@ if TYPE_CHECKING:
 
 CONNECTIONS = "quotas[].connections"
 _NO_TIME = 0
+# Sessions that wait for one share before their first request, and a tenth of all that may connect: who comes beyond is
+# turned away, so that a flood under one name leaves room for others.
+_MOST_WAITING = 1000
 
 Names = Mapping[bytes, str]
+
+
+class Standing(Enum):
+    """What becomes of a session whose client is known."""
+
+    STAYS = "it goes on"
+    WAITS = "it goes on in its turn, when nothing is owed: `until_turn`"
+    TURNED_AWAY = "it ends: the client has as many connections as it may"
 
 
 class Metering:
@@ -33,51 +46,112 @@ class Metering:
         self._session = session
         self._quotas = needs.requests.quotas
         self._call_later = needs.loop.call_later
-        self._seconds = needs.requests.gate.clock.now
         self._counts = needs.counts
         self._log = needs.log
+        self._most_waiting = max(1, min(_MOST_WAITING, needs.admission.most // 10))
         self._share: Share | None = None
         self._timer: Timer | None = None
         self._wait_ms = _NO_TIME
+        self._in_line: tuple[Share, Wake] | None = None
+        self._held_bytes = 0
 
     @property
     def is_on(self) -> bool:
         """Whether anything of this client is counted."""
         return self._share is not None
 
-    def meet(self, client: Client) -> bool:
-        """Who it is has become known, or may be judged otherwise from now on. Whether it may stay: not when it has as
-        many connections as it may.
-        """
-        share = self._quotas.share_of(client, self._seconds()) if self._quotas.are_there else None
+    @property
+    def may_be_on(self) -> bool:
+        """Whether anything of anybody is counted."""
+        return self._quotas.are_there
+
+    def meet(self, client: Client) -> Standing:
+        """Who it is has become known, or may be judged otherwise from now on."""
+        share = self._quotas.share_of(client) if self._quotas.are_there else None
         if share is self._share:
-            return True
+            return Standing.STAYS
         self.end()
         if share is None:
-            return True
+            return Standing.STAYS
         if share.is_crowded:
-            self._turn_away(share)
-            return False
+            most = (
+                f"the {share.quota.connections} connections already on which quota {share.quota.name} lets it produce"
+            )
+            self._turn_away(f"{_shown(share)} has {most}")
+            return Standing.TURNED_AWAY
+        makes_wait = share.makes_wait
+        if makes_wait and share.waiting >= self._most_waiting:
+            self._turn_away(_too_many(share))
+            return Standing.TURNED_AWAY
         share.connections += 1
         self._share = share
-        return True
+        return Standing.WAITS if makes_wait else Standing.STAYS
+
+    def until_turn(self, wake: Wake) -> None:
+        """Call `wake` when this session's turn has come, which `meet` has told to wait."""
+        assert self._share is not None
+        self._joins(self._share, wake)
+
+    def _joins(self, share: Share, wake: Wake) -> None:
+        def turn() -> None:
+            self._in_line = None
+            wake()
+
+        self._in_line = share, turn
+        self._report(share, max(1, round(share.owed() * 1000)))
+        share.line.join(turn)
 
     def take(self, size: int, requests: int = 1) -> None:
         """So many bytes of Produce requests have come. The next `told` is for the last of them."""
         self._wait_ms = _NO_TIME
         if self._share is not None:
-            self._wait(self._share, self._share.take(size, requests, self._seconds()))
+            self._wait(self._share, self._share.take(size, requests))
 
-    def take_of_topics(self, request: ProduceRequest, policy_of: Callable[[str], TopicPolicy], names: Names) -> None:
-        """What a request that has come brings each topic; `names` are the topics' by id."""
-        now = self._seconds()
+    def shares_of_topics(
+        self, request: ProduceRequest, policy_of: Callable[[str], TopicPolicy], names: Names
+    ) -> list[tuple[Share, int]]:
+        """Return what a request that has come brings each topic that has a quota, in bytes; `names` are the topics' by
+        id.
+        """
+        found = []
         for topic in request.topics:
             name = topic.name if topic.name is not None else names.get(topic.topic_id or b"")
             quota = None if name is None else policy_of(name).quota
             if name is not None and quota is not None:
                 size = sum(max(0, part.records_end - part.records_at) for part in topic.partitions)
-                share = self._quotas.share_of_topic(quota, name, now)
-                self._wait(share, share.take(size, 1, now))
+                found.append((self._quotas.share_of_topic(quota, name), size))
+        return found
+
+    def must_hold(self, shares: Sequence[tuple[Share, int]], size: int) -> Standing:
+        """Whether a request of `size` bytes waits until its topics owe nothing."""
+        share = next((share for share, _ in shares if share.makes_wait), None)
+        if share is None:
+            return Standing.STAYS
+        if not self._quotas.may_hold(size) or share.waiting >= self._most_waiting:
+            self._turn_away(_too_many(share))
+            return Standing.TURNED_AWAY
+        return Standing.WAITS
+
+    def hold(self, shares: Sequence[tuple[Share, int]], size: int, wake: Wake) -> None:
+        """Call `wake` when the turn of a request has come that `must_hold` has told to wait."""
+        share = max((share for share, _ in shares if share.makes_wait), key=Share.owed)
+        self._quotas.held_bytes += size
+        self._held_bytes = size
+
+        def turn() -> None:
+            self._gives_back()
+            wake()
+
+        self._joins(share, turn)
+
+    def _gives_back(self) -> None:
+        self._quotas.held_bytes -= self._held_bytes
+        self._held_bytes = 0
+
+    def take_of_topics(self, shares: Sequence[tuple[Share, int]]) -> None:
+        """What a request brings is taken."""
+        for share, size in shares:
+            self._wait(share, share.take(size, 1))
 
     def _wait(self, share: Share, wait: float) -> None:
         wait_ms = max(1, round(wait * 1000)) if wait > 0 else _NO_TIME
@@ -88,10 +162,13 @@ class Metering:
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._call_later(wait, self._is_over)
+        self._report(share, self._wait_ms)
+
+    def _report(self, share: Share, wait_ms: int) -> None:
         name = share.quota.name
         self._counts.throttled[name] += 1
-        self._counts.throttled_ms[name] += self._wait_ms
-        self._log.throttled(self._session.identity, name, self._wait_ms)
+        self._counts.throttled_ms[name] += wait_ms
+        self._log.throttled(self._session.identity, name, wait_ms)
 
     def told(self, exchange: Exchange, version: int) -> Exchange:
         """The same, and its answer says for how long the client should wait, where it should."""
@@ -110,6 +187,11 @@ class Metering:
 
     def end(self) -> None:
         """The session is over, or is somebody else's."""
+        if self._in_line is not None:
+            share, turn = self._in_line
+            self._in_line = None
+            share.line.leave(turn)
+            self._gives_back()
         if self._share is not None:
             self._share.connections -= 1
             self._share = None
@@ -123,12 +205,20 @@ class Metering:
         self._timer = None
         self._session.client.release(Hold.QUOTA)
 
-    def _turn_away(self, share: Share) -> None:
-        quota = share.quota
-        who = " ".join(share.names)
-        reason = f"{who} has the {quota.connections} connections already on which quota {quota.name} lets it produce"
+    def _turn_away(self, reason: str) -> None:
         self._log.turned_away(self._session.identity.peer, CONNECTIONS, reason)
         self._counts.connections_refused[CONNECTIONS] += 1
+
+
+def _shown(share: Share) -> str:
+    return " ".join(name or "a client without an id" for name in share.names) or "a client"
+
+
+def _too_many(share: Share) -> str:
+    return (
+        f"{share.waiting} connections wait already until {_shown(share)} owes nothing under quota {share.quota.name}: "
+        "raise the quota, or send on fewer connections"
+    )
 
 
 def _told(finish: Finish | None, version: int, wait_ms: int, frame: bytearray) -> Parts | None:

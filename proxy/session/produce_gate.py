@@ -5,7 +5,7 @@ does it. Whatever a request waits for, names, settings or that thread, it waits 
 (`sluicegate.proxy.session.waiting`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING
@@ -27,6 +27,7 @@ from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.in_flight import Exchange, Finish
 from sluicegate.proxy.session.internal_error import OnInternalError
 from sluicegate.proxy.session.log_start_questions import LogStartQuestions
+from sluicegate.proxy.session.metering import Standing
 from sluicegate.proxy.session.needs import GateNeeds
 from sluicegate.proxy.session.quarantining import Quarantining
 from sluicegate.proxy.session.waiting import Tell, Waiting
@@ -70,11 +71,15 @@ class ProduceGate:
 
     @property
     def busy_with(self) -> int | None:
-        """The number of the request that is waited for; None: none is."""
-        return self._requests if self.is_busy else None
+        """The number of the request that is waited for; None: none is, or one waits for its quota."""
+        return self._requests if self.is_busy and not self._waiting.is_for(Hold.QUOTA_TURN) else None
 
     def abandon(self) -> None:
-        """Nobody waits for a verdict any more."""
+        """Nobody waits for a verdict any more. A request that waits for its quota is dropped, as a broker drops what it
+        has not read.
+        """
+        if self._waiting.is_for(Hold.QUOTA_TURN):
+            self._waiting.give_up()
         if self._job is not None and not self._job.is_abandoned:
             self._needs.counts.judgements_abandoned += 1
             self._needs.judges.abandon(self._job)
@@ -85,6 +90,14 @@ class ProduceGate:
         self._finish = None
         self._finish_version = -1
         self._log_starts.end()
+
+    def wait_for_turn(self, ask: Callable[[Callable[[], None]], None], go_on: Callable[[], None]) -> None:
+        """`go_on` when the session's turn under a quota has come; `ask` is handed what to call then."""
+
+        def asks(tell: Tell[None]) -> None:
+            ask(partial(tell, None))
+
+        self._waiting.until(Hold.QUOTA_TURN, asks, lambda _: go_on())
 
     def take(self, frame: bytearray, version: int, correlation_id: int, body_at: int, came: float) -> None:
         """A Produce request that has come whole at `came` (seconds, monotonic), its body from `body_at` on. Raises
@@ -155,9 +168,26 @@ class ProduceGate:
 
     def _judge(self, request: ProduceRequest, correlation_id: int) -> None:
         rulebook = self._needs.rules.rulebook
-        if rulebook.in_file.has_topic_quotas:
-            policy_of = self._needs.policy_memo.by(rulebook)
-            self._session.metering.take_of_topics(request, policy_of, self._needs.names.by_id)
+        if not rulebook.in_file.has_topic_quotas:
+            self._judge_now(request, correlation_id)
+            return
+        metering, size = self._session.metering, len(request.frame)
+        policy_of = self._needs.policy_memo.by(rulebook)
+        shares = metering.shares_of_topics(request, policy_of, self._needs.names.by_id)
+
+        def go_on() -> None:
+            metering.take_of_topics(shares)
+            self._judge_now(request, correlation_id)
+
+        match metering.must_hold(shares, size):
+            case Standing.STAYS:
+                go_on()
+            case Standing.WAITS:
+                self.wait_for_turn(partial(metering.hold, shares, size), go_on)
+            case Standing.TURNED_AWAY:
+                self._session.delivery.in_turn(Exchange(closes=True))
+
+    def _judge_now(self, request: ProduceRequest, correlation_id: int) -> None:
         client = self._who_asks()
         try:
             dispatch = self._needs.judges.judge(request, client)

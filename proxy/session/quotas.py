@@ -1,66 +1,145 @@
 """What all sessions of one client, or all clients of one topic, have taken of its quota."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 
+from sluicegate.proxy.session.outlets import Timer
+from sluicegate.proxy.session.quota_line import QuotaLine
 from sluicegate.proxy.session.token_bucket import TokenBucket
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.requests.quota import Quota
 from sluicegate.validation.rules.rule import Client
 
-# Clients may give themselves as many names as they like; those that were here last are remembered.
+# Shares with nothing to remember are forgotten beyond this many. Clients and topics are kept apart: names of the one
+# push out none of the other.
 _MOST_REMEMBERED = 10_000
+# Names beyond this many, each of which owes something, share what is theirs: about 30 MB are held for them at most.
+_MOST_SHARES = 50_000
+_LOOKED_AT = 16
+# Bytes of requests that wait, whole, until their topics owe nothing.
+_MOST_HELD_BYTES = 32 << 20
+
+_CallLater = Callable[[float, Callable[[], None]], Timer]
 
 
 class Share:
-    """One client's, or one topic's: `names` are those that the quota knows it by, `connections` a client's of now."""
+    """One client's, or one topic's: `names` are those that the quota knows it by (none: it is that of all for which
+    there was no room), `connections` a client's of now.
+    """
 
-    def __init__(self, quota: Quota, names: tuple[str, ...], now: float) -> None:
+    __slots__ = ("_bytes", "_call_later", "_line", "_now", "_requests", "connections", "names", "quota")
+
+    def __init__(self, quota: Quota, names: tuple[str, ...], now: Callable[[], float], call_later: _CallLater) -> None:
+        """`now` is in seconds, monotonic."""
         self.quota = quota
         self.names = names
         self.connections = 0
+        self._line: QuotaLine | None = None
+        self._now = now
+        self._call_later = call_later
         rates = (quota.bytes_per_second, quota.requests_per_second)
-        self._bytes, self._requests = (None if rate is None else TokenBucket(rate, now) for rate in rates)
+        self._bytes, self._requests = (None if rate is None else TokenBucket(rate, now()) for rate in rates)
 
-    def take(self, size: int, requests: int, now: float) -> float:
-        """So many bytes, in so many requests, were sent at `now`; how long, in seconds, the client has to wait."""
+    def take(self, size: int, requests: int) -> float:
+        """Take so many bytes, in so many requests; return how long, in seconds, the client has to wait."""
+        now = self._now()
         wait = 0.0 if self._bytes is None else self._bytes.take(size, now)
-        return wait if self._requests is None else max(wait, self._requests.take(requests, now))
+        wait = wait if self._requests is None else max(wait, self._requests.take(requests, now))
+        if self._line is not None:
+            self._line.taken()
+        return wait
+
+    def owed(self) -> float:
+        """Return how long, in seconds, until nothing is owed."""
+        now = self._now()
+        return max(0.0 if bucket is None else bucket.owed(now) for bucket in (self._bytes, self._requests))
 
     @property
     def is_crowded(self) -> bool:
         """Whether another connection would be one too many."""
-        return self.quota.connections is not None and self.connections >= self.quota.connections
+        most = self.quota.connections if self.names else None
+        return most is not None and self.connections >= most
+
+    @property
+    def line(self) -> QuotaLine:
+        """Where sessions wait until nothing is owed."""
+        if self._line is None:
+            self._line = QuotaLine(self.owed, self._call_later)
+        return self._line
+
+    @property
+    def waiting(self) -> int:
+        """How many sessions wait."""
+        return 0 if self._line is None else len(self._line)
+
+    @property
+    def makes_wait(self) -> bool:
+        """Whether a session has to wait before it takes anything: something is owed, or others wait."""
+        return self.waiting > 0 or self.owed() > 0
+
+    @property
+    def is_forgettable(self) -> bool:
+        """Whether a new share would be the same."""
+        return self.connections == 0 and not self.makes_wait
+
+
+class _Shares:
+    """Those of clients, or of topics, by quota and names."""
+
+    def __init__(self, now: Callable[[], float], call_later: _CallLater) -> None:
+        self._now = now
+        self._call_later = call_later
+        self._known: OrderedDict[tuple[Quota, tuple[str, ...]], Share] = OrderedDict()
+
+    def of(self, quota: Quota, names: tuple[str, ...]) -> Share:
+        share = self._known.get((quota, names))
+        if share is None:
+            if len(self._known) >= _MOST_REMEMBERED:
+                self._forget_one()
+            if len(self._known) >= _MOST_SHARES:
+                names = ()
+                share = self._known.get((quota, names))
+            if share is None:
+                share = self._known[quota, names] = Share(quota, names, self._now, self._call_later)
+        self._known.move_to_end((quota, names))
+        return share
+
+    def _forget_one(self) -> None:
+        for _ in range(_LOOKED_AT):
+            key, share = next(iter(self._known.items()))
+            if share.is_forgettable:
+                del self._known[key]
+                return
+            self._known.move_to_end(key)
 
 
 class Quotas:
-    """Of one proxy, by the quotas that hold now."""
+    """Of one proxy, by the quotas that hold now. `held_bytes`: of requests that wait for what their topics owe."""
 
-    def __init__(self, rules: RulesInForce) -> None:
+    def __init__(self, rules: RulesInForce, now: Callable[[], float], call_later: _CallLater) -> None:
+        """`now` is in seconds, monotonic."""
         self._rules = rules
-        self._shares: OrderedDict[tuple[Quota, tuple[str, ...]], Share] = OrderedDict()
+        self._clients = _Shares(now, call_later)
+        self._topics = _Shares(now, call_later)
+        self.held_bytes = 0
 
     @property
     def are_there(self) -> bool:
         """Whether anybody has one."""
         return bool(self._rules.rulebook.in_file.quotas)
 
-    def share_of(self, client: Client, now: float) -> Share | None:
+    def share_of(self, client: Client) -> Share | None:
         """Of the first quota that is about this client; None: none is."""
         for quota in self._rules.rulebook.in_file.quotas:
             names = quota.whose(client)
             if names is not None:
-                return self._share(quota, names, now)
+                return self._clients.of(quota, names)
         return None
 
-    def share_of_topic(self, quota: Quota, topic: str, now: float) -> Share:
+    def share_of_topic(self, quota: Quota, topic: str) -> Share:
         """Of a topic whose policy has this quota."""
-        return self._share(quota, (topic,), now)
+        return self._topics.of(quota, (topic,))
 
-    def _share(self, quota: Quota, names: tuple[str, ...], now: float) -> Share:
-        share = self._shares.get((quota, names))
-        if share is None:
-            share = self._shares[quota, names] = Share(quota, names, now)
-            if len(self._shares) > _MOST_REMEMBERED:
-                self._shares.popitem(last=False)
-        self._shares.move_to_end((quota, names))
-        return share
+    def may_hold(self, size: int) -> bool:
+        """Whether a request of `size` bytes may wait whole."""
+        return self.held_bytes == 0 or self.held_bytes + size <= _MOST_HELD_BYTES

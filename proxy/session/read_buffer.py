@@ -3,6 +3,7 @@
 READ_BUFFER_BYTES = 512 * 1024
 # What a client may hold back unread is at most what was read at once, so it is less until its requests are larger.
 _FRAME_START_BYTES = 128 * 1024
+_FIRST_BYTES = 4 * 1024
 _ANSWERS_BYTES = 256 * 1024
 
 
@@ -19,3 +20,8 @@ def where_frames_start(shared_buffer: memoryview) -> memoryview:
 def where_answers_come(shared_buffer: memoryview) -> memoryview:
     """The part of it for brokers."""
     return shared_buffer[:_ANSWERS_BYTES]
+
+
+def where_first_requests_come(shared_buffer: memoryview) -> memoryview:
+    """The part of it for clients of which it is not known yet whether they have to wait for a quota."""
+    return shared_buffer[:_FIRST_BYTES]

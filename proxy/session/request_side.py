@@ -22,6 +22,7 @@ from sluicegate.proxy.session.identity import SaslStage, SaslWatch
 from sluicegate.proxy.session.in_flight import Exchange, Finish
 from sluicegate.proxy.session.lanes import GOOD, LOOK_CLOSER
 from sluicegate.proxy.session.memory import Gathering
+from sluicegate.proxy.session.metering import Standing
 from sluicegate.proxy.session.needs import RequestNeeds
 from sluicegate.proxy.session.produce_gate import ProduceGate
 from sluicegate.proxy.session.raw_tokens import may_be_request
@@ -38,6 +39,8 @@ _RAW_TOKENS = SaslStage.RAW_TOKENS
 _LOGIN_REFUSED = "SASL_AUTHENTICATION_FAILED"
 # A client id and no tags: longer headers are read each time, so that no connection keeps more.
 _REMEMBERED_HEADER_BYTES = 1024
+# A header of version 1 ends with the client id; later ones begin alike.
+_WITH_CLIENT_ID = 1
 # Requests of one connection that are taken before others get their turn.
 _REQUESTS_A_TURN = 64
 
@@ -59,6 +62,7 @@ class ClientSide:
         self._header_client_id: str | None = None
         self._header_generation = -1
         self._has_begun = self._has_broker = False
+        self._is_unmet = False
         self._before_broker = b""
         self._turn_left = _REQUESTS_A_TURN
         budget = needs.budget
@@ -159,6 +163,30 @@ class ClientSide:
         handle(frame)
         self.give_back_memory()
 
+    def look_at_begun(self) -> None:
+        """Some of a Produce request may have come: where its client owes something under a quota, no more of it is read
+        for now.
+        """
+        begun = self._session.client.begun if self._is_unmet else None
+        if begun is None:
+            return
+        with begun:
+            if self._knows_header_of(self._version, begun):
+                self._is_unmet = False
+                return
+            try:
+                client_id = parse_request_header(begun, _WITH_CLIENT_ID).client_id
+            except MalformedMessage:  # more of its header has to come
+                return
+        self._is_unmet = False
+        self._session.identity.client_id = None if client_id is None else client_text(client_id)
+        match self._session.metering.meet(self._session.identity.as_rules_see_it()):
+            case Standing.WAITS:
+                self._session.client.hold(Hold.QUOTA_TURN)
+                self._session.metering.until_turn(partial(self._session.client.release, Hold.QUOTA_TURN))
+            case Standing.TURNED_AWAY:
+                self._session.delivery.in_turn(Exchange(closes=True))
+
     def turn_begins(self) -> None:
         """All that had arrived was taken, or waits."""
         self._turn_left = _REQUESTS_A_TURN
@@ -202,6 +230,7 @@ class ClientSide:
             self._version = version
             self._correlation_id = correlation_id
             self._on_gathered = self._produce
+            self._is_unmet = self._session.metering.may_be_on
             return _GATHER
         if treatment is _NEGOTIATE:
             self._on_gathered = partial(self._api_versions, api, version)
@@ -249,6 +278,7 @@ class ClientSide:
     def _produce(self, frame: bytearray) -> None:
         """What follows a header's first bytes is nearly always what it was in the request before."""
         version = self._version
+        self._is_unmet = False
         came = self._clock.now()
         fast = self._session.fast_requests
         if fast is not None:
@@ -265,14 +295,16 @@ class ClientSide:
                 return
         header_version = 2 if version >= _PRODUCE.flexible_since else 1
         body_at = HEAD_BYTES + len(self._header_rest)
-        is_known = header_version == self._header_version and self._header_generation == self._gate.rules_generation
-        if is_known and frame.startswith(self._header_rest, HEAD_BYTES):
+        standing = Standing.STAYS
+        if self._knows_header_of(version, frame):
             self._session.identity.client_id = self._header_client_id
         else:
             body_at = self._header(_PRODUCE, version, frame).body_at
-            if not self._session.metering.meet(self._session.identity.as_rules_see_it()):
+            standing = self._session.metering.meet(self._session.identity.as_rules_see_it())
+            if standing is Standing.TURNED_AWAY:
                 self._session.delivery.in_turn(Exchange(closes=True))
                 return
+            self._session.reads_more()
             if body_at <= _REMEMBERED_HEADER_BYTES:
                 self._header_version = header_version
                 self._header_generation = self._gate.rules_generation
@@ -281,9 +313,25 @@ class ClientSide:
                 if fast is not None and not self._gate.is_exempt:
                     fast.remember(header_version, self._header_rest)
                     fast.meter(self._session.metering.passed if self._session.metering.is_on else None)
+        if standing is Standing.WAITS:
+            take = partial(self._take, frame, version, self._correlation_id, body_at)
+            self._gate.wait_for_turn(self._session.metering.until_turn, take)
+        else:
+            self._take(frame, version, self._correlation_id, body_at)
+
+    def _take(self, frame: bytearray, version: int, correlation_id: int, body_at: int) -> None:
         self._counts.closely_taken[_PRODUCE.name] += 1
         self._session.metering.take(len(frame))
-        self._gate.take(frame, version, self._correlation_id, body_at, came)
+        self._gate.take(frame, version, correlation_id, body_at, self._clock.now())
+
+    def _knows_header_of(self, version: int, frame: bytearray | memoryview) -> bool:
+        """Whether a Produce request, or what has come of it, has the header of the one before, under the same rules."""
+        rest = self._header_rest
+        return (
+            (2 if version >= _PRODUCE.flexible_since else 1) == self._header_version
+            and self._header_generation == self._gate.rules_generation
+            and bytes(frame[HEAD_BYTES : HEAD_BYTES + len(rest)]) == rest
+        )
 
     def _api_versions(self, api: Api, version: int, frame: bytearray) -> None:
         header = self._header(api, version, frame)

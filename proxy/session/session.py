@@ -31,7 +31,7 @@ from sluicegate.proxy.session.met_limits import GATHERED_BYTES, IN_FLIGHT, limit
 from sluicegate.proxy.session.metering import Metering
 from sluicegate.proxy.session.needs import SessionNeeds
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
-from sluicegate.proxy.session.read_buffer import where_answers_come, where_frames_start
+from sluicegate.proxy.session.read_buffer import where_answers_come, where_first_requests_come, where_frames_start
 from sluicegate.proxy.session.request_side import ClientSide
 from sluicegate.proxy.session.route import RouteFor
 from sluicegate.proxy.session.sent_frames import SentFrames
@@ -103,7 +103,10 @@ class Session:
         most = needs.limits.max_frame_bytes
         client_reader = FrameReader(requests, HEAD_BYTES, most, needs.frames, self.fast_requests)
         broker_reader = FrameReader(answers, CORRELATION_ID_BYTES, most, needs.frames, fast_answers)
-        self.client = Connection(self, client_reader, from_client, needs.introduce_client, needs.loop)
+        # A session that waits for a quota keeps what was read of its first request.
+        self._reads_little = needs.requests.quotas.are_there
+        first = where_first_requests_come(needs.read_buffer) if self._reads_little else from_client
+        self.client = Connection(self, client_reader, first, needs.introduce_client, needs.loop)
         self.broker = Connection(self, broker_reader, from_broker, needs.introduce_broker, needs.loop)
         if self.fast_requests is not None and fast_answers is not None:
             self.fast_requests.lead(self.client, self.broker, self.turn_is_over)
@@ -173,6 +176,7 @@ class Session:
             self.turn_is_over(connection)
         if connection is self.client:
             self._requests.turn_begins()
+            self._requests.look_at_begun()
             self._leaving.client_was_read()
             if len(self.queue) >= self._max_in_flight and not has_to_go_on(connection, self.queue):
                 connection.hold(Hold.IN_FLIGHT)
@@ -184,6 +188,12 @@ class Session:
         if len(self.queue) < self._max_in_flight:
             self.client.release(Hold.IN_FLIGHT)
         self._leaving.settled()
+
+    def reads_more(self) -> None:
+        """The client is known, and may go on, or waits in a line."""
+        if self._reads_little:
+            self._reads_little = False
+            self.client.read_into(where_frames_start(self._needs.read_buffer))
 
     def is_late(self) -> bool:
         """Whether the event loop has not looked at its sockets for long."""

@@ -1,7 +1,7 @@
 """What may be taken in a second, counted so that what was taken beyond it is owed."""
 
-MOST_OWED_SECONDS = 10.0
-"""More is not owed: who has taken very much at once is not made to wait for minutes."""
+MOST_OWED_SECONDS = 3600.0
+"""More is not owed: as at a broker, what was taken is paid for, but no client waits for days."""
 
 
 class TokenBucket:
@@ -26,3 +26,7 @@ class TokenBucket:
         self._at = now
         self._left = max(saved - amount, -MOST_OWED_SECONDS * self._rate)
         return max(0.0, -self._left / self._rate)
+
+    def owed(self, now: float) -> float:
+        """Return how long, in seconds, until nothing is owed."""
+        return max(0.0, -self._left / self._rate - max(now - self._at, 0.0))

@@ -41,6 +41,14 @@ class Waiting:
         """Whether something is waited for."""
         return self._hold is not None
 
+    def is_for(self, hold: Hold) -> bool:
+        """Whether that is what is waited for."""
+        return self._hold is hold
+
+    def give_up(self) -> None:
+        """What is waited for is no longer wanted."""
+        self._hold = None
+
     def until(self, hold: Hold, ask: Callable[[Tell[T]], None], go_on: Callable[[T], None]) -> None:
         """Hold the client, and `ask`, which is handed whom to tell what comes of it; then `go_on` with that.
 

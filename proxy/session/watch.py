@@ -3,6 +3,7 @@
 from sluicegate.proxy.session.answer_side import BrokerSide
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.deadlines import Seen
+from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.request_side import ClientSide
 
 
@@ -11,9 +12,11 @@ def seen_of(client: Connection, broker: Connection, requests: ClientSide, answer
     answer: tuple[bool, int] | None = None
     if broker.mid_frame and not broker.is_held:
         answer = (True, broker.frames_ended) if broker.is_gathering else (False, broker.bytes_in)
+    # A request that the proxy does not read because of a quota has its time when it is read again.
+    waits = Hold.QUOTA in client.holds or Hold.QUOTA_TURN in client.holds
     return Seen(
-        request=client.frames_ended if client.mid_frame else None,
-        held_of_request=client.bytes_in if requests.holds_what_others_wait_for else None,
+        request=client.frames_ended if client.mid_frame and not waits else None,
+        held_of_request=client.bytes_in if requests.holds_what_others_wait_for and not waits else None,
         answer=answer,
         dealt_with=requests.busy_with,
         unsent=broker.unsent_bytes if broker.is_full else None,

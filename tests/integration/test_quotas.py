@@ -1,5 +1,6 @@
 """A client under a quota of sluicegate's sees what it would see under a broker's own; others do not see it."""
 
+import struct
 import time
 from collections.abc import Iterator
 
@@ -7,6 +8,8 @@ import pytest
 from confluent_kafka import Producer, ThrottleEvent
 
 from sluicegate.protocol.messages import produce
+from tests.bounds.frames import short_string
+from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.java import java_tool
 from tests.integration.test_produce import now_ms
@@ -17,6 +20,7 @@ from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
 _RATE = 20_000
 _SIZE = 60_000
 _UNDER_BROKERS, _UNDER_OURS, _LIBRDKAFKA = "quota-of-broker", "quota-of-ours", "quota-librdkafka"
+_FLOOD = "quota-flood"
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +28,8 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
     quotas = [
         {"name": "ours", "client_id": _UNDER_OURS, "bytes_per_second": _RATE},
         {"name": "library", "client_id": _LIBRDKAFKA, "bytes_per_second": "200kB"},
+        {"name": "flood", "client_id": _FLOOD, "bytes_per_second": 100_000},
+        {"name": "nameless", "client_id": "//", "bytes_per_second": 100_000},
     ]
     process = ProxyProcess(tmp_path_factory.mktemp("proxy"), kafka_bootstrap, {"defaults": DEFAULTS, "quotas": quotas})
     try:
@@ -100,3 +106,34 @@ def test_librdkafka_keeps_to_it(kafka_bootstrap: str, proxy: ProxyProcess) -> No
     assert failed == []
     assert any(event.throttle_time > 0 for event in told)
     assert lasted > 2, "800 kB, of which 200 kB are free, at 200 kB/s, but for the last request's wait"
+
+
+@pytest.mark.parametrize("client_id", [_FLOOD, None])
+@pytest.mark.parametrize("acks", [1, 0])
+def test_a_connection_for_each_request_evades_nothing(
+    kafka_bootstrap: str, proxy: ProxyProcess, client_id: str | None, acks: int
+) -> None:
+    """600 kB at 100 kB/s, of which 100 kB are free at most."""
+    topic = create_topic(kafka_bootstrap, UNJUDGED, partitions=1)
+    body = produce_body(9, [topic_data(topic, (0, batch([Rec(now_ms(), value=bytes(_SIZE))])))], acks)
+    began = time.monotonic()
+
+    for _ in range(10):
+        with RawClient(proxy.bootstrap, timeout=60) as client:
+            client.send_frame(_request_by(client_id, body))
+            if acks:
+                assert isinstance(client.receive(timeout=60), bytes)
+    eventually(lambda: _stored(kafka_bootstrap, topic) == 10, what="ten records", seconds=60)
+
+    assert time.monotonic() - began > 4
+
+
+def _request_by(client_id: str | None, body: bytes) -> bytes:
+    """Of a client without an id, too, which only a raw frame can be."""
+    name = (-1).to_bytes(2, "big", signed=True) if client_id is None else short_string(client_id.encode())
+    return struct.pack(">hhi", PRODUCE, 9, 1) + name + b"\0" + body
+
+
+def _stored(bootstrap: str, topic: str) -> int:
+    with RawClient(bootstrap) as client:
+        return client.log_of(topic, 0).count(bytes(_SIZE))

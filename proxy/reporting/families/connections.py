@@ -39,6 +39,7 @@ CONNECTIONS: tuple[Family, ...] = (
         "the budget is spent; `judging`: the judging thread; `settings`, `asking`: the cluster is asked about a topic; "
         "`quarantining`: bad records are being stored; `turn_over`: others go first; `refusals`: too many answers are "
         "kept; `turned_away`: a client that asks for what was not offered; "
+        "`quota_turn`: a first request under a quota waits until nothing is owed; "
         "`quota`: a client that has sent more than its quota allows.",
         lambda s: s.standing.holds,
         ("side", "reason"),

@@ -52,9 +52,12 @@ class Timer:
 
 
 class Steps:
-    """An event loop that does what it is to do when it is told so."""
+    """An event loop that does what it is to do when it is told so. `seconds`: its clock, which stands still until a
+    test sets it.
+    """
 
     def __init__(self) -> None:
+        self.seconds = 0.0
         self._steps: deque[Callable[[], None]] = deque()
         self._from_thread = threading.Event()
         self.timers: list[Timer] = []
@@ -187,7 +190,7 @@ class Playbook:
             introduce_broker=lambda _: Introduced("192.0.2.3:9092", "192.0.2.2:6"),
             why_lost=lambda _error: None,
             now_ms=lambda: NOW,
-            seconds=lambda: 0.0,  # a script takes no time
+            seconds=lambda: self.loop.seconds,
         )
         self.parts = proxy_in(world, environment)
         needs = self.parts.needs

@@ -12,6 +12,7 @@ from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.messages import produce as messages
 from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.lanes import HAS_FAST_LANE
+from sluicegate.proxy.session.metering import Standing
 from sluicegate.validation.rulebook import compile_policies
 from tests.bounds.frames import good_batch, int32, produce, request, short_string
 from tests.bounds.stand_in_answers import StandInAnswers, topic_id_of
@@ -155,7 +156,7 @@ def test_each_name_has_a_quota_of_its_own_which_all_its_connections_share() -> N
     other, again = play.playbook.another()[0], play.playbook.another()[0]
     for session, name in ((other, "etl-2"), (again, "etl-1")):
         session.identity.client_id = name
-        assert session.metering.meet(session.identity.as_rules_see_it())
+        assert session.metering.meet(session.identity.as_rules_see_it()) is Standing.STAYS
         session.metering.take(100)
 
     assert quotas.are_there

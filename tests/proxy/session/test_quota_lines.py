@@ -1,0 +1,261 @@
+"""A new connection does not evade a quota: its first request waits, unread, until its client owes nothing."""
+
+import json
+
+import pytest
+
+import sluicegate.proxy.judgement.judging
+from sluicegate.proxy.session import metering, quotas
+from sluicegate.proxy.session.connection import Connection
+from sluicegate.proxy.session.hold import Hold
+from sluicegate.validation.rules.rule import Client
+from tests.bounds.frames import produce
+from tests.proxy.session.playbook import NOW, Outlet, Playbook, arrive
+from tests.wire.batches import Rec, batch
+
+_SLOW = {"name": "slow", "client_id": "*", "bytes_per_second": 1000}
+_NARROW = {"name": "narrow", "topic": "*", "bytes_per_second": 1000}
+_FIRST_READ_BYTES = 4096
+
+
+@pytest.fixture(autouse=True)
+def _with_time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    # However busy the machine is: what leaves the loop is answered at another time.
+    monkeypatch.setattr(sluicegate.proxy.judgement.judging, "_LOOP_REQUEST_SECONDS", 60.0)
+
+
+class Proxy:
+    """One proxy under quotas, and the sessions that come to it."""
+
+    def __init__(self, *quotas: dict[str, object], **environment: str) -> None:
+        bound = {"SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": "86400000"}
+        self.play = Playbook(**bound, SLUICEGATE__QUOTAS=json.dumps(quotas), **environment)
+
+    def passes(self, seconds: float) -> None:
+        """Time goes by, in steps that are shorter than any turn."""
+        loop = self.play.loop
+        for _ in range(round(seconds * 20)):
+            loop.seconds += 0.05
+            for timer in loop.timers:
+                timer.seconds -= 0.05
+            loop.time_passes(1e-9)
+
+    def refused(self) -> int:
+        return self.play.parts.observer.counted().connections_refused["quotas[].connections"]
+
+
+class Session:
+    """One connection of a client; what is not read of it stays with the client."""
+
+    def __init__(self, proxy: Proxy) -> None:
+        self._loop = proxy.play.loop
+        self.session, self.client = proxy.play.another()
+        self.broker = Outlet(self.session.broker)
+        self.unread = b""
+
+    @property
+    def connection(self) -> Connection:
+        return self.session.client
+
+    @property
+    def waits(self) -> bool:
+        return Hold.QUOTA_TURN in self.connection.holds
+
+    def sends(self, data: bytes) -> None:
+        self.unread += data
+        self.goes_on()
+        if not self.session.broker.is_open:
+            self.session.broker.connection_made(self.broker)
+        self.goes_on()
+
+    def goes_on(self) -> None:
+        """What the proxy reads now."""
+        for _ in range(3):
+            self.unread = arrive(self.connection, self.client, self.unread)
+            self._loop.turns()
+
+
+def _request(size: int, acks: int = -1, topic: bytes = b"orders", client_id: bytes = b"etl") -> bytes:
+    return produce(9, {topic: [(0, batch([Rec(NOW, b"key", b"v" * size)]))]}, acks, 1, client_id=client_id)
+
+
+@pytest.mark.parametrize("acks", [-1, 0])
+@pytest.mark.parametrize("size", [100, 5_000, 200_000])
+def test_the_first_request_of_another_connection_waits_until_nothing_is_owed(size: int, acks: int) -> None:
+    proxy = Proxy(_SLOW)
+    first, second = Session(proxy), Session(proxy)
+    first.sends(_request(3000))
+    second.sends(_request(size, acks))
+
+    assert second.waits
+    assert not second.broker.sent
+    assert second.connection.bytes_in <= _FIRST_READ_BYTES, "no more is held of it"
+
+    proxy.passes(1.0)
+    second.goes_on()
+    assert not second.broker.sent
+
+    proxy.passes(1.5)
+    second.goes_on()
+    assert second.broker.sent == _request(size, acks)
+
+
+def test_one_request_for_each_connection_goes_at_the_rate() -> None:
+    """As many as a hundred seconds allow, and not as many as come."""
+    proxy = Proxy(_SLOW)
+    sessions = [Session(proxy) for _ in range(60)]
+    for session in sessions:
+        session.sends(_request(5000, acks=0))
+
+    for _ in range(100 * 20):
+        proxy.passes(0.05)
+        for session in sessions:
+            session.goes_on()
+
+    sent = sum(len(session.broker.sent) for session in sessions)
+    assert sent == pytest.approx(100 * 1000, rel=0.1)
+    assert sorted(map(bool, (session.broker.sent for session in sessions)), reverse=True) == [
+        bool(session.broker.sent) for session in sessions
+    ], "in the order in which they came"
+
+
+def test_a_session_that_sends_nothing_in_its_turn_keeps_nobody_waiting() -> None:
+    proxy = Proxy(_SLOW)
+    first, stalls, third = Session(proxy), Session(proxy), Session(proxy)
+    first.sends(_request(2000))
+    stalls.sends(_request(50_000)[:6000])
+    third.sends(_request(100))
+
+    proxy.passes(1.5)
+    third.goes_on()
+
+    assert third.broker.sent == _request(100)
+
+
+def test_a_client_that_leaves_takes_its_place_in_the_line_with_it() -> None:
+    proxy = Proxy(_SLOW)
+    first, leaves, third = Session(proxy), Session(proxy), Session(proxy)
+    first.sends(_request(3000))
+    leaves.sends(_request(100))
+    third.sends(_request(100))
+
+    leaves.client.aborted = True
+    leaves.connection.connection_lost(ConnectionResetError())
+    proxy.passes(2.5)
+    third.goes_on()
+
+    assert third.broker.sent == _request(100)
+    assert not leaves.broker.sent, "as a broker drops what it has not read"
+
+
+def test_a_client_that_ends_behind_its_request_has_it_forwarded_in_its_turn() -> None:
+    proxy = Proxy(_SLOW)
+    first, ends = Session(proxy), Session(proxy)
+    first.sends(_request(3000))
+    ends.sends(_request(100, acks=0))
+
+    ends.connection.eof_received()
+    proxy.passes(3.0)
+
+    assert ends.broker.sent == _request(100, acks=0)
+    assert ends.broker.has_ended_writing
+
+
+def test_a_flood_under_one_name_is_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metering, "_MOST_WAITING", 5)
+    proxy = Proxy(_SLOW)
+    sessions = [Session(proxy) for _ in range(8)]
+    for session in sessions:
+        session.sends(_request(3000))
+
+    assert [session.waits for session in sessions] == [False] + [True] * 5 + [False] * 2
+    assert proxy.refused() == 2
+    other = Session(proxy)
+    other.sends(_request(100, client_id=b"other"))
+    assert other.broker.sent == _request(100, client_id=b"other")
+
+
+def test_the_wait_is_no_deadlines() -> None:
+    proxy = Proxy(_SLOW)
+    first, second, third = Session(proxy), Session(proxy), Session(proxy)
+    first.sends(_request(200_000))
+    second.sends(_request(200_000))
+    third.sends(_request(100))
+
+    for now in range(0, 180, 10):
+        for session in (second, third):
+            session.session.look(float(now))
+
+    assert second.waits
+    assert third.waits
+    assert not second.client.is_closing()
+
+
+def _without_client_id(size: int) -> bytes:
+    sent = bytearray(_request(size, client_id=b""))
+    sent[12:14] = b"\xff\xff"  # the length of its client id, behind its size and the first eight bytes
+    return bytes(sent)
+
+
+@pytest.mark.parametrize("second", [_without_client_id(100), _request(100, client_id=b"")])
+def test_clients_without_an_id_have_one_quota_together(second: bytes) -> None:
+    """For Kafka, no client id and the empty one are the same."""
+    proxy = Proxy(_SLOW)
+    one, another = Session(proxy), Session(proxy)
+    one.sends(_without_client_id(3000))
+    another.sends(second)
+
+    assert one.broker.sent == _without_client_id(3000)
+    assert another.waits
+
+
+@pytest.mark.parametrize("acks", [-1, 0])
+def test_a_topics_quota_holds_for_new_connections(acks: int) -> None:
+    proxy = Proxy(_NARROW)
+    first, second, elsewhere = Session(proxy), Session(proxy), Session(proxy)
+    first.sends(_request(3000))
+    second.sends(_request(100, acks))
+    elsewhere.sends(_request(100, topic=b"else"))
+
+    assert second.waits
+    assert not second.broker.sent
+    assert elsewhere.broker.sent
+
+    proxy.passes(3.0)
+    assert second.broker.sent == _request(100, acks)
+
+
+def test_requests_that_wait_for_topics_hold_no_more_than_their_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quotas, "_MOST_HELD_BYTES", 10_000)
+    proxy = Proxy(_NARROW)
+    sessions = [Session(proxy) for _ in range(6)]
+    for session in sessions:
+        session.sends(_request(3000))
+
+    assert [session.waits for session in sessions] == [False, True, True, True, False, False]
+    assert proxy.refused() == 2
+    sessions[1].session.close_now()
+    another = Session(proxy)
+    another.sends(_request(3000))
+    assert another.waits
+
+
+def test_topics_and_other_names_push_out_no_client_that_is_there_or_owes() -> None:
+    few = {"name": "few", "client_id": "*", "connections": 2, "bytes_per_second": 1000}
+    proxy = Proxy(few, {"name": "topics", "topic": "*", "requests_per_second": 5})
+    there = [Session(proxy) for _ in range(2)]
+    there[0].sends(_request(3000, client_id=b"etl"))
+    there[1].sends(_request(100, client_id=b"etl"))
+    shares = proxy.play.needs.requests.quotas
+    quota = proxy.play.parts.rules.rulebook.in_file.quotas[1]
+    for number in range(12_000):
+        shares.share_of_topic(quota, f"topic-{number}")
+        assert proxy.play.session.metering.meet(Client("192.0.2.9:1", f"client-{number}")) is metering.Standing.STAYS
+
+    another = Session(proxy)
+    another.sends(_request(100, client_id=b"etl"))
+
+    assert not another.broker.sent
+    assert proxy.refused() == 1
+    assert len(shares._clients._known) <= quotas._MOST_REMEMBERED
+    assert len(shares._topics._known) <= quotas._MOST_REMEMBERED
