@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from sluicegate.config.regular_file import read_file
 from sluicegate.config.secret import SecretText
 from sluicegate.config.sending import sent_often
 
@@ -30,13 +31,13 @@ class Password:
     def get(self) -> str:
         """The password as it is now: the file is read each time, so a new one is used at once. Empty without either.
 
-        Line ends behind it are not part of it. Raises PasswordUnreadable.
+        Line ends behind it are not part of it. A file may take seconds: not for an event loop. Raises
+        PasswordUnreadable.
         """
         if self.file is None:
             return "" if self.value is None else self.value.get_secret_value()
         try:
-            with Path(self.file).open("rb") as file:
-                content = file.read(_MAX_BYTES + 1)
+            content = read_file(Path(self.file), _MAX_BYTES)
         except OSError as error:
             raise PasswordUnreadable(self.key, f"{self.file} cannot be read: {error.strerror}") from error
         try:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
 
+from sluicegate.config.regular_file import read_now
+
 Path = tuple[str | int, ...]
 MAX_BYTES = 16 << 20
 _MAX_LINE = 600
@@ -56,10 +58,9 @@ class Source:
 
 
 def digest_of_file(path: FilePath) -> bytes | None:
-    """What `Source.digests` would hold for a file as it is now; None where it cannot be read."""
+    """What `Source.digests` would hold for a file as it is now; None where it cannot be read. Without a deadline."""
     try:
-        with path.open("rb") as file:
-            return digest_of(file.read(MAX_BYTES + 1))
+        return digest_of(read_now(path, MAX_BYTES))
     except (OSError, ValueError):
         return None
 

@@ -6,27 +6,43 @@ owns the configuration has the first word, and `defaults` the last one.
 
 from pathlib import Path as FilePath
 
-from sluicegate.config.file_patterns import KEY, has_wildcards, patterns_in, topic_files
+from sluicegate.config.file_deadline import FileUnreadable, within_deadline
+from sluicegate.config.file_patterns import (
+    KEY,
+    MOST_BYTES,
+    TooManyFiles,
+    bound,
+    has_wildcards,
+    patterns_in,
+    topic_files,
+)
+from sluicegate.config.regular_file import stat_now
 from sluicegate.config.source import Path, Problem, Source, printable
 from sluicegate.config.yaml_source import read_file
 
 _HELD = "topics"
-MOST_FILES = 1000
-_MOST_BYTES = 16 << 20
 
 
 def include_topics(source: Source, folder: FilePath) -> None:
     """Put what the files hold into `source`; relative patterns begin at `folder`. What is wrong becomes a problem."""
-    found = _files_of(source, folder)
-    if len(found) > MOST_FILES or sum(map(_size, found)) > _MOST_BYTES:
-        most = f"at most {MOST_FILES}, of {_MOST_BYTES >> 20} MiB together"
-        source.problems.append(_problem(source, (KEY,), f"leads to {len(found)} files; expected {most}"))
+    try:
+        found, size = within_deadline((KEY, folder), lambda: _files_of(source, folder))
+    except TooManyFiles as error:
+        source.problems.append(_problem(source, (KEY,), str(error)))
+        return
+    except FileUnreadable as error:
+        source.problems.append(_problem(source, (KEY,), f"{error.filename or folder}: {error.strerror}"))
+        return
+    if size > MOST_BYTES:
+        words = f"{folder} leads to {len(found)} files of {size >> 20} MiB; {bound()}"
+        source.problems.append(_problem(source, (KEY,), words))
         return
     for file in found:
         _include(source, file)
 
 
-def _files_of(source: Source, folder: FilePath) -> list[FilePath]:
+def _files_of(source: Source, folder: FilePath) -> tuple[list[FilePath], int]:
+    """And how many bytes they have together. Raises TooManyFiles."""
     patterns = patterns_in(source.data)
     main = next(iter(source.digests), None)
     for i, pattern in enumerate(patterns):
@@ -34,7 +50,8 @@ def _files_of(source: Source, folder: FilePath) -> list[FilePath]:
             path = (KEY, i) if isinstance(source.data.get(KEY), list) else (KEY,)
             words = f"{source.place_of(path)}: {source.key_of(path)} {folder / pattern} leads to no file"
             source.remarks.append(printable(words))
-    return topic_files(patterns, folder, main)
+    found = topic_files(patterns, folder, main)
+    return found, sum(map(_size, found))
 
 
 def _include(source: Source, file: FilePath) -> None:
@@ -70,6 +87,6 @@ def _problem(source: Source, path: Path, message: str) -> Problem:
 
 def _size(file: FilePath) -> int:
     try:
-        return file.stat().st_size
+        return stat_now(file).st_size
     except (OSError, ValueError):
         return 0

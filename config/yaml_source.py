@@ -8,6 +8,7 @@ from pathlib import Path as FilePath
 
 import yaml
 
+from sluicegate.config.regular_file import read_file as read_regular
 from sluicegate.config.source import MAX_BYTES, Problem, Source, digest_of, dotted
 from sluicegate.config.yaml_nodes import BadNode, Reader
 from sluicegate.config.yaml_words import line_of, words_of
@@ -19,8 +20,7 @@ def read_file(path: FilePath) -> Source:
     """Read a YAML file; whatever keeps it from being read is in `problems`."""
     name = str(path)
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
+        content = read_regular(path, MAX_BYTES)
     except (OSError, ValueError) as error:  # ValueError: no file can have this name
         return _unreadable(name, f"cannot be read: {getattr(error, 'strerror', None) or error}")
     source = _read_content(content, name)

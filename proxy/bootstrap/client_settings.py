@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from sluicegate.config.regular_file import read_file
+
 _MAX_BYTES = 1 << 20
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -35,8 +37,7 @@ def upstream_from(file: Path) -> dict[str, Any]:
 
 def _read(file: Path) -> dict[str, str]:
     try:
-        with file.open("rb") as opened:
-            text = opened.read(_MAX_BYTES + 1).decode()
+        text = read_file(file, _MAX_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise UnusableClientSettings(f"cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8'}") from error
     if len(text) > _MAX_BYTES:

@@ -8,6 +8,7 @@ from sluicegate.config.password import PasswordUnreadable
 from sluicegate.config.upstream import Sasl
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import sasl_authenticate, sasl_handshake
+from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 
 Call = Callable[[ApiKey, int, bytes], Awaitable[bytes]]
 """Sends one request (API, version, body) and gives the answer's body."""
@@ -38,7 +39,7 @@ async def log_in(call: Call, sasl: Sasl) -> None:
             raise LoginNotOffered("the broker offers no SASL here; is this the plaintext listener?")
         raise LoginRefused(f"the broker does not offer {sasl.mechanism}, but {offered}")
     try:
-        password = sasl.current_password.get()
+        password = await in_daemon_thread(sasl.current_password.get)
     except PasswordUnreadable as error:
         raise LoginRefused(str(error)) from error
     if sasl.mechanism == "PLAIN":

@@ -8,7 +8,7 @@ from sluicegate.config.password import PasswordUnreadable
 from sluicegate.proxy.doctor.finding import Finding, Level
 from sluicegate.proxy.network import certificates
 
-_ADVICE = "put a usable file there; a running proxy takes it from the next connection on"
+_ADVICE = "put a usable file there; a running proxy uses it for new connections within two seconds"
 
 
 def findings(config: Config) -> Iterator[Finding]:

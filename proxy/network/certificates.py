@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sluicegate.config.model import Config, ListenTls
 from sluicegate.config.password import Password, PasswordUnreadable
+from sluicegate.config.regular_file import read_file
 from sluicegate.config.server_tls import ServerTls
 from sluicegate.config.upstream import UpstreamTls
 
@@ -199,8 +200,7 @@ def _belonging(files: TlsFiles, key: "PrivateKeyTypes", shown: Sequence["Certifi
 
 def _read(file: str) -> bytes:
     try:
-        with Path(file).open("rb") as opened:
-            content = opened.read(_MAX_BYTES + 1)
+        content = read_file(Path(file), _MAX_BYTES)
     except OSError as error:
         raise _Unusable(f"{file} cannot be read: {error.strerror}") from error
     if len(content) > _MAX_BYTES:

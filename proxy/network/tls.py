@@ -1,6 +1,7 @@
-"""TLS contexts that follow their files: a certificate that was renewed on disk is used from the next connection on."""
+"""TLS contexts that follow their files: new connections use a certificate that was renewed on disk."""
 
 import ssl
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -9,8 +10,10 @@ from weakref import WeakKeyDictionary
 
 import structlog
 
+from sluicegate.config.file_deadline import FileUnreadable, within_deadline
 from sluicegate.config.model import ListenTls
 from sluicegate.config.password import PasswordUnreadable
+from sluicegate.config.regular_file import stat_now
 from sluicegate.config.server_tls import ServerTls
 from sluicegate.config.upstream import UpstreamTls
 from sluicegate.proxy.network.certificates import (
@@ -19,6 +22,7 @@ from sluicegate.proxy.network.certificates import (
     files_for_server,
     first_error,
 )
+from sluicegate.proxy.network.memory_files import MemoryFiles
 
 _CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 _Stamp = tuple[tuple[int, int, int] | None, ...]
@@ -29,36 +33,57 @@ class BadTlsFiles(Exception):
 
 
 class TlsContext:
-    """A context made of files. Raises BadTlsFiles at once when they cannot be used."""
+    """A context made of files. Blocks while it is made, and raises BadTlsFiles when they cannot be used."""
 
     def __init__(
-        self, section: str, files: list[str], make: Callable[[], ssl.SSLContext], blame: Callable[[], str | None]
+        self,
+        section: str,
+        files: list[str],
+        make: Callable[[MemoryFiles], ssl.SSLContext],
+        blame: Callable[[], str | None],
     ) -> None:
-        """`blame` looks at each file by itself and says what is wrong with the first that is at fault."""
+        """`make` reads files as copies in memory. `blame` looks at each file by itself and says what is wrong with the
+        first that is at fault.
+        """
         self._section = section
         self._blame = blame
         self._files = [Path(file) for file in files]
         self._make = make
         self._log = structlog.get_logger("sluicegate.tls")
-        self._stamp = self._stamp_now()
+        self._following = threading.Lock()
+        self._failed: str | None = None
+        try:
+            self._stamp: _Stamp | None = self._stamp_now()
+        except FileUnreadable as error:
+            raise BadTlsFiles(f"{section}: {_unresponsive(error)}") from error
         self._context = self._made()
 
     def current(self) -> ssl.SSLContext:
-        """The context of the files as they are now; of what they were before, when they cannot be used."""
-        stamp = self._stamp_now()
-        if stamp != self._stamp:
-            self._stamp = stamp
-            try:
-                self._context = self._made()
-            except BadTlsFiles as error:
-                self._log.error("changed certificates cannot be used, going on with those before", reason=str(error))
-            else:
-                self._log.info("certificates read again", section=self._section)
+        """The context of the files as `follow` last found them; of what they were before, when they cannot be used."""
         return self._context
+
+    def follow(self) -> None:
+        """Take the files as they are now, if they have changed. Reads files: not for an event loop."""
+        with self._following:
+            try:
+                stamp = self._stamp_now()
+                if stamp == self._stamp:
+                    return
+                self._context = self._made()
+            except (FileUnreadable, BadTlsFiles) as error:
+                self._stamp = None  # tried again until it can be used, reported once
+                reason = _unresponsive(error) if isinstance(error, FileUnreadable) else str(error)
+                if reason != self._failed:
+                    self._log.error("changed certificates cannot be used, going on with those before", reason=reason)
+                self._failed = reason
+            else:
+                self._stamp, self._failed = stamp, None
+                self._log.info("certificates read again", section=self._section)
 
     def _made(self) -> ssl.SSLContext:
         try:
-            context = self._make()
+            with MemoryFiles() as copies:
+                context = self._make(copies)
             context.minimum_version = ssl.TLSVersion.TLSv1_2  # whatever the system's settings allow (RFC 8996)
             context.options |= ssl.OP_NO_RENEGOTIATION  # as brokers: of TLS 1.2, and good for nothing but attacks
             return context
@@ -79,18 +104,20 @@ class TlsContext:
         )
 
     def _stamp_now(self) -> _Stamp:
-        return tuple(_stamp_of(file) for file in self._files)
+        """Raises FileUnreadable while a file system does not respond."""
+        return within_deadline(("tls", *self._files), lambda: tuple(_stamp_of(file) for file in self._files))
 
 
 def context_for_clients(tls: ListenTls, names: "AskedNames") -> TlsContext:
     """What clients meet. Raises BadTlsFiles."""
 
-    def make() -> ssl.SSLContext:
+    def make(copies: MemoryFiles) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(tls.certificate_file, tls.key_file, tls.password_of_key.get())
+        certificate, key = copies.copy_of(tls.certificate_file), copies.copy_of(tls.key_file)
+        context.load_cert_chain(certificate, key, tls.password_of_key.get())
         context.verify_mode = _CLIENT_AUTH[tls.client_auth]
         if tls.client_ca_file is not None:
-            context.load_verify_locations(tls.client_ca_file)
+            context.load_verify_locations(copies.copy_of(tls.client_ca_file))
         context.sni_callback = names.remember
         return context
 
@@ -101,11 +128,12 @@ def context_for_clients(tls: ListenTls, names: "AskedNames") -> TlsContext:
 def context_for_brokers(tls: UpstreamTls) -> TlsContext:
     """What the proxy meets brokers with. Raises BadTlsFiles."""
 
-    def make() -> ssl.SSLContext:
-        context = ssl.create_default_context(cafile=tls.ca_file)
+    def make(copies: MemoryFiles) -> ssl.SSLContext:
+        context = _context_for(tls.ca_file, copies)
         context.check_hostname = tls.verify_hostname
-        if tls.certificate_file is not None:
-            context.load_cert_chain(tls.certificate_file, tls.key_file, tls.password_of_key.get())
+        if tls.certificate_file is not None and tls.key_file is not None:
+            certificate, key = copies.copy_of(tls.certificate_file), copies.copy_of(tls.key_file)
+            context.load_cert_chain(certificate, key, tls.password_of_key.get())
         return context
 
     files = _named(tls.ca_file, tls.certificate_file, tls.key_file, tls.key_password_file)
@@ -115,14 +143,20 @@ def context_for_brokers(tls: UpstreamTls) -> TlsContext:
 def context_for_server(section: str, tls: ServerTls) -> TlsContext:
     """What a server that is no broker is met with; `section` is where that stands. Raises BadTlsFiles."""
 
-    def make() -> ssl.SSLContext:
-        context = ssl.create_default_context(cafile=tls.ca_file)
-        if tls.certificate_file is not None:
-            context.load_cert_chain(tls.certificate_file, tls.key_file, tls.password_of_key(section).get())
+    def make(copies: MemoryFiles) -> ssl.SSLContext:
+        context = _context_for(tls.ca_file, copies)
+        if tls.certificate_file is not None and tls.key_file is not None:
+            certificate, key = copies.copy_of(tls.certificate_file), copies.copy_of(tls.key_file)
+            context.load_cert_chain(certificate, key, tls.password_of_key(section).get())
         return context
 
     files = _named(tls.ca_file, tls.certificate_file, tls.key_file, tls.key_password_file)
     return TlsContext(section, files, make, lambda: first_error(files_for_server(section, tls)))
+
+
+def _context_for(authorities: str | None, copies: MemoryFiles) -> ssl.SSLContext:
+    """For a server whose certificate is signed by one of these, or by one of the system's."""
+    return ssl.create_default_context(cafile=None if authorities is None else copies.copy_of(authorities))
 
 
 class AskedNames:
@@ -197,9 +231,13 @@ _REASONS = {
 }
 
 
+def _unresponsive(error: FileUnreadable) -> str:
+    return f"{error.filename} cannot be read: {error.strerror}" if error.filename else str(error.strerror)
+
+
 def _stamp_of(file: Path) -> tuple[int, int, int] | None:
     with suppress(OSError):
-        status = file.stat()
+        status = stat_now(file)
         return status.st_mtime_ns, status.st_size, status.st_ino
     return None
 

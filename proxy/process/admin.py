@@ -9,7 +9,6 @@ import asyncio
 import socket
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ import structlog
 
 from sluicegate.config.address import HostPort
 from sluicegate.config.model import Config
+from sluicegate.proxy.network.daemon_thread import DaemonThread
 from sluicegate.proxy.network.listeners import CannotListen
 from sluicegate.proxy.page.answer import Page, text_page
 from sluicegate.proxy.process.admin_connections import AdminConnection, AdminConnections
@@ -84,7 +84,7 @@ class AdminServer:
         except OSError as error:
             raise CannotListen(address, error) from error
         self.port: int = self._listening.getsockname()[1]
-        self._scrapes = ThreadPoolExecutor(1, "metrics")
+        self._scraper = DaemonThread("metrics")
         self._loop = asyncio.new_event_loop()
         self._serving: asyncio.Task[None] | None = None
         self._thread = threading.Thread(target=self._run, name="admin", daemon=True)
@@ -95,7 +95,7 @@ class AdminServer:
         with suppress(RuntimeError):  # it has ended by itself
             self._loop.call_soon_threadsafe(self._stop)
         self._thread.join(_CLOSE_SECONDS)
-        self._scrapes.shutdown(wait=False, cancel_futures=True)
+        self._scraper.close()
         if self._looking is not None:
             self._looking.close()
 
@@ -152,7 +152,7 @@ class AdminServer:
             return found
         self._connections.is_slow(connection)
         try:
-            return await self._loop.run_in_executor(self._scrapes, found)
+            return await self._scraper.do(found)
         except Exception as error:  # whatever fails in showing metrics, the endpoint goes on
             if self._complaints.due(type(error).__name__) is not None:
                 self._log.error("metrics cannot be shown", exc_info=error)

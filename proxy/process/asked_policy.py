@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from sluicegate.proxy.process.config_file import ConfigFile
-from sluicegate.proxy.process.reading_apart import Explain, Explained, Reader, ReaderEnded
+from sluicegate.proxy.process.reading_apart import Explain, Explained, Reader, ReaderEnded, ReaderSilent
 
+_SECONDS = 60.0
 _NO_FILE = "There is no configuration file: the command line and the environment alone say what holds."
 
 
@@ -15,9 +16,11 @@ def explainer(file: ConfigFile | None) -> Callable[[str], list[str]]:
         if file is None:
             return [_NO_FILE]
         try:
-            found = Reader(Explain(file, topic)).answer()
+            found = Reader(Explain(file, topic)).answer(_SECONDS)
         except ReaderEnded as error:
             return [f"{error}; the log may say more"]
+        except ReaderSilent as error:
+            return [str(error)]
         assert isinstance(found, Explained)
         return list(found.lines)
 

@@ -11,6 +11,7 @@ from sluicegate.config.model import Config
 from sluicegate.proxy.answers.addressing import AddressBook
 from sluicegate.proxy.cluster.discovery import Discovered, look_at_cluster
 from sluicegate.proxy.network.certificates import expired_for_clients
+from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.network.listeners import Listeners
 from sluicegate.proxy.network.tls import TlsContext
 from sluicegate.proxy.process.assembly import Assembled
@@ -59,7 +60,10 @@ class ClusterWatch:
         """Ask the cluster once, and say what that means."""
         self._leading_back.listener = None
         found = await look_at_cluster(self._config.upstream, self._broker_tls, self._mark)
-        self._found(found, await asyncio.to_thread(expired_for_clients, self._config, datetime.now(UTC)))
+        self._found(found, await in_daemon_thread(self._expired))
+
+    def _expired(self) -> str | None:
+        return expired_for_clients(self._config, datetime.now(UTC))
 
     async def look_again(self) -> None:
         """When it is time; topic settings too."""

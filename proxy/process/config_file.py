@@ -2,15 +2,18 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sluicegate.config.file_patterns import patterns_in, topic_files
+from sluicegate.config.file_deadline import within_deadline
+from sluicegate.config.file_patterns import MOST_BYTES, TooManyFiles, patterns_in, topic_files
 from sluicegate.config.keys import each_key_of
 from sluicegate.config.model import POLICIES, Config
 from sluicegate.config.option import Option
+from sluicegate.config.regular_file import stat_now
 from sluicegate.config.section import is_section
-from sluicegate.config.source import Problem, digest_of_file
+from sluicegate.config.source import MAX_BYTES, Problem, digest_of_file
 
 if TYPE_CHECKING:
     from sluicegate.config.loading import Loaded
@@ -34,6 +37,7 @@ class ConfigFile:
         self._digests: dict[Path, bytes] = {}
         self._looked_at: _Look | None = None
         self._is_settled = False
+        self._is_unusable = False
 
     def __str__(self) -> str:
         return str(self._path)
@@ -41,30 +45,38 @@ class ConfigFile:
     def has_changed(self) -> bool:
         """Whether they hold anything else than when they were read, and have been as they are since the last look: who
         writes a file where it stands may be half through. Reads them where they look different.
+
+        Blocks, for some seconds at most. Raises FileUnreadable while a file system does not respond.
         """
-        looked_at = self._look()
+        looked_at = within_deadline((self._path, "look"), self._look)
         if looked_at != self._looked_at:
             self._looked_at, self._is_settled = looked_at, False
             return False
         if self._is_settled or looked_at is None:
             return False  # while the file is replaced there may be none
+        digests = within_deadline((self._path, "digests"), self._digests_now)
         self._is_settled = True
-        return self._digests_now() != self._digests
+        return self._is_unusable or digests != self._digests  # what was wrong need not have been in what was read
 
     def take(self, read_elsewhere: "ConfigFile") -> None:
         """What another process has just read is what changes are looked for from."""
         self._digests, self._patterns = read_elsewhere._digests, read_elsewhere._patterns
+        self._is_unusable = read_elsewhere._is_unusable
 
     def read(self) -> "Loaded":
         """What they say now. Raises ConfigError."""
         from sluicegate.config.loading import ConfigError, load  # noqa: PLC0415  # who only looks needs none of it
         from sluicegate.config.yaml_source import read_file  # noqa: PLC0415
 
+        self._is_unusable = True
         source = read_file(self._path)
         try:
-            return load(source, os.environ, self._options, self._path.parent)
+            loaded = load(source, os.environ, self._options, self._path.parent)
         except RecursionError as error:
             raise ConfigError([Problem("", str(self._path), "nested too deeply")]) from error
+        else:
+            self._is_unusable = False
+            return loaded
         finally:
             if source.readable:
                 self._digests, self._patterns = source.digests, patterns_in(source.data)
@@ -77,9 +89,14 @@ class ConfigFile:
     def _look(self) -> _Look | None:
         """What tells, unread, that a file is another one or was written to; None: the first is not there."""
         seen: list[object] = []
-        for file in self._files():
+        try:
+            files = self._files()
+        except TooManyFiles as error:
+            files = [self._path]
+            seen.append(str(error))
+        for file in files:
             try:
-                found = file.stat()
+                found = stat_now(file)
             except OSError:
                 if file == self._path:
                     return None
@@ -87,9 +104,23 @@ class ConfigFile:
             seen += (file, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
         return tuple(seen)
 
-    def _digests_now(self) -> dict[Path, bytes]:
-        found = ((file, digest_of_file(file)) for file in self._files())
-        return {file: digest for file, digest in found if digest is not None}
+    def _digests_now(self) -> dict[Path, bytes] | None:
+        """None: there is more than may be read, which is for the one that reads it to report."""
+        try:
+            files = self._files()
+        except TooManyFiles:
+            return None
+        found: dict[Path, bytes] = {}
+        size = 0
+        for file in files:
+            with suppress(OSError, ValueError):
+                size += stat_now(file).st_size
+            if size > MOST_BYTES + MAX_BYTES:
+                return None
+            digest = digest_of_file(file)
+            if digest is not None:
+                found[file] = digest
+        return found
 
 
 def waits_for_a_restart(before: Config, after: Config) -> list[str]:

@@ -4,13 +4,15 @@ What it shows is made in a thread of its own, policies in another one, because t
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import structlog
 
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.look import Wish
+from sluicegate.proxy.network.daemon_thread import DaemonThread, in_daemon_thread
 from sluicegate.proxy.page.answer import Page, text_page
 from sluicegate.proxy.page.assets import SAFE
 from sluicegate.proxy.page.site import Site, StreamWanted
@@ -31,7 +33,7 @@ class PageServing:
         self._connections = connections
         self._loop = asyncio.get_running_loop()
         self._lookers = ThreadPoolExecutor(1, "page")
-        self._explainers = ThreadPoolExecutor(1, "policies")
+        self._explainer = DaemonThread("policies")
         self._explained = 0
         self._streams = Streams(self._look)
         self._complaints = OnceAMinute()
@@ -40,7 +42,7 @@ class PageServing:
     async def answer(self, request: Request, connection: AdminConnection, exchange: HttpExchange) -> Page | None:
         """The answer to a GET or HEAD; None: it has been given."""
         target = request.target
-        found = self._site.find(target, request.headers)
+        found = await in_daemon_thread(partial(self._site.find, target, request.headers))  # may read the token's file
         if isinstance(found, Page):
             return found
         if found is None:
@@ -49,18 +51,18 @@ class PageServing:
             return await self._stream(connection, exchange) if request.method == "GET" else Page(200, b"", _STREAM)
         self._connections.is_slow(connection)
         if target.startswith("/api/live"):
-            return await self._made(self._lookers, found)
+            return await self._made(self._loop.run_in_executor(self._lookers, found))
         if self._explained >= _MOST_EXPLAINED_AT_ONCE:
             return text_page(503, "too many ask for policies: try again in a second")
         self._explained += 1
         try:
-            return await self._made(self._explainers, found)
+            return await self._made(self._explainer.do(found))
         finally:
             self._explained -= 1
 
-    async def _made(self, threads: ThreadPoolExecutor, make: Callable[[], Page]) -> Page:
+    async def _made(self, making: Awaitable[Page]) -> Page:
         try:
-            return await self._loop.run_in_executor(threads, make)
+            return await making
         except Exception as error:  # whatever fails in showing it, the endpoint goes on
             if self._complaints.due(type(error).__name__) is not None:
                 self._log.error("the page cannot be shown", exc_info=error)
@@ -72,8 +74,8 @@ class PageServing:
 
     def close(self) -> None:
         """The event loop has ended."""
-        for threads in (self._lookers, self._explainers):
-            threads.shutdown(wait=False, cancel_futures=True)
+        self._lookers.shutdown(wait=False, cancel_futures=True)
+        self._explainer.close()
 
     async def _look(self, wish: Wish) -> LiveState:
         return await self._loop.run_in_executor(self._lookers, self._site.look, wish)

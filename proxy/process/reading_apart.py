@@ -74,6 +74,13 @@ class ReaderEnded(Exception):
         self.exit_code = exit_code
 
 
+class ReaderSilent(Exception):
+    """The reader did not answer in time."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the configuration was not read within {seconds:.0f} s: do all files that it names respond?")
+
+
 class Reader:
     """A process that reads, from now on. It shows what it has to show where this one does."""
 
@@ -87,11 +94,15 @@ class Reader:
         with suppress(OSError):  # it has ended, and leaves the question without an answer
             send(self._here, question)
 
-    def answer(self) -> Usable | Unusable | Explained:
-        """Blocks until it is there. Raises ReaderEnded."""
+    def answer(self, seconds: float | None = None) -> Usable | Unusable | Explained:
+        """Blocks until it is there, for at most `seconds`. Raises ReaderEnded and ReaderSilent."""
         with self._here:
+            self._here.settimeout(seconds)
             try:
                 answer = received(self._here)
+            except TimeoutError:
+                self._process.kill()
+                raise ReaderSilent(seconds or 0) from None
             except (EOFError, OSError, pickle.UnpicklingError):  # it ended before, or within
                 answer = None
         code = self._process.wait()

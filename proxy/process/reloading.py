@@ -5,17 +5,24 @@ nothing; it is told in the log, on /readyz and in a metric until the file is rig
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 
 import structlog
 
+from sluicegate.config.file_deadline import FileUnreadable
 from sluicegate.config.model import Config
+from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.process.config_file import ConfigFile, waits_for_a_restart
 from sluicegate.proxy.process.health import Health
-from sluicegate.proxy.process.reading_apart import Again, Explained, Reader, Unusable, Usable
+from sluicegate.proxy.process.reading_apart import Again, Explained, Reader, ReaderSilent, Unusable, Usable
 from sluicegate.proxy.reporting.tally import Tally
 
 _LOOK_SECONDS = 1.0
+# Of many files a look takes its time: the pause after one is so many times as long, up to the longest.
+_PAUSE_FOR_LOOK = 20
+_LONGEST_PAUSE_SECONDS = 10.0
+_READ_SECONDS = 60.0
 _MOST_PROBLEMS = 5
 
 Adopt = Callable[[Config], Awaitable[None]]
@@ -32,6 +39,8 @@ class Reloading:
         self._health = health
         self._tally = tally
         self._asked = asyncio.Event()
+        self._pause = _LOOK_SECONDS
+        self._no_response: str | None = None
         self._log = structlog.get_logger("sluicegate")
 
     def ask(self) -> None:
@@ -42,20 +51,40 @@ class Reloading:
         """For ever."""
         while True:
             try:
-                async with asyncio.timeout(_LOOK_SECONDS):
+                async with asyncio.timeout(self._pause):
                     await self._asked.wait()
             except TimeoutError:
                 pass
             is_asked = self._asked.is_set()
             self._asked.clear()
             try:
-                if await asyncio.to_thread(self._file.has_changed) or is_asked:
+                if await self._has_changed() or is_asked:
                     await self._read()
+            except ReaderSilent as error:
+                self._failed([str(error)])
             except Exception as error:  # the proxy goes on with what it has
                 self._failed([f"our fault: {type(error).__name__}"], error)
 
+    async def _has_changed(self) -> bool:
+        """As the file's; False while its file system does not respond, which is reported once."""
+        began_at = time.monotonic()
+        try:
+            changed = await in_daemon_thread(self._file.has_changed)
+        except FileUnreadable as error:
+            if self._no_response is None:
+                self._no_response = f"{error.filename or self._file}: {error.strerror}"
+                self._failed([self._no_response])
+            return False
+        finally:
+            took = time.monotonic() - began_at
+            self._pause = min(max(_LOOK_SECONDS, _PAUSE_FOR_LOOK * took), _LONGEST_PAUSE_SECONDS)
+        if self._no_response is None:
+            return changed
+        self._no_response = None
+        return True  # whether it is as it was or not, it can be taken again
+
     async def _read(self) -> None:
-        found = await asyncio.to_thread(self._found)
+        found = await in_daemon_thread(self._found)
         if found.file is not None:
             self._file.take(found.file)
         if isinstance(found, Unusable):
@@ -72,8 +101,8 @@ class Reloading:
             self._log.warning("some keys count only with the next start", keys=waiting)
 
     def _found(self) -> Usable | Unusable:
-        """What the file says now. Raises ReaderEnded."""
-        found = Reader(Again(self._file)).answer()
+        """What the file says now. Raises ReaderEnded and ReaderSilent."""
+        found = Reader(Again(self._file)).answer(_READ_SECONDS)
         assert not isinstance(found, Explained)
         return found
 

@@ -19,6 +19,7 @@ from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.look import Broker, Seen, Wish, look
 from sluicegate.proxy.network.accepting import ClientAcceptor
 from sluicegate.proxy.network.connection_rate import ConnectionRate, connection_rate_of
+from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.network.entrance import Entrance, entrance_of
 from sluicegate.proxy.network.handshakes import handshakes_of
 from sluicegate.proxy.network.introduction import ClientIntroduction, introduce_broker
@@ -65,6 +66,8 @@ if TYPE_CHECKING:
 _COLLECTED_AFTER = (5_000, 5, 100)
 # How long bad records may take to be stored elsewhere before their client is told to send them again.
 _KEEP_SECONDS = 10.0
+# How often certificates are looked at.
+_CERTIFICATES_SECONDS = 1.0
 
 
 class Server:
@@ -128,7 +131,7 @@ class Server:
     async def adopt(self, config: Config) -> None:
         """Let another configuration's policies of topics hold; what else it says counts only with the next start."""
         assert self._parts is not None
-        self._parts.rules.adopt(await asyncio.to_thread(self._policies_of, config))
+        self._parts.rules.adopt(await in_daemon_thread(lambda: self._policies_of(config)))
         self._config_generation += 1
         self._parts.observer.configure(exact_names(config))
 
@@ -212,6 +215,7 @@ class Server:
             loop.create_task(keep_on(upkeep.look_at_sessions)),
             loop.create_task(keep_on(upkeep.measure_delay)),
             loop.create_task(keep_on(upkeep.write_down_flow)),
+            loop.create_task(keep_on(self._follow_certificates)),
         ]
         gc.collect()
         gc.freeze()  # what is here now stays: looking through it again and again would only cost time
@@ -264,6 +268,13 @@ class Server:
         await asyncio.gather(*(asyncio.to_thread(push.close) for push in pushes))
         if self._admin is not None:
             await asyncio.to_thread(self._admin.close)
+
+    async def _follow_certificates(self) -> None:
+        """New connections use a certificate that was renewed on disk."""
+        await asyncio.sleep(_CERTIFICATES_SECONDS)
+        for context in (self._client_tls, self._broker_tls):
+            if context is not None:
+                await in_daemon_thread(context.follow)
 
     def _read_certificates(self) -> None:
         if self._config.listen.tls is not None:

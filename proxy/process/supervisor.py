@@ -181,8 +181,10 @@ class Supervisor:
                 worker.takes_connections = True
             case Adopted(number):
                 worker.adopted = number
-            case CouldNotStart(reason):
+            case CouldNotStart(reason) if not self._tasks:
                 self._cannot_start = reason
+            case CouldNotStart(reason):  # one that is started again, which is tried until it can
+                self._log.error("a worker could not be started again", worker=worker.index, reason=reason)
             case Report():
                 worker.report = message
             case Looked():

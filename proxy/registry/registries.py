@@ -59,6 +59,7 @@ def _context_maker(name: str, tls: ServerTls) -> Callable[[], ssl.SSLContext]:
 
     def current() -> ssl.SSLContext:
         try:
+            made().follow()
             return made().current()
         except BadTlsFiles as error:
             raise RegistryFailed(str(error)) from error

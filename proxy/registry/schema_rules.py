@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from sluicegate.config.regular_file import read_file
 from sluicegate.config.value_rules import Schema
 from sluicegate.proxy.registry.protoc import descriptor_set_of_file
 from sluicegate.validation.rules.avro_schema import avro_content
@@ -60,8 +61,7 @@ def content_of_file(schema: Schema) -> Content:
 
 def _read(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
+        content = read_file(path, _MOST_BYTES)
     except OSError as error:
         raise SchemaUnusable(f"{path} cannot be read: {error.strerror}") from error
     if len(content) > _MOST_BYTES:

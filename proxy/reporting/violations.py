@@ -12,6 +12,7 @@ from typing import Protocol
 
 import structlog
 
+from sluicegate.config.file_deadline import within_deadline
 from sluicegate.proxy.judgement.short_turns import ShortTurns
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.event_file import EventFile
@@ -44,7 +45,7 @@ class ViolationFile:
         self._queue: BoundedQueue[Event] = BoundedQueue(queue_size, _MAX_QUEUED_BYTES)
         self._log = structlog.get_logger("sluicegate.violations")
         self._complaints = OnceAMinute()
-        self._file = EventFile(path, max_file_bytes)
+        self._file = within_deadline((path, "open"), lambda: EventFile(path, max_file_bytes))
         context = contextvars.copy_context()  # log lines say which worker this is
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="violations", daemon=True)
         self._thread.start()

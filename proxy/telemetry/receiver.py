@@ -80,6 +80,7 @@ class Receiver:
         connection: HTTPConnection
         try:
             if self._is_https:
+                self._tls().follow()
                 context = self._tls().current()
                 connection = HTTPSConnection(self._host, self._port, context=context)
                 made.settimeout(bounds.seconds_left())

@@ -4,12 +4,16 @@ They connect to the brokers themselves, as what the proxy asks the cluster does,
 """
 
 from sluicegate.config.upstream import Upstream, UpstreamTls
+from sluicegate.proxy.network.memory_files import MemoryFiles
 
 Settings = dict[str, str | int | bool]
 
 
-def connection_settings(upstream: Upstream) -> Settings:
-    """Addresses, TLS and login; passwords as they are now. Raises PasswordUnreadable."""
+def connection_settings(upstream: Upstream, copies: MemoryFiles) -> Settings:
+    """Addresses, TLS and login; passwords and certificates as they are now. Raises PasswordUnreadable and OSError.
+
+    Certificates are named as `copies`, which librdkafka reads while a producer is made.
+    """
     tls, sasl = upstream.tls, upstream.sasl
     settings: Settings = {
         "bootstrap.servers": ",".join(map(str, upstream.bootstrap)),
@@ -20,7 +24,7 @@ def connection_settings(upstream: Upstream) -> Settings:
         "log_level": 0,  # it would print to standard error by itself; what matters is told with what was not written
     }
     if tls is not None:
-        settings |= _tls_settings(tls)
+        settings |= _tls_settings(tls, copies)
     if sasl is not None:
         settings |= {
             "sasl.mechanism": sasl.mechanism,
@@ -30,12 +34,13 @@ def connection_settings(upstream: Upstream) -> Settings:
     return settings
 
 
-def _tls_settings(tls: UpstreamTls) -> Settings:
+def _tls_settings(tls: UpstreamTls, copies: MemoryFiles) -> Settings:
     settings: Settings = {"ssl.endpoint.identification.algorithm": "https" if tls.verify_hostname else "none"}
     if tls.ca_file is not None:
-        settings["ssl.ca.location"] = tls.ca_file
+        settings["ssl.ca.location"] = copies.copy_of(tls.ca_file)
     if tls.certificate_file is not None and tls.key_file is not None:
-        settings |= {"ssl.certificate.location": tls.certificate_file, "ssl.key.location": tls.key_file}
+        settings["ssl.certificate.location"] = copies.copy_of(tls.certificate_file)
+        settings["ssl.key.location"] = copies.copy_of(tls.key_file)
         password = tls.password_of_key.get()
         if password:
             settings["ssl.key.password"] = password

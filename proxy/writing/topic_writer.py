@@ -11,6 +11,7 @@ from typing import Any
 
 from sluicegate.config.password import PasswordUnreadable
 from sluicegate.config.upstream import Upstream
+from sluicegate.proxy.network.memory_files import MemoryFiles
 from sluicegate.proxy.writing.producer_settings import Settings, connection_settings
 
 Header = tuple[str, bytes | None]
@@ -118,11 +119,12 @@ class TopicWriter:
             if time.monotonic() - self._ended_at < _REST_SECONDS:
                 raise CannotWrite(self._trouble or "the producer has failed a moment ago")
             try:
-                settings: Settings = connection_settings(self._upstream)
-                self._password = settings.get("sasl.password")
-                self._password_at = time.monotonic()
-                own: Any = {**settings, **self._settings, "error_cb": self._complains, "logger": _NOBODY_READS}
-                self._producer = confluent_kafka.Producer(own)
+                with MemoryFiles() as copies:
+                    settings: Settings = connection_settings(self._upstream, copies)
+                    self._password = settings.get("sasl.password")
+                    self._password_at = time.monotonic()
+                    own: Any = {**settings, **self._settings, "error_cb": self._complains, "logger": _NOBODY_READS}
+                    self._producer = confluent_kafka.Producer(own)
             except (PasswordUnreadable, OSError, ValueError) as error:
                 raise CannotWrite(str(error)) from None
             except confluent_kafka.KafkaException as error:

@@ -128,7 +128,20 @@ def test_neither_files_without_end_nor_large_ones_are_read(main: Path) -> None:
     (main.parent / "policies" / "big.yaml").write_bytes(b"#" * (17 << 20))
 
     (problem,) = problems(main, "topics_from: policies/*.yaml\n")
-    assert problem.startswith("F/sluicegate.yaml:3: topics_from: leads to 1 files; expected at most 1000, of 16 MiB")
+    assert problem == (
+        "F/sluicegate.yaml:3: topics_from: F leads to 1 files of 17 MiB; expected at most 1000, of 16 MiB together"
+    )
+
+
+def test_a_folder_of_too_many_files_is_named_with_their_count(main: Path) -> None:
+    for i in range(1100):
+        (main.parent / "policies" / f"{i}.yaml").touch()
+
+    (problem,) = problems(main, "topics_from: policies/*.yaml\n")
+    assert problem == (
+        "F/sluicegate.yaml:3: topics_from: F/policies/*.yaml leads to 1100 files; expected at most 1000, "
+        "of 16 MiB together"
+    )
 
 
 def test_variables_of_the_environment_name_the_configurations_own_entries(main: Path) -> None:

@@ -135,17 +135,16 @@ def test_certificates_are_read_again_when_the_file_changes(guarded: Guarded, tmp
         eventually(lambda: "the peer says that our certificate has expired" in proxy.log())
 
         put(renewed, files)
+        proxy.wait_for_line("certificates read again")
         assert send(proxy, trusting, now_ms()) == ["ok"]
         eventually(lambda: proxy.get("/readyz")[0] == 200, what="ready with the new one")
         assert days_left(proxy) > 0
 
         files["key_file"].write_text("half a key")
+        proxy.wait_for_line("changed certificates cannot be used, going on with those before")
         assert send(proxy, trusting, now_ms()) == ["ok"]
     finally:
         proxy.stop()
-
-    proxy.wait_for_line("certificates read again")
-    proxy.wait_for_line("changed certificates cannot be used, going on with those before")
 
 
 def put(certificate: Certificate, files: dict[str, Path]) -> None:

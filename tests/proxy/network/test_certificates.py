@@ -137,8 +137,10 @@ def test_an_encrypted_key_follows_the_file_of_its_password(tmp_path: Path) -> No
 
     Authority(tmp_path, "second").sign("own")
     encrypted(own, "new")
+    context.follow()
     assert context.current() is before  # the new password is not there yet
     password.write_text("new\n")
+    context.follow()
 
     assert context.current() is not before
     assert "key_password is not its password" in str(

@@ -133,13 +133,19 @@ def test_a_context_is_made_anew_when_a_file_changes_and_kept_when_that_fails(tmp
     first, second = authority.sign("first"), authority.sign("second")
     context = context_for_clients(ListenTls(**first.files), AskedNames())
     before = context.current()
+    context.follow()
     assert context.current() is before
 
     first.key.write_bytes(second.key.read_bytes())  # the key alone: they do not fit together now
+    context.follow()
     assert context.current() is before
     first.chain.write_bytes(second.chain.read_bytes())
+    context.follow()
 
     assert context.current() is not before
+    after = context.current()
+    context.follow()
+    assert context.current() is after
 
 
 @pytest.mark.parametrize(("name", "reason"), [("missing.pem", "No such file"), ("ca.key", "key is not that")])

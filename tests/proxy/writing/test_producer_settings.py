@@ -7,6 +7,7 @@ import confluent_kafka
 import pytest
 
 from sluicegate.config.password import PasswordUnreadable
+from sluicegate.proxy.network.memory_files import MemoryFiles
 from sluicegate.proxy.writing.producer_settings import connection_settings
 from tests.config.reading import loaded
 
@@ -15,8 +16,9 @@ LISTEN = "listen: {bootstrap: '127.0.0.1:2'}\n"
 
 def settings_of(upstream: str) -> dict[str, Any]:
     text = f"upstream: {{bootstrap: ['h:1', '[::1]:2']{upstream}}}\n" + LISTEN
-    settings = connection_settings(loaded(text).config.upstream)
-    confluent_kafka.Producer({**settings, "bootstrap.servers": "127.0.0.1:9"})
+    with MemoryFiles() as copies:
+        settings = connection_settings(loaded(text).config.upstream, copies)
+        confluent_kafka.Producer({**settings, "bootstrap.servers": "127.0.0.1:9"})
     return settings
 
 
@@ -44,19 +46,20 @@ def test_logins(mechanism: str, tls: str, protocol: str, tmp_path: Path) -> None
         settings_of(sasl)
 
 
-def test_tls_names_its_files_and_whether_a_name_is_looked_at() -> None:
-    settings = connection_settings(
-        loaded(
-            "upstream: {bootstrap: ['h:1'], tls: {ca_file: ca, certificate_file: c, key_file: k, key_password: p, "
-            "verify_hostname: false}}\n" + LISTEN
-        ).config.upstream
-    )
+def test_tls_names_copies_of_its_files_and_whether_a_name_is_looked_at(tmp_path: Path) -> None:
+    for name in ("ca", "c", "k"):
+        (tmp_path / name).write_text(f"what {name} holds")
+    files = f"ca_file: {tmp_path}/ca, certificate_file: {tmp_path}/c, key_file: {tmp_path}/k"
+    text = f"upstream: {{bootstrap: ['h:1'], tls: {{{files}, key_password: p, verify_hostname: false}}}}\n" + LISTEN
+    with MemoryFiles() as copies:
+        settings = connection_settings(loaded(text).config.upstream, copies)
+        held = {key: Path(str(name)).read_text() for key, name in settings.items() if key.endswith(".location")}
 
-    assert {key: value for key, value in settings.items() if key.startswith("ssl.")} == {
-        "ssl.endpoint.identification.algorithm": "none",
-        "ssl.ca.location": "ca",
-        "ssl.certificate.location": "c",
-        "ssl.key.location": "k",
-        "ssl.key.password": "p",
+    assert held == {
+        "ssl.ca.location": "what ca holds",
+        "ssl.certificate.location": "what c holds",
+        "ssl.key.location": "what k holds",
     }
+    assert settings["ssl.endpoint.identification.algorithm"] == "none"
+    assert settings["ssl.key.password"] == "p"
     assert settings_of(", tls: {}")["ssl.endpoint.identification.algorithm"] == "https"

@@ -1,0 +1,55 @@
+"""Awaits blocking work in daemon threads, which do not keep the process from ending, as an executor's would."""
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+_T = TypeVar("_T")
+
+
+async def in_daemon_thread(work: Callable[[], _T]) -> _T:
+    """Return what `work` returns, or raise what it raises. A cancelled caller leaves the thread to itself."""
+    future: Future[_T] = Future()
+    context = contextvars.copy_context()  # log lines name the worker
+    threading.Thread(target=context.run, args=(_do, future, work), name="off the loop", daemon=True).start()
+    return await asyncio.wrap_future(future)
+
+
+class DaemonThread:
+    """One thread that does one piece of work after the other; work whose caller was cancelled before is left out."""
+
+    def __init__(self, name: str) -> None:
+        self._waiting: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._is_started = False
+
+    async def do(self, work: Callable[[], _T]) -> _T:
+        """Return what `work` returns, or raise what it raises. For one event loop."""
+        if not self._is_started:
+            self._is_started = True
+            self._thread.start()
+        future: Future[_T] = Future()
+        self._waiting.put((future, work))
+        return await asyncio.wrap_future(future)
+
+    def close(self) -> None:
+        """End when what is under way is done; nobody waits for that."""
+        self._waiting.put(None)
+
+    def _run(self) -> None:
+        while (job := self._waiting.get()) is not None:
+            _do(*job)
+            del job  # what it made
+
+
+def _do(future: "Future[_T]", work: Callable[[], _T]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        future.set_result(work())
+    except BaseException as error:  # for the caller, whatever it is
+        future.set_exception(error)

@@ -1,0 +1,74 @@
+"""Nothing of the serving side reads a file but through `config/regular_file.py`, which waits for no FIFO or disk."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("config", "validation", "protocol", "proxy")
+_OWN = "of the system or of ourselves, named by no configuration"
+_COMMAND = "of a command, which serves nobody"
+ALLOWED = {
+    "config/regular_file.py": "the one way",
+    "config/file_patterns.py": "lists folders, with a deadline of its callers",
+    "proxy/network/memory_files.py": "writes copies in memory",
+    "proxy/network/tls.py": "reads copies in memory",
+    "proxy/network/spare_descriptor.py": _OWN,
+    "proxy/page/assets.py": _OWN,
+    "proxy/process/admin_connections.py": _OWN,
+    "proxy/process/allocator.py": _OWN,
+    "proxy/process/build_facts.py": _OWN,
+    "proxy/process/descriptors.py": _OWN,
+    "proxy/process/resident.py": _OWN,
+    "proxy/process/socket_folder.py": _OWN,
+    "proxy/reporting/build_info.py": _OWN,
+    "proxy/reporting/log_setup.py": _OWN,
+    "proxy/registry/protoc.py": "writes temporary files, for a process with a deadline",
+    "proxy/reporting/event_file.py": "writes, in a thread of its own",
+    "proxy/process/cluster_commands.py": _COMMAND,
+    "proxy/process/given_record.py": _COMMAND,
+    "proxy/process/health_check.py": _COMMAND,
+    "proxy/watching/event_files.py": _COMMAND,
+}
+_OF_PATHS = {
+    *("read_text", "read_bytes", "write_text", "write_bytes", "stat", "lstat", "exists", "is_file", "is_dir"),
+    *("iterdir", "scandir", "listdir", "glob", "iglob", "rglob", "walk", "resolve", "samefile", "readlink", "access"),
+    *("load_cert_chain", "load_verify_locations"),
+}
+
+
+def calls_on_files(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        function = node.func
+        if isinstance(function, ast.Name) and function.id == "open":
+            yield "open"
+        elif isinstance(function, ast.Attribute):
+            of_os = isinstance(function.value, ast.Name) and function.value.id in ("os", "io")
+            with_mode = any(isinstance(each, ast.Constant) and isinstance(each.value, str) for each in node.args)
+            if function.attr in _OF_PATHS or (function.attr == "open" and (of_os or with_mode)):
+                yield function.attr
+        if any(keyword.arg == "cafile" for keyword in node.keywords):
+            yield "cafile"
+
+
+def modules() -> list[str]:
+    return sorted(str(path.relative_to(ROOT)) for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+
+
+def test_no_module_reads_files_by_itself_but_those_named_here() -> None:
+    found = {module: list(calls_on_files((ROOT / module).read_text())) for module in modules()}
+
+    assert {module: calls for module, calls in found.items() if calls and module not in ALLOWED} == {}
+    assert [module for module in ALLOWED if not found[module]] == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["open(name)", "Path(name).open('rb')", "os.open(name, 0)", "file.read_bytes()", "make(cafile=name)", "p.stat()"],
+)
+def test_it_finds_what_reads_a_file(call: str) -> None:
+    assert list(calls_on_files(call)) != []

@@ -1,0 +1,168 @@
+"""A FIFO in a file's place, or a file system that hangs: the proxy goes on, names the file, and stops at once."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.broker.certificates import Authority
+from tests.broker.eventually import eventually
+from tests.broker.proxy_process import ProxyProcess
+
+_HANGING = Path(__file__).with_name("hanging")
+_AT_ONCE_SECONDS = 5.0
+_TOKEN = "open sesame"
+
+
+class Stage:
+    """A proxy without a cluster, and the files that its configuration names; `file` finds them by key."""
+
+    def __init__(self, folder: Path) -> None:
+        authority = Authority(folder)
+        own, of_ours = authority.sign("own"), authority.sign("ours")
+        (folder / "token").write_text(_TOKEN)
+        (folder / "password").write_text("secret")
+        (folder / "teams").mkdir()
+        (folder / "teams" / "a.yaml").write_text("topics: [{match: a}]")
+        (folder / "schema.json").write_text("{}")
+        self.proxy = ProxyProcess(folder, "127.0.0.1:1")
+        self.proxy.environment["PYTHONPATH"] = str(_HANGING)
+        self.proxy.config["listen"]["tls"] = {
+            **own.files,
+            "client_auth": "requested",
+            "client_ca_file": str(authority.file),
+        }
+        self.proxy.config["upstream"] |= {
+            "tls": {"ca_file": str(authority.file), **of_ours.files},
+            "sasl": {"mechanism": "PLAIN", "username": "u", "password_file": str(folder / "password")},
+        }
+        self.proxy.config["admin"]["token_file"] = str(folder / "token")
+        self.proxy.config["topics_from"] = "teams/*.yaml"
+        schema = {"format": "json", "file": str(folder / "schema.json")}
+        self.proxy.config["topics"] = [{"match": "s", "rules": [{"name": "r", "value": {"schema": schema}}]}]
+        self.folder = folder
+
+    def file(self, name: str) -> Path:
+        return self.folder / name
+
+    def change_policies(self) -> None:
+        main = self.file("sluicegate.yaml")
+        main.write_text(main.read_text() + "# another\n")
+
+    def responds(self) -> None:
+        """Every page of the admin endpoint does, at once."""
+        for path in ("/livez", "/metrics"):
+            began_at = time.monotonic()
+            status, text = self.proxy.get(path)
+            assert status == 200, text
+            assert time.monotonic() - began_at < _AT_ONCE_SECONDS
+
+    def stops_at_once(self) -> None:
+        assert self.proxy.process is not None
+        began_at = time.monotonic()
+        self.proxy.terminate()
+        assert self.proxy.process.wait(60) == 0
+        assert time.monotonic() - began_at < _AT_ONCE_SECONDS
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    made = Stage(tmp_path)
+    made.proxy.start(ready=False)
+    yield made
+    made.proxy.stop()
+
+
+def nothing(_stage: Stage) -> None:
+    """It is looked at every second."""
+
+
+def asks_with_token(stage: Stage) -> None:
+    stage.proxy.get("/api/live")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A file; `trigger` has it read; `logged` is what the log says of it, where that is told there."""
+
+    name: str
+    logged: str | None
+    trigger: Callable[[Stage], None] = nothing
+
+
+_RELOAD, _TLS = "the configuration's file was not taken", "changed certificates cannot be used"
+FILES = {
+    "configuration": Named("sluicegate.yaml", _RELOAD),
+    "topics": Named("teams/a.yaml", _RELOAD),
+    "schema": Named("schema.json", _RELOAD, Stage.change_policies),
+    "certificate": Named("own.crt", _TLS),
+    "key": Named("own.key", _TLS),
+    "trusted": Named("ca.pem", _TLS),
+    "own certificate": Named("ours.crt", _TLS),
+    "token": Named("token", None, asks_with_token),
+}
+
+
+@pytest.mark.parametrize("which", FILES)
+def test_a_fifo_in_a_files_place_stops_nothing(which: str, stage: Stage) -> None:
+    named = FILES[which]
+    path = stage.file(named.name)
+    content = path.read_bytes()
+    path.unlink()
+    os.mkfifo(path)
+
+    named.trigger(stage)
+
+    if named.logged is not None:
+        line = stage.proxy.wait_for_line(named.logged)
+        assert str(path) in line
+        assert "it is a FIFO; expected a regular file" in line
+    stage.responds()
+    path.unlink()
+    path.write_bytes(content)
+    stage.change_policies()
+    stage.proxy.wait_for_line("the configuration was read again")
+    stage.responds()
+    stage.stops_at_once()
+
+
+@pytest.mark.parametrize("which", FILES)
+def test_a_file_system_that_hangs_stops_nothing_and_is_read_when_it_is_back(which: str, stage: Stage) -> None:
+    named = FILES[which]
+    path = stage.file(named.name)
+    hangs = path.with_name(path.name + ".hangs")
+    hangs.touch()
+    path.write_bytes(path.read_bytes() + b"\n")
+
+    named.trigger(stage)
+
+    if named.logged is not None:
+        line = stage.proxy.wait_for_line(named.logged)
+        assert str(path) in line
+        assert "its file system has not responded" in line
+    stage.responds()
+    hangs.unlink()
+    stage.change_policies()
+    stage.proxy.wait_for_line("the configuration was read again")
+    if named.logged == _TLS:
+        stage.proxy.wait_for_line("certificates read again")
+    eventually(lambda: "was not taken" not in stage.proxy.get("/readyz")[1], what="/readyz without the file")
+    stage.responds()
+    stage.stops_at_once()
+
+
+@pytest.mark.parametrize("which", ["configuration", "certificate", "token"])
+def test_while_a_file_system_hangs_the_proxy_stops_at_once(which: str, stage: Stage) -> None:
+    named = FILES[which]
+    path = stage.file(named.name)
+    path.with_name(path.name + ".hangs").touch()
+    path.write_bytes(path.read_bytes() + b"\n")
+
+    named.trigger(stage)
+    if named.logged is not None:
+        stage.proxy.wait_for_line(named.logged)
+
+    stage.stops_at_once()
