@@ -63,7 +63,7 @@ class LiveView:
             self._refused_records += bad_records
         else:
             self._told += 1
-        offence = self.offences.add(key, bad_records, now_ms)
+        offence = self.offences.add(key, bad_records, now_ms, event.who.owner)
         if offence is not None:
             offence.example = _kept(event) if isinstance(event, Violation) else event
             self._events += 1

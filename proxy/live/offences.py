@@ -1,18 +1,16 @@
 """Who breaks what where, and how often: bounded, whatever clients call themselves.
 
-When all places are taken, the one that was broken least among those not seen for longest gives up its place, so that
-names that are invented for one request each do not push out who has long been at it.
+When all places are taken, the client that has the most gives one up: the one that was broken least among those not seen
+for longest. So names that are invented for one request each push out neither other clients nor what was long broken.
 """
 
-from collections import OrderedDict
 from dataclasses import dataclass
-from itertools import islice
 
 from sluicegate.proxy.live.live_state import OffenceState
+from sluicegate.proxy.reporting.fair_places import FairPlaces
 from sluicegate.proxy.reporting.violation_event import Event, event_of
 
 MAX_OFFENCES = 300
-_LOOKED_AT = 8
 _SHOWN_EVERY_MS = 100
 
 Key = tuple[str, str | None, str | None, str]
@@ -35,19 +33,22 @@ class Offences:
     """Told of every event. `other`: batches of those that have no place any more."""
 
     def __init__(self, max_offences: int = MAX_OFFENCES) -> None:
-        self._max = max_offences
-        self._known: OrderedDict[Key, Offence] = OrderedDict()
+        self._known: dict[Key, Offence] = {}
+        self._places: FairPlaces[Key] = FairPlaces(max_offences, lambda key: self._known[key].batches)
         self.other = 0
 
-    def add(self, key: Key, bad_records: int, now_ms: int) -> Offence | None:
-        """One more batch; the offence where an example is wanted: not again for a tenth of a second."""
+    def add(self, key: Key, bad_records: int, now_ms: int, owner: str) -> Offence | None:
+        """One more batch, of `owner` (`Who.owner`); the offence where an example is wanted: not again for a tenth of a
+        second.
+        """
         offence = self._known.get(key)
         if offence is None:
-            if len(self._known) >= self._max:
-                self._make_room()
+            if self._places.are_taken:
+                self._make_room(owner)
+            self._places.add(key, owner)
             offence = self._known[key] = Offence(now_ms)
         else:
-            self._known.move_to_end(key)
+            self._places.use(key, owner)
         offence.batches += 1
         offence.bad_records += bad_records
         offence.last_ms = now_ms
@@ -61,10 +62,11 @@ class Offences:
         known = sorted(self._known.items(), key=lambda item: -item[1].batches)[:most]
         return [_state_of(key, offence) for key, offence in known]
 
-    def _make_room(self) -> None:
-        oldest = islice(self._known, _LOOKED_AT)
-        least = min(oldest, key=lambda key: self._known[key].batches)
-        self.other += self._known.pop(least).batches
+    def _make_room(self, owner: str) -> None:
+        replaced = self._places.of_others(owner) or self._places.of_its_own(owner)
+        assert replaced is not None
+        self._places.drop(replaced)
+        self.other += self._known.pop(replaced).batches
 
 
 def _state_of(key: Key, offence: Offence) -> OffenceState:

@@ -1,10 +1,14 @@
-"""Which client ids have metric series of their own: the first hundred that anything is to be said of.
+"""Which client ids have metric series of their own: a hundred of those that anything is to be said of.
 
-All others count under `other`. None ever gives up its place, so that clients which invent names make no new series.
+All others count under `other`. A client that invents names takes no place from others: only an owner with fewer names
+gets one of the owner that has the most, whose counts go to `other`.
 """
 
+from collections.abc import Callable
+
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.reporting.tally import OTHER, Tally
+from sluicegate.proxy.reporting.fair_places import FairPlaces
+from sluicegate.proxy.reporting.tally import OTHER
 
 MAX_CLIENTS = 100
 NOBODY = "none"
@@ -12,23 +16,23 @@ NOBODY = "none"
 
 
 class ClientLabels:
-    """Counts into `tally` by client id."""
+    """`fold` moves what a label has counted to `other`. An `owner` is for whom something is counted (`Who.owner`)."""
 
-    def __init__(self, tally: Tally, max_clients: int = MAX_CLIENTS) -> None:
-        self._tally = tally
-        self._max_clients = max_clients
-        self._known: set[str] = set()
+    def __init__(self, fold: Callable[[str], None], max_clients: int = MAX_CLIENTS) -> None:
+        self._fold = fold
+        self._places: FairPlaces[str] = FairPlaces(max_clients)
 
-    def rehearsed(self, client_id: str | None, bound: str) -> None:
-        """A bound that is only tried would have refused a batch of this client."""
-        self._tally.rehearsed_clients[self.label(client_id), bound] += 1
-
-    def label(self, client_id: str | None) -> str:
+    def label(self, client_id: str | None, owner: str) -> str:
         """What it counts under from now on."""
         label = NOBODY if client_id is None else cut(client_id)
-        if label in self._known:
+        if label in self._places:
+            self._places.use(label, owner)
             return label
-        if len(self._known) >= self._max_clients:
-            return OTHER
-        self._known.add(label)
+        if self._places.are_taken:
+            replaced = self._places.of_others(owner)
+            if replaced is None:
+                return OTHER
+            self._places.drop(replaced)
+            self._fold(replaced)
+        self._places.add(label, owner)
         return label

@@ -9,8 +9,9 @@ from sluicegate.proxy.reporting.broker_meters import has_failed, marks_of
 from sluicegate.proxy.reporting.client_labels import ClientLabels
 from sluicegate.proxy.reporting.outcomes import FIXED, FORWARDED, QUARANTINED, REFUSED
 from sluicegate.proxy.reporting.rule_labels import RuleLabels
-from sluicegate.proxy.reporting.tally import Tally
+from sluicegate.proxy.reporting.tally import OTHER, Tally
 from sluicegate.proxy.reporting.topic_labels import TopicLabels
+from sluicegate.proxy.reporting.violation_event import Who
 from sluicegate.proxy.reporting.violation_labels import ViolationLabels, rules_of
 from sluicegate.validation.policy import Mode, TopicPolicy
 from sluicegate.validation.produce import JudgedRequest, Place
@@ -41,8 +42,8 @@ class JudgementCounts:
         self._labels = labels
         self._ordinary = ordinary
         self._lanes = lanes
-        self._clients = ClientLabels(tally)
-        self._violations = ViolationLabels(tally, ClientLabels(tally))
+        self._clients = ClientLabels(self._fold_rehearsed)
+        self._violations = ViolationLabels(tally, labels.folding)
         self._rules = RuleLabels(tally)
 
     def judged(self, request: ProduceRequest, judged: JudgedRequest) -> None:
@@ -67,21 +68,20 @@ class JudgementCounts:
         self._tally.judged_records[outcome] += records
         self._tally.judged_bytes[outcome] += max(partition.records_end - partition.records_at, 0)
 
-    def refused(
-        self, mode: Mode, client_id: str | None, topic: str | None, refused: Refused, policy: TopicPolicy
-    ) -> None:
+    def refused(self, mode: Mode, client: Who, topic: str | None, refused: Refused, policy: TopicPolicy) -> None:
         """Something is wrong with a batch of that client; `mode` is what became of it, `policy` its topic's."""
+        owner = client.owner
         error = _NAME_OF[refused.code]
         match mode:
             case Mode.REJECT:
-                label = self._labels.refused(topic, error, refused.bad_count)
+                label = self._labels.refused(topic, error, refused.bad_count, owner)
             case Mode.OBSERVE:
-                label = self._labels.observed(topic, error, refused.bad_count)
+                label = self._labels.observed(topic, error, refused.bad_count, owner)
             case Mode.FIX:
-                label = self._labels.fixed(topic, refused.bad_count)
+                label = self._labels.fixed(topic, refused.bad_count, owner)
             case Mode.QUARANTINE:
-                label = self._labels.quarantined(topic, error, refused.bad_count)
-        self._violations.violated(label, rules_of(refused), _MODES[mode], client_id)
+                label = self._labels.quarantined(topic, error, refused.bad_count, owner)
+        self._violations.violated(label, rules_of(refused), _MODES[mode], client.client_id, owner)
         if mode in _NOT_FORWARDED:
             self._tally.request_errors[_PRODUCE, error] += 1
             for meter, marks in marks_of(refused, policy).items():
@@ -99,10 +99,16 @@ class JudgementCounts:
         """Something went beyond that limit."""
         self._tally.limits_reached[key] += 1
 
-    def rehearsed(self, client_id: str | None, topic: str | None, label: str, count: int) -> None:
+    def rehearsed(self, client: Who, topic: str | None, label: str, count: int) -> None:
         """A bound on trial would refuse so many records."""
-        self._labels.rehearsed(topic, label, count)
-        self._clients.rehearsed(client_id, label)
+        self._labels.rehearsed(topic, label, count, client.owner)
+        self._tally.rehearsed_clients[self._clients.label(client.client_id, client.owner), label] += 1
+
+    def _fold_rehearsed(self, client: str) -> None:
+        counts = self._tally.rehearsed_clients
+        with self._labels.folding:
+            for pair in [pair for pair in counts if pair[0] == client]:
+                counts[OTHER, pair[1]] += counts.pop(pair)
 
     def counted(self) -> Tally:
         """The counters at one moment; may be asked from another thread."""

@@ -18,7 +18,10 @@ hand: `python -m sluicegate.proxy.reporting.metrics_reference > docs/metrics.md`
   `deploy/grafana/` has a dashboard.
 - Of several workers all is summed: counters, histograms and what there is now.
 - What clients name themselves is bounded. Topics have series of their own where the cluster or the configuration knows
-  them, 500 at most; client ids the first hundred. All others count as `other`, clients without an id as `none`.
+  them, 500 at most; of client ids a hundred. All others count as `other`, clients without an id as `none`. When no
+  series is left, a client (its principal, or its address) with fewer names gets a series of the client with the most.
+  So a client with many names takes no series from others. What the replaced series counted moves to `other`; no sum
+  falls.
 - Histograms are classic ones, with the same bounds everywhere (seconds): {", ".join(f"{bound:g}" for bound in BOUNDS)}.
   Prometheus can store them as native ones (`convert_classic_histograms_to_nhcb`).
 """

@@ -86,10 +86,11 @@ class Observer:
 
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str) -> None:
         """The bad records of a batch could not be kept; its client was told to send it again."""
-        self._labels.not_quarantined(letters.source)
+        client = who(identity)
+        self._labels.not_quarantined(letters.source, client.owner)
         if letters.limit is not None:
             self._counts.limit_reached(letters.limit)
-        self._lines.not_quarantined(who(identity), cut(letters.source), letters, reason)
+        self._lines.not_quarantined(client, cut(letters.source), letters, reason)
 
     def configure(self, names: Iterable[str]) -> None:
         """Topics that another file names: their counts have labels of their own from now on."""
@@ -123,7 +124,7 @@ class Observer:
         partition = topic.partitions[place[1]].index
         held_to = judged.held_to[place]
         name = self._name(topic)
-        self._counts.refused(mode, client.client_id, name, refused, held_to.policy)
+        self._counts.refused(mode, client, name, refused, held_to.policy)
         if self._violations is not None:
             self._violations.write(
                 violation(mode, client, name, topic.topic_id, partition, refused, held_to, self._max_records)
@@ -142,14 +143,14 @@ class Observer:
         found = [(bound, count) for bound, count in zip(bounds_of(policy.rehearsed), counts, strict=True) if count]
         for bound, count in found:
             label = f"{bound.key}={bound.max_ms}"
-            self._counts.rehearsed(client.client_id, name, label, count)
+            self._counts.rehearsed(client, name, label, count)
             self._lines.rehearsed(client, shown, partition, bound, label, count)
         if self._violations is not None:
             records = judged.records_of(place)
             self._violations.write(Rehearsal(client, shown, topic.topic_id, partition, records, tuple(found), now_ms))
 
     def _warn_far_ahead(self, identity: ClientIdentity, topic: str | None, ahead_ms: int) -> None:
-        self._labels.far_ahead(topic)
+        self._labels.far_ahead(topic, who(identity).owner)
         self._lines.far_ahead(identity, _shown(topic), ahead_ms)
 
 

@@ -1,17 +1,18 @@
 """Which topics have metric series of their own: those that the cluster or the configuration knows, 500 at most.
 
 A name that only a client has said counts under `other`: else anybody could take all places. When they are all taken,
-the topic that was counted longest ago gives up its place, and what it has counted goes to `other`, so that no sum ever
-falls.
+a topic of the client that has the most gives up its place, the one counted longest ago. What it has counted goes to
+`other`, so that no sum ever falls.
 """
 
 import threading
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.reporting.durations import Durations
+from sluicegate.proxy.reporting.fair_places import FairPlaces
 from sluicegate.proxy.reporting.tally import OTHER, Tally
 
 MAX_TOPICS = 500
@@ -34,7 +35,9 @@ _BY_TOPIC_AND_MORE = ("refused", "observed", "quarantined", "rehearsed", "rehear
 
 
 class TopicLabels:
-    """Counts into `tally` by topic. `is_known`: whether the cluster has said that there is such a topic."""
+    """Counts into `tally` by topic. `is_known`: whether the cluster has said that there is such a topic. `owner` is for
+    whom something is counted (`Who.owner`). `folding` is held while counts move to `other`.
+    """
 
     def __init__(
         self, tally: Tally, is_known: Callable[[str], bool], configured: Iterable[str], max_topics: int = MAX_TOPICS
@@ -42,10 +45,10 @@ class TopicLabels:
         self._tally = tally
         self._is_known = is_known
         self._configured = frozenset(configured)
-        self._max_topics = max_topics
         self._learnt: OrderedDict[str, None] = OrderedDict()
-        self._places: OrderedDict[str, set[str]] = OrderedDict()  # what else its counts are told apart by
-        self._folding = threading.Lock()
+        self._places: FairPlaces[str] = FairPlaces(max_topics)
+        self._noted: defaultdict[str, set[str]] = defaultdict(set)  # what else a topic's counts are told apart by
+        self.folding = threading.Lock()
 
     def configure(self, names: Iterable[str]) -> None:
         """Another file names topics now; what has a place keeps it."""
@@ -62,56 +65,56 @@ class TopicLabels:
         """Whether `topic` is more than a name that a client has said."""
         return topic in self._configured or topic in self._learnt or self._is_known(topic)
 
-    def refused(self, topic: str | None, error: str, records: int) -> str:
+    def refused(self, topic: str | None, error: str, records: int, owner: str) -> str:
         """A batch was refused, with so many bad records. Gives what it counts under."""
-        label = self.label(topic)
+        label = self.label(topic, owner)
         self._tally.refused[label, error] += 1
         self._tally.refused_records[label] += records
         self._note(label, error)
         return label
 
-    def observed(self, topic: str | None, error: str, records: int) -> str:
+    def observed(self, topic: str | None, error: str, records: int, owner: str) -> str:
         """A batch was forwarded that would have been refused, with so many bad records."""
-        label = self.label(topic)
+        label = self.label(topic, owner)
         self._tally.observed[label, error] += 1
         self._tally.observed_records[label] += records
         self._note(label, error)
         return label
 
-    def fixed(self, topic: str | None, records: int) -> str:
+    def fixed(self, topic: str | None, records: int, owner: str) -> str:
         """A batch was forwarded with so many records given other times."""
-        label = self.label(topic)
+        label = self.label(topic, owner)
         self._tally.fixed[label] += 1
         self._tally.fixed_records[label] += records
         return label
 
-    def quarantined(self, topic: str | None, error: str, records: int) -> str:
+    def quarantined(self, topic: str | None, error: str, records: int, owner: str) -> str:
         """A batch was refused, and so many bad records of it were kept in another topic."""
-        label = self.label(topic)
+        label = self.label(topic, owner)
         self._tally.quarantined[label, error] += 1
         self._tally.quarantined_records[label] += records
         self._note(label, error)
         return label
 
-    def not_quarantined(self, topic: str | None) -> None:
+    def not_quarantined(self, topic: str | None, owner: str) -> None:
         """The bad records of a batch could not be kept."""
-        self._tally.quarantine_failures[self.label(topic)] += 1
+        self._tally.quarantine_failures[self.label(topic, owner)] += 1
 
-    def rehearsed(self, topic: str | None, bound: str, records: int) -> None:
+    def rehearsed(self, topic: str | None, bound: str, records: int, owner: str) -> None:
         """A bound that is only tried would have refused so many records of a batch."""
-        label = self.label(topic)
+        label = self.label(topic, owner)
         self._tally.rehearsed[label, bound] += 1
         self._tally.rehearsed_records[label, bound] += records
         self._note(label, bound)
 
-    def far_ahead(self, topic: str | None) -> None:
+    def far_ahead(self, topic: str | None, owner: str) -> None:
         """A good batch was more than an hour ahead."""
-        self._tally.far_ahead[self.label(topic)] += 1
+        self._tally.far_ahead[self.label(topic, owner)] += 1
 
     def counted(self) -> Tally:
         """A copy of the counters at one moment, for another thread."""
         tally = self._tally
-        with self._folding:
+        with self.folding:
             copied = replace(tally)
             for name in (*_BY_TOPIC, *_BY_TOPIC_AND_MORE, *_COPIED):
                 setattr(copied, name, Counter(getattr(tally, name)))
@@ -122,24 +125,28 @@ class TopicLabels:
 
     def _note(self, label: str, error: str) -> None:
         if label is not OTHER:
-            self._places[label].add(error)
+            self._noted[label].add(error)
 
-    def label(self, topic: str | None) -> str:
+    def label(self, topic: str | None, owner: str) -> str:
         """What counts under its name from now on, or `other`."""
         if topic is None or topic == OTHER:
             return OTHER
         if topic in self._places:
-            self._places.move_to_end(topic)
+            self._places.use(topic, owner)
             return topic
         if not self.knows(topic):
             return OTHER
-        if len(self._places) >= self._max_topics:
-            self._fold(*self._places.popitem(last=False))
-        self._places[topic] = set()
+        if self._places.are_taken:
+            replaced = self._places.of_others(owner) or self._places.of_its_own(owner)
+            if replaced is None:
+                return OTHER
+            self._places.drop(replaced)
+            self._fold(replaced, self._noted.pop(replaced, ()))
+        self._places.add(topic, owner)
         return topic
 
     def _fold(self, topic: str, others: Iterable[str]) -> None:
-        with self._folding:
+        with self.folding:
             for name in _BY_TOPIC_AND_MORE:
                 pairs: Counter[tuple[str, str]] = getattr(self._tally, name)
                 for other in others:

@@ -36,6 +36,13 @@ class Who(NamedTuple):
     software_name: str | None
     software_version: str | None
     principal: str | None
+    is_verified: bool = True
+
+    @property
+    def owner(self) -> str:
+        """For whom its names are counted: the principal that a broker has confirmed, else the address."""
+        known = self.principal if self.is_verified else None
+        return known or self.peer.rpartition(":")[0]
 
 
 def who(identity: ClientIdentity) -> Who:
@@ -46,6 +53,7 @@ def who(identity: ClientIdentity) -> Who:
         _cut(identity.software_name),
         _cut(identity.software_version),
         _cut(identity.principal),
+        identity.is_verified,
     )
 
 

@@ -1,11 +1,14 @@
 """What violations are counted by: topic, rule, mode and client together, in a bounded number of series.
 
-Topics and rules are those that have series elsewhere too; of clients the first hundred have names of their own. And
-because all of it together could still be many, the first thousand kinds have series, and what comes later counts with
-`other` for topic and client.
+Topics and rules are those that have series elsewhere too; of clients a hundred have names of their own. And because
+all of it together could still be many, a thousand kinds have series. What comes later counts with `other` for topic and
+client, unless its owner has fewer kinds than the owner that has the most, and gets one of those.
 """
 
-from sluicegate.proxy.reporting.client_labels import ClientLabels
+from threading import Lock
+
+from sluicegate.proxy.reporting.client_labels import MAX_CLIENTS, ClientLabels
+from sluicegate.proxy.reporting.fair_places import FairPlaces
 from sluicegate.proxy.reporting.tally import OTHER, Tally
 from sluicegate.validation.verdict import Reason, Refused
 
@@ -17,22 +20,44 @@ Kind = tuple[str, str, str, str]
 
 
 class ViolationLabels:
-    """Counts into `tally`, whose key is a Kind."""
+    """Counts into `tally`, whose key is a Kind. `folding` is held while counts move to `other`."""
 
-    def __init__(self, tally: Tally, clients: ClientLabels, max_kinds: int = MAX_KINDS) -> None:
+    def __init__(self, tally: Tally, folding: Lock, max_kinds: int = MAX_KINDS, max_clients: int = MAX_CLIENTS) -> None:
         self._tally = tally
-        self._clients = clients
-        self._max_kinds = max_kinds
+        self._folding = folding
+        self._clients = ClientLabels(self._fold_client, max_clients)
+        self._places: FairPlaces[Kind] = FairPlaces(max_kinds, lambda kind: tally.violations[kind])
 
-    def violated(self, topic: str, rules: tuple[str, ...], mode: str, client_id: str | None) -> None:
+    def violated(self, topic: str, rules: tuple[str, ...], mode: str, client_id: str | None, owner: str) -> None:
         """A batch breaks these; `topic` is a label already."""
-        violations = self._tally.violations
-        client = self._clients.label(client_id)
+        client = self._clients.label(client_id, owner)
         for rule in rules:
-            kind = (topic, rule, mode, client)
-            if kind not in violations and len(violations) >= self._max_kinds:
-                kind = (OTHER, rule, mode, OTHER)
-            violations[kind] += 1
+            self._tally.violations[self._placed((topic, rule, mode, client), owner)] += 1
+
+    def _placed(self, kind: Kind, owner: str) -> Kind:
+        if kind in self._places:
+            self._places.use(kind, owner)
+            return kind
+        if self._places.are_taken:
+            replaced = self._places.of_others(owner)
+            if replaced is None:
+                return _without_names(kind)
+            self._fold(replaced)
+        self._places.add(kind, owner)
+        return kind
+
+    def _fold_client(self, client: str) -> None:
+        for kind in [kind for kind in self._tally.violations if kind[3] == client and kind in self._places]:
+            self._fold(kind)
+
+    def _fold(self, kind: Kind) -> None:
+        self._places.drop(kind)
+        with self._folding:
+            self._tally.violations[_without_names(kind)] += self._tally.violations.pop(kind)
+
+
+def _without_names(kind: Kind) -> Kind:
+    return OTHER, kind[1], kind[2], OTHER
 
 
 def rules_of(refused: Refused) -> tuple[str, ...]:

@@ -17,10 +17,11 @@ def refused(
     now_ms: int = NOW,
     timestamp: int = NOW * 1_000_000,
     mode: Mode = Mode.REJECT,
+    peer: str = "192.0.2.1:5",
 ) -> Violation:
     """One batch of which one record is bad."""
     shown = Contents(Beginning(SECRET, 19), Beginning(SECRET, 19))
     bad = BadRecord(3, timestamp, reason, "its text", contents=shown)
     verdict = Refused(ErrorCode.INVALID_TIMESTAMP, reason, "its message", (bad,) * 5, 5, 8)
-    who = Who("192.0.2.1:5", client_id, "lib", "1.0", None)
+    who = Who(peer, client_id, "lib", "1.0", None)
     return violation(mode, who, topic, None, 0, verdict, HeldTo(TopicPolicy(), now_ms), 10)

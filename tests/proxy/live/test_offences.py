@@ -40,6 +40,19 @@ def test_a_flood_of_names_takes_no_more_room_and_no_place_of_the_worst() -> None
     assert sum(one["batches"] for one in state) + view.offences.other == 20 * MAX_OFFENCES + 20 * MAX_OFFENCES // 50
 
 
+def test_a_flood_of_topics_of_one_address_leaves_the_places_of_others() -> None:
+    view = new_view()
+    for number in range(20 * MAX_OFFENCES):
+        if number % 1000 == 0:
+            for topic in ("payments", "orders"):
+                view.write(refused("shop", topic, peer="192.0.2.9:1"))
+        view.write(refused("flood", f"topic-{number}"))
+
+    state = {(one["client_id"], one["topic"]): one["batches"] for one in view.offences.state(MAX_OFFENCES)}
+
+    assert state["shop", "payments"] == state["shop", "orders"] == 20 * MAX_OFFENCES // 1000
+
+
 def test_who_wants_few_gets_the_worst() -> None:
     view = new_view()
     for name, times in (("a", 1), ("b", 3), ("c", 2)):

@@ -21,9 +21,9 @@ def test_names_that_only_clients_say_count_under_other() -> None:
     labels = TopicLabels(tally, {"payments"}.__contains__, ["configured"])
 
     for i in range(10_000):
-        labels.refused(f"invented-{i}", "INVALID_TIMESTAMP", 1)
+        labels.refused(f"invented-{i}", "INVALID_TIMESTAMP", 1, "c")
     for topic in ("payments", "configured", None, OTHER):
-        labels.refused(topic, "INVALID_TIMESTAMP", 2)
+        labels.refused(topic, "INVALID_TIMESTAMP", 2, "c")
 
     assert tally.refused == {
         (OTHER, "INVALID_TIMESTAMP"): 10_002,
@@ -39,7 +39,7 @@ def test_a_topic_that_another_file_names_has_a_label_from_then_on_and_keeps_it()
     for names in (["before"], ["orders"], []):
         labels.configure(names)
         for topic in ("before", "orders", "late"):
-            labels.far_ahead(topic)
+            labels.far_ahead(topic, "c")
 
     assert tally.far_ahead == {"before": 3, "orders": 2, OTHER: 4}
 
@@ -47,9 +47,9 @@ def test_a_topic_that_another_file_names_has_a_label_from_then_on_and_keeps_it()
 def test_a_topic_that_a_broker_has_shown_to_exist_has_a_label_from_then_on() -> None:
     tally = Tally()
     labels = TopicLabels(tally, nothing, [])
-    labels.far_ahead("orders")
+    labels.far_ahead("orders", "c")
     labels.learn("orders")
-    labels.far_ahead("orders")
+    labels.far_ahead("orders", "c")
 
     assert tally.far_ahead == {OTHER: 1, "orders": 1}
 
@@ -68,9 +68,9 @@ def test_the_topic_counted_longest_ago_gives_up_its_label_and_no_sum_falls() -> 
     labels = TopicLabels(tally, everything, [], max_topics=2)
     sums = []
     for topic in ("a", "b", "a", "c", "d", "a", "b"):
-        labels.refused(topic, "X", 3)
-        labels.refused(topic, "Y", 1)
-        labels.far_ahead(topic)
+        labels.refused(topic, "X", 3, "c")
+        labels.refused(topic, "Y", 1, "c")
+        labels.far_ahead(topic, "c")
         sums.append((tally.refused.total(), tally.refused_records.total(), tally.far_ahead.total()))
 
     assert sums == [(2 * n, 4 * n, n) for n in range(1, 8)]
@@ -89,19 +89,60 @@ def test_there_are_never_more_labels_than_500() -> None:
     tally = Tally()
     labels = TopicLabels(tally, everything, [])
     for i in range(5000):
-        labels.refused(f"topic-{i}", "X", 1)
+        labels.refused(f"topic-{i}", "X", 1, "c")
 
     assert len(tally.refused) == MAX_TOPICS + 1
     assert tally.refused.total() == 5000
     assert ("topic-4999", "X") in tally.refused
 
 
+def test_a_client_with_twenty_thousand_topics_takes_no_place_of_another() -> None:
+    tally = Tally()
+    labels = TopicLabels(tally, everything, [])
+    sums = []
+    for i in range(20_000):
+        labels.refused(f"flood-{i}", "X", 1, "10.0.0.1")
+        if i >= 10_000 and i % 100 == 0:
+            for topic in ("payments", "orders"):
+                labels.refused(topic, "X", 1, "User:shop")
+            sums.append(tally.refused["payments", "X"])
+
+    assert sums == list(range(1, 101)), "a series that others do not push out never falls"
+    assert tally.refused["orders", "X"] == 100
+    assert len(tally.refused) == MAX_TOPICS + 1
+    assert tally.refused.total() == 20_200
+
+
+def test_every_client_gets_its_share_when_all_have_many() -> None:
+    tally = Tally()
+    labels = TopicLabels(tally, everything, [])
+    for i in range(3000):
+        for owner in range(5):
+            labels.refused(f"topic-{owner}-{i}", "X", 1, f"10.0.0.{owner}")
+
+    placed = Counter(topic.split("-")[1] for topic, _ in tally.refused if topic != OTHER)
+    assert set(placed.values()) == {MAX_TOPICS // 5}
+
+
+def test_a_topic_that_a_flood_named_first_is_its_producers_own() -> None:
+    tally = Tally()
+    labels = TopicLabels(tally, everything, [])
+    labels.refused("payments", "X", 1, "10.0.0.1")
+    for i in range(MAX_TOPICS - 1):
+        labels.refused(f"flood-{i}", "X", 1, "10.0.0.1")
+    labels.refused("payments", "X", 1, "User:shop")
+    for i in range(20_000):
+        labels.refused(f"flood-{i}", "X", 1, "10.0.0.1")
+
+    assert tally.refused["payments", "X"] == 2
+
+
 def test_a_copy_for_another_thread_is_a_tally_of_its_own() -> None:
     tally = Tally(produce_requests=3)
     labels = TopicLabels(tally, everything, [])
-    labels.refused("t", "X", 1)
+    labels.refused("t", "X", 1, "c")
     copy = labels.counted()
-    labels.refused("t", "X", 1)
+    labels.refused("t", "X", 1, "c")
 
     assert (copy.produce_requests, copy.refused) == (3, {("t", "X"): 1})
 
@@ -111,7 +152,7 @@ def test_workers_share_the_labels_and_their_sums_add_up() -> None:
     for number, tally in enumerate(tallies):
         labels = TopicLabels(tally, everything, [], topics_of_one(4))
         for i in range(1000):
-            labels.refused(f"topic-{number}-{i}", "X", 1)
+            labels.refused(f"topic-{number}-{i}", "X", 1, "c")
 
     total = total_of(tallies)
 
