@@ -1,7 +1,7 @@
 """The walk over an Avro datum: whether bytes are one value of a schema, whole and with nothing behind it.
 
-Nothing is made of what is read, so no datum, however it was made, costs more than a step for each of its bytes. A
-schema is a plan, which avro_plan.py writes: numbers, a few for each type, which name each other by their places.
+Nothing is made of what is read. What a datum costs at most is bounded beforehand (avro_cost.py). A schema is a plan,
+which avro_plan.py writes: numbers, a few for each type, which name each other by their places.
 Compiled with the types in avro_datum.pxd where a C compiler was at hand.
 """
 
@@ -39,7 +39,8 @@ UNION = 10  # how many branches, and each
 RECORD = 11  # how many fields, and each
 
 MAX_DEPTH = 100
-MOST_EMPTY_ITEMS = 10_000  # of an array whose items take no bytes, which a reader would all make
+MOST_EMPTY_ITEMS = 2**31 - 9
+"""Of an array whose items take no bytes: what Java's reader takes (SystemLimitException of Avro 1.12)."""
 
 # The same, for C.
 _NULL, _BOOLEAN, _INT, _LONG, _BYTES, _STRING, _SIZED, _ENUM, _ARRAY, _MAP, _UNION, _RECORD = range(12)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sluicegate.validation.rules import avro_datum
+from sluicegate.validation.rules.avro_cost import AvroCost, avro_cost
 from sluicegate.validation.rules.content import SchemaUnusable
 
 _PLAIN: Final = {
@@ -24,15 +25,12 @@ _DEEPEST = 200
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a datum is read by. `names`: of each type, by its place in `numbers`, as messages call it.
-
-    `is_linear`: whether nothing that takes no bytes stands in a record or an array, so that each byte is a few steps.
-    """
+    """What a datum is read by. `names`: of each type, by its place in `numbers`, as messages call it."""
 
     numbers: "array[int]"
     root: int
     names: dict[int, str]
-    is_linear: bool
+    cost: AvroCost
 
 
 def plan_of(schema: Any, elsewhere: Mapping[str, Any]) -> Plan:
@@ -43,7 +41,7 @@ def plan_of(schema: Any, elsewhere: Mapping[str, Any]) -> Plan:
     writer = _Writer(elsewhere)
     root = writer.write(schema, "the datum", 0)
     writer.find_empty_items()
-    return Plan(array("q", writer.numbers), root, writer.names, writer.is_linear())
+    return Plan(array("q", writer.numbers), root, writer.names, avro_cost(writer.numbers, root, list(writer.names)))
 
 
 class _Writer:
@@ -98,18 +96,6 @@ class _Writer:
         for at in self.names:
             if self.numbers[at] == avro_datum.ARRAY:
                 self.numbers[at + 2] = int(not self._is_empty(self.numbers[at + 1]))
-
-    def is_linear(self) -> bool:
-        """Whether all that is within records and arrays takes bytes."""
-        within = {avro_datum.RECORD: 2, avro_datum.ARRAY: 1}
-        for at in self.names:
-            kind = self.numbers[at]
-            if kind in within:
-                begin = at + within[kind]
-                count = self.numbers[at + 1] if kind == avro_datum.RECORD else 1
-                if any(self._is_empty(item) for item in self.numbers[begin : begin + count]):
-                    return False
-        return True
 
     def _is_empty(self, at: int) -> bool:
         """Whether a value takes no bytes; a record within itself, of which no datum can be, does not."""

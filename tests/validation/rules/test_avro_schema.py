@@ -165,11 +165,14 @@ def test_what_is_unusual_and_a_datum_passes(schema: Any, data: bytes) -> None:
     assert fault(schema, data) is None
 
 
-def test_items_of_no_size_are_bounded_over_all_blocks() -> None:
-    block = written([None] * MOST_EMPTY_ITEMS, {"type": "array", "items": "null"})
+def test_items_of_no_size_are_bounded_over_all_blocks_as_java_bounds_them() -> None:
+    most = b"\xee\xff\xff\xff\x0f"  # 2,147,483,639, in zig-zag
+    nulls = {"type": "array", "items": "null"}
 
-    assert fault({"type": "array", "items": "null"}, block) is None
-    assert fault({"type": "array", "items": "null"}, block[:-1] + b"\x02\0") is not None
+    assert fault(nulls, written([None] * 50_000, nulls)) is None
+    assert fault(nulls, most + b"\0") is None
+    assert fault(nulls, most + b"\x02\0") is not None
+    assert MOST_EMPTY_ITEMS == 2_147_483_639
 
 
 def test_words_name_the_field_and_nothing_of_the_content() -> None:
