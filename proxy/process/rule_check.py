@@ -8,6 +8,7 @@ from sluicegate.config.password import PasswordUnreadable
 from sluicegate.proxy.network.certificates import Flaw, files_for_server, flaws_of
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
+from sluicegate.validation.rules.expression_runtime import ExpressionUnusable
 from sluicegate.validation.rules.from_keys import parts_of
 from sluicegate.validation.rules.rule import RuleUnusable
 
@@ -21,6 +22,8 @@ def flaws_in_rules(config: Config) -> Iterator[Flaw]:
             try:
                 for _ in parts_of(rule, schema_rules):
                     pass
+            except ExpressionUnusable as error:
+                yield Flaw(f"{place}.rules.{i}.cel", f"rule {rule.name}: {error}")
             except RuleUnusable as error:
                 yield Flaw(f"{place}.rules.{i}", f"rule {rule.name}: {error}")
     for name, registry in config.registries.items():

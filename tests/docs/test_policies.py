@@ -61,6 +61,9 @@ REFUSED: dict[str, list[Change]] = {
         one(b"k", b'{"amount": "1"}', TENANT),
         one(b"k", b"{", TENANT),
     ],
+    "mail": [
+        one(b"k", b'{"amount": 1, "email": %b}' % said, TENANT) for said in (b"null", b"7", b'"a"', b'["a@b"]', b"{}")
+    ],
     "small-batches": [{"records": (Rec(NOW, b"k", b"v", (TENANT,)),) * 1001}],
     "some-value": [one(b"k", None)],
     "all-acks": [PAYMENTS | {"acks": 1}],

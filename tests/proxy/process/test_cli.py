@@ -117,6 +117,28 @@ def test_check_looks_at_the_files_that_are_named(file: Path, tmp_path: Path) -> 
     assert done.stdout.startswith(f"warning: {file}:2: listen.tls.certificate_file: {soon.chain} expires in ")
 
 
+@pytest.mark.parametrize(
+    ("expression", "wrong"),
+    [
+        ("nonsense(value)", "line 1, column 9: undeclared reference to 'nonsense'"),
+        ("valeu.amount > 0", "line 1, column 6: undeclared reference to 'valeu.amount'; there are client, headers"),
+        ("size(value.items)", "the expression gives int instead of true or false"),
+        ("value.amount >", "line 1, column 15: Syntax error"),
+        ("timestamp > 'a'", "line 1, column 11: found no matching overload"),
+        ("client.user == 'a'", "client has no user; it has id, software, version, principal, address"),
+    ],
+)
+def test_check_names_the_line_of_an_expression_that_is_none(expression: str, wrong: str, file: Path) -> None:
+    rules = "topics:\n  - match: t\n    rules:\n      - name: r\n        mode: observe\n        cel: >-\n          "
+    file.write_text(MINIMAL + rules + expression + "\n")
+    line = len((MINIMAL + rules).splitlines())
+
+    done = sluicegate("check", str(file))
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"{file}:{line - 1}: topics[0].rules[0].cel: rule r: {wrong}")
+
+
 def test_a_password_file_that_is_missing_ends_check_and_start(file: Path) -> None:
     sasl = "sasl: {mechanism: PLAIN, username: u, password_file: /none/there}"
     file.write_text(MINIMAL.replace("'h:1'", f"'h:1', {sasl}"))
