@@ -18,7 +18,7 @@ _NODE, _ITERATION = 100, 200
 _COPY = 120  # an item of the list that `map` or `filter` builds: each round copies what is there
 _ENTRY = 300  # of a list or map that the expression writes down
 # For each byte, or item.
-_COMPARE, _JOIN, _READ_TEXT, _CONVERT = 150, 40, 10, 40
+_COMPARE, _JOIN, _READ_TEXT, _CONVERT = 150, 40, 5, 40
 _CONVERSION = 800
 _TIME_OF_DAY = 800
 _PATTERN, _PATTERN_INSTRUCTION = 6000, 2000  # compiled anew for each text
