@@ -53,7 +53,7 @@ def policies(mode: str, folder: Path) -> dict[str, Any]:
 def written(now: int) -> list[tuple[int, list[Rec], dict[str, int]]]:
     """Batches, each with its codec and its producer, of which some break something."""
 
-    def rec(time_ms: int = now, key: bytes | None = b"k", value: bytes = GOOD, headers: Any = TENANT) -> Rec:
+    def rec(time_ms: int = now, key: bytes | None = b"k", value: bytes | None = GOOD, headers: Any = TENANT) -> Rec:
         return Rec(time_ms, key, value, headers)
 
     idempotent = {"producer_id": 7000, "producer_epoch": 0}
@@ -63,7 +63,17 @@ def written(now: int) -> list[tuple[int, list[Rec], dict[str, int]]]:
         (ZSTD, [rec(now // 1000), rec(0), rec()], {}),
         (GZIP, [rec(now + 30 * 60_000), rec(now - 2 * HOUR), rec(now - 2 * DAY)], {}),
         (LZ4, [rec(value=b'{"amount": 1, "note": "' + b"x" * 50 + b'"}'), rec(headers=[]), rec(key=None)], {}),
-        (NONE, [rec(value=b'{"amount": "1"}'), rec(value=b"no json", headers=[]), rec(value=b'{"amount": -1}')], {}),
+        (
+            NONE,
+            [
+                rec(value=b'{"amount": "1"}'),
+                rec(value=b"no json", headers=[]),
+                rec(value=b'{"amount": -1}'),
+                rec(value=b'{"amount": null}'),
+                rec(value=None),
+            ],
+            {},
+        ),
         (NONE, [rec(now - 60_000), rec(now - 61_000), rec(key=None)], {**idempotent, "base_sequence": 0}),
         (LZ4, [rec(now - 62_000, key=None), rec()], {**idempotent, "base_sequence": 3}),
         *((LZ4, [rec(now + i) for i in range(20)], {}) for _ in range(3)),

@@ -17,6 +17,7 @@ from sluicegate.pipeline.topics import Topics
 from sluicegate.protocol.records.record_batch import RecordBatch
 from sluicegate.validation.policy import Fix, JudgementLimits, Mode, TimestampType, TopicPolicy
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
+from sluicegate.validation.rules.expression import IsTrue
 from sluicegate.validation.rules.rule import NamedRule, Outage, Part, RuledRecord
 from sluicegate.validation.rules.rule_set import RuleSet
 from tests.integration.topics import create_topic
@@ -63,6 +64,17 @@ def test_what_a_broker_has_stamped_is_judged_as_it_was_sent(kafka_bootstrap: str
     assert [judge_by(policy).judge(each, NOW).refused[PLACE].bad_count for each in found] == [2, 2]
     by_broker = TopicPolicy(TimestampType.LOG_APPEND_TIME, before_max_ms=HOUR, after_max_ms=HOUR)
     assert [judge_by(by_broker).judge(each, NOW).accepted[PLACE].records for each in found] == [2, 2]
+
+
+@pytest.mark.parametrize("value", [None, b"", b"no json", b'{"email": null}', b'{"email": 7}', b"[1, 2]"])
+def test_what_an_expression_cannot_use_is_a_verdict_on_the_record(value: bytes | None) -> None:
+    rules = RuleSet([NamedRule("mail", IsTrue("value.email.matches('.+@.+')"))])
+    judge = judge_by(TopicPolicy(rules=rules))
+
+    judged = judge.judge(stored(batch([Rec(NOW, b"k", value), Rec(NOW, b"k", b'{"email": "a@b"}')])), NOW)
+
+    assert judged.refused[PLACE].bad_count == 1
+    assert [name for name, _ in judged.refused[PLACE].rules] == ["mail"]
 
 
 def test_gaps_of_compaction_are_nobodys_fault_and_offsets_are_those_that_are_left() -> None:
