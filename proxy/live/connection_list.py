@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from itertools import islice
+from operator import itemgetter
 
 from sluicegate.proxy.judgement.short_turns import ShortTurns
 from sluicegate.proxy.live.live_state import Connections, ConnectionState
@@ -43,23 +43,25 @@ WAITS = {
 
 
 def connections_of(sessions: Iterable[Session], max_listed: int = MAX_LISTED) -> Connections:
-    """Of the first two thousand those that wait for something, then others; gives way to the event loop."""
+    """Of the first two thousand those that wait for something, then others, from each address in turn; gives way to the
+    event loop.
+    """
     turns = ShortTurns()
     by_state: Counter[str] = Counter()
-    waiting: list[ConnectionState] = []
-    moving: list[ConnectionState] = []
+    looked_at: list[tuple[bool, int, Session, list[str]]] = []
+    by_address: Counter[tuple[bool, str]] = Counter()
     count = 0
     for session in sessions:
         count += 1
         by_state[STATES[session.stage]] += 1
-        if count <= _MOST_LOOKED_AT and len(waiting) < max_listed:
+        if count <= _MOST_LOOKED_AT:
             waits_for = [WAITS[hold] for hold in session.client.holds]
-            if waits_for:
-                waiting.append(_state_of(session, waits_for))
-            elif len(moving) < max_listed:
-                moving.append(_state_of(session, waits_for))
+            place = not waits_for, session.identity.peer.rpartition(":")[0]
+            looked_at.append((place[0], by_address[place], session, waits_for))
+            by_address[place] += 1
         turns.give_way()
-    listed = list(islice((*waiting, *moving), max_listed))
+    looked_at.sort(key=itemgetter(0, 1))
+    listed = [_state_of(session, waits_for) for _, _, session, waits_for in looked_at[:max_listed]]
     return {"count": count, "by_state": dict(by_state), "listed": listed}
 
 

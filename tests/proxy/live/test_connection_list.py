@@ -17,3 +17,17 @@ def test_a_client_that_waits_for_its_quota_is_listed_with_that() -> None:
     (listed,) = connections_of([play.session])["listed"]
 
     assert listed["waits_for"] == ["its quota"]
+
+
+def test_one_address_with_many_connections_leaves_places_for_others() -> None:
+    play = Playbook()
+    peers = [f"192.0.2.1:{port}" for port in range(300)] + [f"198.51.100.{host}:1" for host in range(1, 6)]
+    sessions = [play.another()[0] for _ in peers]
+    for session, peer in zip(sessions, peers, strict=True):
+        session.identity.peer = peer
+        session.client.hold(Hold.QUOTA)
+
+    listed = connections_of(sessions, max_listed=20)["listed"]
+
+    assert len(listed) == 20
+    assert {one["peer"] for one in listed} > set(peers[300:])
