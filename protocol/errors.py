@@ -52,6 +52,17 @@ class MalformedMessage(SenderError):
     """A request or an answer whose bytes do not follow its schema."""
 
 
+class ResponseOutOfOrder(MalformedMessage):
+    """A broker's response that is not to the oldest request without one: `expected` and `received` are correlation ids.
+    `expected` None: every request has its response; `received` None: the response is too short to have one.
+    """
+
+    def __init__(self, expected: int | None, received: int | None) -> None:
+        super().__init__("a response is not to the oldest request of its connection")
+        self.expected = expected
+        self.received = received
+
+
 class RequestTooLarge(SenderError):
     """A request that asks for more work than one request may; the text names the configuration's key."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 
-from sluicegate.protocol.errors import FrameSizeError, SenderError
+from sluicegate.protocol.errors import FrameSizeError, ResponseOutOfOrder, SenderError
 from sluicegate.proxy.reporting.aggregation import Aggregator, Wider
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.fault_text import fault_text, place_of
@@ -33,9 +33,17 @@ class SessionLog:
         details = {"peer": identity.peer, "client_id": identity.client_id, "listener": listener, "reason": reason}
         self._note("client connection closed", (host, reason), details)
 
-    def bad_broker(self, broker: str, error: SenderError) -> None:
-        """A broker broke the protocol, or something that is no broker answered."""
-        self._note("upstream connection closed", (broker, str(error)), {"broker": broker, "reason": str(error)})
+    def bad_broker(self, broker: str, address: str, error: SenderError) -> None:
+        """A broker broke the protocol, or something that is no broker answered; `address` is where it is."""
+        details: dict[str, Any] = {"broker": broker, "address": address, "reason": str(error)}
+        if isinstance(error, ResponseOutOfOrder):
+            details |= {
+                "expected": "no response" if error.expected is None else error.expected,
+                "received": error.received,
+                "advice": "the broker, or what is between it and the proxy, mixes up responses: Kafka sends those of a "
+                "connection in the order of its requests. Look at its log, and ask its vendor",
+            }
+        self._note("upstream connection closed", (broker, str(error)), details)
 
     def login_refused(self, identity: ClientIdentity, failure: LoginFailure) -> None:
         """The broker did not let a client in; it says so to the client in its own words."""
@@ -187,7 +195,7 @@ def _fault_line(event: str, identity: ClientIdentity, error: BaseException) -> d
 
 def _wider(key: tuple[str, ...]) -> Wider:
     """All of one event: what happened stays, to whom and why differ."""
-    return Wider(key[0], frozenset({"peer", "client_id", "principal", "reason", "broker"}))
+    return Wider(key[0], frozenset({"peer", "client_id", "principal", "reason", "broker", "address"}))
 
 
 def _host(peer: str) -> str:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.errors import ResponseOutOfOrder
 from sluicegate.protocol.framing import Disposition
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, read_correlation_id
 from sluicegate.proxy.session.hold import Hold
@@ -63,14 +63,14 @@ class BrokerSide:
         self._session.broker.release(Hold.MEMORY)
 
     def on_head(self, size: int, head: bytes) -> Disposition:
-        """Match an answer with the oldest request. Raises MalformedMessage when it is not its answer."""
+        """Match an answer with the oldest request. Raises ResponseOutOfOrder when it is not its answer."""
         self._session.delivery.flush_ready()
         exchange = self._session.queue.pop_awaited()
+        received = read_correlation_id(head) if size >= CORRELATION_ID_BYTES else None
         if exchange is None:
-            raise MalformedMessage("the broker sent an answer that nothing asked for")
-        asked = exchange.correlation_id
-        if asked != ANY_CORRELATION_ID and (size < CORRELATION_ID_BYTES or read_correlation_id(head) != asked):
-            raise MalformedMessage(f"the broker's answer is not to request {asked}")
+            raise ResponseOutOfOrder(None, received)
+        if exchange.correlation_id not in (ANY_CORRELATION_ID, received):
+            raise ResponseOutOfOrder(exchange.correlation_id, received)
         if exchange.stands_for:
             self._clock.answered(exchange)
         self._finish = exchange.finish

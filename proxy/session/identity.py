@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from sluicegate.protocol.before_login import login_answer_in, mechanism_in, token_in
+from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.proxy.session.claims import Claimed, principal_in
 from sluicegate.proxy.session.client_text import client_text
 from sluicegate.validation.rules.rule import Client
@@ -81,8 +82,13 @@ class SaslWatch:
         self._certificate: str | None = None
 
     def handshake_asked(self, version: int, frame: bytearray, body_at: int) -> None:
-        """The client names a mechanism; after version 0 its tokens come raw. Raises MalformedMessage."""
-        self._mechanism = mechanism_in(frame, version, body_at)
+        """The client names a mechanism; after version 0 its tokens come raw. What cannot be read names none: the broker
+        responds to it, or closes the connection.
+        """
+        try:
+            self._mechanism = mechanism_in(frame, version, body_at)
+        except MalformedMessage:
+            self._mechanism = None
         self._login = None
         if not self.has_begun:
             self._certificate = self._identity.principal
@@ -107,8 +113,12 @@ class SaslWatch:
             self._identity.is_verified = claimed is None or claimed.is_verified
 
     def authenticate_asked(self, version: int, frame: bytearray, body_at: int) -> Login:
-        """A token within a SaslAuthenticate request. Raises MalformedMessage."""
-        return self.token_sent(token_in(frame, version, body_at))
+        """A token within a SaslAuthenticate request. What cannot be read names nobody, as in `handshake_asked`."""
+        try:
+            return self.token_sent(token_in(frame, version, body_at))
+        except MalformedMessage:
+            self._login = None
+            return Login(self._mechanism, None)
 
     def authenticate_answered(self, login: Login, version: int, frame: bytearray, body_at: int) -> LoginFailure | None:
         """The broker took the token, or did not. Raises MalformedMessage."""

@@ -55,8 +55,8 @@ class Lines(Protocol):
     def bad_client(self, identity: ClientIdentity, listener: str, error: SenderError, /) -> None:
         """A client broke the protocol; its connection is being closed."""
 
-    def bad_broker(self, broker: str, error: SenderError, /) -> None:
-        """A broker broke the protocol, or something that is no broker answered."""
+    def bad_broker(self, broker: str, address: str, error: SenderError, /) -> None:
+        """A broker broke the protocol, or something that is no broker answered; `address` is where it is."""
 
     def login_refused(self, identity: ClientIdentity, failure: LoginFailure, /) -> None:
         """The broker did not let a client in."""

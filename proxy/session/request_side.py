@@ -1,6 +1,7 @@
 """The client's side of a session: what is this request, and what has to happen with it?"""
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -335,10 +336,11 @@ class ClientSide:
 
     def _api_versions(self, api: Api, version: int, frame: bytearray) -> None:
         header = self._header(api, version, frame)
-        software = software_in(frame, version, header.body_at)
-        if software is not None:
-            name, software_version = map(client_text, software)
-            self._session.identity.software_name, self._session.identity.software_version = name, software_version
+        with suppress(MalformedMessage):  # the broker responds to it, or closes the connection
+            software = software_in(frame, version, header.body_at)
+            if software is not None:
+                name, software_version = map(client_text, software)
+                self._session.identity.software_name, self._session.identity.software_version = name, software_version
         self._forward(api, frame, Exchange(header.correlation_id, partial(cut_down_versions, version)))
 
     def _too_new_api_versions(self, api: Api, correlation_id: int, _frame: bytearray) -> None:

@@ -243,7 +243,7 @@ class Session:
         if limit is not None:
             self._needs.counts.limits_reached[limit] += 1
         if connection is self.broker:
-            self._needs.log.bad_broker(self._arrival.route.label, error)
+            self._needs.log.bad_broker(self._arrival.route.label, self.broker.introduced.peer, error)
             self.client.close()
             self.broker.abort()
             return

@@ -19,6 +19,7 @@ from sluicegate.protocol.messages import (
     share_acknowledge,
     share_fetch,
 )
+from sluicegate.protocol.varint import read_unsigned_varint
 from tests.bounds.frames import int16, int32, sized_frame, uvarint
 
 PRODUCE, FETCH, METADATA, FIND_COORDINATOR, SASL_HANDSHAKE = 0, 1, 3, 10, 17
@@ -51,7 +52,7 @@ class StandInAnswers:
         self._answers: dict[int, Answer] = {
             PRODUCE: lambda version, frame, at: produce_answer(frame, version, at),
             METADATA: self._metadata,
-            API_VERSIONS: lambda version, _frame, _at: _versions(version),
+            API_VERSIONS: _versions,
             DESCRIBE_CONFIGS: _configs,
             FIND_COORDINATOR: self._coordinator,
             DESCRIBE_CLUSTER: self._cluster,
@@ -77,7 +78,9 @@ class StandInAnswers:
         tags = b"\0" if api.response_header_version(version) else b""
         return sized_frame(int32(correlation_id) + tags + body)
 
-    def _login(self, version: int, _frame: bytes, _at: int) -> bytes:
+    def _login(self, version: int, frame: bytes, at: int) -> bytes:
+        if version >= 2:
+            _read(frame, at, fields=1)
         code, text = (0, None) if self.logs_in else (58, "Authentication failed: Invalid username or password")
         value = {"error_code": code, "error_message": text, "auth_bytes": b"", "session_lifetime_ms": 0}
         return sasl_authenticate.RESPONSE.build(value, version)
@@ -128,9 +131,20 @@ def _told(asked: Mapping[str, Any], partitions: list[dict[str, Any]]) -> dict[st
 
 
 @cache
-def _versions(version: int) -> bytes:
+def _read(frame: bytes, at: int, fields: int) -> None:
+    """Compact fields and the count of their tags, as a broker reads them. Raises what closes the connection."""
+    for _ in range(fields):
+        size, at = read_unsigned_varint(frame, at)
+        at += size - 1
+        assert size > 0 and at <= len(frame), "a field that is null, or cut"
+    read_unsigned_varint(frame, at)
+
+
+def _versions(version: int, frame: bytes, at: int) -> bytes:
     if version > 4:
         version = 0
+    elif version >= 3:
+        _read(frame, at, fields=2)
     keys = [{"api_key": api.key, "min_version": 0, "max_version": api.max_version} for api in APIS.values()]
     return api_versions.RESPONSE.build({"error_code": 0, "api_keys": keys}, version)
 

@@ -6,7 +6,7 @@ from sluicegate.validation.requests.name_pattern import NamePattern
 from sluicegate.validation.rules.rule import Client
 
 _ANONYMOUS = "User:ANONYMOUS"  # KafkaPrincipal.ANONYMOUS
-_UNVERIFIED = "unverified"
+_UNVERIFIED = "an unverified principal"
 
 
 @dataclass(frozen=True, slots=True)

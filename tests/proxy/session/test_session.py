@@ -14,6 +14,8 @@ from sluicegate.protocol.messages import list_offsets, produce
 from sluicegate.proxy.session.lanes import HAS_FAST_LANE
 from sluicegate.proxy.session.memory import Gathering
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
+from tests.bounds.frames import good_batch, int32, request, sized_frame
+from tests.bounds.frames import produce as produce_request
 from tests.proxy.session.playbook import NOW, Playbook, with_gate
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
@@ -289,3 +291,41 @@ def _one_life(ending: str) -> None:
     play.session.broker.abort()
     play.loop.turns(5)
     assert play.session not in play.parts.sessions
+
+
+_FETCH, _METADATA = request(1, 11, b"\xff" * 4 + bytes(34), 7), request(3, 9, b"\0\1\0\0\0", 7)
+
+
+@pytest.mark.parametrize("has_fast_lane", [False, True] if HAS_FAST_LANE else [False])
+@pytest.mark.parametrize("asked", [_FETCH, _METADATA, produce_request(9, {b"orders": [(0, good_batch(NOW))]}, -1, 7)])
+@pytest.mark.parametrize(
+    ("response", "received"),
+    [(int32(8) + bytes(20), 8), (int32(-1), -1), (b"\0", None)],
+    ids=["next", "never", "short"],
+)
+def test_a_response_out_of_order_ends_the_connection_with_a_line_that_says_what_to_do(
+    asked: bytes, response: bytes, received: int | None, has_fast_lane: bool
+) -> None:
+    play = Playbook(has_fast_lane)
+    play.from_client(asked + asked[:8] + int32(8) + asked[12:])
+    with capture_logs() as lines:
+        play.from_broker(sized_frame(response))
+        play.parts.log.flush()
+
+    (line,) = lines
+    assert (line["event"], line["broker"]) == ("upstream connection closed", "bootstrap")
+    assert (line["address"], line["expected"], line.get("received")) == ("192.0.2.3:9092", 7, received)
+    assert "order of its requests" in line["advice"]
+    assert play.client.closed
+    assert not play.client.sent
+
+
+def test_a_response_that_nothing_asked_for_does_so_too() -> None:
+    play = Playbook()
+    play.from_client(_FETCH)
+    play.from_broker(sized_frame(int32(7) + bytes(20)))
+    with capture_logs() as lines:
+        play.from_broker(sized_frame(int32(7) + bytes(20)))
+        play.parts.log.flush()
+
+    assert (lines[0]["expected"], lines[0]["received"]) == ("no response", 7)

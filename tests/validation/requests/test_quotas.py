@@ -51,7 +51,7 @@ def test_unverified_principals_are_one_client_which_only_what_holds_for_all_is_a
 
     found = [quota.whose(Client("10.0.0.1:5", is_unverified=True)) for quota in quotas]
 
-    assert found == [("unverified",), ("unverified",), None, None, None]
+    assert found == [("an unverified principal",), ("an unverified principal",), None, None, None]
 
 
 def test_the_first_that_is_about_a_topic_holds_and_such_a_topic_is_looked_at_closely() -> None:
