@@ -12,7 +12,7 @@ from sluicegate.protocol.records.recompression import compress
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
 from sluicegate.protocol.records.restamp import restamp_records, with_payload
 from sluicegate.validation.policy import Fix, JudgementLimits, TopicPolicy
-from sluicegate.validation.previous_times import PreviousTimes
+from sluicegate.validation.previous_times import PreviousTimes, PreviousTimesInOrder
 from sluicegate.validation.timestamps import TimeWindow, window_of
 from sluicegate.validation.units import in_milliseconds, unit_of
 from sluicegate.validation.verdict import TIMED, Reason, Refused
@@ -21,6 +21,9 @@ from sluicegate.validation.verdict import TIMED, Reason, Refused
 _WITHIN_MS = 60_000
 # Of a batch that was fixed, for the report of it.
 _MOST_LISTED = 100
+
+
+Previous = PreviousTimes | PreviousTimesInOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +43,14 @@ def fix_times(
     policy: TopicPolicy,
     limits: JudgementLimits,
     now_ms: int,
-    previous: PreviousTimes,
+    previous: Previous,
     decompressor: Decompressor,
     allowance: Allowance,
 ) -> Fixed | None:
     """The batch of a partition, refused for its times alone as far as it was judged; None where it cannot be fixed.
 
-    Raises what `allowance` raises to give way, or where this may take longer than there is time for.
+    `allowance` is one to read again by: the payload was read before. Raises PreviousUnderWay, and what `allowance`
+    raises to give way, or where this may take longer than there is time for.
     """
     window = window_of(policy, now_ms)
     if refused.reason not in TIMED or window is None or policy.fix is None:
@@ -60,7 +64,8 @@ def fix_times(
     plain = _plain_payload(records[HEADER_BYTES:], codec, limits, decompressor, allowance)
     if plain is None:
         return None
-    stamp = _Stamp(policy.fix, window, previous.of(*place))
+    known = previous.of(*place) if policy.fix is Fix.PREVIOUS else None
+    stamp = _Stamp(policy.fix, window, known)
     found = restamp_records(plain, batch.record_count, batch.base_timestamp, stamp, allowance)
     if found is None:
         return None
@@ -78,7 +83,7 @@ def _plain_payload(
     try:
         found = decompressor.decompress(codec, payload, min(limits.plain_limit(len(payload)), allowance.plain_left))
         allowance.check_at_once(len(found.data))
-        allowance.spend(len(found.data))
+        allowance.worked(len(found.data))
     except OverLimit:
         return None
     return None if found.failure is not None else memoryview(bytes(found.data))

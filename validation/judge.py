@@ -191,10 +191,13 @@ def _scan(
             is_first = bad.first_time == bad.kept[0]
             first_time = described[0].reason if is_first else errors.describe(bad.first_time).reason
         return refuse_records(described, bad.count, first_time, batch.record_count, allowance)
-    ahead_ms = latest - narrowed if window is not None and look_for & OUT_OF_WINDOW else 0
-    if rehearsal is not None:
-        ahead_ms = max(ahead_ms, rehearsal.ahead_ms)
-    return Accepted(read, ahead_ms)
+    if window is None or not look_for & OUT_OF_WINDOW:
+        return Accepted(read, 0)
+    ahead_ms = latest - narrowed
+    if rehearsal is not None and rehearsal.keeps_any:
+        ahead_ms = max(ahead_ms, rehearsal.ahead_ms) if latest else rehearsal.ahead_ms
+        return Accepted(read, ahead_ms, has_time=True)
+    return Accepted(read, ahead_ms, has_time=latest > 0)
 
 
 def _broken(outcome: int, is_damaged: bool) -> tuple[ErrorCode, Reason] | None:

@@ -169,7 +169,7 @@ class _MessageSetJudge:
             return refuse_records([described], 1, time_reason, count, self._allowance)
         if mixes_magics:
             return Refused(ErrorCode.INVALID_RECORD, Reason.MAGIC, records=count)
-        return Accepted(count, self._ahead_ms())
+        return Accepted(count, self._ahead_ms(), has_time=self._latest > 0)
 
     def _judge_wrapper(self, wrapper: Message, records: memoryview) -> Verdict:
         codec_id = wrapper.codec_id
@@ -210,7 +210,7 @@ class _MessageSetJudge:
         if found.fatal is not None:
             return found.fatal
         if found.count == 0:
-            return Accepted(index, self._ahead_ms())
+            return Accepted(index, self._ahead_ms(), has_time=self._latest > 0)
         described = []
         for finding in found.kept:
             described.append(self._errors.describe(finding, wrapper, base))

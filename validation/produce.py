@@ -15,10 +15,10 @@ from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
 from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.protocol.records.compression import Decompressor
 from sluicegate.protocol.records.record_batch import NO_PRODUCER_ID, CorruptBatch, opens_transactional
-from sluicegate.validation.fixes import Fixed, fix_times
+from sluicegate.validation.fixes import Fixed, Previous, fix_times
 from sluicegate.validation.judge import Submission, judge_partition
-from sluicegate.validation.policy import EXEMPT, JudgementLimits, Mode, TopicPolicy
-from sluicegate.validation.previous_times import PreviousTimes
+from sluicegate.validation.policy import EXEMPT, Fix, JudgementLimits, Mode, TopicPolicy
+from sluicegate.validation.previous_times import Partition, PreviousTimes
 from sluicegate.validation.rehearsals import rehearsal_of
 from sluicegate.validation.requests.asking import ask_request_rules
 from sluicegate.validation.requests.request_rule import SentBatch
@@ -33,6 +33,7 @@ Place = tuple[int, int]
 
 # What any partition costs, in bytes of work.
 _PARTITION_WORK = 4096
+_ANY_SIZE = 1 << 50
 VALID_ACKS = frozenset({-1, 0, 1})
 
 
@@ -56,6 +57,8 @@ class JudgedRequest:
     `observed`: what is wrong with those that are forwarded all the same, because their topic, or the rule that they
     break, is only observed; one that is refused for something else may be there too.
     `fixed`: what goes in the place of batches that were refused for their times, and are accepted now.
+    `times`: of topics whose bad times become the previous one, the partition of each good batch and its latest time
+    (ms), which counts where a broker stores it.
     `rehearsed`: how many records each bound that is only tried would refuse, where one does, in the policy's order.
     `held_to` says of all these what they were judged by. `unchecked`: how many partitions were left unjudged because
     their topic's policy says so; `exempt`: how many because of who sent them. `to_quarantine`: refused for records that
@@ -71,6 +74,7 @@ class JudgedRequest:
         self.observed: dict[Place, Refused] = _NONE
         self.fixed: Mapping[Place, Fixed] = _NONE
         self.rehearsed: Mapping[Place, tuple[int, ...]] = _NONE
+        self.times: dict[Place, tuple[Partition, int]] = _NONE
         self.held_to: dict[Place, HeldTo] = {}
         self.to_quarantine: Sequence[Place] = ()
         self.quarantined: Set[Place] = frozenset()
@@ -122,12 +126,13 @@ def judge_request(
     now_ms: Callable[[], int],
     decompressor: Decompressor,
     allowance: Allowance,
-    previous: PreviousTimes | None = None,
+    previous: Previous | None = None,
     client: Client | None = None,
 ) -> JudgedRequest:
     """Judge every partition. `names` resolves topic ids; `now_ms` is read once a partition.
 
-    `allowance` is what all of it may cost together: what goes beyond it is refused. Raises Abandoned where it does.
+    `allowance` is what all of it may cost together: what goes beyond it is refused. Raises Abandoned where it does, and
+    PreviousUnderWay as `previous` does.
     `previous` is what partitions' times may be fixed to, `client` who sent it, for rules that ask. A request whose acks
     no broker takes is left to the broker: nothing of it is judged or stored.
     """
@@ -174,7 +179,7 @@ class _Further:
         self,
         judged: JudgedRequest,
         limits: JudgementLimits,
-        previous: PreviousTimes | None,
+        previous: Previous | None,
         decompressor: Decompressor,
         allowance: Allowance,
         client: Client | None,
@@ -210,8 +215,10 @@ class _Further:
         if is_observed:
             self._observed_errors = allowance.record_errors
             allowance.record_errors = kept
-        if policy.fix is not None and isinstance(verdict, Accepted) and verdict.ahead_ms > -policy.before_max_ms:
-            self._previous.saw(submission.topic, submission.partition, now_ms + verdict.ahead_ms)
+        if policy.fix is Fix.PREVIOUS and isinstance(verdict, Accepted) and verdict.has_time:
+            if not self._judged.times:
+                self._judged.times = {}
+            self._judged.times[place] = (submission.topic, submission.partition), now_ms + verdict.ahead_ms
         if policy.samples:
             verdict = self._sampling.shown_everywhere(place, submission, verdict, self._judged.observed, self._fixed)
         if isinstance(verdict, Accepted) and place in self._judged.observed:
@@ -243,7 +250,7 @@ class _Further:
             return verdict
         records = memoryview(self._fixed[place].records) if place in self._fixed else submission.records
         batch = Batch(submission.topic, submission.partition, records, verdict.records)
-        for answers in self._asked(batch, policy):
+        for answers in self._asked(batch, policy, self._limits_of(place)):
             if answers.observed is not None:
                 before = self._judged.observed.get(place)
                 both = answers.observed.rules if before is None else (*before.rules, *answers.observed.rules)
@@ -253,7 +260,11 @@ class _Further:
                 return answers.refused
         return verdict
 
-    def _asked(self, batch: Batch, policy: TopicPolicy) -> Iterator[Answers]:
+    def _limits_of(self, place: Place) -> JudgementLimits:
+        """Of what we have compressed ourselves the ratio says nothing."""
+        return self._limits if place not in self._fixed else replace(self._limits, ratio_free_bytes=_ANY_SIZE)
+
+    def _asked(self, batch: Batch, policy: TopicPolicy, limits: JudgementLimits) -> Iterator[Answers]:
         """Rules about the request first; what they refuse, nobody reads."""
         if policy.requests:
             sent = SentBatch(self._acks, batch.codec, batch.producer_id != NO_PRODUCER_ID, len(batch.records))
@@ -262,7 +273,7 @@ class _Further:
             reader = ContentReader(self._decompressor)
             broken: Broken | None = {} if policy.mode is Mode.QUARANTINE else None
             told = self._told
-            yield ask_rules(policy.rules, batch, self._client, self._limits, reader, self._allowance, told, broken)
+            yield ask_rules(policy.rules, batch, self._client, limits, reader, self._allowance, told, broken)
 
     def _fix(self, place: Place, submission: Submission, refused: Refused, policy: TopicPolicy, now_ms: int) -> Verdict:
         """The verdict on what a refused batch is fixed to; the refusal where it cannot be."""
@@ -270,12 +281,14 @@ class _Further:
         if records is None or submission.version < ONE_BATCH_SINCE:
             return refused
         where = (submission.topic, submission.partition)
-        known = (self._limits, now_ms, self._previous, self._decompressor, self._allowance)
+        allowance = self._allowance.to_read_again()  # all of it was counted when it was judged
+        known = (self._limits, now_ms, self._previous, self._decompressor, allowance)
         fixed = fix_times(where, records, refused, policy, *known)
         if fixed is None:
             return refused
         again = Submission(submission.topic, submission.partition, memoryview(fixed.records), submission.version)
-        verdict = judge_partition(again, policy, self._limits, now_ms, self._decompressor, self._allowance)
+        limits = replace(self._limits, ratio_free_bytes=_ANY_SIZE)  # it is as large as it was, however compressed
+        verdict = judge_partition(again, policy, limits, now_ms, self._decompressor, allowance)
         if isinstance(verdict, Refused):
             return refused
         self._fixed[place] = fixed

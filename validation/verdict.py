@@ -83,11 +83,15 @@ class BadRecord:
 
 
 class Accepted:
-    """The records are good. `ahead_ms`: how far the latest is ahead of the broker's time (negative: behind)."""
+    """The records are good. `ahead_ms`: how far the latest is ahead of the broker's time (negative: behind).
 
-    def __init__(self, records: int, ahead_ms: int) -> None:
+    `has_time`: there is a record whose time was looked at.
+    """
+
+    def __init__(self, records: int, ahead_ms: int, has_time: bool = False) -> None:
         self.records = records
         self.ahead_ms = ahead_ms
+        self.has_time = has_time
 
 
 @dataclass(slots=True)

@@ -46,6 +46,8 @@ class PartitionJudge:
             judged = self._judged(request, now_ms)
             outage = _outage(judged)
             if outage is None:
+                for partition, latest in judged.times.values():
+                    self._previous.stored(*partition, latest)  # it is, in the log
                 return judged
             if time.monotonic() > given_up:
                 raise CannotBeJudged(

@@ -97,9 +97,10 @@ class Allowance:
 
     def to_read_again(self) -> "Allowance":
         """One for payloads that were read before: what comes out of them again is not counted, and others have their
-        turn as ever.
+        turn as ever. There may be twice as much, because other times may take more bytes.
         """
-        return Allowance(self.plain_bytes, 0, self._give_way, self.most_at_once)
+        most = self.plain_bytes
+        return Allowance(most if most > _UNBOUNDED >> 1 else 2 * most, 0, self._give_way, self.most_at_once)
 
     def worked(self, size: int) -> None:
         """As much has been done as looking at `size` plain bytes takes. Raises what `give_way` raises."""

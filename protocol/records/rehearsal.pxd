@@ -17,6 +17,7 @@ cdef class Rehearsal:
     cdef int64_t[::1] _counts
     cdef uint64_t _now_delta
     cdef readonly int64_t ahead_ms
+    cdef readonly bint keeps_any
 
     @cython.locals(behind=int64_t, ahead=int64_t, i=Py_ssize_t)
     cpdef bint refuses(self, uint64_t delta) except -1

@@ -16,7 +16,7 @@ class Rehearsal:
     """Of one batch. `before_max_ms` and `after_max_ms` are in force; `befores` and `afters` are tried (ms).
 
     `begin` comes first. Then `refuses` is asked about each record that keeps not the narrowest bounds of all.
-    `ahead_ms` is how far the latest of those that are good all the same is ahead of now (0: none is).
+    `ahead_ms` is how far the latest of those that are good all the same is ahead of now; `keeps_any`: there are some.
     """
 
     def __init__(
@@ -31,6 +31,7 @@ class Rehearsal:
         self._counts = array("q", bytes(8 * (self._before_count + self._after_count + 1)))
         self._now_delta = 0
         self.ahead_ms = 0
+        self.keeps_any = False
 
     def begin(self, now_ms: int, base_timestamp: int) -> None:
         """Records are told as their distance to `base_timestamp`."""
@@ -52,7 +53,9 @@ class Rehearsal:
             i += 1
         if behind > self._before_max_ms or ahead > self._after_max_ms:
             return True
-        self.ahead_ms = max(self.ahead_ms, ahead)
+        if not self.keeps_any or ahead > self.ahead_ms:
+            self.ahead_ms = ahead
+            self.keeps_any = True
         return False
 
     @property

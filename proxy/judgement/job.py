@@ -8,6 +8,7 @@ from sluicegate.protocol.records.allowance import Abandoned
 from sluicegate.proxy.answers.dispatch import Dispatch
 from sluicegate.proxy.judgement.patience import WaitsElsewhere
 from sluicegate.proxy.judgement.turns import Account
+from sluicegate.validation.fixes import Previous
 from sluicegate.validation.rules.rule import Client
 
 Judgement = Future[Dispatch]
@@ -17,11 +18,14 @@ Judgement = Future[Dispatch]
 class Job:
     """A request that a thread judges for the connection of `account`; `future` gets what is to be sent for it.
 
-    `client`: who sent it, where that is asked.
+    `client`: who sent it, where that is asked. `previous`: the times of partitions for it; None: all that are known.
     """
 
-    def __init__(self, request: ProduceRequest, account: Account, client: Client | None) -> None:
+    def __init__(
+        self, request: ProduceRequest, account: Account, client: Client | None, previous: Previous | None = None
+    ) -> None:
         self.request = request
+        self.previous = previous
         self.client = client
         self.account = account
         self.future: Judgement = Future()

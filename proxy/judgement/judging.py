@@ -22,6 +22,7 @@ from sluicegate.proxy.judgement.quarantine_room import QuarantineRoom
 from sluicegate.proxy.judgement.taking_out import take_out
 from sluicegate.proxy.judgement.turns import Account
 from sluicegate.proxy.judgement.waiting_room import WaitingRoom
+from sluicegate.validation.fixes import Previous
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import EXEMPT, JudgementLimits, TopicPolicy
 from sluicegate.validation.policy_memo import PolicyMemo
@@ -74,17 +75,20 @@ class Judges:
         patience = patience if patience is not None else Patience()
         self._decompressor = Decompressor()
         self._memo = PolicyMemo()
-        self._previous = PreviousTimes()
+        self.previous = PreviousTimes()
         self._loop_left = _LOOP_TURN_BYTES
         self._loop_most = min(_LOOP_REQUEST_BYTES, limits.max_decompressed_bytes)
         self._loop_turn_ends = False
         self._waiting_room: WaitingRoom[Job] = WaitingRoom(self._judge_waiting, patience)
         self._thread = JudgingThread(self._judge_whole, self._waiting_room.add, patience)
 
-    def judge(self, request: ProduceRequest, client: Client | None = None) -> Dispatch | None:
+    def judge(
+        self, request: ProduceRequest, client: Client | None = None, previous: Previous | None = None
+    ) -> Dispatch | None:
         """What is to be sent for a request; None when it is for a thread. Only for the event loop's thread.
 
-        `client`: who sent it, where the rulebook asks for that.
+        `client`: who sent it, where the rulebook asks for that. `previous`: the times of partitions for it; None: all
+        that are known. Raises PreviousUnderWay, as its future does.
         """
         size = len(request.frame)
         if self._loop_left < size or is_heavy(request):
@@ -105,7 +109,7 @@ class Judges:
                 self._now_ms,
                 self._decompressor,
                 allowance,
-                self._previous,
+                previous if previous is not None else self.previous,
                 client,
             )
         self._loop_left -= size + most - allowance.plain_left
@@ -120,9 +124,15 @@ class Judges:
             return self._dispatch(request, judged, _Until(monotonic() + _LOOP_MAKING_SECONDS))
         return None
 
-    def submit(self, request: ProduceRequest, account: Account, client: Client | None = None) -> Job:
-        """Have it judged in a thread; `client` as for `judge`."""
-        job = Job(request, account, client)
+    def submit(
+        self,
+        request: ProduceRequest,
+        account: Account,
+        client: Client | None = None,
+        previous: Previous | None = None,
+    ) -> Job:
+        """Have it judged in a thread; `client` and `previous` as for `judge`."""
+        job = Job(request, account, client, previous)
         self._thread.add(job)
         return job
 
@@ -155,8 +165,9 @@ class Judges:
         )
         request = job.request
         policy_of = self._policy_of(memo, job.client)
+        previous = job.previous if job.previous is not None else self.previous
         judged = judge_request(
-            request, self._names, policy_of, limits, self._now_ms, decompressor, allowance, self._previous, job.client
+            request, self._names, policy_of, limits, self._now_ms, decompressor, allowance, previous, job.client
         )
         give_way()
         dispatch = self._dispatch(request, judged, give_way)

@@ -30,7 +30,9 @@ from sluicegate.proxy.session.log_start_questions import LogStartQuestions
 from sluicegate.proxy.session.metering import Standing
 from sluicegate.proxy.session.needs import GateNeeds
 from sluicegate.proxy.session.quarantining import Quarantining
+from sluicegate.proxy.session.stored_times import StoredTimes
 from sluicegate.proxy.session.waiting import Tell, Waiting
+from sluicegate.validation.previous_times import PreviousUnderWay
 from sluicegate.validation.produce import VALID_ACKS
 from sluicegate.validation.rules.rule import Client
 
@@ -63,6 +65,7 @@ class ProduceGate:
         self._kept_bytes = 0
         self._proven: dict[tuple[Spot, int], int] = {}
         self._log_starts = LogStartQuestions(session, needs)
+        self._stored_times = StoredTimes(needs.judges.previous)
 
     @property
     def is_busy(self) -> bool:
@@ -190,7 +193,10 @@ class ProduceGate:
     def _judge_now(self, request: ProduceRequest, correlation_id: int) -> None:
         client = self._who_asks()
         try:
-            dispatch = self._needs.judges.judge(request, client)
+            dispatch = self._needs.judges.judge(request, client, self._stored_times.previous)
+        except PreviousUnderWay:
+            self._judge_later(request, correlation_id)
+            return
         except Exception as error:
             self._not_judged(request, correlation_id, error)
             return
@@ -203,8 +209,13 @@ class ProduceGate:
                 partial(self._judged_in_thread, request, correlation_id),
             )
 
+    def _judge_later(self, request: ProduceRequest, correlation_id: int) -> None:
+        """When the broker has responded to what was sent before: a record's time depends on what it stored of that."""
+        again = partial(self._judge_now, request, correlation_id)
+        self._waiting.until(Hold.ASKING, self._stored_times.when_settled, lambda _: again())
+
     def _judge_in_thread(self, request: ProduceRequest, client: Client | None, tell: Tell[Judgement]) -> None:
-        self._job = self._needs.judges.submit(request, self._session.account, client)
+        self._job = self._needs.judges.submit(request, self._session.account, client, self._stored_times.previous)
         # Not the job, which would hold itself by this, and what it has found.
         self._job.future.add_done_callback(partial(self._needs.from_thread, tell))
 
@@ -213,7 +224,9 @@ class ProduceGate:
         if judgement.cancelled():
             return
         error = judgement.exception()
-        if error is not None:
+        if isinstance(error, PreviousUnderWay):
+            self._judge_later(request, correlation_id)
+        elif error is not None:
             self._not_judged(request, correlation_id, error)
         else:
             self._judged(request, correlation_id, judgement.result())
@@ -257,6 +270,8 @@ class ProduceGate:
         if partly is None:
             self._teach(request)
             exchange = self._plain_exchange(request, correlation_id)
+            if exchange is not None:
+                self._stored_times.expect(exchange, request, dispatch.judged)
             if dispatch.parts is not None:
                 self._forward_parts(dispatch.parts(), exchange)
             else:
@@ -271,6 +286,7 @@ class ProduceGate:
             question = self._log_starts.ask_for(partly)
             exchange = Exchange(correlation_id, partial(self._finish_partly, partly, request.version, request.acks))
             session.queue.add(session.metering.told(exchange, request.version))
+            self._stored_times.expect(exchange, request, dispatch.judged)
             self._refusal_begins(partly)
             parts = dispatch.parts()
             session.broker.write_parts((*question, size_prefix(parts), *parts))

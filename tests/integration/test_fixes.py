@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import confluent_kafka
 import pytest
 
+from sluicegate.protocol.messages import produce
 from sluicegate.protocol.records.record_batch import RecordBatch
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
@@ -13,7 +14,7 @@ from tests.integration.stateful_producers import BY_TIME_ALWAYS, TRANSACTIONAL, 
 from tests.integration.topics import JUDGED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.batches import CODECS, Rec, batch
-from tests.wire.raw_client import RawClient, topic_data
+from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
 
 HOUR = 3_600_000
 RECORDS = 40
@@ -173,3 +174,50 @@ def test_what_cannot_be_fixed_is_refused_as_ever(kafka_bootstrap: str, proxy: Pr
     found = {e["index"]: e["error_code"] for e in answer["responses"][0]["partition_responses"]}
     assert found == {0: 0, 1: 32, 2: 0}
     eventually(lambda: [e["mode"] for e in proxy.violations_of(topic)] in (["reject", "fix"], ["fix", "reject"]))
+
+
+def _produced(client: RawClient, topic: str, records: list[Rec], sequence: int) -> int:
+    data = batch(records, producer_id=7, producer_epoch=0, base_sequence=sequence)
+    return code_of(client.produce(9, [topic_data(topic, (0, data))]))
+
+
+def test_the_time_before_is_one_that_the_broker_has_stored(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    """A batch that the broker rejects for its sequence teaches no time, however good the time is."""
+    topic = create_topic(kafka_bootstrap, JUDGED, prefix="previous")
+    now = now_ms()
+    ahead = now + 50 * 60_000
+    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+        stored = _produced(client, topic, [Rec(now - 9_000)], 0)
+        wrong = _produced(client, topic, [Rec(ahead)], 5)
+        fixed = _produced(client, topic, [Rec(now * 1_000_000)], 1)
+
+    assert (stored, wrong, fixed) == (0, 45, 0)  # OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert [time for time, *_ in consumed(kafka_bootstrap, topic, 2)] == [now - 9_000, now - 9_000]
+
+
+def test_a_bad_time_waits_for_what_the_same_connection_has_sent_before(
+    kafka_bootstrap: str, proxy: ProxyProcess
+) -> None:
+    """Sent without waiting for responses: a good batch, one that the broker rejects, and a bad one."""
+    topic = create_topic(kafka_bootstrap, JUDGED, prefix="previous")
+    now = now_ms()
+    sent = [([Rec(now - 9_000)], 0), ([Rec(now + 50 * 60_000)], 5), ([Rec(now * 1_000_000)], 1)]
+    bodies = [
+        produce_body(9, [topic_data(topic, (0, batch(r, producer_id=9, producer_epoch=0, base_sequence=s)))])
+        for r, s in sent
+    ]
+    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+        asked = [client.send(PRODUCE, 9, body) for body in bodies]
+        codes = [code_of(client.answer_to(each, PRODUCE, 9, produce.RESPONSE)) for each in asked]
+
+    assert codes == [0, 45, 0]
+    assert [time for time, *_ in consumed(kafka_bootstrap, topic, 2)] == [now - 9_000, now - 9_000]
+
+
+def test_what_is_sent_without_asking_for_a_response_teaches_no_time(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, JUDGED, prefix="previous")
+    now = now_ms()
+    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+        client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, batch([Rec(now - 9_000)])))], acks=0))
+        assert len(consumed(kafka_bootstrap, topic, 1)) == 1
+        assert code_of(client.produce(9, [topic_data(topic, (0, batch([Rec(now * 1_000_000)])))])) == 32

@@ -7,8 +7,9 @@ import pytest
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.allowance import Allowance, OutOfTime
 from sluicegate.protocol.records.compression import Decompressor
-from sluicegate.validation.policy import Fix, JudgementLimits, Mode, TopicPolicy
-from sluicegate.validation.previous_times import PreviousTimes
+from sluicegate.validation.fixes import Previous
+from sluicegate.validation.policy import Fix, JudgementLimits, Mode, Rehearsed, TopicPolicy
+from sluicegate.validation.previous_times import PreviousTimes, PreviousTimesInOrder, PreviousUnderWay
 from sluicegate.validation.produce import JudgedRequest, judge_request
 from sluicegate.validation.verdict import Reason
 from tests.wire.batches import CODECS, LZ4, NONE, Rec, batch, message
@@ -16,22 +17,28 @@ from tests.wire.raw_client import produce_body, topic_data
 
 NOW = 1_800_000_000_000
 HOUR = 3_600_000
+LIMITS = JudgementLimits(max_decompressed_bytes=1 << 30)
 BOUNDED = TopicPolicy(before_max_ms=24 * HOUR, after_max_ms=HOUR)
 
 
 def judged(
     policy: TopicPolicy,
     *batches: bytes,
-    previous: PreviousTimes | None = None,
+    previous: Previous | None = None,
     version: int = 9,
     at_once: int = 1 << 60,
+    limits: JudgementLimits = LIMITS,
 ) -> JudgedRequest:
+    """As a request is; what is good counts as stored."""
     body = produce_body(version, [topic_data("t", *enumerate(batches))])
     request = walk_produce_request(bytearray(body), version, 0, 100)
-    allowance = Allowance(1 << 30, 1000, lambda: None, at_once)
-    return judge_request(
-        request, {}, lambda _: policy, JudgementLimits(), lambda: NOW, Decompressor(), allowance, previous
-    )
+    most = (limits.max_decompressed_bytes, 1000, lambda: None, at_once, limits.max_request_headers)
+    allowance = Allowance(*most)
+    found = judge_request(request, {}, lambda _: policy, limits, lambda: NOW, Decompressor(), allowance, previous)
+    for partition, latest in found.times.values():
+        if isinstance(previous, PreviousTimes):
+            previous.stored(*partition, latest)
+    return found
 
 
 def fixing(fix: Fix, policy: TopicPolicy = BOUNDED) -> TopicPolicy:
@@ -149,6 +156,79 @@ def test_what_takes_long_is_for_a_thread(codec: int) -> None:
 def test_partitions_without_end_cost_no_memory_without_end() -> None:
     previous = PreviousTimes(most_partitions=10)
     for partition in range(1000):
-        previous.saw("t", partition, NOW)
+        previous.stored("t", partition, NOW)
 
     assert [previous.of("t", partition) for partition in (0, 989, 990, 999)] == [None, None, NOW, NOW]
+
+
+@pytest.mark.parametrize("codec", list(CODECS.values()))
+@pytest.mark.parametrize("fix", [Fix.NOW, Fix.CLAMP, Fix.PREVIOUS, Fix.UNIT])
+def test_a_batch_that_is_fixed_spends_no_more_of_the_requests_limits_than_a_good_one(fix: Fix, codec: int) -> None:
+    bad = NOW * 1_000_000
+    headers = [(b"h", b"v"), (b"i", None)]
+    times = [NOW - 9, *[bad if i == 30 else NOW - 9 for i in range(99)]]
+    came = batch([Rec(time, b"k", b"v" * 1000, headers) for time in times], codec)
+    good = batch([Rec(NOW - 9, b"k", b"v" * 1000, headers) for _ in times], codec)
+    plain = 0 if codec == NONE else 150_000  # what is compressed counts; twice would not pass
+    limits = JudgementLimits(max_decompressed_bytes=plain, max_request_headers=2 * len(times))
+
+    assert judged(fixing(fix), good, limits=limits).refused == {}
+    found = judged(fixing(fix), came, limits=limits)
+
+    assert found.refused == {}
+    assert set(found.fixed) == {(0, 0)}
+
+
+def test_what_comes_behind_a_fixed_batch_has_what_is_left_of_the_limits() -> None:
+    came = batch([Rec(NOW * 1_000_000, None, b"v" * 60_000)], LZ4)
+    limits = JudgementLimits(max_decompressed_bytes=130_000)
+
+    found = judged(fixing(Fix.NOW), came, came, came, limits=limits)
+
+    assert set(found.fixed) == {(0, 0), (0, 1)}
+    assert found.refused[0, 2].reason is Reason.DECOMPRESSION_LIMIT
+
+
+def test_how_well_we_compress_what_is_fixed_refuses_nothing() -> None:
+    """What came with a ratio that is allowed may leave with one that would not be."""
+    value = bytes(2 << 20)
+    came = batch([Rec(NOW * 1_000_000, None, value)], CODECS["zstd"])
+    limits = JudgementLimits(max_decompression_ratio=1, ratio_free_bytes=len(value) + 100)
+
+    assert set(judged(fixing(Fix.NOW), came, limits=limits).fixed) == {(0, 0)}
+
+
+@pytest.mark.parametrize("ago", [5_000, 2 * HOUR, 30 * HOUR])
+def test_beside_a_rehearsal_the_time_before_is_the_latest_good_one(ago: int) -> None:
+    policy = replace(BOUNDED, before_max_ms=48 * HOUR, rehearsed=Rehearsed((HOUR, 24 * HOUR), (60_000,)))
+    previous = PreviousTimes()
+
+    judged(fixing(Fix.PREVIOUS, policy), batch([Rec(NOW - ago), Rec(NOW - ago - 10)]), previous=previous)
+    fixed = judged(fixing(Fix.PREVIOUS, policy), batch([Rec(NOW * 1_000_000)]), previous=previous).fixed
+
+    assert fixed[0, 0].refused.bad_records[0].fixed == NOW - ago
+
+
+def test_what_has_no_time_of_its_own_is_no_time_before() -> None:
+    previous = PreviousTimes()
+
+    judged(fixing(Fix.PREVIOUS), batch([Rec(-1)]), previous=previous)
+    judged(fixing(Fix.PREVIOUS), batch([Rec(NOW - 5)], flags=8), previous=previous)
+    judged(fixing(Fix.PREVIOUS), message(0, b"v"), version=2, previous=previous)
+
+    assert previous.of("t", 0) is None
+
+
+def test_a_time_that_depends_on_what_is_under_way_is_not_made_up() -> None:
+    known = PreviousTimes()
+    known.stored("t", 0, NOW - 9)
+    under_way = {("t", 0)}
+    previous = PreviousTimesInOrder(known, under_way)
+    bad = batch([Rec(NOW * 1_000_000)])
+
+    with pytest.raises(PreviousUnderWay):
+        judged(fixing(Fix.PREVIOUS), bad, previous=previous)
+    under_way.clear()
+
+    fixed = judged(fixing(Fix.PREVIOUS), bad, previous=previous).fixed
+    assert fixed[0, 0].refused.bad_records[0].fixed == NOW - 9

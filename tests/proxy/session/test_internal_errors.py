@@ -11,6 +11,7 @@ from sluicegate.proxy.session.lanes import HAS_FAST_LANE
 from sluicegate.proxy.session.needs import SessionNeeds
 from sluicegate.proxy.session.request_side import ClientSide
 from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.previous_times import PreviousTimes
 from sluicegate.validation.rules.size import Size
 from tests.bounds.frames import good_batch, produce, request
 from tests.proxy.session.playbook import NOW, Playbook, with_gate
@@ -29,6 +30,7 @@ def fails(*_: object) -> NoReturn:
 
 class FailsOnTheLoop:
     judge = staticmethod(fails)
+    previous = PreviousTimes()
 
 
 def in_a_thread(needs: SessionNeeds) -> SessionNeeds:

@@ -3,6 +3,7 @@
 import gc
 import struct
 import tracemalloc
+from types import SimpleNamespace
 
 import pytest
 from structlog.testing import capture_logs
@@ -14,6 +15,7 @@ from sluicegate.protocol.messages import list_offsets, produce
 from sluicegate.proxy.session.lanes import HAS_FAST_LANE
 from sluicegate.proxy.session.memory import Gathering
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
+from sluicegate.validation.previous_times import PreviousTimes
 from tests.bounds.frames import good_batch, int32, request, sized_frame
 from tests.bounds.frames import produce as produce_request
 from tests.proxy.session.playbook import NOW, Playbook, with_gate
@@ -116,7 +118,8 @@ def test_where_no_broker_can_be_reached_the_client_is_let_go() -> None:
 
 
 def test_a_fault_of_ours_ends_the_session_and_is_told() -> None:
-    play = Playbook(change=lambda needs: with_gate(needs, judges=None))  # something is broken
+    broken = SimpleNamespace(previous=PreviousTimes())
+    play = Playbook(change=lambda needs: with_gate(needs, judges=broken))
 
     with capture_logs() as lines:
         play.from_client(produce_frame(batch([Rec(NOW)]), acks=1))

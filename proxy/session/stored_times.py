@@ -1,0 +1,71 @@
+"""Notes the times of batches that a broker has stored, for topics whose bad times become those (`fix: previous`).
+
+A broker stores what it responds to with success, and only that counts: a batch with a wrong sequence, or without a
+permission, teaches no time. Requests with acks=0 get no response, so they teach none either.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.framing import Parts
+from sluicegate.protocol.headers import response_body_at
+from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.protocol.produce_response import walk_produce_answer
+from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE
+from sluicegate.proxy.answers.produce_answers import Spot, key_of
+from sluicegate.proxy.session.in_flight import Exchange, Finish
+from sluicegate.validation.previous_times import Partition, PreviousTimes, PreviousTimesInOrder
+from sluicegate.validation.produce import JudgedRequest
+
+_Times = dict[Spot, tuple[Partition, int]]
+
+
+class StoredTimes:
+    """Of one session, whose requests are responded to in their order."""
+
+    def __init__(self, known: PreviousTimes) -> None:
+        self._known = known
+        self._under_way: Counter[Partition] = Counter()
+        self._settled: Callable[[None], None] | None = None
+        self.previous = PreviousTimesInOrder(known, self._under_way)
+
+    def expect(self, exchange: Exchange, request: ProduceRequest, judged: JudgedRequest) -> None:
+        """`exchange` awaits the response to a request, and what it is made of goes on as before."""
+        if not judged.times:
+            return
+        times: _Times = {}
+        for (t, p), (partition, time) in judged.times.items():
+            topic = request.topics[t]
+            times[Spot(key_of(topic), topic.partitions[p].index)] = partition, time
+        self._under_way.update(partition for partition, _ in times.values())
+        most = 2 * sum(1 + len(topic.partitions) for topic in request.topics)
+        exchange.finish_with(partial(self._responded, times, request.version, most, exchange.finish))
+
+    def when_settled(self, tell: Callable[[None], None]) -> None:
+        """Call `tell` when the broker has responded to all that is under way."""
+        if self._under_way:
+            self._settled = tell
+        else:
+            tell(None)
+
+    def _responded(
+        self, times: _Times, version: int, most: int, finish: Finish | None, frame: bytearray
+    ) -> Parts | None:
+        """Raises MalformedMessage."""
+        body_at = response_body_at(frame, 1 if version >= FLEXIBLE_SINCE else 0)
+        for said in walk_produce_answer(frame, version, body_at, most).entries:
+            expected = times.get(Spot(said.topic, said.index))
+            if expected is not None and said.code == ErrorCode.NONE:
+                (topic, index), time = expected
+                self._known.stored(topic, index, time)
+        for partition, _ in times.values():
+            self._under_way[partition] -= 1
+            if not self._under_way[partition]:
+                del self._under_way[partition]
+        made = (frame,) if finish is None else finish(frame)
+        if not self._under_way and self._settled is not None:
+            settled, self._settled = self._settled, None
+            settled(None)
+        return made
