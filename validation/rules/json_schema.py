@@ -69,8 +69,8 @@ class JsonSchemaContent:
     def steps(self, data: bytes) -> int:
         """Return an upper bound of the steps that `fault` takes; few if a large value natively follows its plan."""
         steps = self._cost.steps(data)
-        if steps > INLINE_STEPS and self._follows(data):
-            return len(data) // _BYTES_OF_STEP + 1
+        if steps > INLINE_STEPS and (native := len(data) // _BYTES_OF_STEP) < INLINE_STEPS and self._follows(data):
+            return native + 1
         return steps
 
     def fault(self, data: bytes) -> str | None:

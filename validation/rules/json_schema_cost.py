@@ -27,6 +27,7 @@ _MOST_WORK = 400_000
 # Of an explanation: the error itself, with copies of the value and of the keyword's value.
 _FIRST_ERROR = 500.0
 _COPIES = 8
+_MOST_EXPLAINED_BYTES = 1 << 20
 _REPEATED: Final = ("unevaluatedProperties", "unevaluatedItems")
 
 
@@ -57,12 +58,14 @@ class JsonSchemaCost:
             return int(steps)
         if (steps := size * self._of_plain_byte) <= INLINE_STEPS and b"e-" not in text and b"E-" not in text:
             return int(steps)
+        if size * _READ_BYTE > INLINE_STEPS:
+            return _whole(size * self._of_byte)
         count = JsonCount(text)
         return _whole(_reading(text, count) + self._sum(count, self._verdict))
 
     def explanation_steps(self, text: bytes) -> int:
         """Return an upper bound of the steps to find the first error and all that it is made of."""
-        if not self.is_known:
+        if not self.is_known or len(text) > _MOST_EXPLAINED_BYTES:
             return UNBOUNDED
         count = JsonCount(text)
         first = _FIRST_ERROR + self._error_size + _COPIES * _reading(text, count)

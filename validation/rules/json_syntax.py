@@ -60,7 +60,7 @@ class JsonSyntax:
         if not self._refuses_duplicates:
             return CONSTANT_STEPS + size // _BYTES_OF_STEP
         text = self._read(record)
-        if text is None or size * _STEPS_OF_ANY_BYTE <= INLINE_STEPS:
+        if text is None or size * _STEPS_OF_ANY_BYTE <= INLINE_STEPS or size > INLINE_STEPS * _BYTES_OF_STEP:
             return CONSTANT_STEPS + size * _STEPS_OF_ANY_BYTE
         return CONSTANT_STEPS + _steps_to_make(text)
 

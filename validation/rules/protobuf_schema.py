@@ -1,15 +1,20 @@
 """A Protobuf schema as a rule asks it, from a FileDescriptorSet: what protoc writes with --descriptor_set_out."""
 
+import struct
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
 from sluicegate.validation.rules.content import Content, SchemaUnusable
-from sluicegate.validation.rules.protobuf_weight import WORDS, ProtobufWeight
+from sluicegate.validation.rules.protobuf_cost import ProtobufCost
+from sluicegate.validation.rules.protobuf_missing import first_missing
 from sluicegate.validation.rules.rule import CONSTANT_STEPS
 
 _MOST_INDEXES = 100
 _MAX_SHIFT = 28
+_OF_INTERPRETED = (ValueError, IndexError, ArithmeticError, RecursionError, struct.error)
+# About 3 ms.
+_EXPLANATION_STEPS = 30_000
 
 
 class ProtobufContent:
@@ -20,32 +25,41 @@ class ProtobufContent:
     def __init__(self, message_class: Any) -> None:
         self._new = message_class
         self._full_name = str(message_class.DESCRIPTOR.full_name)
-        self._weight = ProtobufWeight(message_class.DESCRIPTOR)
-        self._unreadable = import_module("google.protobuf.message").DecodeError
+        self._cost = ProtobufCost(message_class.DESCRIPTOR)
+        self._may_lack_fields = self._cost.may_lack_fields
+        # Interpreted, the library also lets Python's own errors of a text that is not UTF-8 or of a cut number through.
+        self._unreadable = (import_module("google.protobuf.message").DecodeError, *_OF_INTERPRETED)
 
     def record_name(self, _data: bytes) -> str | None:
         return self._full_name
 
-    def steps(self, _data: bytes) -> int:
-        """What is expensive is bounded by itself."""
-        return CONSTANT_STEPS
+    def steps(self, data: bytes) -> int:
+        """Return an upper bound of the steps that `fault` takes."""
+        return self._cost.steps(data)
 
     def fault(self, data: bytes) -> str | None:
-        if self._weight.is_too_heavy(data):
-            return f"is {WORDS}"
         message = self._new()
         try:
             message.ParseFromString(data)
         except self._unreadable:
             return f"is not Protobuf of its schema: it cannot be read as {self._full_name}; was it written with it?"
-        if not message.IsInitialized():
-            missing = ", ".join(message.FindInitializationErrors()[:5])
-            return f"is not Protobuf of its schema: {self._full_name} lacks required fields: {missing[:200]}"
+        if self._may_lack_fields and not message.IsInitialized():
+            return f"is not Protobuf of its schema: {self._full_name} lacks required fields"
         return None
 
-    def explanation(self, _data: bytes) -> str | None:
-        """Its fault is all of it."""
-        return None
+    def explanation(self, data: bytes) -> str | None:
+        """Return which required field is the first to lack; None: there is none, or it lies far within."""
+        if not self._may_lack_fields or self._cost.steps(data) > _EXPLANATION_STEPS:
+            return None
+        message = self._new()
+        try:
+            message.ParseFromString(data)
+        except self._unreadable:
+            return None
+        missing = first_missing(message)
+        if missing is None:
+            return None
+        return f"is not Protobuf of its schema: {self._full_name} lacks the required field {missing[:200]}"
 
 
 class IndexedProtobufContent:
@@ -57,16 +71,19 @@ class IndexedProtobufContent:
 
     is_slow = False
 
-    def __init__(self, messages: dict[tuple[int, ...], ProtobufContent]) -> None:
+    def __init__(self, messages: dict[tuple[int, ...], Any]) -> None:
+        """`messages`: descriptors by their paths; of each a class is made when it is first named."""
         self._messages = messages
+        self._contents: dict[tuple[int, ...], ProtobufContent] = {}
 
     def record_name(self, data: bytes) -> str | None:
         found = self._find(data)
         return None if found is None else found[0].record_name(b"")
 
-    def steps(self, _data: bytes) -> int:
-        """What is expensive is bounded by itself."""
-        return CONSTANT_STEPS
+    def steps(self, data: bytes) -> int:
+        """Return an upper bound of the steps that `fault` takes."""
+        found = self._find(data)
+        return CONSTANT_STEPS if found is None else found[0].steps(data[found[1] :])
 
     def fault(self, data: bytes) -> str | None:
         found = self._find(data)
@@ -75,9 +92,10 @@ class IndexedProtobufContent:
         content, begins = found
         return content.fault(data[begins:])
 
-    def explanation(self, _data: bytes) -> str | None:
-        """Its fault is all of it."""
-        return None
+    def explanation(self, data: bytes) -> str | None:
+        """Return what the message that is named has to add."""
+        found = self._find(data)
+        return None if found is None else found[0].explanation(data[found[1] :])
 
     def _find(self, data: bytes) -> tuple[ProtobufContent, int] | None:
         """The message that is named, and where it begins."""
@@ -92,8 +110,14 @@ class IndexedProtobufContent:
                 return None
             path.append(step[0])
             at = step[1]
-        content = self._messages.get(tuple(path) or (0,))
+        content = self._content(tuple(path) or (0,))
         return None if content is None else (content, at)
+
+    def _content(self, path: tuple[int, ...]) -> ProtobufContent | None:
+        content = self._contents.get(path)
+        if content is None and path in self._messages:
+            content = self._contents[path] = ProtobufContent(_class_of(self._messages[path]))
+        return content
 
 
 def protobuf_content(descriptor_set: bytes, message: str) -> ProtobufContent:
@@ -115,9 +139,7 @@ def indexed_protobuf_content(descriptor_set: bytes) -> Content:
     pool, files = _pool_of(descriptor_set)
     if not files:
         raise SchemaUnusable("it has no messages")
-    return IndexedProtobufContent(
-        {path: ProtobufContent(_class_of(descriptor)) for path, descriptor in _messages_of(files[-1], pool)}
-    )
+    return IndexedProtobufContent(dict(_messages_of(files[-1], pool)))
 
 
 def _pool_of(descriptor_set: bytes) -> tuple[Any, list[Any]]:

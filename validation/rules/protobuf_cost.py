@@ -1,0 +1,244 @@
+"""An upper bound of what Protobuf's reader makes of bytes, and of the look for required fields, for one schema.
+
+The reader makes each message with room for all fields that its schema gives it, set or not: two bytes may be a message
+of thousands. So the bound follows the bytes through the schema. Compiled with the types in protobuf_cost.pxd if a C
+compiler is there.
+"""
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED
+
+# In ns, measured with upb and rounded up by a factor of two or more; of a message, for each field that it may have.
+_OF_MESSAGE, _OF_ENTRY, _OF_POSSIBLE_FIELD = 100, 800, 35
+_OF_FIELD, _OF_GROUP, _OF_VARINT, _OF_BYTE = 80, 80, 25, 2
+_STEP = 100
+# Where a message costs more than is inline, the rest of it is not looked at.
+_MOST_COUNTED = INLINE_STEPS * _STEP
+_FIXED = 20
+# What reads one field and is interpreted takes some microseconds.
+_INTERPRETED = 200
+# So many fields are described, at a microsecond each, while one message is looked at.
+_MOST_DESCRIBED = 3_000
+# Wire types (https://protobuf.dev/programming-guides/encoding/#structure).
+_EIGHT_BYTES, _LENGTH, _GROUP, _END_GROUP, _FOUR_BYTES = 1, 2, 3, 4, 5
+_MOST_DEPTH = 100  # as the reader itself
+_LAST_SHIFT = 63
+_CONTINUES = 0x80
+
+
+class Kind:
+    """What a field holds: a message of that descriptor, packed varints, or bytes. `cost`: in ns."""
+
+    def __init__(self, message: Any, cost: int, is_packed: bool) -> None:
+        self.message = message
+        self.cost = cost
+        self.is_packed = is_packed
+        self.fields: dict[int, Kind] | None = None
+
+
+_BYTES = Kind(None, _OF_FIELD, False)
+_PACKED = Kind(None, _OF_FIELD, True)
+_NO_FIELDS: dict[int, Kind] = {}
+
+
+class TooMany(Exception):
+    """More fields would have to be described than it is worth."""
+
+
+class ProtobufCost:
+    """Of messages of one descriptor. `may_lack_fields`: whether a message within it may have a required field."""
+
+    def __init__(self, descriptor: Any) -> None:
+        self._descriptor = descriptor
+        self._kinds = Kinds()
+        self._factor = 1 if _is_native() else _INTERPRETED
+        self._fixed = self._of_byte = 0
+        self.may_lack_fields = True
+        try:
+            reachable = list(_reachable(descriptor))
+        except TooMany:
+            return
+        most = _OF_FIELD + max(cost_of_message(message) for message in reachable)
+        # A message takes two bytes at least, but for the groups in which the data ends.
+        self._fixed = cost_of_message(descriptor) + most * _MOST_DEPTH // 2
+        self._of_byte = _OF_BYTE + max(_OF_FIELD + _OF_GROUP, most // 2 + 1)
+        self.may_lack_fields = any(is_required(field) for message in reachable for field in _fields_of(message))
+
+    def steps(self, data: bytes) -> int:
+        """Return an upper bound of the steps: from the size alone if that is enough."""
+        ns = (self._fixed + len(data) * self._of_byte) * self._factor
+        if 0 < ns <= (INLINE_STEPS - _FIXED) * _STEP:
+            return _FIXED + ns // _STEP
+        self._kinds.left = _MOST_DESCRIBED
+        try:
+            walk = _Walk(data, self._kinds)
+            ns = walk.cost(self._kinds.of(self._descriptor), cost_of_message(self._descriptor))
+        except TooMany:
+            return UNBOUNDED
+        if ns > _MOST_COUNTED:
+            if not self._of_byte:
+                return UNBOUNDED
+            ns += self._fixed + walk.left() * self._of_byte
+        return _FIXED + ns * self._factor // _STEP
+
+
+class Kinds:
+    """The fields of messages, each described when it is first met, for a schema may have thousands."""
+
+    def __init__(self) -> None:
+        self.left = _MOST_DESCRIBED
+        self._known: dict[str, dict[int, Kind]] = {}
+
+    def of(self, message: Any) -> dict[int, Kind]:
+        """By their numbers. Raises TooMany."""
+        kinds = self._known.get(message.full_name)
+        if kinds is None:
+            fields = _fields_of(message)
+            self.left -= len(fields) + 1
+            if self.left < 0:
+                raise TooMany
+            kinds = self._known[message.full_name] = {field.number: _kind_of(field) for field in fields}
+        return kinds
+
+
+class _Walk:
+    """Over one message and all within it."""
+
+    def __init__(self, data: bytes, kinds: Kinds) -> None:
+        self._data = data
+        self._kinds = kinds
+        self._at = 0
+
+    def cost(self, kinds: dict[int, Kind], cost: int) -> int:
+        """In ns, up to more than is inline. What is malformed costs at least what there is before that."""
+        end = len(self._data)
+        cost += end * _OF_BYTE
+        outer: list[tuple[int, dict[int, Kind], bool]] = []
+        in_group = False
+        while cost <= _MOST_COUNTED:
+            if self._at >= end:
+                if not outer:
+                    return cost
+                end, kinds, in_group = outer.pop()
+                continue
+            tag = self._varint(end)
+            wire_type = tag & 7
+            if wire_type == _LENGTH:
+                size = self._varint(end)
+                if size < 0 or size > end - self._at:
+                    return cost  # cut short, so the reader ends here too
+                kind = kinds.get(tag >> 3, _BYTES)
+                cost += kind.cost
+                if kind.is_packed:
+                    cost += size * _OF_VARINT
+                if kind.message is None:
+                    self._at += size
+                    continue
+                if len(outer) == _MOST_DEPTH:
+                    return cost
+                outer.append((end, kinds, in_group))
+                end = self._at + size
+                in_group = False
+                kinds = self._fields(kind)
+            elif wire_type == _GROUP:
+                kind = kinds.get(tag >> 3, _BYTES)
+                cost += kind.cost + _OF_GROUP
+                if len(outer) == _MOST_DEPTH:
+                    return cost
+                outer.append((end, kinds, in_group))
+                in_group = True
+                kinds = _NO_FIELDS if kind.message is None else self._fields(kind)
+            elif wire_type == _END_GROUP:
+                if not in_group:
+                    return cost
+                end, kinds, in_group = outer.pop()
+            else:
+                cost += _OF_FIELD
+                if wire_type == _EIGHT_BYTES:
+                    self._at += 8
+                elif wire_type == _FOUR_BYTES:
+                    self._at += 4
+                elif wire_type > _FOUR_BYTES:
+                    return cost
+                else:
+                    self._varint(end)
+        return cost
+
+    def left(self) -> int:
+        """Bytes that were not looked at."""
+        return max(0, len(self._data) - self._at)
+
+    def _fields(self, kind: Kind) -> dict[int, Kind]:
+        if kind.fields is None:
+            kind.fields = self._kinds.of(kind.message)
+        return kind.fields
+
+    def _varint(self, end: int) -> int:
+        """The number; where it is cut short, what there is of it."""
+        value = shift = 0
+        while self._at < end:
+            byte = self._data[self._at]
+            self._at += 1
+            value |= (byte & (_CONTINUES - 1)) << shift
+            if byte < _CONTINUES or shift >= _LAST_SHIFT:
+                break
+            shift += 7
+        return value
+
+
+def cost_of_message(message: Any) -> int:
+    """Of making an empty one, in ns."""
+    kind = _OF_ENTRY if message.GetOptions().map_entry else _OF_MESSAGE
+    return kind + _OF_POSSIBLE_FIELD * len(message.fields)
+
+
+def _fields_of(message: Any) -> list[Any]:
+    """Its own, and those that extend it. Raises TooMany of a message that is read in a way of its own."""
+    if not message.is_extendable:
+        return list(message.fields)
+    if message.GetOptions().message_set_wire_format:
+        raise TooMany
+    return [*message.fields, *message.file.pool.FindAllExtensions(message)]
+
+
+def _reachable(descriptor: Any) -> Iterator[Any]:
+    """The descriptors of all messages that may be within one, itself among them. Raises TooMany."""
+    left = _MOST_DESCRIBED
+    seen = {descriptor.full_name}
+    waiting = [descriptor]
+    while waiting:
+        message = waiting.pop()
+        yield message
+        fields = _fields_of(message)
+        left -= len(fields) + 1
+        if left < 0:
+            raise TooMany
+        for field in fields:
+            inner = field.message_type
+            if inner is not None and inner.full_name not in seen:
+                seen.add(inner.full_name)
+                waiting.append(inner)
+
+
+def is_required(field: Any) -> bool:
+    """Whether a message of proto2 lacks something without it."""
+    found = getattr(field, "is_required", None)  # since protobuf 6.31, which deprecates labels
+    return bool(field.label == field.LABEL_REQUIRED if found is None else found)
+
+
+def _kind_of(field: Any) -> Kind:
+    message = field.message_type
+    if message is not None:
+        return Kind(message, _OF_FIELD + cost_of_message(message), False)
+    are_copied = {
+        *(field.TYPE_STRING, field.TYPE_BYTES, field.TYPE_DOUBLE, field.TYPE_FLOAT),
+        *(field.TYPE_FIXED64, field.TYPE_FIXED32, field.TYPE_SFIXED64, field.TYPE_SFIXED32),
+    }
+    return _BYTES if field.type in are_copied else _PACKED
+
+
+def _is_native() -> bool:
+    return str(import_module("google.protobuf.internal.api_implementation").Type()) != "python"
