@@ -34,6 +34,7 @@ class Reason(StrEnum):
     RULE = "breaks a rule"
     REQUEST_RULE = "breaks a rule for requests"
     OUTAGE = "what a rule depends on does not answer"
+    SCHEMA = "a schema cannot be applied"
 
 
 TIMED = frozenset({Reason.TIMESTAMP_BEFORE, Reason.TIMESTAMP_AFTER})

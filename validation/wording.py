@@ -77,6 +77,11 @@ def outage(rule: str, words: str, is_final: bool) -> str:
     return f"rule {rule} cannot be asked by the proxy in front of the cluster: {words}; {advice}"
 
 
+def schema_error(rule: str, words: str) -> str:
+    """Ours: a schema that exists cannot be compiled or applied by the proxy."""
+    return f"rule {rule} cannot be applied by the proxy in front of the cluster: {words}"
+
+
 _ADVICE = {
     Bound.REQUEST: (
         "The batches of this request up to that for {place} decompress to more than {size} bytes together, which the "

@@ -17,7 +17,7 @@ from sluicegate.proxy.answers.dispatch import Dispatch
 from sluicegate.proxy.judgement.heaviness import is_heavy
 from sluicegate.proxy.judgement.job import Job, settle
 from sluicegate.proxy.judgement.judging_thread import JudgingThread
-from sluicegate.proxy.judgement.patience import Patience
+from sluicegate.proxy.judgement.patience import Patience, WaitsElsewhere
 from sluicegate.proxy.judgement.quarantine_room import QuarantineRoom
 from sluicegate.proxy.judgement.taking_out import take_out
 from sluicegate.proxy.judgement.turns import Account
@@ -72,7 +72,7 @@ class Judges:
         self._prepare = prepare
         self._call_soon = call_soon
         self._room = room if room is not None else QuarantineRoom(0)
-        patience = patience if patience is not None else Patience()
+        self._patience = patience = patience if patience is not None else Patience()
         self._decompressor = Decompressor()
         self._memo = PolicyMemo()
         self.previous = PreviousTimes()
@@ -100,7 +100,7 @@ class Judges:
             most, limits.max_record_errors, until, _LOOP_AT_ONCE_BYTES, most_headers=limits.max_request_headers
         )
         judged: JudgedRequest | None = None
-        with suppress(OutOfTime):
+        with suppress(OutOfTime, WaitsElsewhere), self._patience.none():
             judged = judge_request(
                 request,
                 self._names,

@@ -23,6 +23,14 @@ class OutOfPatience(Exception):
     """One request has waited for as long as it may, for all that its records need together."""
 
 
+class Spent:
+    """The CPU time that the rules process has spent for one request: on its records, and on schemas that were new."""
+
+    def __init__(self) -> None:
+        self.evaluating_seconds = 0.0
+        self.compiling_seconds = 0.0
+
+
 class _Purse:
     """What one request may still spend. `step_aside` lets others have what the one who waits does not need."""
 
@@ -30,6 +38,7 @@ class _Purse:
         self.left = seconds
         self.step_aside = step_aside
         self.on_behalf_of = on_behalf_of
+        self.spent = Spent()
 
 
 class Patience:
@@ -64,6 +73,28 @@ class Patience:
         if getattr(self._of_thread, "purse", self) is None:
             raise WaitsElsewhere
 
+    @property
+    def spent(self) -> Spent:
+        """Of the request that this thread validates; nothing where nobody has said which that is."""
+        purse: _Purse | None = getattr(self._of_thread, "purse", None)
+        return Spent() if purse is None else purse.spent
+
+    def wait_in_line(self, future: "Future[T]", seconds: float) -> T:
+        """The result of what others may be served before, which begins within `seconds`, or is cancelled.
+
+        It is not counted in what the request may wait altogether. Raises what the result raises, CancelledError and
+        WaitsElsewhere.
+        """
+        self.see_that_one_may_wait()
+        purse: _Purse | None = getattr(self._of_thread, "purse", None)
+        if purse is None:
+            return _result_in_line(future, seconds)
+        purse.step_aside.release()
+        try:
+            return _result_in_line(future, seconds)
+        finally:
+            purse.step_aside.acquire()
+
     def wait(self, future: "Future[T]", seconds: float) -> T:
         """Its result. Raises what it raises, TimeoutError behind `seconds`, WaitsElsewhere and OutOfPatience."""
         if future.done() or not hasattr(self._of_thread, "purse"):
@@ -90,3 +121,11 @@ class Patience:
             yield
         finally:
             del self._of_thread.purse
+
+
+def _result_in_line(future: "Future[T]", seconds: float) -> T:
+    try:
+        return future.result(seconds)
+    except NotInTime:
+        future.cancel()  # unless it has begun
+        return future.result()

@@ -76,6 +76,15 @@ class Turns(Generic[T]):
             return None
         return self._waiting.pop(first)
 
+    def pop_unless_heavier(self, account: Account, seconds: float, now: float) -> T | None:
+        """The next, unless more was done for it than for `account`, by as many seconds; None: nothing, or that."""
+        if not self._waiting:
+            return None
+        first = self._first(now)
+        if self._waiting[first].account.served(now) - account.served(now) > seconds:
+            return None
+        return self._waiting.pop(first)
+
     def _first(self, now: float) -> int:
         return min(range(len(self._waiting)), key=lambda place: _order(self._waiting[place].account, now))
 

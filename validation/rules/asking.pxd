@@ -6,6 +6,8 @@ from sluicegate.protocol.records.contents cimport RecordContents
 from sluicegate.validation.rules.rule cimport RuledRecord
 
 cdef Py_ssize_t _QUESTION_WORK
+cdef Py_ssize_t _STEP_WORK
+cdef Py_ssize_t _MOST_STEPS
 cdef Py_ssize_t _MOST_HEADERS
 
 
@@ -24,11 +26,13 @@ cdef class _Asking:
     @cython.locals(record=RuledRecord)
     cdef int _ask_about_records(self, RecordContents of) except -1
 
-    @cython.locals(work=Py_ssize_t, reads_key=bint, reads_value=bint)
+    @cython.locals(work=Py_ssize_t, steps=Py_ssize_t, reads_key=bint, reads_value=bint)
     cdef int _ask_about(self, RuledRecord record) except -1
 
     cdef object _explained(self, named, RuledRecord record, words)
 
     cdef _note(self, named, RuledRecord record, words)
+
+    cdef _schema_fails(self, named, RuledRecord record, error)
 
     cdef _rule_is_out(self, named, outage)

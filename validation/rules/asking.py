@@ -10,12 +10,25 @@ from sluicegate.validation.policy import JudgementLimits, Mode
 from sluicegate.validation.refusals import over_limit
 from sluicegate.validation.rules.findings import Findings
 from sluicegate.validation.rules.reading import Batch, ContentReader
-from sluicegate.validation.rules.rule import Client, NamedRule, OnOutage, Outage, Part, RuledRecord
+from sluicegate.validation.rules.rule import (
+    INLINE_STEPS,
+    Client,
+    NamedRule,
+    OnOutage,
+    OnSchemaError,
+    Outage,
+    Part,
+    RuledRecord,
+    SchemaError,
+)
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.verdict import Broken, Refused
 
 # What asking a rule costs at least, in bytes of work.
 _QUESTION_WORK = 512
+# And a step, of which few take as long as they may.
+_STEP_WORK = 16
+_MOST_STEPS = INLINE_STEPS
 # What is slow is more than the event loop ever does at once.
 _SLOW_WORK = 1 << 40
 _MOST_HEADERS = MOST_HEADERS
@@ -109,7 +122,9 @@ class _Asking:
 
     def _ask_about(self, record: RuledRecord) -> None:
         for complaint, named, reads_key, reads_value in self._asked:
-            work = _QUESTION_WORK
+            steps = min(named.rule.steps(record), _MOST_STEPS)
+            self._allowance.check_at_once(steps * _STEP_WORK)
+            work = _QUESTION_WORK + steps * _STEP_WORK
             if reads_key and record.key_size > 0:
                 work += record.key_size
             if reads_value and record.value_size > 0:
@@ -118,6 +133,8 @@ class _Asking:
                 words = complaint(record)
             except Outage as outage:
                 self._rule_is_out(named, outage)
+            except SchemaError as error:
+                self._schema_fails(named, record, error)
             else:
                 if words is not None:
                     self._note(named, record, self._explained(named, record, words))
@@ -133,6 +150,15 @@ class _Asking:
     def _note(self, named: NamedRule, record: RuledRecord, words: str) -> None:
         found = self.refusing if named.mode is Mode.REJECT else self.observing
         found.note(record.index, record.timestamp, named.name, words)
+
+    def _schema_fails(self, named: NamedRule, record: RuledRecord, error: SchemaError) -> None:
+        """Other records may name another schema, and are asked about."""
+        if named.on_schema_error is OnSchemaError.REJECT:
+            self._note(named, record, str(error))
+        elif named.mode is Mode.REJECT and named.on_schema_error is OnSchemaError.RETRIABLE:
+            self.refusing.note_schema_error(named, error)
+        else:
+            self.observing.note_schema_error(named, error)
 
     def _rule_is_out(self, named: NamedRule, outage: Outage) -> None:
         """It is not asked about the records behind this one."""

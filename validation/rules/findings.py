@@ -7,7 +7,7 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.validation import wording
 from sluicegate.validation.refusals import TEXTS_AT_LEAST, refuse_records
-from sluicegate.validation.rules.rule import NamedRule, OnOutage, Outage
+from sluicegate.validation.rules.rule import NamedRule, OnOutage, Outage, SchemaError
 from sluicegate.validation.verdict import BadRecord, Broken, Reason, Refused
 
 _MOST_OF_A_RECORD = 8
@@ -31,6 +31,7 @@ class Findings:
         self._broken = broken
         self._index = -1
         self._outage: tuple[NamedRule, Outage] | None = None
+        self._schema_error: tuple[NamedRule, SchemaError] | None = None
 
     def note(self, index: int, timestamp: int, rule: str, words: str) -> None:
         """A record breaks a rule; records come in their order."""
@@ -55,6 +56,11 @@ class Findings:
         if self._outage is None:
             self._outage = (named, outage)
 
+    def note_schema_error(self, named: NamedRule, error: SchemaError) -> None:
+        """A schema cannot be compiled or applied, and its records are not rejected for that; the first is reported."""
+        if self._schema_error is None:
+            self._schema_error = (named, error)
+
     def refusal(self, records: int, allowance: Allowance) -> Refused | None:
         """What a batch of `records` records is refused with; None where nothing was found.
 
@@ -64,12 +70,19 @@ class Findings:
             refused = refuse_records(self._kept, self.count, None, records, allowance)
             return replace(refused, rules=tuple(self._by_rule.items()), broken=self._broken)
         if self._outage is None:
-            return None
+            return self._refusal_by_schema(records)
         named, outage = self._outage
         is_final = named.on_outage is OnOutage.REJECT
         code = ErrorCode.POLICY_VIOLATION if is_final else ErrorCode.REQUEST_TIMED_OUT
         text = wording.outage(named.name, str(outage)[:_MOST_CHARACTERS], is_final)
         return Refused(code, Reason.OUTAGE, text, records=records, rules=((named.name, 0),))
+
+    def _refusal_by_schema(self, records: int) -> Refused | None:
+        if self._schema_error is None:
+            return None
+        named, error = self._schema_error
+        text = wording.schema_error(named.name, str(error)[:_MOST_CHARACTERS])
+        return Refused(ErrorCode.REQUEST_TIMED_OUT, Reason.SCHEMA, text, records=records, rules=((named.name, 0),))
 
     @property
     def by_rule(self) -> Mapping[str, int]:

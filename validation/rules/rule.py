@@ -40,12 +40,26 @@ class OnOutage(Enum):
     REJECT = "reject"
 
 
+class OnSchemaError(Enum):
+    """What becomes of a record whose schema exists and cannot be compiled or applied by the proxy."""
+
+    REJECT = "reject"
+    RETRIABLE = "retriable"  # rejected with an error upon which producers try again
+    FORWARD = "forward"
+
+
 class RuleUnusable(Exception):
     """A rule cannot be made of what the operator wrote, or of what is installed; the text says why."""
 
 
 class Outage(Exception):
     """Something that a rule depends on does not answer; says what, and what was tried. Never the client's fault."""
+
+
+class SchemaError(Exception):
+    """A schema exists, and the proxy cannot compile or apply it; the text says which and why. `on.schema.error` decides
+    what becomes of the record.
+    """
 
 
 class Client:
@@ -147,7 +161,9 @@ class Rule(Protocol):
         """
 
     def complaint(self, record: RuledRecord) -> str | None:
-        """Return what is wrong with a record, for the producer's developer; None: nothing. Raises Outage.
+        """Return what is wrong with a record, for the producer's developer; None: nothing.
+
+        Raises Outage, and SchemaError.
 
         The verdict alone, as cheap as it can be had: details are for `explanation`.
         """
@@ -168,3 +184,4 @@ class NamedRule:
     rule: Rule
     mode: Mode = Mode.REJECT
     on_outage: OnOutage = OnOutage.RETRIABLE
+    on_schema_error: OnSchemaError = OnSchemaError.REJECT

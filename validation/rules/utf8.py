@@ -28,8 +28,8 @@ class Utf8:
         return about(self.side, BytesQuestion(is_text=True))
 
     def steps(self, record: RuledRecord) -> int:
-        """Decoding takes less."""
-        return CONSTANT_STEPS + record.content_bytes
+        """Decoding takes less than a nanosecond a byte."""
+        return CONSTANT_STEPS + record.content_bytes // 100
 
     def complaint(self, record: RuledRecord) -> str | None:
         """Where it is not UTF-8."""

@@ -11,7 +11,18 @@ from sluicegate.protocol.records.compression import Decompressor
 from sluicegate.validation.policy import EXEMPT, Fix, JudgementLimits, Mode, TopicPolicy
 from sluicegate.validation.produce import JudgedRequest, judge_request
 from sluicegate.validation.rules.presence import Required
-from sluicegate.validation.rules.rule import Client, NamedRule, OnOutage, Outage, Part, Rule, RuledRecord
+from sluicegate.validation.rules.rule import (
+    UNBOUNDED,
+    Client,
+    NamedRule,
+    OnOutage,
+    OnSchemaError,
+    Outage,
+    Part,
+    Rule,
+    RuledRecord,
+    SchemaError,
+)
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.rules.side import Side
 from sluicegate.validation.rules.size import Size
@@ -333,3 +344,63 @@ def test_of_each_rule_the_first_complaint_of_a_batch_is_explained_and_no_other()
     assert [record.message for record in found.refused[0, 0].bad_records] == words
     assert [record.message for record in found.refused[0, 1].bad_records] == words
     assert first.explained == second.explained == [b"x", b"x"]
+
+
+class NamesSchemas(Seen):
+    """A value is the name of a schema, of which `bad` cannot be applied."""
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        if record.value == b"bad":
+            raise SchemaError("schema 7 of registry main cannot be compiled: it is too large")
+        return "is wrong" if record.value == b"wrong" else None
+
+
+def by_schema(on_schema_error: OnSchemaError, *values: bytes, mode: Mode = Mode.REJECT) -> JudgedRequest:
+    rule = NamedRule("body", NamesSchemas(Part.VALUE), mode, on_schema_error=on_schema_error)
+    return judged(of(rule), batch([Rec(NOW, value=value) for value in values], NONE))
+
+
+def test_a_record_whose_schema_cannot_be_applied_is_rejected_for_good() -> None:
+    found = by_schema(OnSchemaError.REJECT, b"good", b"bad", b"good", b"wrong").refused[0, 0]
+
+    assert (found.code, found.reason, found.bad_count) == (ErrorCode.INVALID_RECORD, Reason.RULE, 2)
+    assert [record.index for record in found.bad_records] == [1, 3]
+    assert found.bad_records[0].message == ("rule body: schema 7 of registry main cannot be compiled: it is too large")
+
+
+def test_or_sent_again_or_forwarded_and_reported_where_the_operator_says_so() -> None:
+    retriable = by_schema(OnSchemaError.RETRIABLE, b"good", b"bad").refused[0, 0]
+    assert (retriable.code, retriable.reason, retriable.bad_count) == (ErrorCode.REQUEST_TIMED_OUT, Reason.SCHEMA, 0)
+    assert "schema 7 of registry main" in (retriable.message or "")
+
+    forwarded = by_schema(OnSchemaError.FORWARD, b"good", b"bad")
+    assert not forwarded.refused
+    assert forwarded.observed[0, 0].reason is Reason.SCHEMA
+    observed = by_schema(OnSchemaError.RETRIABLE, b"bad", mode=Mode.OBSERVE)
+    assert not observed.refused
+
+
+@pytest.mark.parametrize("on_schema_error", [OnSchemaError.RETRIABLE, OnSchemaError.FORWARD])
+def test_records_of_other_schemas_in_its_batch_are_asked_about_all_the_same(on_schema_error: OnSchemaError) -> None:
+    found = by_schema(on_schema_error, b"bad", b"wrong").refused[0, 0]
+    assert (found.code, found.bad_count) == (ErrorCode.INVALID_RECORD, 1)
+
+
+def test_many_steps_are_not_taken_on_the_event_loop_and_others_have_their_turn_behind_each() -> None:
+    class Steps(Seen):
+        def steps(self, record: RuledRecord) -> int:
+            return int(record.value or b"0")
+
+    def of_steps(*steps: int, most_at_once: int = 1 << 62) -> int:
+        turns: list[int] = []
+        records = batch([Rec(NOW, value=b"%d" % each) for each in steps], NONE)
+        policy = of(NamedRule("steps", Steps(Part.VALUE)))
+        judged(policy, records, most_at_once=most_at_once, give_way=lambda: turns.append(0))
+        return len(turns)
+
+    on_the_loop = 64 * 1024
+    assert of_steps(100, 1000, most_at_once=on_the_loop) < 2
+    with pytest.raises(OutOfTime):
+        of_steps(5_000, most_at_once=on_the_loop)
+    assert of_steps(*[20_000] * 10) >= 10
+    assert of_steps(UNBOUNDED, UNBOUNDED) >= 2

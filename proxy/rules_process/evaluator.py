@@ -1,0 +1,124 @@
+"""The process that applies schemas and rules: one question after the other, each within its CPU time and memory.
+
+Where the time is up the system ends the process (SIGPROF), whatever it is in the middle of. Nothing here opens a socket
+or a file, but for the compiler of Protobuf sources and operators' own rules.
+"""
+
+import signal
+import time
+from collections import OrderedDict
+from io import FileIO
+from typing import Any
+
+from sluicegate.proxy.rules_process.making import made
+from sluicegate.proxy.rules_process.memory import limit_growth, own_bytes
+from sluicegate.proxy.rules_process.messages import (
+    Outcome,
+    Question,
+    Response,
+    What,
+    received_question,
+    send_response,
+)
+from sluicegate.proxy.rules_process.record_fields import record_of
+from sluicegate.validation.rules.own_rule import place_of
+from sluicegate.validation.rules.rule import Outage, RuleUnusable
+
+OUT_OF_MEMORY, WORN_OUT, NO_ROOM_TO_READ = 77, 78, 79
+"""Codes with which it ends: a question took more memory than there is; what questions have left behind takes too much;
+a question, of which the rest is still in the pipe, is itself larger than there is memory."""
+
+# Parts of the memory limit: what compiled schemas may take, and what the process may have grown by between questions.
+_MOST_COMPILED, _MOST_GROWN = 1 / 4, 1 / 2
+# A schema takes at least as much as this many times its text.
+_TIMES_TEXT = 8
+_LEAST_BYTES = 4096
+_LEAST_SECONDS = 1e-3
+
+
+class Evaluator:
+    """Answers questions from `here` until there are no more; `memory`: what it may map beyond what it has now."""
+
+    def __init__(self, here: FileIO, there: FileIO, memory: int) -> None:
+        self._here = here
+        self._there = there
+        self._memory = memory
+        self._made: OrderedDict[int, tuple[Any, int]] = OrderedDict()
+        self._made_bytes = 0
+
+    def run(self) -> int:
+        """The code to end with. Raises OSError where nobody reads responses."""
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        limit_growth(self._memory)
+        at_first = own_bytes()
+        while True:
+            try:
+                asked = received_question(self._here)
+            except MemoryError:
+                return NO_ROOM_TO_READ
+            if asked is None:
+                return 0
+            try:
+                response = self._response(*asked)
+            except MemoryError:
+                return OUT_OF_MEMORY
+            del asked
+            send_response(self._there, response)
+            if own_bytes() - at_first > self._memory * _MOST_GROWN:
+                return WORN_OUT
+
+    def _response(self, question: Question, data: bytes) -> Response:
+        began, grown = time.process_time(), 0
+        signal.setitimer(signal.ITIMER_PROF, max(question.seconds, _LEAST_SECONDS))
+        try:
+            if question.what is What.COMPILE:
+                outcome, words, grown = self._compiled(question)
+            else:
+                outcome, words = self._asked(question, data)
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        return Response(outcome, words, time.process_time() - began, grown)
+
+    def _compiled(self, question: Question) -> tuple[Outcome, str | None, int]:
+        """With the bytes that it takes, as far as they can be known."""
+        specification = question.specification
+        assert specification is not None
+        before = own_bytes()
+        try:
+            one = made(specification)
+        except MemoryError:
+            raise
+        except RuleUnusable as error:
+            return Outcome.UNUSABLE, str(error), 0
+        except BaseException as error:  # of a library, which may panic: that schema's matter
+            return Outcome.UNUSABLE, f"compiling it fails ({type(error).__name__})", 0
+        grown = max(own_bytes() - before, _TIMES_TEXT * specification.size, _LEAST_BYTES)
+        if one is not None:
+            self._keep(question.number, one, grown)
+        return Outcome.DONE, None, grown
+
+    def _asked(self, question: Question, data: bytes) -> tuple[Outcome, str | None]:
+        if question.number not in self._made:
+            return Outcome.UNKNOWN, None
+        self._made.move_to_end(question.number)
+        one, _ = self._made[question.number]
+        try:
+            words = getattr(one, question.what.value)(data if question.record is None else record_of(question.record))
+        except MemoryError:
+            raise
+        except Outage as outage:
+            if isinstance(outage.__cause__, MemoryError):
+                raise MemoryError from outage
+            return Outcome.OUTAGE, str(outage)
+        except BaseException as error:  # a panic of a library is no Exception
+            return Outcome.FAILED, f"{type(error).__name__} at {place_of(error)}"
+        return Outcome.DONE, None if words is None else str(words)
+
+    def _keep(self, number: int, one: Any, size: int) -> None:
+        _, before = self._made.pop(number, (None, 0))
+        self._made_bytes -= before
+        self._made[number] = (one, size)
+        self._made_bytes += size
+        while self._made_bytes > self._memory * _MOST_COMPILED and len(self._made) > 1:
+            _, (_, freed) = self._made.popitem(last=False)
+            self._made_bytes -= freed

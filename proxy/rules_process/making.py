@@ -1,0 +1,72 @@
+"""Makes a schema or a rule of its specification, in the rules process."""
+
+from importlib import import_module
+from typing import Final
+
+from sluicegate.proxy.rules_process.protoc import write_descriptor_set
+from sluicegate.proxy.rules_process.specification import Kind, Specification
+from sluicegate.validation.rules.content import Content
+from sluicegate.validation.rules.rule import Rule, RuleUnusable
+
+_RULES = "sluicegate.validation.rules."
+_MODULES: Final = {
+    Kind.JSON: ("json_schema", "jsonschema_rs", "orjson"),
+    Kind.AVRO: ("avro_schema", "fastavro.schema"),
+    Kind.PROTOBUF: (
+        "protobuf_schema",
+        "google.protobuf.descriptor_pb2",
+        "google.protobuf.descriptor_pool",
+        "google.protobuf.message",
+        "google.protobuf.message_factory",
+    ),
+    Kind.PROTO_SOURCE: ("protobuf_schema", "grpc_tools._protoc_compiler"),
+    Kind.EXPRESSION: ("expression",),
+    Kind.OWN_RULE: ("own_rule", "importlib.metadata"),
+}
+_WARM: Final = {
+    Kind.JSON: Specification(Kind.JSON, b'{"type": "object", "properties": {"a": {"type": "string", "pattern": "b"}}}'),
+    Kind.AVRO: Specification(Kind.AVRO, b'{"type": "record", "name": "A", "fields": [{"name": "a", "type": "long"}]}'),
+    Kind.EXPRESSION: Specification(Kind.EXPRESSION, b"value.a > 0"),
+}
+
+
+def load(kinds: frozenset[Kind]) -> None:
+    """Import what is needed for them, and use it once, so that what follows measures a schema and not a library."""
+    for kind in kinds:
+        ours, *others = _MODULES[kind]
+        try:
+            for name in (_RULES + ours, *others):
+                import_module(name)
+            if kind in _WARM:
+                made(_WARM[kind])
+        except (ImportError, RuleUnusable):
+            continue  # making one says what is missing
+
+
+def made(given: Specification) -> Content | Rule | None:
+    """None: what was to be done is done. Raises RuleUnusable, and what libraries raise."""
+    named = {name: text.decode() for name, text in given.references}
+    if given.kind is Kind.PROTO_SOURCE:
+        write_descriptor_set(given.name, given.text.decode(), named)
+        return None
+    if given.kind is Kind.JSON:
+        from sluicegate.validation.rules.json_schema import json_schema_content  # noqa: PLC0415
+
+        return json_schema_content(given.text.decode(), named)
+    if given.kind is Kind.AVRO:
+        from sluicegate.validation.rules.avro_schema import avro_content  # noqa: PLC0415
+
+        return avro_content(given.text.decode(), [text.decode() for _, text in given.references])
+    if given.kind is Kind.PROTOBUF:
+        from sluicegate.validation.rules import protobuf_schema  # noqa: PLC0415
+
+        if given.name:
+            return protobuf_schema.protobuf_content(given.text, given.name)
+        return protobuf_schema.indexed_protobuf_content(given.text)
+    if given.kind is Kind.EXPRESSION:
+        from sluicegate.validation.rules.expression import IsTrue  # noqa: PLC0415
+
+        return IsTrue(given.text.decode())
+    from sluicegate.validation.rules.own_rule import own_rule  # noqa: PLC0415
+
+    return own_rule(given.name, given.options)

@@ -1,0 +1,152 @@
+"""What goes between the proxy and its rules process.
+
+The proxy, which the process trusts, sends a pickled question and behind it the bytes that the question is about. The
+process, whose memory has seen data of any client, sends JSON that is checked when it is read: no object is made of it.
+A response fits into what a pipe takes whole (PIPE_BUF), so that the end of the process never leaves half of one.
+"""
+
+import json
+import os
+import pickle
+import struct
+from dataclasses import dataclass
+from enum import Enum
+from io import FileIO
+from typing import Any
+
+from sluicegate.proxy.rules_process.specification import Specification
+
+_HEAD = struct.Struct(">II")
+_LENGTH = struct.Struct(">H")
+_MOST_RESPONSE_BYTES = 4096  # PIPE_BUF of Linux; macOS has 512, and writes what is larger whole while the pipe is empty
+_MOST_CHARACTERS = 600
+
+
+class What(Enum):
+    """What is asked of a schema or a rule."""
+
+    COMPILE = "compile"
+    FAULT = "fault"
+    EXPLANATION = "explanation"
+    RECORD_NAME = "record_name"
+    COMPLAINT = "complaint"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`number`: of the specification, which comes with COMPILE alone. `seconds`: the CPU time that it may take.
+    `record`: what a rule reads of a record, where it reads more than bytes.
+    """
+
+    what: What
+    number: int
+    seconds: float
+    specification: Specification | None = None
+    record: tuple[Any, ...] | None = None
+
+
+class Outcome(Enum):
+    """What became of a question."""
+
+    DONE = "done"
+    UNKNOWN = "unknown"  # the process does not have the specification (any more): ask again with it
+    UNUSABLE = "unusable"  # it cannot be compiled; `words` has the reason
+    OUTAGE = "outage"  # the rule depends on something that does not answer; `words` says what
+    FAILED = "failed"  # a fault of ours, or of an own rule; `words` has its place
+    ENDED = "ended"  # from its host: it has ended by `signal`, or with `code`; where `is_final`, so has the host
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """`seconds`: the CPU time that it took; `grown`: bytes that the process grew by."""
+
+    outcome: Outcome
+    words: str | None = None
+    seconds: float = 0.0
+    grown: int = 0
+    signal: int = 0
+    code: int = 0
+    is_memory: bool = False
+    is_final: bool = False
+
+
+class NoResponse(Exception):
+    """The other end is closed, or has sent what is no response."""
+
+
+def pieces_of(question: Question, data: bytes) -> list[bytes]:
+    """What is to be sent, one behind the other."""
+    pickled = pickle.dumps(question)
+    return [_HEAD.pack(len(pickled), len(data)) + pickled, data]
+
+
+def received_question(here: FileIO) -> tuple[Question, bytes] | None:
+    """None: there will be no more."""
+    head = _read(here, _HEAD.size)
+    if head is None:
+        return None
+    pickled_size, size = _HEAD.unpack(head)
+    pickled, data = _read(here, pickled_size), _read(here, size)
+    if pickled is None or data is None:
+        return None
+    return pickle.loads(pickled), data  # noqa: S301  # the proxy's own
+
+
+def send_response(there: FileIO, response: Response) -> None:
+    """In one write. Raises OSError."""
+    words = response.words
+    fields = {
+        "outcome": response.outcome.value,
+        "words": None if words is None else words[:_MOST_CHARACTERS],
+        "seconds": response.seconds,
+        "grown": response.grown,
+        "signal": response.signal,
+        "code": response.code,
+        "is_memory": response.is_memory,
+        "is_final": response.is_final,
+    }
+    encoded = json.dumps(fields, ensure_ascii=False).encode(errors="replace")
+    os.write(there.fileno(), _LENGTH.pack(len(encoded)) + encoded)
+
+
+def received_response(here: FileIO) -> Response:
+    """Blocks until it is there. Raises NoResponse."""
+    head = _read(here, _LENGTH.size)
+    size = 0 if head is None else _LENGTH.unpack(head)[0]
+    encoded = _read(here, size) if 0 < size <= _MOST_RESPONSE_BYTES else None
+    if encoded is None:
+        raise NoResponse
+    try:
+        return _checked(json.loads(encoded))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise NoResponse from None
+
+
+def _checked(fields: Any) -> Response:
+    words = fields["words"]
+    return Response(
+        Outcome(fields["outcome"]),
+        None if words is None else str(words)[:_MOST_CHARACTERS],
+        float(fields["seconds"]),
+        int(fields["grown"]),
+        int(fields["signal"]),
+        int(fields["code"]),
+        bool(fields["is_memory"]),
+        bool(fields["is_final"]),
+    )
+
+
+def _read(here: FileIO, size: int) -> bytes | None:
+    """So many bytes; None where they do not come."""
+    if size == 0:
+        return b""
+    got = bytearray(size)
+    view = memoryview(got)
+    at = 0
+    while at < size:
+        count = here.readinto(view[at:])
+        if not count:
+            return None
+        at += count
+    view.release()
+    return bytes(got)

@@ -1,0 +1,334 @@
+"""Has rules applied, and schemas compiled, in another process, one at a time and for each client in its turn.
+
+A request has `limits.rule_seconds` of the process's CPU time for all its records. Where it exhausts them, or
+`limits.rule_memory`, the process is replaced, the evaluation is not repeated, and its client goes behind all others for
+a while. What the process cannot be asked for any other reason is an Outage. No verdict depends on a clock on the wall:
+a machine that has no time for the process must not look like data that is too costly.
+"""
+
+import threading
+from collections.abc import Callable, Hashable
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from sluicegate.proxy.judgement.patience import Patience
+from sluicegate.proxy.judgement.turns import Account, Turns
+from sluicegate.proxy.rules_process.messages import Outcome, Question, Response, What
+from sluicegate.proxy.rules_process.process import Ended, EvaluationProcess, OverBudget, Start
+from sluicegate.proxy.rules_process.reports import Evaluated, NothingIsReported, RulesReports
+from sluicegate.proxy.rules_process.specification import Kind, Specification
+from sluicegate.validation.rules.content import SchemaUnusable
+from sluicegate.validation.rules.rule import Outage
+
+# By the clock on the wall, at most: until an evaluation has its turn, and for itself. What takes longer is an outage.
+_TURN_SECONDS = 30.0
+_EVALUATION_SECONDS = 60.0
+# A client that has exhausted a budget is taken for one that had so many times as much of it lately.
+_PENALTY = 10
+# So long the process is kept for the next record of a request before a client is served that has had much more: by a
+# part of a budget.
+_LINGER_SECONDS = 0.05
+_MUCH_MORE = 1 / 4
+_MOST_ACCOUNTS = 1000
+_ENDS = "the rules process has ended with the proxy"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleLimits:
+    """`seconds` of CPU time for a request, and bytes of `memory` for the process beyond what its libraries take."""
+
+    seconds: float
+    memory: int
+
+
+class TooCostly(Exception):
+    """An evaluation, or a compilation, has exhausted a limit; the text names it."""
+
+
+@dataclass(eq=False, slots=True)
+class _Evaluation:
+    client: Hashable
+    account: Account
+    specification: Specification
+    question: Question
+    data: bytes
+    future: "Future[Response]"
+
+
+class RulesProcess:
+    """For all threads that may wait (Patience). The process begins with the first evaluation, or with `prepare`."""
+
+    def __init__(
+        self,
+        limits: RuleLimits,
+        patience: Patience,
+        reports: RulesReports | None = None,
+        start: Start = EvaluationProcess,
+        now: Callable[[], float] = monotonic,
+    ) -> None:
+        self.limits = limits
+        self._patience = patience
+        self._reports = reports if reports is not None else NothingIsReported()
+        self._start = start
+        self._now = now
+        self._changed = threading.Condition()
+        self._turns: Turns[_Evaluation] = Turns()
+        self._accounts: dict[Hashable, Account] = {}
+        self._kinds: frozenset[Kind] = frozenset()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._process: EvaluationProcess | None = None
+        self._compiled: set[int] = set()
+        self._last: tuple[Account, float] | None = None
+
+    def prepare(self, kinds: frozenset[Kind]) -> None:
+        """Start the process, if it is not there, with what is needed for rules of these kinds."""
+        with self._changed:
+            self._want(kinds)
+
+    def compile(self, specification: Specification) -> Response:
+        """Compile a schema that is new; the response says what that took.
+
+        Raises SchemaUnusable, TooCostly, Outage and WaitsElsewhere.
+        """
+        spent = self._patience.spent
+        if spent.compiling_seconds >= self.limits.seconds:
+            raise Outage("one request names more new schemas than are compiled for it at once; send it again")
+        seconds = self.limits.seconds
+        question = Question(What.COMPILE, specification.number, seconds, specification)
+        try:
+            response = self._asked(specification, question, b"")
+        except TooCostly:
+            spent.compiling_seconds += seconds
+            raise
+        spent.compiling_seconds += response.seconds
+        return response
+
+    def ask(
+        self, specification: Specification, what: What, data: bytes = b"", record: tuple[Any, ...] | None = None
+    ) -> str | None:
+        """What a schema says of `data`, or a rule of a `record`. Raises as `compile` does."""
+        self._patience.see_that_one_may_wait()
+        spent = self._patience.spent
+        left = self.limits.seconds - spent.evaluating_seconds
+        if left <= 0:
+            raise TooCostly(self._more_than(Evaluated.OVER_SECONDS))
+        question = Question(what, specification.number, left, record=record)
+        try:
+            response = self._asked(specification, question, data)
+        except TooCostly:
+            spent.evaluating_seconds = self.limits.seconds
+            raise
+        spent.evaluating_seconds += response.seconds
+        return response.words
+
+    def close(self) -> None:
+        """End the process; what waits, and what is asked from now on, is an Outage."""
+        with self._changed:
+            self._closed = True
+            if self._process is not None:
+                self._process.kill()
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process, while there is one."""
+        process = self._process
+        return None if process is None else process.pid
+
+    def _asked(self, specification: Specification, question: Question, data: bytes) -> Response:
+        self._patience.see_that_one_may_wait()
+        client = self._patience.on_behalf_of
+        asked = _Evaluation(client, self._account_of(client), specification, question, data, Future())
+        with self._changed:
+            if self._closed:
+                raise Outage(_ENDS)
+            self._turns.add(asked)
+            self._want(frozenset({specification.kind}))
+        try:
+            return self._patience.wait_in_line(asked.future, _TURN_SECONDS)
+        except CancelledError:
+            raise Outage(f"the rules process had no time for this within {_TURN_SECONDS:g} s") from None
+
+    def _want(self, kinds: frozenset[Kind]) -> None:
+        self._kinds |= kinds
+        if self._thread is None and not self._closed:
+            self._thread = threading.Thread(target=self._run, name="rules process", daemon=True)
+            self._thread.start()
+        self._changed.notify()
+
+    def _account_of(self, client: Hashable) -> Account:
+        with self._changed:
+            account = self._accounts.get(client)
+            if account is None:
+                if len(self._accounts) >= _MOST_ACCOUNTS:
+                    now = self._now()
+                    del self._accounts[min(self._accounts, key=lambda each: self._accounts[each].served(now))]
+                account = self._accounts[client] = Account()
+            return account
+
+    def _run(self) -> None:
+        while self._wait():
+            asked = self._next()
+            if asked is None:
+                self._start_ahead()
+            elif asked.future.set_running_or_notify_cancel():
+                self._settle(asked)
+                self._last = (asked.account, self._now())
+        self._let_go()
+        with self._changed:
+            while (asked := self._turns.pop(self._now())) is not None:
+                if asked.future.set_running_or_notify_cancel():
+                    asked.future.set_exception(Outage(_ENDS))
+
+    def _wait(self) -> bool:
+        """Until there is something to do; False: there will be nothing any more."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._turns or self._lacks_kinds)
+            return not self._closed
+
+    def _next(self) -> _Evaluation | None:
+        """What is to be evaluated; None: nothing."""
+        with self._changed:
+            while self._turns and not self._closed:
+                now = self._now()
+                if self._last is None or now - self._last[1] >= _LINGER_SECONDS:
+                    return self._turns.pop(now)
+                asked = self._turns.pop_unless_heavier(self._last[0], self.limits.seconds * _MUCH_MORE, now)
+                if asked is not None:
+                    return asked
+                self._changed.wait(_LINGER_SECONDS)
+            return None
+
+    @property
+    def _lacks_kinds(self) -> bool:
+        return self._process is None or not self._kinds <= self._process.kinds
+
+    def _settle(self, asked: _Evaluation) -> None:
+        """Tell the thread that waits what comes of it."""
+        try:
+            response = self._responded(asked)
+        except OverBudget as over:
+            how = self._exhausted(asked, over)
+            asked.future.set_exception(TooCostly(self._more_than(how)))
+            return
+        except SchemaUnusable as error:
+            asked.future.set_exception(error)
+            return
+        except Ended as ended:
+            self._reports.evaluated(Evaluated.OUTAGE)
+            asked.future.set_exception(Outage(f"the rules process cannot be asked: {ended}"))
+            return
+        except Exception as error:  # ours: the thread that waits reports it
+            asked.future.set_exception(error)
+            return
+        asked.account.add(response.seconds, self._now())
+        self._tell(asked, response)
+
+    def _tell(self, asked: _Evaluation, response: Response) -> None:
+        words = response.words or ""
+        self._reports.evaluated(
+            Evaluated.DONE if response.outcome in (Outcome.DONE, Outcome.UNUSABLE) else Evaluated.OUTAGE
+        )
+        if response.outcome is Outcome.DONE:
+            asked.future.set_result(response)
+        elif response.outcome is Outcome.UNUSABLE:
+            asked.future.set_exception(SchemaUnusable(words))
+        elif response.outcome is Outcome.OUTAGE:
+            asked.future.set_exception(Outage(words))
+        else:
+            asked.future.set_exception(Outage(f"it failed in the rules process: {words}"))
+
+    def _responded(self, asked: _Evaluation) -> Response:
+        """Where others have left less memory than there is, once more in a new process.
+
+        Raises OverBudget, SchemaUnusable and Ended.
+        """
+        has_others = bool(self._compiled - {asked.specification.number})
+        try:
+            return self._responded_once(asked)
+        except OverBudget as over:
+            if not (over.is_memory and has_others):
+                raise
+        return self._responded_once(asked)
+
+    def _responded_once(self, asked: _Evaluation) -> Response:
+        question, specification = asked.question, asked.specification
+        if question.what is What.COMPILE:
+            return self._compiled_by(question)
+        if specification.number in self._compiled:
+            response = self._of_process(question, asked.data)
+            if response.outcome is not Outcome.UNKNOWN:
+                return response
+        compiling = Question(What.COMPILE, specification.number, self.limits.seconds, specification)
+        try:
+            compiled = self._compiled_by(compiling)
+        except OverBudget as over:
+            how = self._exhausted(asked, over)
+            raise SchemaUnusable(f"compiling it takes {self._more_than(how)}") from None
+        return self._of_process(question, asked.data) if compiled.outcome is Outcome.DONE else compiled
+
+    def _compiled_by(self, question: Question) -> Response:
+        response = self._of_process(question, b"")
+        if response.outcome is Outcome.DONE:
+            self._compiled.add(question.number)
+        return response
+
+    def _of_process(self, question: Question, data: bytes) -> Response:
+        process = self._started()
+        try:
+            return process.ask(question, data, _EVALUATION_SECONDS)
+        except OverBudget:
+            self._compiled.clear()
+            if process.has_ended:
+                self._let_go()
+            raise
+        except Ended as ended:
+            self._let_go()
+            if not self._closed:
+                self._reports.replaced(str(ended))
+            raise
+
+    def _started(self) -> EvaluationProcess:
+        """The process, with all that is needed now. Raises Ended."""
+        process = self._process
+        if process is not None and not self._lacks_kinds:
+            return process
+        self._let_go()
+        with self._changed:
+            if self._closed:
+                raise Ended("the proxy ends")
+            self._process = self._start(self._kinds, self.limits.memory)
+            return self._process
+
+    def _start_ahead(self) -> None:
+        """Before anybody waits for it. What goes wrong is reported, and said to the first that needs it."""
+        try:
+            self._started()
+        except Ended as ended:
+            self._reports.replaced(str(ended))
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or self._turns)
+
+    def _let_go(self) -> None:
+        with self._changed:
+            process, self._process = self._process, None
+            self._compiled.clear()
+        if process is not None:
+            process.end()
+
+    def _exhausted(self, asked: _Evaluation, over: OverBudget) -> Evaluated:
+        how = Evaluated.OVER_MEMORY if over.is_memory else Evaluated.OVER_SECONDS
+        asked.account.add(_PENALTY * self.limits.seconds, self._now())
+        self._reports.evaluated(how)
+        self._reports.over_budget(asked.client, how, asked.specification.kind)
+        return how
+
+    def _more_than(self, how: Evaluated) -> str:
+        if how is Evaluated.OVER_MEMORY:
+            return f"more than {how.value} ({self.limits.memory} bytes)"
+        return f"more than {how.value} ({self.limits.seconds:g} s of CPU time for a request)"

@@ -1,0 +1,106 @@
+"""Schemas and rules that run inline while that is known to be cheap, and in the rules process otherwise."""
+
+from sluicegate.proxy.rules_process.messages import What
+from sluicegate.proxy.rules_process.record_fields import fields_of
+from sluicegate.proxy.rules_process.rules_process import RulesProcess, TooCostly
+from sluicegate.proxy.rules_process.specification import Specification
+from sluicegate.validation.rules.content import Content, HasOrdinaryContent, SchemaUnusable
+from sluicegate.validation.rules.ordinary_questions import BytesQuestion
+from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, Outage, Rule, RuledRecord, SchemaError
+
+
+class StoppableContent:
+    """`content`: None where it was too costly to compile here, so that the rules process alone has it.
+
+    All but `steps` and `ordinary` raise WaitsElsewhere where the rules process has to be waited for and may not be.
+    """
+
+    def __init__(self, specification: Specification, content: Content | None, process: RulesProcess) -> None:
+        self.is_slow = content is None or content.is_slow
+        self._specification = specification
+        self._content = content
+        self._process = process
+
+    def record_name(self, data: bytes) -> str | None:
+        """Raises Outage, and SchemaError."""
+        if self._content is not None:
+            return self._content.record_name(data)
+        try:
+            return self._asked(What.RECORD_NAME, data)
+        except TooCostly as error:
+            raise SchemaError(f"finding its name takes {error}") from error
+
+    def ordinary(self, behind: int) -> BytesQuestion | None:
+        """What can be asked natively is cheap."""
+        content = self._content
+        return content.ordinary(behind) if isinstance(content, HasOrdinaryContent) else None
+
+    def steps(self, data: bytes) -> int:
+        return UNBOUNDED if self._content is None else self._content.steps(data)
+
+    def fault(self, data: bytes) -> str | None:
+        """Raises Outage, and SchemaError."""
+        content = self._content
+        if content is not None and content.steps(data) <= INLINE_STEPS:
+            return content.fault(data)
+        try:
+            return self._asked(What.FAULT, data)
+        except TooCostly as error:
+            return f"is {too_costly(error)}"
+
+    def explanation(self, data: bytes) -> str | None:
+        content = self._content
+        if content is not None and content.steps(data) <= INLINE_STEPS:
+            return content.explanation(data)
+        try:
+            return self._asked(What.EXPLANATION, data)
+        except (TooCostly, Outage, SchemaError):
+            return None
+
+    def _asked(self, what: What, data: bytes) -> str | None:
+        try:
+            return self._process.ask(self._specification, what, data)
+        except SchemaUnusable as error:
+            raise SchemaError(str(error)) from error
+
+
+class StoppableRule:
+    """A rule that may take long over some records, or over all of them."""
+
+    def __init__(self, specification: Specification, rule: Rule, process: RulesProcess) -> None:
+        self.needs = rule.needs
+        self.is_slow = rule.is_slow
+        self._specification = specification
+        self._rule = rule
+        self._process = process
+
+    def steps(self, record: RuledRecord) -> int:
+        return self._rule.steps(record)
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """Raises Outage, SchemaError, and WaitsElsewhere where the rules process may not be waited for."""
+        if self._rule.steps(record) <= INLINE_STEPS:
+            return self._rule.complaint(record)
+        try:
+            return self._asked(What.COMPLAINT, record)
+        except TooCostly as error:
+            return f"the record is {too_costly(error)}"
+
+    def explanation(self, record: RuledRecord) -> str | None:
+        if self._rule.steps(record) <= INLINE_STEPS:
+            return self._rule.explanation(record)
+        try:
+            return self._asked(What.EXPLANATION, record)
+        except (TooCostly, Outage, SchemaError):
+            return None
+
+    def _asked(self, what: What, record: RuledRecord) -> str | None:
+        try:
+            return self._process.ask(self._specification, what, record=fields_of(record))
+        except SchemaUnusable as error:
+            raise SchemaError(str(error)) from error
+
+
+def too_costly(error: TooCostly) -> str:
+    """Behind "is"."""
+    return f"too costly to validate: it takes {error}; send smaller records, or have the limit raised"

@@ -1,0 +1,16 @@
+"""Processes of a rules process, as Linux shows them."""
+
+from pathlib import Path
+
+
+def children_of(pid: int) -> list[int]:
+    """Those that it has started and that have not ended."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process, and it is not only waiting to be taken note of."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -1,0 +1,281 @@
+"""Rules in a process of their own: what they cost there is bounded, and only what data costs is a verdict on it."""
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluicegate.proxy.judgement.patience import Patience, WaitsElsewhere
+from sluicegate.proxy.rules_process.messages import What
+from sluicegate.proxy.rules_process.record_fields import fields_of
+from sluicegate.proxy.rules_process.reports import Evaluated
+from sluicegate.proxy.rules_process.rules_process import RuleLimits, RulesProcess, TooCostly
+from sluicegate.proxy.rules_process.specification import Kind, Specification
+from sluicegate.validation.rules.content import SchemaUnusable
+from sluicegate.validation.rules.rule import Outage
+from tests.broker.eventually import eventually
+from tests.proxy.rules_process.processes import children_of, is_alive
+from tests.proxy.rules_process.slow_rules import install
+from tests.validation.rules.records import record
+
+SECONDS = 1.0
+MEMORY = 128 << 20
+DOES = Specification(Kind.OWN_RULE, name="does")
+DEEP = {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(28)}
+CHAIN = {"$ref": "#/$defs/d0", "$defs": {**DEEP, "d28": {"type": "integer"}}}
+"""Each definition looks twice at the next one: 2^28 ways to a value."""
+
+
+class Seen:
+    """What is reported."""
+
+    def __init__(self) -> None:
+        self.ended: list[Evaluated] = []
+        self.exhausted: list[tuple[object, Evaluated, Kind]] = []
+        self.reasons: list[str] = []
+
+    def evaluated(self, how: Evaluated) -> None:
+        self.ended.append(how)
+
+    def over_budget(self, client: object, limit: Evaluated, kind: Kind) -> None:
+        self.exhausted.append((client, limit, kind))
+
+    def replaced(self, reason: str) -> None:
+        self.reasons.append(reason)
+
+
+@pytest.fixture
+def seen() -> Seen:
+    return Seen()
+
+
+@pytest.fixture
+def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: Seen) -> Iterator[RulesProcess]:
+    install(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    made = RulesProcess(RuleLimits(SECONDS, MEMORY), Patience(), seen)
+    yield made
+    pid = made.pid
+    made.close()
+    assert pid is None or not is_alive(pid)
+
+
+def schema(kind: Kind, text: Any) -> Specification:
+    return Specification(kind, json.dumps(text).encode())
+
+
+def do(process: RulesProcess, what: str) -> str | None:
+    return process.ask(DOES, What.COMPLAINT, record=fields_of(record(what.encode())))
+
+
+def test_it_says_what_schemas_and_rules_say_inline(process: RulesProcess) -> None:
+    shape = schema(Kind.JSON, {"type": "object", "required": ["a"], "title": "Shape"})
+    number = schema(Kind.AVRO, {"type": "record", "name": "n.Number", "fields": [{"name": "a", "type": "int"}]})
+    expression = Specification(Kind.EXPRESSION, b"value.a > 1")
+
+    assert process.ask(shape, What.FAULT, b'{"a": 1}') is None
+    assert (process.ask(shape, What.FAULT, b"{}") or "").startswith("does not follow its JSON Schema")
+    assert process.ask(shape, What.RECORD_NAME, b"{}") == "Shape"
+    assert process.ask(number, What.FAULT, b"\x02") is None
+    assert process.ask(number, What.RECORD_NAME, b"\x02") == "n.Number"
+    assert process.ask(number, What.FAULT, b"") is not None
+    assert process.ask(expression, What.COMPLAINT, record=fields_of(record(b'{"a": 2}'))) is None
+    assert process.ask(expression, What.COMPLAINT, record=fields_of(record(b'{"a": 1}'))) is not None
+    assert do(process, "bad") == "is bad"
+    assert do(process, "good") is None
+
+
+def test_what_exhausts_its_time_is_ended_within_c_code_too_and_the_next_is_served(
+    process: RulesProcess, seen: Seen
+) -> None:
+    chain = schema(Kind.JSON, CHAIN)
+    began = time.process_time()
+
+    for ask in (lambda: process.ask(chain, What.FAULT, b"1"), lambda: do(process, "spin 60")):
+        with pytest.raises((TooCostly, SchemaUnusable), match=r"limits\.rule_seconds \(1 s"):
+            ask()
+        assert do(process, "good") is None
+
+    assert time.process_time() - began < SECONDS, "nothing of it was done here"
+    assert [how for _, how, _ in seen.exhausted] == [Evaluated.OVER_SECONDS] * 2
+    assert seen.reasons == [], "that is no crash"
+
+
+def test_a_request_has_one_budget_for_all_its_records(process: RulesProcess) -> None:
+    patience = process._patience
+    do(process, "good")
+    with patience.at_most(2.0, (lock := threading.Lock()), "client"), lock:
+        for _ in range(2):
+            do(process, "spin 0.4")
+        with pytest.raises(TooCostly):
+            do(process, "spin 0.4")
+        with pytest.raises(TooCostly):
+            do(process, "good")
+    with patience.at_most(2.0, lock, "client"), lock:
+        assert do(process, "spin 0.4") is None, "another request has its own"
+
+
+def test_what_takes_more_memory_than_there_is_is_too_costly(process: RulesProcess, seen: Seen) -> None:
+    assert do(process, f"take {MEMORY // 2}") is None
+    for much in (MEMORY, 1 << 40):
+        with pytest.raises(TooCostly, match=r"limits\.rule_memory"):
+            do(process, f"take {much}")
+        assert do(process, "good") is None
+    with pytest.raises(TooCostly, match=r"limits\.rule_memory"):
+        process.ask(schema(Kind.JSON, True), What.FAULT, bytes(3 * MEMORY))
+    assert do(process, "good") is None
+    assert {how for _, how, _ in seen.exhausted} == {Evaluated.OVER_MEMORY}
+
+
+def test_what_a_library_in_rust_or_cpp_cannot_have_is_too_costly_as_well(process: RulesProcess) -> None:
+    patterns = {"properties": {f"p{i}": {"pattern": f"^(a|b|c{i}){{1,400}}x*$"} for i in range(1500)}}
+    with pytest.raises(TooCostly, match=r"limits\.rule_memory|limits\.rule_seconds"):
+        process.compile(schema(Kind.JSON, patterns))
+    assert do(process, "good") is None
+
+
+def test_what_questions_leave_behind_wears_no_process_out(process: RulesProcess, seen: Seen) -> None:
+    pids = set()
+    for _ in range(20):
+        assert do(process, f"keep {MEMORY // 8}") is None
+        pids.add(do(process, "pid"))
+    assert len(pids) > 2, "it was replaced before the memory was exhausted"
+    assert (seen.exhausted, seen.reasons) == ([], [])
+
+
+@pytest.mark.parametrize("ended_by", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM])
+def test_a_crash_and_a_kill_by_the_system_are_outages_and_the_process_is_replaced(
+    process: RulesProcess, seen: Seen, ended_by: signal.Signals
+) -> None:
+    with pytest.raises(Outage, match=ended_by.name):
+        do(process, f"die {ended_by.value}")
+
+    assert do(process, "good") is None
+    assert len(seen.reasons) == 1
+    assert seen.exhausted == []
+    assert Evaluated.OUTAGE in seen.ended
+
+
+def test_an_evaluator_that_is_killed_from_without_is_replaced(process: RulesProcess) -> None:
+    with ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(do, process, "sleep 60")
+        eventually(lambda: process.pid is not None and len(children_of(process.pid)) == 1, 60, "an evaluator")
+        assert process.pid is not None
+        os.kill(children_of(process.pid)[0], signal.SIGKILL)
+        with pytest.raises(Outage, match="SIGKILL"):
+            asked.result()
+    assert do(process, "good") is None
+
+
+def test_outages_and_faults_of_own_rules_are_no_verdicts(process: RulesProcess) -> None:
+    with pytest.raises(Outage, match="the other side is away"):
+        do(process, "out")
+    with pytest.raises(Outage, match="ValueError at slow_rules_of_a_test") as raised:
+        do(process, "fail")
+    assert "secret" not in str(raised.value)
+
+
+def test_a_schema_that_cannot_be_compiled_is_said_so(process: RulesProcess) -> None:
+    with pytest.raises(SchemaUnusable, match="no JSON Schema"):
+        process.compile(schema(Kind.JSON, {"type": "no type"}))
+    response = process.compile(schema(Kind.JSON, {"type": "string"}))
+    assert 0 < response.grown < 1 << 20
+
+
+def test_a_machine_slowed_to_a_tenth_makes_nothing_too_costly(process: RulesProcess, seen: Seen) -> None:
+    """The process runs a tenth of the time: what takes 0.4 s of its CPU time takes 4 s, and is no verdict."""
+    assert process.pid is None
+    do(process, "good")
+    assert process.pid is not None
+    slowed = threading.Event()
+    ends = threading.Event()
+
+    def slow_down(group: int) -> None:
+        while not ends.is_set():
+            os.killpg(group, signal.SIGSTOP)
+            slowed.set()
+            ends.wait(0.045)
+            os.killpg(group, signal.SIGCONT)
+            ends.wait(0.005)
+
+    slowing = threading.Thread(target=slow_down, args=(process.pid,))
+    slowing.start()
+    try:
+        slowed.wait()
+        began = time.monotonic()
+        assert do(process, "spin 0.4") is None
+        assert time.monotonic() - began > 2 * SECONDS, "it was slowed down"
+        with pytest.raises(TooCostly):
+            do(process, "spin 60")
+    finally:
+        ends.set()
+        slowing.join()
+    assert [how for _, how, _ in seen.exhausted] == [Evaluated.OVER_SECONDS]
+
+
+def test_a_client_that_exhausts_its_budget_goes_behind_those_that_do_not(process: RulesProcess) -> None:
+    """Eight requests of one client are in line: another client is served after one of them, record by record."""
+    patience = process._patience
+    do(process, "good")
+    order: list[str] = []
+
+    def as_client(client: str, what: str, times: int) -> None:
+        with (lock := threading.Lock()), patience.at_most(2.0, lock, client):
+            for _ in range(times):
+                try:
+                    do(process, what)
+                except (TooCostly, Outage):
+                    order.append(client)
+                    return
+                order.append(client)
+
+    greedy = [threading.Thread(target=as_client, args=("greedy", "spin 60", 1)) for _ in range(8)]
+    for thread in greedy:
+        thread.start()
+    eventually(lambda: len(process._turns) == 7, 60, "all in line")
+    honest = threading.Thread(target=as_client, args=("honest", "good", 20))
+    honest.start()
+    honest.join()
+    process.close()
+    for thread in greedy:
+        thread.join()
+
+    assert order.index("honest") <= 1
+    assert order[order.index("honest") :][:20] == ["honest"] * 20
+
+
+def test_a_thread_that_never_waits_hands_it_on(process: RulesProcess) -> None:
+    with process._patience.none(), pytest.raises(WaitsElsewhere):
+        do(process, "good")
+
+
+def test_the_end_of_it_ends_what_is_under_way_and_leaves_no_process(process: RulesProcess) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        asked = [threads.submit(do, process, "sleep 60") for _ in range(2)]
+        eventually(lambda: process.pid is not None and len(children_of(process.pid)) == 1, 60, "an evaluator")
+        assert process.pid is not None
+        pids = [process.pid, *children_of(process.pid)]
+        process.close()
+        for future in asked:
+            with pytest.raises(Outage):
+                future.result()
+    eventually(lambda: not any(map(is_alive, pids)), 10, "no process is left")
+    with pytest.raises(Outage):
+        do(process, "good")
+
+
+def test_it_is_there_before_anybody_needs_it(process: RulesProcess) -> None:
+    process.prepare(frozenset({Kind.JSON}))
+    eventually(lambda: process.pid is not None and len(children_of(process.pid)) == 1, 60, "an evaluator")
+    pid = process.pid
+    assert process.ask(schema(Kind.JSON, True), What.FAULT, b"1") is None
+    assert process.pid == pid
+    do(process, "good")
+    assert process.pid != pid, "it needs other libraries now"
