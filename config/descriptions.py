@@ -128,6 +128,9 @@ KEYS = {
     "topics[].rules[].on.outage": "what becomes of a batch while something that the rule depends on does not answer: "
     "refused with an error upon which producers try again (`retriable`), forwarded (`forward`), or refused for good "
     "(`reject`)",
+    "topics[].rules[].on.schema.error": "what becomes of a record whose schema exists and cannot be compiled or "
+    "applied: the record is rejected for good (`reject`), or its batch is rejected with an error upon which producers "
+    "try again (`retriable`), or forwarded (`forward`)",
     "topics[].rules[].key.required": "`true`: it may not be null",
     "topics[].rules[].key.min_size": "least size; 1: it may not be empty",
     "topics[].rules[].key.max_size": "greatest size",
@@ -237,6 +240,10 @@ KEYS = {
     "that fits the same",
     "limits.max_record_errors": "record errors that are listed in one answer, all partitions together",
     "limits.max_quarantined_bytes": "what bad records that are being quarantined may take, of all connections together",
+    "limits.rule_seconds": "CPU time that the rules process may spend for the records of one Produce request, and for "
+    "compiling one schema of a registry ([policies](policies.md#the-rules-process))",
+    "limits.rule_memory": "memory of the rules process beyond what its libraries take; each worker has one such "
+    "process, if its rules need one",
     "limits.max_in_flight": "requests of one connection without an answer",
     "limits.max_in_flight_in_all": "requests of all connections together without an answer, long polls included (each "
     "consumer has one); none: any number",

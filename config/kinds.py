@@ -20,6 +20,7 @@ _WORKERS = count(1, MAX_WORKERS)
 _BYTES = size(1)
 _SOME_BYTES = size(0)
 _FRAME_BYTES = size(1024)  # less would not let any client begin
+_RULE_MEMORY = size(16 << 20)  # less would not let any rule begin
 
 
 def _text(value: str) -> str:
@@ -91,6 +92,7 @@ Milliseconds = Annotated[int, Reads(MILLISECONDS.read), MILLISECONDS]
 Seconds = Annotated[float, Reads(SECONDS.read), SECONDS]
 Bytes = Annotated[int, Reads(_BYTES.read), _BYTES]
 FrameBytes = Annotated[int, Reads(_FRAME_BYTES.read), _FRAME_BYTES]
+RuleMemory = Annotated[int, Reads(_RULE_MEMORY.read), _RULE_MEMORY]
 NodeId = Annotated[int, Reads(_NODE_ID.read), _NODE_ID]
 Port = Annotated[int, Reads(_PORT.read), _PORT]
 NoneOrMore = Annotated[int, Reads(_NONE_OR_MORE.read), _NONE_OR_MORE]
@@ -170,6 +172,7 @@ __all__ = [
     "Patterns",
     "Port",
     "Quantity",
+    "RuleMemory",
     "Seconds",
     "Secret",
     "SomeBytes",

@@ -21,6 +21,7 @@ from sluicegate.config.kinds import (
     OneOrMore,
     Patterns,
     Port,
+    RuleMemory,
     Seconds,
     Secret,
     Text,
@@ -192,6 +193,8 @@ class Limits:
     max_request_headers: OneOrMore | None = None
     max_record_errors: OneOrMore = 1000
     max_quarantined_bytes: Bytes = 134_217_728
+    rule_seconds: Seconds = 2
+    rule_memory: RuleMemory = 268_435_456
     max_in_flight: OneOrMore = 1000
     max_in_flight_in_all: OneOrMore | None = None
     max_connections: OneOrMore | None = None

@@ -74,6 +74,7 @@ class Rule:
     name: Text
     mode: Literal["reject", "observe"] = "reject"
     on_outage: Literal["retriable", "forward", "reject"] = named("on.outage", default="retriable")
+    on_schema_error: Literal["reject", "retriable", "forward"] = named("on.schema.error", default="reject")
     key: ContentKeys | None = None
     value: ContentKeys | None = None
     headers: HeaderKeys | None = None

@@ -27,7 +27,7 @@ from sluicegate.validation.requests.from_keys import exemptions_of, quotas_of, r
 from sluicegate.validation.requests.name_pattern import NamePattern
 from sluicegate.validation.requests.quota import Quota
 from sluicegate.validation.requests.request_rule import RequestRule
-from sluicegate.validation.rules.from_keys import SchemaRules, no_schemas, rule_set_of
+from sluicegate.validation.rules.from_keys import INLINE_RULES, RuleMaker, rule_set_of
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.topic_patterns import TopicPatterns
 from sluicegate.validation.units import PLAUSIBLE_MS
@@ -146,28 +146,28 @@ def compile_policies(
     topics: Iterable[tuple[str, TopicKeys]] = (),
     requests: Iterable[RequestKeys] = (),
     exempt: Iterable[Exempt] = (),
-    schema_rules: SchemaRules = no_schemas,
+    maker: RuleMaker = INLINE_RULES,
     quotas: Iterable[QuotaKeys] = (),
 ) -> FilePolicies:
     """From keys to policies: what an entry of `topics` leaves open comes from `defaults`. Raises RuleUnusable."""
     return FilePolicies(
-        _policy(defaults, defaults, schema_rules),
-        [(match, _policy(keys, defaults, schema_rules)) for match, keys in topics],
+        _policy(defaults, defaults, maker),
+        [(match, _policy(keys, defaults, maker)) for match, keys in topics],
         [(rule.match.topics, request_rule_of(rule)) for rule in requests],
         exemptions_of(exempt),
         quotas_of(quotas),
     )
 
 
-def file_policies_of(config: Config, schema_rules: SchemaRules = no_schemas) -> FilePolicies:
+def file_policies_of(config: Config, maker: RuleMaker = INLINE_RULES) -> FilePolicies:
     """The policies that a configuration describes. Raises RuleUnusable."""
     topics = [(topic.match, topic) for topic in config.topics]
-    return compile_policies(config.defaults, topics, config.requests, config.exempt, schema_rules, config.quotas)
+    return compile_policies(config.defaults, topics, config.requests, config.exempt, maker, config.quotas)
 
 
-def rulebook_of(config: Config, schema_rules: SchemaRules = no_schemas) -> Rulebook:
+def rulebook_of(config: Config, maker: RuleMaker = INLINE_RULES) -> Rulebook:
     """The first rulebook of a configuration: the cluster has told nothing yet. Raises RuleUnusable."""
-    return Rulebook(file_policies_of(config, schema_rules))
+    return Rulebook(file_policies_of(config, maker))
 
 
 def limits_of(config: Config) -> JudgementLimits:
@@ -184,7 +184,7 @@ def limits_of(config: Config) -> JudgementLimits:
     )
 
 
-def _policy(keys: TopicKeys, defaults: TopicKeys, schema_rules: SchemaRules) -> TopicPolicy:
+def _policy(keys: TopicKeys, defaults: TopicKeys, maker: RuleMaker) -> TopicPolicy:
     def given(name: str) -> Any:
         own = getattr(keys, name)
         return own if own is not None else getattr(defaults, name)
@@ -205,7 +205,7 @@ def _policy(keys: TopicKeys, defaults: TopicKeys, schema_rules: SchemaRules) -> 
         _rehearsed(given("rehearse")),
         fix,
         dead_letters,
-        rule_set_of(given("rules"), schema_rules),
+        rule_set_of(given("rules"), maker),
         samples=bool(given("samples")),
     )
 

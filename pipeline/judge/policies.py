@@ -32,7 +32,7 @@ class Policies:
     def rulebook(self) -> Rulebook:
         """A new one: what some rules remember is of one reading. Raises RuleUnusable."""
         topics = [(topic.match, topic) for topic in self.topics]
-        in_file = compile_policies(self.defaults, topics, schema_rules=_schema_rules(self.registries))
+        in_file = compile_policies(self.defaults, topics, maker=_schema_rules(self.registries))
         return Rulebook(in_file).with_settings(self.settings)
 
     def that_describe_all(self) -> "Policies":

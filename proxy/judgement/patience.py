@@ -79,19 +79,18 @@ class Patience:
         purse: _Purse | None = getattr(self._of_thread, "purse", None)
         return Spent() if purse is None else purse.spent
 
-    def wait_in_line(self, future: "Future[T]", seconds: float) -> T:
-        """The result of what others may be served before, which begins within `seconds`, or is cancelled.
+    def wait_apart(self, future: "Future[T]", seconds: float) -> T:
+        """Its result, without counting the wait in what the request may wait altogether.
 
-        It is not counted in what the request may wait altogether. Raises what the result raises, CancelledError and
-        WaitsElsewhere.
+        Raises what the result raises, TimeoutError after `seconds`, and WaitsElsewhere.
         """
         self.see_that_one_may_wait()
         purse: _Purse | None = getattr(self._of_thread, "purse", None)
         if purse is None:
-            return _result_in_line(future, seconds)
+            return future.result(seconds)
         purse.step_aside.release()
         try:
-            return _result_in_line(future, seconds)
+            return future.result(seconds)
         finally:
             purse.step_aside.acquire()
 
@@ -121,11 +120,3 @@ class Patience:
             yield
         finally:
             del self._of_thread.purse
-
-
-def _result_in_line(future: "Future[T]", seconds: float) -> T:
-    try:
-        return future.result(seconds)
-    except NotInTime:
-        future.cancel()  # unless it has begun
-        return future.result()

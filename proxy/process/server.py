@@ -110,7 +110,7 @@ class Server:
         self._broker_tls: TlsContext | None = None
         self._sockets: PlainSockets | None = None
         self._patience = Patience()
-        self._schemas = SchemaReading(self._patience, self.tally)
+        self._schemas = SchemaReading(self._patience, self.tally, config.limits)
         self._config_generation = 1
 
     @property
@@ -258,6 +258,7 @@ class Server:
         if self._parts.settings is not None:
             self._parts.settings.close()
         self._parts.judges.close()
+        await asyncio.to_thread(self._schemas.close)
         if self._dead_letters is not None:
             await asyncio.to_thread(self._dead_letters.close)
         self._parts.log.flush()

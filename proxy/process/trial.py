@@ -26,7 +26,7 @@ _VERSION = 12  # the last in which topics have names
 _ALL_ACKS = -1
 _IDEMPOTENT = (0, 0, 0)  # as Java's producer is by default
 _PLACE = (0, 0)
-_OF_RULES = frozenset({Reason.RULE, Reason.REQUEST_RULE, Reason.OUTAGE})
+_OF_RULES = frozenset({Reason.RULE, Reason.REQUEST_RULE, Reason.OUTAGE, Reason.SCHEMA})
 # The key of a topic that a reason comes from.
 _KEYS = {
     Reason.TIMESTAMP_BEFORE: BEFORE,

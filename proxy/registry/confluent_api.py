@@ -7,9 +7,7 @@ from uuid import UUID
 
 from sluicegate.proxy.registry.failures import AnswerTooLarge, RegistryFailed
 from sluicegate.proxy.registry.http import Answer
-from sluicegate.proxy.registry.registered_content import Reference, registered_content
-from sluicegate.validation.rules.content import SchemaUnusable
-from sluicegate.validation.rules.registered_schema import RegisteredSchema
+from sluicegate.proxy.registry.schema_text import Reference, SchemaText
 from sluicegate.validation.rules.schema_language import SchemaLanguage
 from sluicegate.validation.rules.wire_format import SchemaId
 
@@ -38,7 +36,7 @@ class Asks(Protocol):
         """Raises RegistryFailed."""
 
 
-def schema_of(http: Asks, schema_id: SchemaId) -> RegisteredSchema | str | None:
+def schema_of(http: Asks, schema_id: SchemaId) -> SchemaText | str | None:
     """A schema with all that it names, or why it cannot be used; None where there is none. Raises RegistryFailed."""
     if isinstance(schema_id, int) and schema_id > _MOST_ID:
         return None
@@ -52,7 +50,7 @@ class _SchemaAmiss(Exception):
     """Something is wrong with one schema, and nothing with its registry; the text says what."""
 
 
-def _schema_of(http: Asks, schema_id: SchemaId) -> RegisteredSchema | str | None:
+def _schema_of(http: Asks, schema_id: SchemaId) -> SchemaText | str | None:
     answer = http.get(_path_of(schema_id))
     if isinstance(schema_id, UUID) and answer.status == _NOT_FOUND and _code_of(answer) != _NO_SCHEMA:
         return "this registry finds no schemas by GUID; have serializers write ids"
@@ -61,16 +59,13 @@ def _schema_of(http: Asks, schema_id: SchemaId) -> RegisteredSchema | str | None
         return None
     language = _LANGUAGES.get(str(body.get("schemaType", "AVRO")))
     text = body.get("schema")
-    if language is None or not isinstance(text, str):
+    if not isinstance(text, str):
+        raise _no_answer(answer)
+    if language is None:
         return "it is in no language that is known here"
     references: dict[tuple[str, int], Reference] = {}
     _collect(http, body, references, set())
-    try:
-        return RegisteredSchema(language, registered_content(language, text, list(references.values())))
-    except SchemaUnusable as error:
-        return str(error)
-    except Exception as error:  # what a library says of a schema is that schema's matter, and no one else's
-        return f"compiling it fails ({type(error).__name__})"
+    return SchemaText(language, text, tuple(references.values()))
 
 
 def is_under(http: Asks, schema_id: SchemaId, subject: str) -> bool:
@@ -125,7 +120,11 @@ def _found(answer: Answer, *absent: int) -> Mapping[str, Any] | None:
         return answer.body
     if answer.status == _NOT_FOUND and _code_of(answer) in absent:
         return None
-    raise RegistryFailed(
+    raise _no_answer(answer)
+
+
+def _no_answer(answer: Answer) -> RegistryFailed:
+    return RegistryFailed(
         f"it answers what is no registry's answer (HTTP {answer.status}); is the URL its Confluent API's?"
     )
 

@@ -4,9 +4,10 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from sluicegate.proxy.rules_process.protoc import NEEDS, write_sources
 from sluicegate.validation.rules.content import SchemaUnusable
 
 _SECONDS = 10
@@ -17,8 +18,7 @@ def descriptor_set_of(name: str, text: str, imports: Mapping[str, str]) -> bytes
     _need_compiler()
     try:
         with TemporaryDirectory(prefix="sluicegate-proto-") as folder:
-            for each, content in {**imports, name: text}.items():
-                _write(Path(folder), each, content)
+            write_sources(Path(folder), {**imports, name: text})
             return _compiled(Path(folder), name)
     except OSError as error:
         raise SchemaUnusable(
@@ -47,15 +47,6 @@ def _compiled(folder: Path, name: str) -> bytes:
     return done.stdout
 
 
-def _write(folder: Path, name: str, text: str) -> None:
-    pure = PurePosixPath(name)
-    if pure.is_absolute() or ".." in pure.parts or "\0" in name or not pure.parts:
-        raise SchemaUnusable(f"it imports {name[:100]}, which is no name below its own folder")
-    path = folder / pure
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-
-
 def _need_compiler() -> None:
     if find_spec("grpc_tools") is None:
-        raise SchemaUnusable("Protobuf from .proto text needs grpcio-tools: pip install 'sluicegate[rules]'")
+        raise SchemaUnusable(NEEDS)

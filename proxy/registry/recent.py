@@ -1,4 +1,4 @@
-"""What was learnt lately: so much and no more, the oldest is forgotten first."""
+"""What was learnt lately: so many things and bytes and no more; what was used least lately is forgotten first."""
 
 import threading
 from collections import OrderedDict
@@ -9,11 +9,17 @@ V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """A mapping of at most `most` things, each with the time at which it was learnt. For several threads."""
+    """A mapping of at most `most` things, which take `most_bytes` together, each with the time at which it was learnt.
 
-    def __init__(self, most: int) -> None:
+    For several threads.
+    """
+
+    def __init__(self, most: int, most_bytes: int | None = None) -> None:
         self._most = most
+        self._most_bytes = most_bytes
         self._known: OrderedDict[K, tuple[float, V]] = OrderedDict()
+        self._sizes: dict[K, int] = {}
+        self._bytes = 0
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -27,10 +33,18 @@ class Recent(Generic[K, V]):
                 self._known.move_to_end(key)
             return found
 
-    def learn(self, key: K, now: float, value: V) -> None:
-        """It is so as of `now`, seconds of a clock that only goes forward."""
+    def learn(self, key: K, now: float, value: V, size: int = 0) -> None:
+        """It is so as of `now`, seconds of a clock that only goes forward, and takes `size` bytes."""
         with self._lock:
             self._known[key] = (now, value)
             self._known.move_to_end(key)
-            while len(self._known) > self._most:
-                self._known.popitem(last=False)
+            self._bytes += size - self._sizes.get(key, 0)
+            self._sizes[key] = size
+            while self._is_too_much():
+                oldest, _ = self._known.popitem(last=False)
+                self._bytes -= self._sizes.pop(oldest)
+
+    def _is_too_much(self) -> bool:
+        if len(self._known) > self._most:
+            return True
+        return self._most_bytes is not None and self._bytes > self._most_bytes and len(self._known) > 1

@@ -12,12 +12,13 @@ from sluicegate.proxy.network.tls import BadTlsFiles, TlsContext, context_for_se
 from sluicegate.proxy.registry.failures import RegistryFailed
 from sluicegate.proxy.registry.http import Login, RegistryHttp
 from sluicegate.proxy.registry.reports import NobodyIsTold, Reports
+from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compiled_here
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 
 
 class Registries:
     """Makes a registry once for what the file says of it. `patience`: how who asks may wait; `reports`: who is told how
-    they are; `now`: seconds that only go forward.
+    they are; `now`: seconds that only go forward; `compiler`: what makes something of their schemas.
     """
 
     def __init__(
@@ -25,10 +26,12 @@ class Registries:
         patience: Patience | None = None,
         reports: Reports | None = None,
         now: Callable[[], float] = monotonic,
+        compiler: SchemaCompiler = compiled_here,
     ) -> None:
         self._patience = patience
         self._reports = reports if reports is not None else NobodyIsTold()
         self._now = now
+        self._compiler = compiler
         self._made: dict[tuple[str, Registry], SchemaRegistry] = {}
 
     def by_name(self, sections: Mapping[str, Registry]) -> dict[str, SchemaRegistry]:
@@ -46,7 +49,13 @@ class Registries:
         login = None if section.username is None else Login(section.username, section.current_password)
         http = RegistryHttp(section.url, login, _context_maker(name, section.tls or ServerTls()))
         return SchemaRegistry(
-            name, http, section.refresh_seconds, now=self._now, patience=self._patience, reports=self._reports
+            name,
+            http,
+            section.refresh_seconds,
+            now=self._now,
+            patience=self._patience,
+            reports=self._reports,
+            compiler=self._compiler,
         )
 
 

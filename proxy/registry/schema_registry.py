@@ -3,7 +3,8 @@
 A schema never changes under its id, so it is kept. Whether it is under a subject may change, so it is asked again after
 a while, without anybody waiting. Once a registry was late or has failed nobody waits for it until it has answered
 again: who needs to know something new gets an Outage at once, and who needs what is known notices nothing. A fault of
-our own while it is asked is an Outage too, so that a rule's `on.outage` holds for it.
+our own while it is asked is an Outage too, so that a rule's `on.outage` holds for it. The thread that needs a schema
+compiles it, so a schema that takes long to compile neither counts as a failure of the registry nor delays other ids.
 """
 
 from collections.abc import Callable, Hashable
@@ -22,12 +23,21 @@ from sluicegate.proxy.registry.errands import Errands, TooMany
 from sluicegate.proxy.registry.failures import RegistryFailed
 from sluicegate.proxy.registry.recent import Recent
 from sluicegate.proxy.registry.reports import NobodyIsTold, Reports
+from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compiled_here
+from sluicegate.proxy.registry.schema_text import SchemaText
+from sluicegate.validation.rules.content import SchemaUnusable
 from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.registered_schema import RegisteredSchema, UnknownSchema
-from sluicegate.validation.rules.rule import Outage
+from sluicegate.validation.rules.rule import Outage, SchemaError
 from sluicegate.validation.rules.wire_format import SchemaId
 
 _MOST_SCHEMAS = 1000
+_MOST_SCHEMA_BYTES = 24 << 20
+# Why a schema cannot be used may change: by a setting, or a library that is installed.
+_FINDING_SECONDS = 600.0
+# So long a thread waits for another one that compiles the same schema, whose client may have to wait for others.
+_SHARED_SECONDS = 5.0
+_FINDING_BYTES = 1024
 _MOST_SUBJECTS = 10_000
 # A no may have been true a moment ago only: whoever has just registered a schema writes with it at once.
 _NO_SECONDS = 1.0
@@ -36,6 +46,7 @@ _MOST_UNKNOWN = 20
 WAIT_SECONDS = 2.0
 
 T = TypeVar("T")
+Found = RegisteredSchema | SchemaText | str | None
 
 
 class SchemaRegistry:
@@ -50,6 +61,7 @@ class SchemaRegistry:
         now: Callable[[], float] = monotonic,
         patience: Patience | None = None,
         reports: Reports | None = None,
+        compiler: SchemaCompiler = compiled_here,
     ) -> None:
         self.name = name
         self._http = http
@@ -58,19 +70,26 @@ class SchemaRegistry:
         self._now = now
         self._patience = patience if patience is not None else Patience()
         self._errands = Errands(f"registry {name}")
-        # A schema, why it cannot be used, or None: there is none.
-        self._schemas: Recent[SchemaId, RegisteredSchema | str | None] = Recent(_MOST_SCHEMAS)
+        self._compiler = compiler
+        self._compiling: dict[SchemaId, Future[RegisteredSchema | str]] = {}
+        # A schema, its text that is still to be compiled, why it cannot be used, or None: there is none.
+        self._schemas: Recent[SchemaId, Found] = Recent(_MOST_SCHEMAS, _MOST_SCHEMA_BYTES)
         self._subjects: Recent[tuple[SchemaId, str], bool] = Recent(_MOST_SUBJECTS)
         self._reports = reports if reports is not None else NobodyIsTold()
         self._breaker = Breaker(name, now, self._reports)
         self._in_vain_since = 0.0
         self._in_vain = Places(_MOST_UNKNOWN)
 
+    def known(self, schema_id: SchemaId) -> RegisteredSchema | None:
+        """A schema that is there at once."""
+        known = self._schemas.get(schema_id)
+        return known[1] if known is not None and isinstance(known[1], RegisteredSchema) else None
+
     def schema(self, schema_id: SchemaId) -> RegisteredSchema:
-        """Raises UnknownSchema and Outage."""
+        """Raises UnknownSchema, SchemaError and Outage."""
         try:
             return self._schema(schema_id)
-        except (Outage, UnknownSchema, WaitsElsewhere):
+        except (Outage, SchemaError, UnknownSchema, WaitsElsewhere):
             raise
         except Exception as error:
             raise self._outage_of_ours(error) from error
@@ -92,12 +111,15 @@ class SchemaRegistry:
 
     def _schema(self, schema_id: SchemaId) -> RegisteredSchema:
         known = self._schemas.get(schema_id)
-        if known is not None and self._now() - known[0] < self._kept_seconds(known[1]):
-            return self._told(schema_id, known[1])
-        who = self._patience.on_behalf_of
-        if self._asks_in_vain(who):
-            raise Outage(f"registry {self.name} is asked for too many schemas that it does not have; wait a second")
-        found = self._wait_for(("schema", schema_id), lambda: self._learn_schema(schema_id, who))
+        if known is not None and self._now() - known[0] < _kept_seconds(known[1]):
+            found = known[1]
+        else:
+            who = self._patience.on_behalf_of
+            if self._asks_in_vain(who):
+                raise Outage(f"registry {self.name} is asked for too many schemas that it does not have; wait a second")
+            found = self._wait_for(("schema", schema_id), lambda: self._learn_schema(schema_id, who))
+        if isinstance(found, SchemaText):
+            found = self._compiled(schema_id, found)
         return self._told(schema_id, found)
 
     def _is_under(self, schema_id: SchemaId, subject: str) -> bool:
@@ -113,22 +135,47 @@ class SchemaRegistry:
                 return True
         return self._wait_for(("subject", key), lambda: self._learn_subject(key))
 
-    def _kept_seconds(self, found: RegisteredSchema | str | None) -> float:
-        """How long an answer stands; what keeps a schema from being used (no compiler, no room) may be mended."""
-        if found is None:
-            return _NO_SECONDS
-        return self._refresh_seconds if isinstance(found, str) else inf
+    def _compiled(self, schema_id: SchemaId, text: SchemaText) -> RegisteredSchema | str:
+        """By this thread, or by one that has begun. Raises Outage and WaitsElsewhere."""
+        self._patience.see_that_one_may_wait()
+        mine: Future[RegisteredSchema | str] = Future()
+        under_way = self._compiling.setdefault(schema_id, mine)
+        if under_way is not mine:
+            with suppress(NotInTime):
+                return self._patience.wait_apart(under_way, _SHARED_SECONDS)
+        try:
+            found = self._compile(schema_id, text)
+        except BaseException as error:
+            mine.set_exception(error)
+            raise
+        else:
+            mine.set_result(found)
+            return found
+        finally:
+            if under_way is mine:
+                del self._compiling[schema_id]
+
+    def _compile(self, schema_id: SchemaId, text: SchemaText) -> RegisteredSchema | str:
+        try:
+            made = self._compiler(text)
+        except SchemaUnusable as error:
+            self._schemas.learn(schema_id, self._now(), str(error), _FINDING_BYTES)
+            return str(error)
+        found = RegisteredSchema(text.language, made.content)
+        self._schemas.learn(schema_id, self._now(), found, made.size)
+        return found
 
     def _told(self, schema_id: SchemaId, found: RegisteredSchema | str | None) -> RegisteredSchema:
         if found is None:
             raise UnknownSchema
         if isinstance(found, str):
-            raise Outage(f"schema {schema_id} of registry {self.name} cannot be used: {found}")
+            raise SchemaError(f"schema {schema_id} of registry {self.name} cannot be used: {found}")
         return found
 
-    def _learn_schema(self, schema_id: SchemaId, who: Hashable) -> RegisteredSchema | str | None:
+    def _learn_schema(self, schema_id: SchemaId, who: Hashable) -> SchemaText | str | None:
         found = schema_of(self._http, schema_id)
-        self._schemas.learn(schema_id, self._now(), found)
+        size = found.size if isinstance(found, SchemaText) else _FINDING_BYTES
+        self._schemas.learn(schema_id, self._now(), found, size)
         if found is None:
             self._in_vain.take(who)
         return found
@@ -200,6 +247,13 @@ class SchemaRegistry:
         if now - self._in_vain_since >= 1:
             self._in_vain_since, self._in_vain = now, Places(_MOST_UNKNOWN)
         return not self._in_vain.has_one_for(who)
+
+
+def _kept_seconds(found: Found) -> float:
+    """How long it is taken to be so."""
+    if found is None:
+        return _NO_SECONDS
+    return _FINDING_SECONDS if isinstance(found, str) else inf
 
 
 def _our_fault(error: Exception) -> str:

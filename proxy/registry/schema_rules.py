@@ -1,16 +1,18 @@
-"""From what the file says of a schema to the rule that holds records to it."""
+"""From what the file says of schemas, expressions and own rules to the rules that hold records to them."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from sluicegate.config.regular_file import read_file
 from sluicegate.config.value_rules import Schema
 from sluicegate.proxy.registry.protoc import descriptor_set_of_file
-from sluicegate.validation.rules.avro_schema import avro_content
+from sluicegate.proxy.rules_process.making import made
+from sluicegate.proxy.rules_process.rules_process import RulesProcess
+from sluicegate.proxy.rules_process.specification import Kind, Specification
+from sluicegate.proxy.rules_process.stoppable import StoppableContent, StoppableRule
 from sluicegate.validation.rules.content import Content, SchemaUnusable
-from sluicegate.validation.rules.json_schema import json_schema_content
-from sluicegate.validation.rules.protobuf_schema import protobuf_content
+from sluicegate.validation.rules.from_keys import InlineRules
 from sluicegate.validation.rules.registered_schema import HasRegisteredSchema, Schemas, SubjectName
 from sluicegate.validation.rules.rule import Rule
 from sluicegate.validation.rules.schema_file import Envelope, FollowsSchema
@@ -24,39 +26,63 @@ _LANGUAGES: Final = {
     "protobuf": SchemaLanguage.PROTOBUF,
     None: None,
 }
+_KINDS: Final = {"json": Kind.JSON, "avro": Kind.AVRO, "protobuf": Kind.PROTOBUF}
 
 
-class SchemaRules:
-    """Makes rules of what one file says of schemas; each schema is read once. `registries`: by the file's names."""
+class SchemaRules(InlineRules):
+    """Makes the rules of one file; each schema is read once. `registries`: by the file's names.
 
-    def __init__(self, registries: Mapping[str, Schemas]) -> None:
+    What is not known to be cheap runs in `process`; None: it runs inline all the same.
+    """
+
+    def __init__(self, registries: Mapping[str, Schemas], process: RulesProcess | None = None) -> None:
         self._registries = registries
+        self._process = process
         self._contents: dict[Schema, Content] = {}
 
-    def __call__(self, schema: Schema, side: Side) -> Rule:
+    def of_schema(self, schema: Schema, side: Side) -> Rule:
         """Raises SchemaUnusable."""
         if schema.registry is not None:
             schemas = self._registries[schema.registry]
             return HasRegisteredSchema(side, schemas, _LANGUAGES[schema.format], SubjectName(schema.subject or "topic"))
         content = self._contents.get(schema)
         if content is None:
-            content = self._contents[schema] = content_of_file(schema)
+            content = self._contents[schema] = self._content_of(specification_of_file(schema))
         return FollowsSchema(side, content, Envelope(schema.envelope or "none"))
 
+    def of_expression(self, expression: str) -> Rule:
+        """Raises ExpressionUnusable."""
+        rule = super().of_expression(expression)
+        return self._stoppable(Specification(Kind.EXPRESSION, expression.encode()), rule)
 
-def content_of_file(schema: Schema) -> Content:
-    """A schema from a file, compiled; Protobuf's as .proto or as a descriptor set. Raises SchemaUnusable."""
+    def of_entry_point(self, name: str, options: Mapping[str, Any]) -> Rule:
+        """Raises OwnRuleUnusable."""
+        rule = super().of_entry_point(name, options)
+        return self._stoppable(Specification(Kind.OWN_RULE, name=name, options=options), rule) if rule.is_slow else rule
+
+    def _stoppable(self, specification: Specification, rule: Rule) -> Rule:
+        return rule if self._process is None else StoppableRule(specification, rule, self._process)
+
+    def _content_of(self, specification: Specification) -> Content:
+        content = made(specification)
+        assert isinstance(content, Content)
+        return content if self._process is None else StoppableContent(specification, content, self._process)
+
+
+def specification_of_file(schema: Schema) -> Specification:
+    """What a file has of a schema; of Protobuf a descriptor set, from a .proto too. Raises SchemaUnusable."""
     assert schema.file is not None
+    assert schema.format is not None
     path = Path(schema.file)
-    content = _read(path)
+    text = _read(path)
     if schema.format == "protobuf":
-        descriptor_set = descriptor_set_of_file(path) if path.suffix == ".proto" else content
-        return protobuf_content(descriptor_set, schema.message or "")
+        descriptor_set = descriptor_set_of_file(path) if path.suffix == ".proto" else text
+        return Specification(Kind.PROTOBUF, descriptor_set, name=schema.message or "")
     try:
-        text = content.decode()
+        text.decode()
     except UnicodeDecodeError:
         raise SchemaUnusable(f"{path} is not UTF-8") from None
-    return avro_content(text) if schema.format == "avro" else json_schema_content(text)
+    return Specification(_KINDS[schema.format], text)
 
 
 def _read(path: Path) -> bytes:

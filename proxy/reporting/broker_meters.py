@@ -32,7 +32,8 @@ _MARKING = frozenset({*_BY_BATCH, *_BY_RECORD})
 _NO_MARKS: dict[Meter, int] = {}
 # Named here, because looking an enum's member up takes longer than the comparison.
 _LOG, _INVALID_RECORD, _CORRUPT_MESSAGE = Stage.LOG, ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE
-_MAGIC, _CRC, _TOO_LARGE, _OUTAGE = Reason.MAGIC, Reason.CRC, Reason.TOO_LARGE, Reason.OUTAGE
+_MAGIC, _CRC, _TOO_LARGE = Reason.MAGIC, Reason.CRC, Reason.TOO_LARGE
+_OUTAGE, _SCHEMA = Reason.OUTAGE, Reason.SCHEMA
 
 
 def marks_of(refused: Refused, policy: TopicPolicy) -> dict[Meter, int]:
@@ -63,7 +64,7 @@ def has_failed(refused: Refused) -> bool:
     an error that it expects.
     """
     reason = refused.reason
-    is_expected = reason is _CRC or reason is _TOO_LARGE or reason is _OUTAGE
+    is_expected = reason is _CRC or reason in (_TOO_LARGE, _OUTAGE, _SCHEMA)
     return not is_expected and _is_seen_by_the_log(refused)
 
 

@@ -12,6 +12,10 @@ from sluicegate.config.model import Limits
 _REACHED, _REFUSED = "sluicegate_limits_reached_total", "sluicegate_connections_refused_total"
 _DELAYED, _CUT_OFF = "sluicegate_connections_delayed_total", "sluicegate_cut_off_total"
 _REFUSES = "the batch is refused with `INVALID_RECORD` and a message that names the key; the connection stays"
+_TOO_COSTLY = (
+    'the record is rejected with `INVALID_RECORD`, "too costly to validate" and the key; where compiling its schema '
+    "takes more, `on.schema.error` decides; its client waits for others for a while, with a log line"
+)
 _TURNED_AWAY = "the new connection is closed, with a log line; the others stay"
 
 
@@ -52,6 +56,8 @@ AT_LIMIT = {
         "nothing of it is stored",
         _REACHED,
     ),
+    "limits.rule_seconds": AtLimit(_TOO_COSTLY, _REACHED),
+    "limits.rule_memory": AtLimit(_TOO_COSTLY, _REACHED),
     "limits.max_in_flight": AtLimit("the client is read no further until an answer has come", _REACHED),
     "limits.max_in_flight_in_all": AtLimit(
         "the client is read no further until there is room again, in the order in which clients came, with a log line",

@@ -42,6 +42,7 @@ class Tally:
     closed_acks_0: int = 0
     config_reloads: int = 0
     config_reload_failures: int = 0
+    rules_process_restarts: int = 0
     ready: bool = False
     refused: Counter[tuple[str, str]] = field(default_factory=Counter)
     refused_records: Counter[str] = field(default_factory=Counter)
@@ -78,6 +79,7 @@ class Tally:
     internal_errors: Counter[str] = field(default_factory=Counter)
     registry_failures: Counter[str] = field(default_factory=Counter)
     registry_left_alone: Counter[str] = field(default_factory=Counter)
+    rule_evaluations: Counter[str] = field(default_factory=Counter)
     proxy_seconds: DurationsBy = field(default_factory=DurationsBy)
     upstream_seconds: DurationsBy = field(default_factory=DurationsBy)
     loop_delay: Durations = field(default_factory=Durations)

@@ -90,6 +90,8 @@ class Evaluator:
             raise
         except RuleUnusable as error:
             return Outcome.UNUSABLE, str(error), 0
+        except OSError as error:  # of the folder for temporary files
+            return Outcome.FAILED, f"{type(error).__name__}: {error.strerror}", 0
         except BaseException as error:  # of a library, which may panic: that schema's matter
             return Outcome.UNUSABLE, f"compiling it fails ({type(error).__name__})", 0
         grown = max(own_bytes() - before, _TIMES_TEXT * specification.size, _LEAST_BYTES)

@@ -1,14 +1,12 @@
 """What is counted and logged of the rules process."""
 
 from collections.abc import Hashable
-from enum import Enum
+from enum import StrEnum
 from typing import Protocol
 
-from sluicegate.proxy.rules_process.specification import Kind
 
-
-class Evaluated(Enum):
-    """How an evaluation ended."""
+class Evaluated(StrEnum):
+    """How an evaluation, or a compilation, has ended."""
 
     DONE = "done"
     OVER_SECONDS = "limits.rule_seconds"
@@ -19,23 +17,23 @@ class Evaluated(Enum):
 class RulesReports(Protocol):
     """Called from any thread."""
 
-    def evaluated(self, how: Evaluated) -> None:
-        """One evaluation, or one compilation, has ended."""
+    def evaluated(self, how: str) -> None:
+        """`how`: of Evaluated."""
 
-    def over_budget(self, client: Hashable, limit: Evaluated, kind: Kind) -> None:
-        """A client has exhausted a limit, and waits for others for a while."""
+    def over_budget(self, client: Hashable, limit: str, kind: str) -> None:
+        """A client has exhausted a limit with a rule of this kind, and waits for others for a while."""
 
     def replaced(self, reason: str) -> None:
         """The process has ended by no fault of what it was asked, and is started again."""
 
 
 class NothingIsReported:
-    """For tests."""
+    """For a caller that sees for itself."""
 
-    def evaluated(self, how: Evaluated) -> None:
+    def evaluated(self, how: str) -> None:
         return
 
-    def over_budget(self, client: Hashable, limit: Evaluated, kind: Kind) -> None:
+    def over_budget(self, client: Hashable, limit: str, kind: str) -> None:
         return
 
     def replaced(self, reason: str) -> None:

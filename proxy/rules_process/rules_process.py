@@ -8,7 +8,9 @@ a machine that has no time for the process must not look like data that is too c
 
 import threading
 from collections.abc import Callable, Hashable
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotInTime
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -25,6 +27,8 @@ from sluicegate.validation.rules.rule import Outage
 # By the clock on the wall, at most: until an evaluation has its turn, and for itself. What takes longer is an outage.
 _TURN_SECONDS = 30.0
 _EVALUATION_SECONDS = 60.0
+# With a process to be started, and what is to be evaluated compiled anew.
+_MOST_SECONDS = 240.0
 # A client that has exhausted a budget is taken for one that had so many times as much of it lately.
 _PENALTY = 10
 # So long the process is kept for the next record of a request before a client is served that has had much more: by a
@@ -149,10 +153,11 @@ class RulesProcess:
                 raise Outage(_ENDS)
             self._turns.add(asked)
             self._want(frozenset({specification.kind}))
-        try:
-            return self._patience.wait_in_line(asked.future, _TURN_SECONDS)
-        except CancelledError:
-            raise Outage(f"the rules process had no time for this within {_TURN_SECONDS:g} s") from None
+        with suppress(NotInTime):
+            return self._patience.wait_apart(asked.future, _TURN_SECONDS)
+        if asked.future.cancel():  # it has not begun
+            raise Outage(f"the rules process had no time for this within {_TURN_SECONDS:g} s")
+        return self._patience.wait_apart(asked.future, _MOST_SECONDS)
 
     def _want(self, kinds: frozenset[Kind]) -> None:
         self._kinds |= kinds
@@ -220,7 +225,7 @@ class RulesProcess:
             asked.future.set_exception(error)
             return
         except Ended as ended:
-            self._reports.evaluated(Evaluated.OUTAGE)
+            self._reports.evaluated(Evaluated.OUTAGE.value)
             asked.future.set_exception(Outage(f"the rules process cannot be asked: {ended}"))
             return
         except Exception as error:  # ours: the thread that waits reports it
@@ -231,9 +236,8 @@ class RulesProcess:
 
     def _tell(self, asked: _Evaluation, response: Response) -> None:
         words = response.words or ""
-        self._reports.evaluated(
-            Evaluated.DONE if response.outcome in (Outcome.DONE, Outcome.UNUSABLE) else Evaluated.OUTAGE
-        )
+        is_done = response.outcome in (Outcome.DONE, Outcome.UNUSABLE)
+        self._reports.evaluated((Evaluated.DONE if is_done else Evaluated.OUTAGE).value)
         if response.outcome is Outcome.DONE:
             asked.future.set_result(response)
         elif response.outcome is Outcome.UNUSABLE:
@@ -324,8 +328,8 @@ class RulesProcess:
     def _exhausted(self, asked: _Evaluation, over: OverBudget) -> Evaluated:
         how = Evaluated.OVER_MEMORY if over.is_memory else Evaluated.OVER_SECONDS
         asked.account.add(_PENALTY * self.limits.seconds, self._now())
-        self._reports.evaluated(how)
-        self._reports.over_budget(asked.client, how, asked.specification.kind)
+        self._reports.evaluated(how.value)
+        self._reports.over_budget(asked.client, how.value, asked.specification.kind.value)
         return how
 
     def _more_than(self, how: Evaluated) -> str:

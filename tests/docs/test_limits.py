@@ -11,6 +11,7 @@ from tests.oracle.kafka_java import ROOT
 
 KEYS = [key for key in documented_keys() if key.startswith("limits.")]
 _MET = "tests/proxy/session/test_met_limits.py"
+_RULES = "tests/proxy/rules_process/test_rules_process.py"
 _DEADLINES = "tests/proxy/session/test_deadlines.py"
 _DOOR = "tests/proxy/network/test_accepting.py"
 _DECOMPRESSED = f"{_MET}::test_what_decompresses_to_just_as_much_goes_on_and_more_is_refused"
@@ -27,6 +28,8 @@ AT_THE_EDGE = {
     "limits.max_request_headers": f"{_MET}::test_as_many_headers_as_allowed_go_on_and_one_more_is_refused",
     "limits.max_record_errors": f"{_MET}::test_more_record_errors_than_an_answer_may_have_are_counted",
     "limits.max_quarantined_bytes": "tests/proxy/session/test_quarantining.py::test_what_just_fits_the_room_is_kept",
+    "limits.rule_seconds": f"{_RULES}::test_a_request_has_one_budget_for_all_its_records",
+    "limits.rule_memory": f"{_RULES}::test_what_takes_more_memory_than_there_is_is_too_costly",
     "limits.max_in_flight": f"{_MET}::test_with_as_many_in_flight_as_allowed_the_client_waits",
     "limits.max_in_flight_in_all": (
         f"{_MET}::test_with_as_many_in_flight_of_all_connections_as_allowed_clients_wait_in_their_order"

@@ -20,6 +20,7 @@ from sluicegate.validation.policy import JudgementLimits
 from sluicegate.validation.produce import judge_request
 from sluicegate.validation.rulebook import Rulebook, compile_policies
 from sluicegate.validation.rules.avro_schema import avro_content
+from sluicegate.validation.rules.from_keys import InlineRules
 from sluicegate.validation.rules.json_schema import json_schema_content
 from sluicegate.validation.rules.json_syntax import JsonSyntax
 from sluicegate.validation.rules.ordinary_questions import ordinary_questions
@@ -49,8 +50,9 @@ _AVRO = avro_content(
 )
 
 
-def _schema_rule(_schema: object, side: Side) -> Rule:
-    return FollowsSchema(side, _JSON_SCHEMA)
+class _Maker(InlineRules):
+    def of_schema(self, _schema: object, side: Side) -> Rule:
+        return FollowsSchema(side, _JSON_SCHEMA)
 
 
 _KEYS = {
@@ -65,7 +67,7 @@ _KEYS = {
 }
 _SHARES = {"bounded": 4, "compacted": 2, "appended": 2, "unchecked": 1, "json": 2, "schema": 1}
 TOPICS = [name.encode() for name, share in _SHARES.items() for _ in range(share)]
-_RULES = RulesInForce(Rulebook(compile_policies(TopicKeys(), list(_KEYS.items()), schema_rules=_schema_rule)))
+_RULES = RulesInForce(Rulebook(compile_policies(TopicKeys(), list(_KEYS.items()), maker=_Maker())))
 _NAMES = {name.ljust(16, b"\0"): name.decode() for name in set(TOPICS)}
 _DECOMPRESSOR = Decompressor()
 _MOMENT = [0]

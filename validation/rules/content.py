@@ -6,6 +6,7 @@ from sluicegate.validation.rules.ordinary_questions import BytesQuestion
 from sluicegate.validation.rules.rule import RuleUnusable
 
 
+@runtime_checkable
 class Content(Protocol):
     """A schema, compiled. Any thread may ask, several at once."""
 

@@ -1,6 +1,7 @@
 """From what the file says of a topic's records to the rules that are asked."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from sluicegate.config import rules as keys
 from sluicegate.config.value_rules import Schema
@@ -12,23 +13,47 @@ from sluicegate.validation.rules.headers import ForbiddenHeaders, HeaderBounds, 
 from sluicegate.validation.rules.json_syntax import DuplicateKeys, JsonSyntax
 from sluicegate.validation.rules.own_rule import own_rule
 from sluicegate.validation.rules.presence import Required
-from sluicegate.validation.rules.rule import NamedRule, OnOutage, Rule
+from sluicegate.validation.rules.rule import NamedRule, OnOutage, OnSchemaError, Rule
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.rules.side import Side
 from sluicegate.validation.rules.size import Size
 from sluicegate.validation.rules.time_order import MonotonicTime
 from sluicegate.validation.rules.utf8 import Utf8
 
-SchemaRules = Callable[[Schema, Side], Rule]
-"""Makes the rule of a schema, which somebody has to read or to ask for. Raises SchemaUnusable."""
+
+class RuleMaker(Protocol):
+    """Makes the rules whose cost depends on more than a record's size, or that read files."""
+
+    def of_schema(self, schema: Schema, side: Side) -> Rule:
+        """Raises SchemaUnusable."""
+
+    def of_expression(self, expression: str) -> Rule:
+        """Raises RuleUnusable."""
+
+    def of_entry_point(self, name: str, options: Mapping[str, Any]) -> Rule:
+        """Raises RuleUnusable."""
 
 
-def no_schemas(_schema: Schema, _side: Side) -> Rule:
-    """Where nobody reads schemas. Raises SchemaUnusable."""
-    raise SchemaUnusable("no schema can be read here")
+class InlineRules:
+    """Rules that run in the thread that asks, whatever they cost. Schemas cannot be read."""
+
+    def of_schema(self, _schema: Schema, _side: Side) -> Rule:
+        """Raises SchemaUnusable."""
+        raise SchemaUnusable("no schema can be read here")
+
+    def of_expression(self, expression: str) -> Rule:
+        """Raises ExpressionUnusable."""
+        return IsTrue(expression)
+
+    def of_entry_point(self, name: str, options: Mapping[str, Any]) -> Rule:
+        """Raises OwnRuleUnusable."""
+        return own_rule(name, options)
 
 
-def rule_set_of(rules: Sequence[keys.Rule] | None, schema_rules: SchemaRules = no_schemas) -> RuleSet | None:
+INLINE_RULES = InlineRules()
+
+
+def rule_set_of(rules: Sequence[keys.Rule] | None, maker: RuleMaker = INLINE_RULES) -> RuleSet | None:
     """The rules of one topic; None where there are none. What stands under one name becomes several, in one order.
 
     Raises RuleUnusable.
@@ -36,31 +61,31 @@ def rule_set_of(rules: Sequence[keys.Rule] | None, schema_rules: SchemaRules = n
     if not rules:
         return None
     return RuleSet(
-        NamedRule(rule.name, one, Mode(rule.mode), OnOutage(rule.on_outage))
+        NamedRule(rule.name, one, Mode(rule.mode), OnOutage(rule.on_outage), OnSchemaError(rule.on_schema_error))
         for rule in rules
-        for one in parts_of(rule, schema_rules)
+        for one in parts_of(rule, maker)
     )
 
 
-def parts_of(rule: keys.Rule, schema_rules: SchemaRules) -> Iterator[Rule]:
+def parts_of(rule: keys.Rule, maker: RuleMaker) -> Iterator[Rule]:
     """What one entry asks for. Raises RuleUnusable."""
     if rule.batch is not None:
         yield MostRecords(rule.batch.max_records)
     if rule.key is not None:
-        yield from _of_content(Side.KEY, rule.key, schema_rules)
+        yield from _of_content(Side.KEY, rule.key, maker)
     if rule.value is not None:
-        yield from _of_content(Side.VALUE, rule.value, schema_rules)
+        yield from _of_content(Side.VALUE, rule.value, maker)
     if rule.headers is not None:
         yield from _of_headers(rule.headers)
     if rule.time is not None:
         yield MonotonicTime()
     if rule.cel is not None:
-        yield IsTrue(rule.cel)
+        yield maker.of_expression(rule.cel)
     if rule.entry_point is not None:
-        yield own_rule(rule.entry_point, rule.options)
+        yield maker.of_entry_point(rule.entry_point, rule.options)
 
 
-def _of_content(side: Side, content: keys.ContentKeys, schema_rules: SchemaRules) -> Iterator[Rule]:
+def _of_content(side: Side, content: keys.ContentKeys, maker: RuleMaker) -> Iterator[Rule]:
     if content.required:
         yield Required(side)
     if content.min_size is not None or content.max_size is not None:
@@ -70,7 +95,7 @@ def _of_content(side: Side, content: keys.ContentKeys, schema_rules: SchemaRules
     if content.json_text is not None:
         yield JsonSyntax(side, DuplicateKeys(content.json_text.duplicate_keys), content.json_text.max_depth)
     if content.schema_ is not None:
-        yield schema_rules(content.schema_, side)
+        yield maker.of_schema(content.schema_, side)
 
 
 def _of_headers(headers: keys.HeaderKeys) -> Iterator[Rule]:

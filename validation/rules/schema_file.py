@@ -4,7 +4,7 @@ from enum import Enum
 
 from sluicegate.validation.rules.content import Content, HasOrdinaryContent
 from sluicegate.validation.rules.ordinary_questions import OrdinaryQuestions, about
-from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord, SchemaError
 from sluicegate.validation.rules.side import Side
 from sluicegate.validation.rules.wire_format import ID_BYTES, has_schema_id
 
@@ -49,7 +49,10 @@ class FollowsSchema:
                     f"the {self._name} does not begin with a zero byte and a schema's id, as its serializer writes them"
                 )
             data = data[self._begins :]
-        fault = self._content.fault(data)
+        try:
+            fault = self._content.fault(data)
+        except SchemaError as error:
+            raise SchemaError(f"the schema of the {self._name} cannot be used: {error}") from error
         return None if fault is None else f"the {self._name} {fault}"
 
     def explanation(self, record: RuledRecord) -> str | None:

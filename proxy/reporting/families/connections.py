@@ -127,6 +127,8 @@ CONNECTIONS: tuple[Family, ...] = (
             "limits.max_request_headers",
             "limits.max_record_errors",
             "limits.max_quarantined_bytes",
+            "limits.rule_seconds",
+            "limits.rule_memory",
             "limits.max_in_flight",
             "limits.max_in_flight_in_all",
             "limits.max_handshakes",

@@ -1,4 +1,4 @@
-"""The brokers behind the proxy, and the schema registries beside it."""
+"""The brokers behind the proxy, the schema registries beside it, and the rules process."""
 
 from sluicegate.proxy.reporting.family import Family, counter, gauge
 
@@ -51,5 +51,21 @@ UPSTREAM: tuple[Family, ...] = (
         "As above. It is asked again every fifteen seconds at the latest, by itself.",
         lambda s: s.tally.registry_left_alone,
         ("registry",),
+    ),
+    counter(
+        "sluicegate_rule_evaluations",
+        "Evaluations of rules, and compilations of schemas, in the rules process, by how they ended.",
+        "`limits.rule_seconds`, `limits.rule_memory`: a client sends records, or names schemas, that are too costly to "
+        "validate; they are rejected, and the log has the client. `outage`: the process ended or did not respond; "
+        "`on.outage` of the rule decides. `done` at a high rate: a rule or a schema that could be cheaper.",
+        lambda s: s.tally.rule_evaluations,
+        ("outcome",),
+        ("done", "limits.rule_seconds", "limits.rule_memory", "outage"),
+    ),
+    counter(
+        "sluicegate_rules_process_restarts",
+        "How often the rules process ended by itself or by the system, and was started again; not because of a limit.",
+        "Any rise: the system had no memory left, or a library has a bug; the log says which signal it was.",
+        lambda s: s.tally.rules_process_restarts,
     ),
 )

@@ -37,14 +37,14 @@ class Seen:
     """What is reported."""
 
     def __init__(self) -> None:
-        self.ended: list[Evaluated] = []
-        self.exhausted: list[tuple[object, Evaluated, Kind]] = []
+        self.ended: list[str] = []
+        self.exhausted: list[tuple[object, str, str]] = []
         self.reasons: list[str] = []
 
-    def evaluated(self, how: Evaluated) -> None:
+    def evaluated(self, how: str) -> None:
         self.ended.append(how)
 
-    def over_budget(self, client: object, limit: Evaluated, kind: Kind) -> None:
+    def over_budget(self, client: object, limit: str, kind: str) -> None:
         self.exhausted.append((client, limit, kind))
 
     def replaced(self, reason: str) -> None:

@@ -1,0 +1,112 @@
+"""From what a registry has of a schema to what a rule asks: compiled here, or in the rules process first."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, Protocol
+
+from sluicegate.proxy.registry.protoc import descriptor_set_of
+from sluicegate.proxy.registry.schema_text import SchemaText
+from sluicegate.proxy.rules_process.making import made
+from sluicegate.proxy.rules_process.messages import Response
+from sluicegate.proxy.rules_process.protoc import DESCRIPTOR_SET, OWN_NAME
+from sluicegate.proxy.rules_process.rules_process import RulesProcess, TooCostly
+from sluicegate.proxy.rules_process.specification import Kind, Specification
+from sluicegate.proxy.rules_process.stoppable import StoppableContent
+from sluicegate.validation.rules.content import Content, SchemaUnusable
+from sluicegate.validation.rules.rule import Outage
+from sluicegate.validation.rules.schema_language import SchemaLanguage
+
+# What takes the rules process no more than this (CPU time, bytes) is compiled in the proxy too, and applied inline.
+_CHEAP_SECONDS = 0.01
+_CHEAP_BYTES = 1 << 20
+_MOST_DESCRIPTOR_BYTES = 16 << 20
+# A schema takes at least as much as this many times its text.
+_TIMES_TEXT = 8
+
+REGISTRY_KINDS: Final = frozenset({Kind.JSON, Kind.AVRO, Kind.PROTOBUF, Kind.PROTO_SOURCE})
+_KINDS: Final = {
+    SchemaLanguage.JSON: Kind.JSON,
+    SchemaLanguage.AVRO: Kind.AVRO,
+    SchemaLanguage.PROTOBUF: Kind.PROTOBUF,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledSchema:
+    """`size`: bytes that it takes here."""
+
+    content: Content
+    size: int
+
+
+class SchemaCompiler(Protocol):
+    """Compiles a schema of a registry."""
+
+    def __call__(self, text: SchemaText) -> CompiledSchema:
+        """Raises SchemaUnusable, Outage, and WaitsElsewhere."""
+
+
+def compiled_here(text: SchemaText) -> CompiledSchema:
+    """In this thread, whatever it costs. Raises SchemaUnusable."""
+    if text.language is SchemaLanguage.PROTOBUF:
+        imports = {each.name: each.text for each in text.references}
+        specification = Specification(Kind.PROTOBUF, descriptor_set_of(OWN_NAME, text.text, imports))
+    else:
+        specification = _specification(_KINDS[text.language], text)
+    return CompiledSchema(_content(specification), _TIMES_TEXT * specification.size)
+
+
+class CompilesElsewhere:
+    """In the rules process, and here too if that was cheap there."""
+
+    def __init__(self, process: RulesProcess) -> None:
+        self._process = process
+
+    def __call__(self, text: SchemaText) -> CompiledSchema:
+        """Raises SchemaUnusable, Outage, and WaitsElsewhere."""
+        try:
+            specification = self._specification_of(text)
+            took = self._process.compile(specification)
+        except TooCostly as error:
+            raise SchemaUnusable(f"compiling it takes {error}") from error
+        content = _content(specification) if _is_cheap(took) else None
+        taken = specification.size if content is None else max(took.grown, _TIMES_TEXT * specification.size)
+        return CompiledSchema(StoppableContent(specification, content, self._process), taken)
+
+    def _specification_of(self, text: SchemaText) -> Specification:
+        if text.language is not SchemaLanguage.PROTOBUF:
+            return _specification(_KINDS[text.language], text)
+        try:
+            with TemporaryDirectory(prefix="sluicegate-proto-") as folder:
+                self._process.compile(_specification(Kind.PROTO_SOURCE, text, folder))
+                with (Path(folder) / DESCRIPTOR_SET).open("rb") as file:
+                    descriptor_set = file.read(_MOST_DESCRIPTOR_BYTES + 1)
+        except OSError as error:
+            raise Outage(
+                f"Protobuf is compiled in a folder for temporary files, which cannot be used (TMPDIR): {error.strerror}"
+            ) from error
+        if len(descriptor_set) > _MOST_DESCRIPTOR_BYTES:
+            raise SchemaUnusable(f"it compiles to more than {_MOST_DESCRIPTOR_BYTES} bytes")
+        return Specification(Kind.PROTOBUF, descriptor_set)
+
+
+def _specification(kind: Kind, text: SchemaText, name: str = "") -> Specification:
+    references = tuple((each.name, each.text.encode(errors="surrogatepass")) for each in text.references)
+    return Specification(kind, text.text.encode(errors="surrogatepass"), references, name)
+
+
+def _is_cheap(took: Response) -> bool:
+    return took.seconds <= _CHEAP_SECONDS and took.grown <= _CHEAP_BYTES
+
+
+def _content(specification: Specification) -> Content:
+    """Raises SchemaUnusable, whatever libraries raise."""
+    try:
+        content = made(specification)
+    except SchemaUnusable:
+        raise
+    except Exception as error:  # what a library says of a schema is that schema's matter, and no one else's
+        raise SchemaUnusable(f"compiling it fails ({type(error).__name__})") from error
+    assert isinstance(content, Content)
+    return content
