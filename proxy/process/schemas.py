@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from sluicegate.config.model import Limits
 from sluicegate.config.registries import Registry
-from sluicegate.config.value_rules import Schema
+from sluicegate.config.value_rules import Json, Schema
 from sluicegate.proxy.judgement.patience import Patience
 from sluicegate.proxy.reporting.tally import Tally
-from sluicegate.validation.rules.from_keys import RuleMaker
+from sluicegate.validation.rules.from_keys import INLINE_RULES, RuleMaker
 from sluicegate.validation.rules.rule import Rule
 from sluicegate.validation.rules.side import Side
 
@@ -79,6 +79,11 @@ class _Maker:
     def of_schema(self, schema: Schema, side: Side) -> Rule:
         """Raises SchemaUnusable."""
         return self._maker.of_schema(schema, side)
+
+    def of_json(self, side: Side, json: Json) -> Rule:
+        """Of what is cheap, inline."""
+        maker = INLINE_RULES if json.duplicate_keys == "allow" else self._maker
+        return maker.of_json(side, json)
 
     def of_expression(self, expression: str) -> Rule:
         """Raises ExpressionUnusable."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sluicegate.config.regular_file import read_file
-from sluicegate.config.value_rules import Schema
+from sluicegate.config.value_rules import Json, Schema
 from sluicegate.proxy.registry.protoc import descriptor_set_of_file
 from sluicegate.proxy.rules_process.making import made
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
@@ -49,6 +49,14 @@ class SchemaRules(InlineRules):
         if content is None:
             content = self._contents[schema] = self._content_of(specification_of_file(schema))
         return FollowsSchema(side, content, Envelope(schema.envelope or "none"))
+
+    def of_json(self, side: Side, json: Json) -> Rule:
+        """Looking for duplicate keys takes making objects."""
+        rule = super().of_json(side, json)
+        if json.duplicate_keys == "allow":
+            return rule
+        options = {"duplicate_keys": json.duplicate_keys, "max_depth": json.max_depth}
+        return self._stoppable(Specification(Kind.JSON_SYNTAX, name=side.value, options=options), rule)
 
     def of_expression(self, expression: str) -> Rule:
         """Raises ExpressionUnusable."""

@@ -7,6 +7,7 @@ from sluicegate.proxy.rules_process.protoc import write_descriptor_set
 from sluicegate.proxy.rules_process.specification import Kind, Specification
 from sluicegate.validation.rules.content import Content
 from sluicegate.validation.rules.rule import Rule, RuleUnusable
+from sluicegate.validation.rules.side import Side
 
 _RULES = "sluicegate.validation.rules."
 _MODULES: Final = {
@@ -20,6 +21,7 @@ _MODULES: Final = {
         "google.protobuf.message_factory",
     ),
     Kind.PROTO_SOURCE: ("protobuf_schema", "grpc_tools._protoc_compiler"),
+    Kind.JSON_SYNTAX: ("json_syntax",),
     Kind.EXPRESSION: ("expression",),
     Kind.OWN_RULE: ("own_rule", "importlib.metadata"),
 }
@@ -63,6 +65,11 @@ def made(given: Specification) -> Content | Rule | None:
         if given.name:
             return protobuf_schema.protobuf_content(given.text, given.name)
         return protobuf_schema.indexed_protobuf_content(given.text)
+    if given.kind is Kind.JSON_SYNTAX:
+        from sluicegate.validation.rules.json_syntax import DuplicateKeys, JsonSyntax  # noqa: PLC0415
+
+        options = given.options
+        return JsonSyntax(Side(given.name), DuplicateKeys(options["duplicate_keys"]), options["max_depth"])
     if given.kind is Kind.EXPRESSION:
         from sluicegate.validation.rules.expression import IsTrue  # noqa: PLC0415
 

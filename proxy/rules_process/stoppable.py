@@ -20,6 +20,8 @@ class StoppableContent:
         self._specification = specification
         self._content = content
         self._process = process
+        # Of the value that was asked about last: counting steps and then validating are two calls.
+        self._counted: tuple[bytes, int] | None = None
 
     def record_name(self, data: bytes) -> str | None:
         """Raises Outage, and SchemaError."""
@@ -36,13 +38,20 @@ class StoppableContent:
         return content.ordinary(behind) if isinstance(content, HasOrdinaryContent) else None
 
     def steps(self, data: bytes) -> int:
-        return UNBOUNDED if self._content is None else self._content.steps(data)
+        if self._content is None:
+            return UNBOUNDED
+        steps = self._content.steps(data)
+        self._counted = (data, steps)
+        return steps
 
     def fault(self, data: bytes) -> str | None:
         """Raises Outage, and SchemaError."""
         content = self._content
-        if content is not None and content.steps(data) <= INLINE_STEPS:
-            return content.fault(data)
+        counted, self._counted = self._counted, None
+        if content is not None:
+            steps = counted[1] if counted is not None and counted[0] is data else content.steps(data)
+            if steps <= INLINE_STEPS:
+                return content.fault(data)
         try:
             return self._asked(What.FAULT, data)
         except TooCostly as error:

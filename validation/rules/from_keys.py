@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from sluicegate.config import rules as keys
-from sluicegate.config.value_rules import Schema
+from sluicegate.config.value_rules import Json, Schema
 from sluicegate.validation.policy import Mode
 from sluicegate.validation.rules.batch_size import MostRecords
 from sluicegate.validation.rules.content import SchemaUnusable
@@ -27,6 +27,9 @@ class RuleMaker(Protocol):
     def of_schema(self, schema: Schema, side: Side) -> Rule:
         """Raises SchemaUnusable."""
 
+    def of_json(self, side: Side, json: Json) -> Rule:
+        """About a JSON text, whatever its schema."""
+
     def of_expression(self, expression: str) -> Rule:
         """Raises RuleUnusable."""
 
@@ -40,6 +43,10 @@ class InlineRules:
     def of_schema(self, _schema: Schema, _side: Side) -> Rule:
         """Raises SchemaUnusable."""
         raise SchemaUnusable("no schema can be read here")
+
+    def of_json(self, side: Side, json: Json) -> Rule:
+        """About a JSON text, whatever its schema."""
+        return JsonSyntax(side, DuplicateKeys(json.duplicate_keys), json.max_depth)
 
     def of_expression(self, expression: str) -> Rule:
         """Raises ExpressionUnusable."""
@@ -93,7 +100,7 @@ def _of_content(side: Side, content: keys.ContentKeys, maker: RuleMaker) -> Iter
     if content.utf8:
         yield Utf8(side)
     if content.json_text is not None:
-        yield JsonSyntax(side, DuplicateKeys(content.json_text.duplicate_keys), content.json_text.max_depth)
+        yield maker.of_json(side, content.json_text)
     if content.schema_ is not None:
         yield maker.of_schema(content.schema_, side)
 
