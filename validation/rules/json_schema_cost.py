@@ -5,12 +5,26 @@ lead there. Ways are counted, not places: a schema that applies the next twice, 
 properties that exclude each other only the most expensive counts, so the bound of a large object is not the sum of all.
 """
 
-from collections.abc import Mapping
+from array import array
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from itertools import chain
 from typing import Any, Final
 
+from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.rules.json_count import DEEPEST, JsonCount
 from sluicegate.validation.rules.json_schema_graph import Place, Unclear, schema_graph
 from sluicegate.validation.rules.json_schema_keywords import NONE, Cost, KeywordCosts, keyword_costs
+from sluicegate.validation.rules.json_schema_levels import (
+    ENDLESS,
+    EVERYWHERE,
+    ITEMS,
+    LISTED,
+    NAMED,
+    PARTS,
+    SAME,
+    Levels,
+)
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED
 
 # What reading a text into objects and freeing them costs: orjson.
@@ -22,12 +36,14 @@ _FIXED = 10
 _PHANTOM_BYTES = 8
 # jsonschema-rs looks through the references that it is within: this for each of them at each level.
 _WITHIN = 0.01
-_ENDLESS: Final = 1e15
-_MOST_WORK = 400_000
+# Edges and places that are looked at: some 0.1 s.
+_MOST_WORK = 10_000_000 if is_compiled() else 200_000
 # Of an explanation: the error itself, with copies of the value and of the keyword's value.
 _FIRST_ERROR = 500.0
 _COPIES = 8
 _MOST_EXPLAINED_BYTES = 1 << 20
+_MOST_EXPLAINED_LEVELS = 24
+_NO_BOUND: Final = Cost(ENDLESS, ENDLESS, ENDLESS)
 _REPEATED: Final = ("unevaluatedProperties", "unevaluatedItems")
 
 
@@ -38,7 +54,7 @@ class JsonSchemaCost:
         self.is_known = True
         self._verdict: list[Cost] = [NONE]
         self._explanation: list[Cost] = [NONE]
-        self._period = 1
+        self._period = self._explanation_period = 1
         self._error_size = 0.0
         try:
             places = schema_graph(schema, references).places
@@ -61,7 +77,7 @@ class JsonSchemaCost:
         if size * _READ_BYTE > INLINE_STEPS:
             return _whole(size * self._of_byte)
         count = JsonCount(text)
-        return _whole(_reading(text, count) + self._sum(count, self._verdict))
+        return _whole(_reading(text, count) + _sum(count, self._verdict, self._period))
 
     def explanation_steps(self, text: bytes) -> int:
         """Return an upper bound of the steps to find the first error and all that it is made of."""
@@ -69,20 +85,8 @@ class JsonSchemaCost:
             return UNBOUNDED
         count = JsonCount(text)
         first = _FIRST_ERROR + self._error_size + _COPIES * _reading(text, count)
-        return _whole(first + self._sum(count, self._verdict) + self._sum(count, self._explanation))
-
-    def _sum(self, count: JsonCount, costs: list[Cost]) -> float:
-        total = 0.0
-        for depth in range(count.levels):
-            cost = costs[depth] if depth < len(costs) else costs[depth - self._period]
-            if depth >= len(costs):
-                costs.append(cost)
-            total += (
-                cost.items * count.items(depth)
-                + cost.bytes * count.string_bytes(depth)
-                + cost.numbers * count.number_units(depth)
-            )
-        return total
+        verdict = _sum(count, self._verdict, self._period)
+        return _whole(first + verdict + _sum(count, self._explanation, self._explanation_period))
 
     def _of_any_byte(self, units: float) -> float:
         most = NONE
@@ -95,109 +99,67 @@ class JsonSchemaCost:
         self._error_size = max(cost.error.items for cost in costs)
         order = _children_first(places)
         within = _longest_chain(places, order) * (DEEPEST + 1) * _WITHIN
-        levels = _Levels(places, costs, order, within, _explained(places))
+        levels, edges = _levels(places, costs, order, within)
+        self._verdict, self._explanation = [], []
         seen: dict[int, int] = {}
-        work = 0
-        while len(levels.verdict) <= DEEPEST:
-            state = levels.next()
-            depth = len(levels.verdict) - 1
-            if depth > 1 and state in seen:
-                self._period = depth - seen[state]
+        for depth in range(DEEPEST + 1):
+            if depth * edges > _MOST_WORK:
                 break
+            state, whole_state = levels.next()
+            self._verdict.append(Cost(*(levels.verdict(part) for part in range(PARTS))))
+            self._explanation.append(Cost(*(levels.explanation(part) for part in range(PARTS))))
             if depth > 1:
+                if whole_state in seen:
+                    self._period = self._explanation_period = depth - seen[whole_state]
+                    return
+                if state in seen and depth > _MOST_EXPLAINED_LEVELS:
+                    self._period = depth - seen[state]
+                    self._explanation.append(_NO_BOUND)
+                    return
+                seen[whole_state] = depth
                 seen[state] = depth
-            work += len(places)
-            if work > _MOST_WORK and len(levels.verdict) <= DEEPEST:
-                levels.verdict.append(Cost(_ENDLESS, _ENDLESS, _ENDLESS))
-                levels.explanation.append(Cost(_ENDLESS, _ENDLESS, _ENDLESS))
-                break
-        self._verdict, self._explanation = levels.verdict, levels.explanation
+        # What lies deeper may cost more at every level; the deepest that is counted stands for all beyond it.
+        self._verdict[DEEPEST:] = [_NO_BOUND]
+        self._explanation[DEEPEST:] = [_NO_BOUND]
 
 
-class _Levels:
-    """The costs of a value at each level, of which each follows from the one before. `verdict`: those of the root."""
+def _levels(
+    places: tuple[Place, ...], costs: list[KeywordCosts], order: list[int], within: float
+) -> tuple[Levels, int]:
+    """What computes them, and how much it has to look at for each level."""
+    explained = _explained(places)
+    own = [
+        cost.own.plus(Cost(3 + within)) if any(keyword in place.schema for keyword in _REFERENCES) else cost.own
+        for place, cost in zip(places, costs, strict=True)
+    ]
+    given = (
+        _flat(own),
+        _flat(cost.members for cost in costs),
+        _flat(cost.inside for cost in costs),
+        _flat(cost.error if at in explained else NONE for at, cost in enumerate(costs)),
+        _flat(cost.error_inside if at in explained else NONE for at, cost in enumerate(costs)),
+    )
+    edges, begins = array("q"), array("q")
+    for place in places:
+        begins.append(len(edges))
+        for kind, group in (
+            *((SAME, group) for group in place.in_place),
+            *((NAMED, place.named), (EVERYWHERE, place.everywhere), (LISTED, place.listed), (ITEMS, place.items)),
+        ):
+            if group:
+                edges.extend((kind, len(group), *group))
+    begins.append(len(edges))
+    leading = array("q", (at for at in order if begins[at] < begins[at + 1]))
+    repeats = bytes(any(keyword in place.schema for keyword in _REPEATED) for place in places)
+    collects = bytes("anyOf" in place.schema or "oneOf" in place.schema for place in places)
+    return Levels(given, edges, begins, leading, repeats, collects), len(edges) + len(places)
 
-    def __init__(
-        self, places: tuple[Place, ...], costs: list[KeywordCosts], order: list[int], within: float, explained: set[int]
-    ) -> None:
-        self.verdict: list[Cost] = []
-        self.explanation: list[Cost] = []
-        self._places = places
-        self._inner = [at for at in order if _leads_on(places[at])]
-        self._own = [
-            [cost.own for cost in costs],
-            [cost.inside.plus(cost.members) for cost in costs],
-            [cost.inside for cost in costs],
-        ]
-        for at, place in enumerate(places):
-            if any(keyword in place.schema for keyword in _REFERENCES):
-                self._own[0][at] = self._own[0][at].plus(Cost(3 + within))
-        self._error = [
-            [one.error if at in explained else NONE for at, one in enumerate(costs)],
-            [one.error_inside if at in explained else NONE for at, one in enumerate(costs)],
-        ]
-        self._validated: list[Cost] = []
-        self._errors: list[Cost] = []
 
-    def next(self) -> int:
-        """Go one level down; return what stands for all that follows."""
-        depth = len(self.verdict)
-        before, errors_before = self._validated, self._errors
-        validated, errors = list(self._own[min(depth, 2)]), list(self._error[min(depth, 1)])
-        marked = list(validated)
-        for at in self._inner:
-            place = self._places[at]
-            own, error = validated[at], errors[at]
-            if depth > 0:
-                own = own.plus(_below(place, before))
-                error = error.plus(_below(place, errors_before))
-            same, marks, below = NONE, NONE, NONE
-            for group in place.in_place:
-                same = same.plus(_most(validated, group))
-                marks = marks.plus(_most(marked, group))
-                below = below.plus(_most(errors, group))
-            validated[at] = own.plus(same)
-            marked[at] = own.plus(same).plus(marks)
-            if any(keyword in place.schema for keyword in _REPEATED):
-                validated[at] = validated[at].plus(marked[at])
-                marked[at] = marked[at].plus(validated[at])
-            errors[at] = error.plus(below)
-            if "anyOf" in place.schema or "oneOf" in place.schema:
-                errors[at] = errors[at].plus(validated[at])
-            validated[at], marked[at], errors[at] = _capped(validated[at]), _capped(marked[at]), _capped(errors[at])
-        self._validated, self._errors = validated, errors
-        self.verdict.append(validated[0])
-        self.explanation.append(errors[0])
-        return hash((tuple(validated), tuple(errors)))
+def _flat(costs: Iterable[Cost]) -> "array[float]":
+    return array("d", chain.from_iterable(costs))
 
 
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
-
-
-def _leads_on(place: Place) -> bool:
-    return bool(place.in_place or place.named or place.everywhere or place.listed or place.items)
-
-
-def _below(place: Place, costs: list[Cost]) -> Cost:
-    """What is applied to one property, or to one item."""
-    of_property = _most(costs, tuple(place.named))
-    for at in place.everywhere:
-        of_property = of_property.plus(costs[at])
-    of_item = _most(costs, tuple(place.listed))
-    for at in place.items:
-        of_item = of_item.plus(costs[at])
-    return of_property.most(of_item)
-
-
-def _most(costs: list[Cost], group: tuple[int, ...]) -> Cost:
-    found = NONE
-    for at in group:
-        found = found.most(costs[at])
-    return found
-
-
-def _capped(cost: Cost) -> Cost:
-    return cost if max(cost) < _ENDLESS else Cost(*(min(one, _ENDLESS) for one in cost))
 
 
 def _children_first(places: tuple[Place, ...]) -> list[int]:
@@ -247,6 +209,22 @@ def _explained(places: tuple[Place, ...]) -> set[int]:
     return found
 
 
+def _sum(count: JsonCount, costs: list[Cost], period: int) -> float:
+    """`period`: of the levels beyond those of which the costs are known."""
+    total = 0.0
+    repeated = len(costs) - period
+    for depth in range(count.levels):
+        cost = costs[depth] if depth < len(costs) else costs[repeated + (depth - repeated) % period]
+        if depth == DEEPEST:  # and all beyond it
+            cost = reduce(Cost.most, costs[repeated:])
+        total += (
+            cost.items * count.items(depth)
+            + cost.bytes * count.string_bytes(depth)
+            + cost.numbers * count.number_units(depth)
+        )
+    return total
+
+
 def _reading(text: bytes, count: JsonCount) -> float:
     items = units = 0
     for depth in range(count.levels):
@@ -263,4 +241,4 @@ def _reading(text: bytes, count: JsonCount) -> float:
 
 
 def _whole(steps: float) -> int:
-    return UNBOUNDED if steps >= _ENDLESS else int(steps) + 1
+    return UNBOUNDED if steps >= ENDLESS else int(steps) + 1

@@ -16,6 +16,11 @@ _ONE_IN_PLACE: Final = ("not", "if", "then", "else")
 _NAMED_IN_PLACE: Final = ("dependentSchemas", "dependencies")
 _OF_ANY_PROPERTY: Final = ("additionalProperties", "unevaluatedProperties", "propertyNames")
 _OF_ANY_ITEM: Final = ("additionalItems", "contains", "unevaluatedItems")
+_REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+_LEADING_ON: Final = frozenset(
+    {*_LISTS_IN_PLACE, *_ONE_IN_PLACE, *_NAMED_IN_PLACE, *_OF_ANY_PROPERTY, *_OF_ANY_ITEM, *_REFERENCES}
+    | {"properties", "patternProperties", "items", "prefixItems"}
+)
 _MOST_PLACES = 100_000
 _MOST_DEEP = 2_000
 
@@ -86,6 +91,8 @@ class _Reader:
 
     def _fill(self, place: Place, document: str) -> None:
         schema = place.schema
+        if schema.keys().isdisjoint(_LEADING_ON):
+            return
 
         def places(found: Iterator[Any]) -> list[int]:
             return [at for one in found if (at := self._place(one, document)) is not None]

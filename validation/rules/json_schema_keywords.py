@@ -67,6 +67,8 @@ _OF_ERROR, _COPIED = 60.0, Cost(3, 0.05, 1)
 def keyword_costs(schema: dict[str, Any]) -> KeywordCosts:
     """Of one schema. Raises ValueError where a number in it is too long."""
     own = Cost(1 + 0.5 * len(schema))
+    if schema.keys().isdisjoint(_OF_THEIR_OWN):
+        return KeywordCosts(own, NONE, NONE, Cost(_OF_ERROR * max(1, len(schema))), NONE.plus(_COPIED, len(schema) + 1))
     members = NONE
     inside = NONE
     for keyword in _COMPARISONS:
@@ -89,10 +91,7 @@ def keyword_costs(schema: dict[str, Any]) -> KeywordCosts:
     if isinstance(properties, dict):
         own = own.plus(Cost(_OF_NAME * min(len(properties), _FEW_PROPERTIES)))
         members = members.plus(Cost(2))
-    patterns = schema.get("patternProperties")
-    if isinstance(patterns, dict):
-        for pattern in patterns:  # once for what it applies, once for what is additional
-            members = members.plus(Cost(3, 2 * steps_of_byte(pattern)))
+    members = members.plus(_of_patterns(schema.get("patternProperties")))
     if any(keyword in schema for keyword in _OF_MEMBERS):
         members = members.plus(Cost(2))
     if schema.get("uniqueItems") is True:
@@ -105,6 +104,12 @@ def keyword_costs(schema: dict[str, Any]) -> KeywordCosts:
 _OF_MEMBERS: Final = frozenset(
     {"additionalProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "items", "prefixItems"}
     | {"contains", "additionalItems"}
+)
+# A schema without any of these costs what its number of keywords says.
+_OF_THEIR_OWN: Final = frozenset(
+    {*_OF_MEMBERS, *_COMPARISONS, *_COUNTED, "multipleOf", "pattern", "format", "contentEncoding", "contentMediaType"}
+    | {"enum", "const", "properties", "patternProperties", "uniqueItems", "required", "dependentRequired"}
+    | {"dependencies", "dependentSchemas"}
 )
 
 
@@ -119,6 +124,14 @@ def units_of(number: int | float) -> float:
 def _against(given: Any, steps: float) -> Cost:
     is_number = isinstance(given, int | float) and not isinstance(given, bool)
     return Cost(1, 0, steps * (1 + units_of(given))) if is_number else NONE
+
+
+def _of_patterns(patterns: Any) -> Cost:
+    """Each is matched with every key: once for what it applies, once for what is additional."""
+    cost = NONE
+    for pattern in patterns if isinstance(patterns, dict) else ():
+        cost = cost.plus(Cost(3, 2 * steps_of_byte(pattern)))
+    return cost
 
 
 def _words(schema: dict[str, Any]) -> list[Any]:

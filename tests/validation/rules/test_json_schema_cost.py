@@ -149,6 +149,29 @@ def test_what_is_cheap_is_inline(schema: Any, value: Any) -> None:
     assert steps(schema, json.dumps(value).encode()) <= INLINE_STEPS
 
 
+def test_a_large_schema_is_soon_added_up() -> None:
+    """Of three thousand definitions that lead to each other, and a chain of as many."""
+    definitions = {
+        f"d{i}": {"properties": {f"p{j}": {"oneOf": [{"$ref": f"#/$defs/d{(7 * i + j) % 200}"}, {}]} for j in range(5)}}
+        for i in range(200)
+    }
+    links = {f"d{i}": {"properties": {"a": {"$ref": f"#/$defs/d{i + 1}"}}} for i in range(1500)}
+    for defs in (definitions, {**links, "d1500": {"uniqueItems": True}}):
+        began = thread_time()
+        cost = JsonSchemaCost({"$ref": "#/$defs/d0", "$defs": defs}, {})
+        assert thread_time() - began < 2
+        assert cost.steps(b'{"p1": {"p2": 1}}') <= INLINE_STEPS
+
+
+def test_a_value_deeper_than_is_counted_costs_as_much_as_any_level_beyond() -> None:
+    pairs = {"properties": {"a": {"items": SELF, "uniqueItems": True}}}
+    every_second = {"properties": {"a": {"properties": {"a": SELF}, "not": {"enum": [*range(1000), None]}}}}
+    deep = b'{"a":' * 600 + b"1" + b"}" * 600
+
+    assert steps(pairs, b'{"a":[' * 400 + b"]}" * 400) > INLINE_STEPS
+    assert steps(every_second, deep) > 300 * 100
+
+
 @pytest.mark.parametrize("schema", [WORDS_249, WORDS_5000, MIXED_5000])
 def test_wrong_words_are_soon_rejected_and_explained(schema: Any) -> None:
     content = json_schema_content(json.dumps(schema))

@@ -1,0 +1,131 @@
+"""Adds up the costs of a JSON Schema level by level: of values that lie so deep below the one that it applies to.
+
+Compiled with the types in json_schema_levels.pxd if a C compiler is there.
+"""
+
+from array import array
+
+SAME, NAMED, EVERYWHERE, LISTED, ITEMS = 0, 1, 2, 3, 4
+"""How schemas apply: one of a group to the same value, one or all of them to a property, or to an item."""
+
+ENDLESS = 1e15
+PARTS = 3
+"""A cost has three: for items, for bytes and for numbers."""
+
+_SAME, _EVERYWHERE, _ITEMS = SAME, EVERYWHERE, ITEMS
+_ENDLESS = ENDLESS
+_PARTS = PARTS
+
+
+class Levels:
+    """Costs by places, three numbers each. `own`, `members`, `inside`: at the value itself, one level below, at any.
+
+    `error` and `error_inside`: the same of explanations. `edges`: of each place, from `begins` on, groups: how they
+    apply, how many they are, and their places. `order`: the places that have any, those that apply to the same value
+    first. `repeats`: the places that validate again what they apply; `collects`: those that explain it all.
+    """
+
+    def __init__(
+        self,
+        costs: "tuple[array[float], array[float], array[float], array[float], array[float]]",
+        edges: "array[int]",
+        begins: "array[int]",
+        order: "array[int]",
+        repeats: bytes,
+        collects: bytes,
+    ) -> None:
+        self._own, self._members, self._inside, self._error, self._error_inside = costs
+        self._edges = edges
+        self._begins = begins
+        self._order = order
+        self._repeats = repeats
+        self._collects = collects
+        self._size = len(self._own)
+        self._held = [array("d", bytes(8 * self._size)) for _ in range(5)]
+        self._validated, self._before, self._marked, self._errors, self._errors_before = self._held
+        self._is_odd = False
+        self._depth = 0
+
+    def next(self) -> tuple[int, int]:
+        """Go one level down; return what stands for all verdicts that follow, and for all explanations too."""
+        self._validated, self._before = self._before, self._validated
+        self._errors, self._errors_before = self._errors_before, self._errors
+        self._is_odd = not self._is_odd
+        self._begin()
+        for at in self._order:
+            self._add(at)
+        self._depth += 1
+        validated, errors = (self._held[1], self._held[4]) if self._is_odd else (self._held[0], self._held[3])
+        verdicts = hash(validated.tobytes())
+        return verdicts, hash((verdicts, errors.tobytes()))
+
+    def verdict(self, part: int) -> float:
+        """Of the root, at the level that was computed last."""
+        return self._validated[part]
+
+    def explanation(self, part: int) -> float:
+        """The same of explanations."""
+        return self._errors[part]
+
+    def _begin(self) -> None:
+        i = 0
+        while i < self._size:
+            if self._depth == 0:
+                self._validated[i] = self._own[i]
+                self._errors[i] = self._error[i]
+            else:
+                self._validated[i] = self._inside[i] + (self._members[i] if self._depth == 1 else 0.0)
+                self._errors[i] = self._error_inside[i]
+            self._marked[i] = self._validated[i]
+            i += 1
+
+    def _add(self, at: int) -> None:
+        part = 0
+        while part < _PARTS:
+            self._add_part(at, part)
+            part += 1
+
+    def _add_part(self, at: int, part: int) -> None:
+        same = marks = below = of_property = of_item = error_of_property = error_of_item = 0.0
+        edge = self._begins[at]
+        end = self._begins[at + 1]
+        while edge < end:
+            kind = self._edges[edge]
+            stop = edge + 2 + self._edges[edge + 1]
+            edge += 2
+            cost = mark = error = 0.0
+            while edge < stop:
+                child = self._edges[edge] * _PARTS + part
+                edge += 1
+                if kind == _SAME:
+                    cost = max(cost, self._validated[child])
+                    mark = max(mark, self._marked[child])
+                    error = max(error, self._errors[child])
+                elif kind in (_EVERYWHERE, _ITEMS):
+                    cost += self._before[child]
+                    error += self._errors_before[child]
+                else:
+                    cost = max(cost, self._before[child])
+                    error = max(error, self._errors_before[child])
+            if kind == _SAME:
+                same += cost
+                marks += mark
+                below += error
+            elif kind <= _EVERYWHERE:
+                of_property += cost
+                error_of_property += error
+            else:
+                of_item += cost
+                error_of_item += error
+        place = at * _PARTS + part
+        total = self._validated[place] + max(of_property, of_item) + same
+        marks += total
+        if self._repeats[at]:
+            total += marks
+            marks += total
+        below += self._errors[place] + max(error_of_property, error_of_item)
+        if self._collects[at]:
+            below += total
+        self._validated[place] = min(total, _ENDLESS)
+        self._marked[place] = min(marks, _ENDLESS)
+        self._errors[place] = min(below, _ENDLESS)
