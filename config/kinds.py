@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from sluicegate.config import schema_kinds as schema
 from sluicegate.config.address import AdvertisedHost, BrokerAddress, ListenAddress, at_least_one, parse_addresses
-from sluicegate.config.notes import Checks, Reads
+from sluicegate.config.notes import Checks, NamesFile, Reads
 from sluicegate.config.quantity import MILLISECONDS, SECONDS, Quantity, count, shown, size
 from sluicegate.config.secret import SecretText
 from sluicegate.config.topic_pattern import regular_expression_of
@@ -85,7 +85,8 @@ _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "o
 
 Text = Annotated[str, Checks(_text), schema.told(schema.TEXT)]
 TopicName = Annotated[str, Checks(_topic_name), schema.told(schema.TEXT)]
-FileName = Annotated[str, Checks(_file_name), schema.told(schema.TEXT)]
+FileName = Annotated[str, Checks(_file_name), schema.told(schema.TEXT), NamesFile()]
+WrittenFileName = Annotated[str, Checks(_file_name), schema.told(schema.TEXT)]
 Secret = Annotated[SecretText, Reads(_secret), schema.told({**schema.TEXT, "writeOnly": True})]
 Flag = Annotated[bool, Reads(_flag), schema.told(schema.FLAG)]
 Milliseconds = Annotated[int, Reads(MILLISECONDS.read), MILLISECONDS]
@@ -136,7 +137,7 @@ Networks = Annotated[
     schema.told(schema.one_or_more({"type": "string"}, fewest=0)),
 ]
 TopicFiles = Annotated[
-    tuple[FileName, ...],
+    tuple[WrittenFileName, ...],
     Reads(_one_or_more),
     schema.told(schema.one_or_more(schema.TEXT, fewest=0)),
     schema.Takes("the name of a file, a glob, or a list of them"),
@@ -180,4 +181,5 @@ __all__ = [
     "TopicFiles",
     "TopicName",
     "Workers",
+    "WrittenFileName",
 ]

@@ -10,6 +10,7 @@ from sluicegate.config.keys import annotation_at, each_key_of, is_optional, item
 from sluicegate.config.model import Config
 from sluicegate.config.option import Option
 from sluicegate.config.reading import NotWhatIsWanted, config_of
+from sluicegate.config.relative_files import resolve_files
 from sluicegate.config.remarks import hints_of, warnings_of
 from sluicegate.config.source import Path, Problem, Source
 from sluicegate.config.topic_files import include_topics
@@ -48,7 +49,7 @@ def load(
 ) -> Loaded:
     """Validate what a source, the environment and options say. Raises ConfigError with every problem found.
 
-    `folder` is where relative patterns of `topics_from` begin; None: where the process was started.
+    `folder` is where relative names of files begin; None: where the process was started.
     """
     if not source.readable:
         raise ConfigError(source.problems)
@@ -57,6 +58,7 @@ def load(
         override(source, option.path, option.value, option.name)
     include_topics(source, folder if folder is not None else FilePath())
     source.data = _without_nothing(source.data, (), source)
+    resolve_files(source, folder if folder is not None else FilePath())
     problems = list(source.problems)
     config = None
     try:

@@ -28,6 +28,7 @@ from sluicegate.config.kinds import (
     TopicFiles,
     TopicName,
     Workers,
+    WrittenFileName,
 )
 from sluicegate.config.notes import Checks
 from sluicegate.config.otel import Otel
@@ -161,7 +162,7 @@ class Violations:
     A file that has reached `max_file_bytes` is renamed to its name and `.1`, in the place of the one before.
     """
 
-    file: FileName | None = None
+    file: WrittenFileName | None = None
     topic: TopicName | None = None
     max_file_bytes: Bytes = 1 << 30
     max_records: NoneOrMore = 10

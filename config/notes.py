@@ -19,6 +19,11 @@ class Reads:
 
 
 @dataclass(frozen=True, slots=True)
+class NamesFile:
+    """A text is the name of a file that is read: a relative one begins where the file lies that it stands in."""
+
+
+@dataclass(frozen=True, slots=True)
 class Checks:
     """A value of its kind is looked at, and may become another. The function raises ValueError."""
 

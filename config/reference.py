@@ -34,6 +34,9 @@ one of the files that `topics_from` names.
   in `1h`, `1.5h`, `7d`.
 - **Sizes** are plain numbers of bytes, or carry a unit: `kB`, `MB`, `GB`, `TB` (thousands) or `KiB`, `MiB`, `GiB`,
   `TiB` (1024), as in `100MB`, `64KiB`.
+- **Names of files** that are relative begin at the folder of the file that they stand in: the configuration, or the
+  one of `topics_from` that holds the topic. Those of variables and options begin at the configuration's.
+  `violations.file`, which is written, begins where the proxy was started.
 - **Lists of addresses** may also be one text: `"a:9092,b:9092"`.
 - A key with nothing behind it is as good as none. Merge keys (`<<: *name`) work, tags (`!name`) do not.
 - Unknown keys are errors that suggest the nearest known one.

@@ -30,6 +30,7 @@ class Source:
 
     `readable`: whether there was anything to go by; if not, `problems` says why and nothing else is worth saying.
     `remarks`: what can be used and is still worth a word. `digests`: SHA-256 of what each file held that was read.
+    `folders`: from an item that another file holds to that file's folder.
     `elsewhere`: from an item that another file holds to what it is called there.
     """
 
@@ -41,6 +42,7 @@ class Source:
     remarks: list[str] = field(default_factory=list)
     digests: dict[FilePath, bytes] = field(default_factory=dict)
     elsewhere: dict[Path, Path] = field(default_factory=dict)
+    folders: dict[Path, FilePath] = field(default_factory=dict)
 
     def place_of(self, path: Path) -> str:
         """Where `path`, or the nearest thing around it, stands."""

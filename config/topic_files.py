@@ -75,6 +75,7 @@ def _include(source: Source, file: FilePath) -> None:
         return  # which is told as it is
     first = len(own)
     own += entries
+    source.folders |= {(_HELD, first + i): file.parent for i in range(len(entries))}
     source.elsewhere |= {(_HELD, first + i): (_HELD, i) for i in range(len(entries))}
     for path, place in held.places.items():
         if path[0] == _HELD and len(path) > 1 and isinstance(path[1], int):

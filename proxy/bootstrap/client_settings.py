@@ -62,10 +62,15 @@ def _tls(settings: dict[str, str]) -> dict[str, Any]:
         "key_file": settings.get("ssl.key.location") or both,
         "key_password": settings.get("ssl.key.password"),
     }
-    found |= {name: value for name, value in names.items() if value}
+    found |= {name: _whole(name, value) for name, value in names.items() if value}
     if settings.get("ssl.endpoint.identification.algorithm", "https").lower() in ("", "none"):
         found["verify_hostname"] = "false"
     return found
+
+
+def _whole(name: str, value: str) -> str:
+    """Relative names begin where the client is started; in a configuration they would begin at its folder."""
+    return str(Path(value).absolute()) if name.endswith("_file") else value
 
 
 def _sasl(settings: dict[str, str]) -> dict[str, str]:
