@@ -48,7 +48,7 @@ class TopicKeys:
 
     `checks: none` leaves a topic's batches unjudged; `mode: observe` forwards what would be refused, and says so. An
     entry's `rules` stand in the place of those in `defaults`, as every key does. `samples` shows of bad records what
-    they hold.
+    they hold. `framing`: what becomes of batches that consumers read otherwise than brokers.
     """
 
     timestamp_type: Literal["CreateTime", "LogAppendTime"] | None = named("message.timestamp.type", default=None)
@@ -59,6 +59,7 @@ class TopicKeys:
     max_message_bytes: Bytes | None = named("max.message.bytes", default=None)
     checks: Literal["all", "none"] | None = None
     mode: Literal["reject", "observe"] | None = None
+    framing: Literal["safe", "strict", "broker"] | None = None
     rehearse: Rehearse | None = None
     fix: Fix | None = None
     rules: Annotated[tuple[Rule, ...], Checks(check_names)] | None = None

@@ -11,7 +11,7 @@ from sluicegate.protocol.records.compression import Decompressor
 from sluicegate.protocol.records.recompression import compress
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
 from sluicegate.protocol.records.restamp import restamp_records, with_payload
-from sluicegate.validation.policy import Fix, JudgementLimits, TopicPolicy
+from sluicegate.validation.policy import Fix, Framing, JudgementLimits, TopicPolicy
 from sluicegate.validation.previous_times import PreviousTimes, PreviousTimesInOrder
 from sluicegate.validation.timestamps import TimeWindow, window_of
 from sluicegate.validation.units import in_milliseconds, unit_of
@@ -61,7 +61,7 @@ def fix_times(
     if batch.attributes & LOG_APPEND_TIME:
         return None  # its records' own times count for nothing
     codec = Codec(batch.codec_id)
-    plain = _plain_payload(records[HEADER_BYTES:], codec, limits, decompressor, allowance)
+    plain = _plain_payload(records[HEADER_BYTES:], codec, policy.framing, limits, decompressor, allowance)
     if plain is None:
         return None
     known = previous.of(*place) if policy.fix is Fix.PREVIOUS else None
@@ -75,8 +75,14 @@ def fix_times(
 
 
 def _plain_payload(
-    payload: memoryview, codec: Codec, limits: JudgementLimits, decompressor: Decompressor, allowance: Allowance
+    payload: memoryview,
+    codec: Codec,
+    framing: Framing,
+    limits: JudgementLimits,
+    decompressor: Decompressor,
+    allowance: Allowance,
 ) -> memoryview | None:
+    """None where it is not understood, or where compressing it again would repair it."""
     if codec is Codec.NONE:
         allowance.check_at_once(len(payload))
         return payload
@@ -86,7 +92,9 @@ def _plain_payload(
         allowance.worked(len(found.data))
     except OverLimit:
         return None
-    return None if found.failure is not None else memoryview(bytes(found.data))
+    if found.failure is not None or (found.oddity is not None and framing is not Framing.BROKER):
+        return None
+    return memoryview(bytes(found.data))
 
 
 class _Stamp:

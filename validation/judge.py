@@ -24,9 +24,17 @@ from sluicegate.protocol.records.record_batch import (
     next_batch_end,
 )
 from sluicegate.protocol.records.rehearsal import Rehearsal
-from sluicegate.protocol.records.scan import BAD_LENGTH, OUT_OF_WINDOW, RAN_OUT, WHOLE, scan_records
+from sluicegate.protocol.records.scan import (
+    BAD_LENGTH,
+    OUT_OF_WINDOW,
+    RAN_OUT,
+    WHOLE,
+    Ambiguity,
+    scan_records,
+)
 from sluicegate.validation.legacy import check_stored_message, judge_message_set
-from sluicegate.validation.policy import JudgementLimits, TopicPolicy
+from sluicegate.validation.framing import ambiguous, odd_payload
+from sluicegate.validation.policy import Framing, JudgementLimits, TopicPolicy
 from sluicegate.validation.record_errors import RecordErrors, what_to_look_for
 from sluicegate.validation.refusals import DESCRIBED_WORK, TEXTS_AT_LEAST, over_limit, refuse_records
 from sluicegate.validation.structure import check_header, check_request_rules, check_stored_form
@@ -173,13 +181,20 @@ def _scan(
     keep = max(allowance.record_errors, TEXTS_AT_LEAST)
     outcome, read, latest, bad = scan_records(
         data, start, end, batch.record_count, pieces is None, look_for, earliest, width, exempt, overflow, pieces,
-        allowance, keep, rehearsal,
+        allowance, keep, rehearsal, policy.framing is not Framing.BROKER,
     )  # fmt: skip
+    if isinstance(bad, Ambiguity):
+        return ambiguous(submission.topic, submission.partition, read, bad, batch.record_count)
     is_damaged = pieces is not None and pieces.failure is not None
     if outcome != WHOLE or is_damaged:
         broken = _broken(outcome, is_damaged)
         if broken is not None:
             return Refused(*broken, records=batch.record_count)
+    found = None
+    if pieces is not None and pieces.oddity is not None and policy.framing is not Framing.BROKER:
+        found = odd_payload(submission.topic, submission.partition, batch.codec_id, pieces.oddity, batch.record_count)
+        if policy.framing is Framing.STRICT or found.reason is Reason.AMBIGUOUS:
+            return found
     if bad is not None:
         errors = RecordErrors(submission.topic, submission.partition, batch, window)
         described = []
@@ -192,12 +207,12 @@ def _scan(
             first_time = described[0].reason if is_first else errors.describe(bad.first_time).reason
         return refuse_records(described, bad.count, first_time, batch.record_count, allowance)
     if window is None or not look_for & OUT_OF_WINDOW:
-        return Accepted(read, 0)
+        return Accepted(read, 0, unreadable=found)
     ahead_ms = latest - narrowed
     if rehearsal is not None and rehearsal.keeps_any:
         ahead_ms = max(ahead_ms, rehearsal.ahead_ms) if latest else rehearsal.ahead_ms
-        return Accepted(read, ahead_ms, has_time=True)
-    return Accepted(read, ahead_ms, has_time=latest > 0)
+        return Accepted(read, ahead_ms, has_time=True, unreadable=found)
+    return Accepted(read, ahead_ms, has_time=latest > 0, unreadable=found)
 
 
 def _broken(outcome: int, is_damaged: bool) -> tuple[ErrorCode, Reason] | None:

@@ -16,6 +16,7 @@ cdef struct Topic:
     bint is_checked
     bint is_timed
     bint is_compacted
+    bint is_strict
     bint has_rules
     uint64_t before_max_ms
     uint64_t after_max_ms
@@ -91,7 +92,7 @@ cdef class OrdinaryRequests:
     cdef bint _keeps_rules(
         self, const uint8_t[::1] plain, Py_ssize_t start, Py_ssize_t end, int64_t count, Topic *topic
     ) except -1
-    cdef Py_ssize_t _gather(self, object payload, int codec) except -2
+    cdef Py_ssize_t _gather(self, object payload, int codec, bint strictly) except -2
     cdef int _make_room(self) except -1
     cdef Pieces _open(self, object payload, int codec)
     cdef bint _are_good_inside(

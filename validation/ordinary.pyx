@@ -30,7 +30,7 @@ from sluicegate.protocol.records.allowance import OverLimit
 from sluicegate.protocol.records.codec import Codec
 from sluicegate.protocol.records.scan import NULL_KEY, OUT_OF_WINDOW, WHOLE
 from sluicegate.validation.looked_closer import LookedCloser
-from sluicegate.validation.policy import TimestampType
+from sluicegate.validation.policy import Framing, TimestampType
 
 cdef enum:
     _LOOK_CLOSER = 0
@@ -222,6 +222,7 @@ cdef class OrdinaryRequests:
         topic.is_checked = policy.checked
         topic.is_timed = policy.timestamp_type is not TimestampType.LOG_APPEND_TIME
         topic.is_compacted = policy.compacted
+        topic.is_strict = policy.framing is not Framing.BROKER
         topic.before_max_ms = policy.before_max_ms
         topic.after_max_ms = policy.after_max_ms
         topic.most_bytes = _UNBOUNDED if policy.max_message_bytes is None else policy.max_message_bytes
@@ -446,7 +447,7 @@ cdef class OrdinaryRequests:
             size = self._decompress_lz4(view, start, end)
             if size > 0:
                 behind, taken, latest = _ordinary_run(
-                    self._plain, 0, size, count, False, topic.is_compacted, earliest,
+                    self._plain, 0, size, count, topic.is_strict, topic.is_strict, 0, topic.is_compacted, earliest,
                     window if topic.is_timed else <uint64_t>-1, no_time, 0,
                 )
                 if taken != count or behind != size:
@@ -459,7 +460,7 @@ cdef class OrdinaryRequests:
                 return self._keeps_rules(self._plain, 0, size, count, topic)
         if codec == 0:
             behind, taken, latest = _ordinary_run(
-                view, start, end, count, True, topic.is_compacted, earliest,
+                view, start, end, count, True, topic.is_strict, 0, topic.is_compacted, earliest,
                 window if topic.is_timed else <uint64_t>-1, no_time, 0,
             )
             if taken != count or behind != end:
@@ -474,7 +475,7 @@ cdef class OrdinaryRequests:
                 self._latest = latest
             return self._keeps_rules(view, start, end, count, topic)
         if topic.has_rules:
-            size = self._gather(data[start:end], codec)
+            size = self._gather(data[start:end], codec, topic.is_strict)
             if size <= 0 or not self._scan(self._plain, 0, size, False, None, count, topic, earliest, window, no_time):
                 return False
             return self._keeps_rules(self._plain, 0, size, count, topic)
@@ -512,7 +513,7 @@ cdef class OrdinaryRequests:
         self._why = _BY_RULES
         return False
 
-    cdef Py_ssize_t _gather(self, object payload, int codec) except -2:
+    cdef Py_ssize_t _gather(self, object payload, int codec, bint strictly) except -2:
         # The size of what is in _plain then; -1: look closer. Rules want records in one piece.
         cdef Pieces pieces
         cdef const uint8_t[::1] piece
@@ -524,7 +525,7 @@ cdef class OrdinaryRequests:
             while True:
                 found = pieces.more()
                 if found is None:
-                    return -1 if pieces.failure is not None else filled
+                    return -1 if pieces.failure is not None or (strictly and pieces.oddity is not None) else filled
                 piece = found
                 size = len(found)
                 if size > _PLAIN_BYTES - filled:
@@ -558,7 +559,7 @@ cdef class OrdinaryRequests:
                 return False
             plain = first
             good = self._scan(plain, 0, len(first), False, pieces, count, topic, earliest, window, no_time)
-            return good and pieces.failure is None
+            return good and pieces.failure is None and not (topic.is_strict and pieces.oddity is not None)
         except OverLimit:
             return False
         finally:
@@ -577,6 +578,7 @@ cdef class OrdinaryRequests:
         try:
             outcome, _, last, _ = scan_records(
                 view, start, end, count, framed, look_for, earliest, window, no_time, overflow, pieces, allowance, 0,
+                None, topic.is_strict,
             )
         except OverLimit:
             return False

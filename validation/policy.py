@@ -30,6 +30,14 @@ class Mode(Enum):
     __hash__ = object.__hash__  # each is there once; Enum's own is a call of Python
 
 
+class Framing(Enum):
+    """What becomes of batches that brokers store and that consumers read otherwise, or not at all (docs/framing.md)."""
+
+    SAFE = "safe"  # records that consumers read otherwise are rejected, data that some cannot read is reported
+    STRICT = "strict"  # both are rejected
+    BROKER = "broker"  # neither is looked for
+
+
 class Fix(Enum):
     """What a time that breaks a bound becomes."""
 
@@ -57,7 +65,7 @@ class TopicPolicy:
     knows. They mean what Kafka's message.timestamp.*, cleanup.policy and max.message.bytes mean. `dead_letters`: the
     topic that bad records are written to where `mode` is QUARANTINE. `rules` are asked about records that keep all of
     that, `requests` about who sends them and how. `samples`: whether what bad records hold is shown in events.
-    `quota`: how much the topic may be sent.
+    `quota`: how much the topic may be sent. `framing`: whether batches that consumers read otherwise than brokers pass.
     """
 
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -74,6 +82,7 @@ class TopicPolicy:
     requests: "tuple[RequestRule, ...]" = ()
     samples: bool = False
     quota: "Quota | None" = None
+    framing: Framing = Framing.SAFE
     is_plain: bool = field(init=False)
 
     def __post_init__(self) -> None:

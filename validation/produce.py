@@ -56,6 +56,7 @@ class JudgedRequest:
 
     `observed`: what is wrong with those that are forwarded all the same, because their topic, or the rule that they
     break, is only observed; one that is refused for something else may be there too.
+    `unreadable`: what some clients cannot read of those that are forwarded, which is reported (`framing: safe`).
     `fixed`: what goes in the place of batches that were refused for their times, and are accepted now.
     `times`: of topics whose bad times become the previous one, the partition of each good batch and its latest time
     (ms), which counts where a broker stores it.
@@ -72,6 +73,7 @@ class JudgedRequest:
         self.accepted = accepted if accepted is not None else {}
         self.refused = refused if refused is not None else {}
         self.observed: dict[Place, Refused] = _NONE
+        self.unreadable: dict[Place, Refused] = _NONE
         self.fixed: Mapping[Place, Fixed] = _NONE
         self.rehearsed: Mapping[Place, tuple[int, ...]] = _NONE
         self.times: dict[Place, tuple[Partition, int]] = _NONE
@@ -88,6 +90,8 @@ class JudgedRequest:
             self.refuse(place, verdict, HeldTo(policy, now_ms))
         elif verdict is not None:
             self.accepted[place] = verdict
+            if verdict.unreadable is not None:
+                self.report_unreadable(place, verdict.unreadable, HeldTo(policy, now_ms))
 
     def refuse(self, place: Place, refused: Refused, held_to: HeldTo) -> None:
         """Something is wrong with a partition; where its topic is only observed, it is forwarded all the same."""
@@ -105,6 +109,13 @@ class JudgedRequest:
         if not self.observed:
             self.observed = {}
         self.observed[place] = refused
+
+    def report_unreadable(self, place: Place, found: Refused, held_to: HeldTo) -> None:
+        """Some clients cannot read a batch that is forwarded."""
+        self.held_to[place] = held_to
+        if not self.unreadable:
+            self.unreadable = {}
+        self.unreadable[place] = found
 
     def leave(self, policy: TopicPolicy) -> None:
         """A partition is left to the broker, for its topic's sake or for its sender's."""
@@ -209,9 +220,8 @@ class _Further:
         is_observed = policy.mode is Mode.OBSERVE
         if is_observed:  # they are in no answer, and take nobody's place in it
             allowance.record_errors = self._observed_errors
-        verdict = self._by_rules(
-            place, submission, self._as_a_broker(place, submission, policy, now_ms), policy, now_ms
-        )
+        by_broker = self._as_a_broker(place, submission, policy, now_ms)
+        verdict = self._by_rules(place, submission, by_broker, policy, now_ms)
         if is_observed:
             self._observed_errors = allowance.record_errors
             allowance.record_errors = kept
@@ -221,6 +231,9 @@ class _Further:
             self._judged.times[place] = (submission.topic, submission.partition), now_ms + verdict.ahead_ms
         if policy.samples:
             verdict = self._sampling.shown_everywhere(place, submission, verdict, self._judged.observed, self._fixed)
+        if isinstance(by_broker, Accepted) and by_broker.unreadable is not None:
+            if is_observed or isinstance(verdict, Accepted):
+                self._judged.report_unreadable(place, by_broker.unreadable, HeldTo(policy, now_ms))
         if isinstance(verdict, Accepted) and place in self._judged.observed:
             return None
         return verdict

@@ -15,6 +15,7 @@ from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.validation.cluster_settings import ClusterSettings, stricter_of
 from sluicegate.validation.policy import (
     Fix,
+    Framing,
     JudgementLimits,
     Mode,
     Rehearsed,
@@ -207,6 +208,7 @@ def _policy(keys: TopicKeys, defaults: TopicKeys, maker: RuleMaker) -> TopicPoli
         dead_letters,
         rule_set_of(given("rules"), maker),
         samples=bool(given("samples")),
+        framing=Framing(given("framing") or "safe"),
     )
 
 

@@ -30,6 +30,8 @@ class Reason(StrEnum):
     CONTROL_BATCH = "control batch from a client"
     SEQUENCE = "producer id without a sequence"
     STRUCTURE = "records do not follow the format"
+    AMBIGUOUS = "clients read other records"
+    UNREADABLE = "unreadable to some clients"
     UNKNOWN_TOPIC_ID = "topic id that no broker could name"
     RULE = "breaks a rule"
     REQUEST_RULE = "breaks a rule for requests"
@@ -39,6 +41,10 @@ class Reason(StrEnum):
 
 TIMED = frozenset({Reason.TIMESTAMP_BEFORE, Reason.TIMESTAMP_AFTER})
 """What is told with a diagnosis: what the time was probably meant to be."""
+
+
+FRAMED = frozenset({Reason.AMBIGUOUS, Reason.UNREADABLE})
+"""What only the batch's message explains (`framing`)."""
 
 
 class Stage(Enum):
@@ -86,13 +92,17 @@ class BadRecord:
 class Accepted:
     """The records are good. `ahead_ms`: how far the latest is ahead of the broker's time (negative: behind).
 
-    `has_time`: there is a record whose time was looked at.
+    `has_time`: there is a record whose time was looked at. `unreadable`: what some clients cannot read of the batch, which
+    is forwarded and reported (`framing: safe`).
     """
 
-    def __init__(self, records: int, ahead_ms: int, has_time: bool = False) -> None:
+    def __init__(
+        self, records: int, ahead_ms: int, has_time: bool = False, unreadable: "Refused | None" = None
+    ) -> None:
         self.records = records
         self.ahead_ms = ahead_ms
         self.has_time = has_time
+        self.unreadable = unreadable
 
 
 @dataclass(slots=True)

@@ -29,14 +29,19 @@ def as_sent(batch: StoredBatch) -> bytearray:
         return frame
     _INT64.pack_into(frame, 0, 0)
     header = batch.header
-    has_gaps = header.record_count > 0 and header.last_offset_delta + 1 != header.record_count
     is_stamped = header.attributes & LOG_APPEND_TIME != 0
-    if (has_gaps or is_stamped) and has_valid_crc(memoryview(frame), RecordBatch(memoryview(frame), 0, len(frame))):
-        if has_gaps:
+    if (has_gaps(batch) or is_stamped) and has_valid_crc(memoryview(frame), RecordBatch(memoryview(frame), 0, len(frame))):
+        if has_gaps(batch):
             _INT32.pack_into(frame, _LAST_DELTA_AT, header.record_count - 1)
         frame[_ATTRIBUTES_LOW_AT] &= ~LOG_APPEND_TIME
         _UINT32.pack_into(frame, _CRC_AT, crc32_of.iscsi(bytes(frame[_CRC_AT + 4 :])))
     return frame
+
+
+def has_gaps(batch: StoredBatch) -> bool:
+    """Whether compaction has taken records out of a batch of magic 2 and left others."""
+    header = batch.header
+    return header is not None and header.record_count > 0 and header.last_offset_delta + 1 != header.record_count
 
 
 def _clear_message(frame: bytearray) -> None:

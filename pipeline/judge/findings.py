@@ -160,6 +160,8 @@ def _told(judged: JudgedRequest) -> Iterator[tuple[Mode, Refused]]:
         yield Mode.FIX, judged.fixed[PLACE].refused
     if PLACE in judged.observed:
         yield Mode.OBSERVE, judged.observed[PLACE]
+    if PLACE in judged.unreadable:
+        yield Mode.OBSERVE, judged.unreadable[PLACE]
 
 
 def _who(batch: StoredBatch, appended_ms: int) -> _Who:

@@ -1,14 +1,15 @@
 """Stored batches judged one by one, by the code that judges them on the wire."""
 
 import time
+from dataclasses import replace
 
-from sluicegate.pipeline.judge.as_sent import CURRENT_VERSION, OLD_VERSION, as_sent
+from sluicegate.pipeline.judge.as_sent import CURRENT_VERSION, OLD_VERSION, as_sent, has_gaps
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, TopicData
 from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.protocol.records.compression import Decompressor
-from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.policy import Framing, JudgementLimits, TopicPolicy
 from sluicegate.validation.previous_times import PreviousTimes
 from sluicegate.validation.produce import JudgedRequest, judge_request
 from sluicegate.validation.rulebook import Rulebook
@@ -31,6 +32,7 @@ class PartitionJudge:
     def __init__(self, of: TopicPartition, rulebook: Rulebook, limits: JudgementLimits) -> None:
         self._of = of
         self._policy = rulebook.of(of.topic)
+        self._policy_of_compacted = replace(self._policy, framing=Framing.BROKER)
         self._limits = limits
         self._decompressor = Decompressor()
         self._previous = PreviousTimes()
@@ -43,7 +45,7 @@ class PartitionJudge:
         request = ProduceRequest(frame, version, None, _ALL_REPLICAS, [topic])
         given_up = time.monotonic() + _PATIENCE_SECONDS
         while True:
-            judged = self._judged(request, now_ms)
+            judged = self._judged(request, self._policy_of(batch), now_ms)
             outage = _outage(judged)
             if outage is None:
                 for partition, latest in judged.times.values():
@@ -56,13 +58,17 @@ class PartitionJudge:
                 )
             time.sleep(_PAUSE_SECONDS)  # nothing announces that it answers again
 
-    def _judged(self, request: ProduceRequest, now_ms: int) -> JudgedRequest:
+    def _policy_of(self, batch: StoredBatch) -> TopicPolicy:
+        """A batch with gaps was written by the log cleaner: its framing is sound, and its offsets are not as sent."""
+        return self._policy_of_compacted if has_gaps(batch) else self._policy
+
+    def _judged(self, request: ProduceRequest, policy: TopicPolicy, now_ms: int) -> JudgedRequest:
         limits = self._limits
         allowance = Allowance(limits.max_decompressed_bytes, limits.max_record_errors, _go_on)
         return judge_request(
             request,
             {},
-            lambda _topic: self._policy,
+            lambda _topic: policy,
             limits,
             lambda: now_ms,
             self._decompressor,

@@ -26,3 +26,4 @@ cdef class Decompressor:
 cdef class Decompressed:
     cdef readonly object data
     cdef readonly object failure
+    cdef readonly object oddity

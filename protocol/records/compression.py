@@ -15,7 +15,7 @@ from sluicegate.protocol.records.allowance import Allowance, OverLimit
 from sluicegate.protocol.records.codec import Codec
 from sluicegate.protocol.records.gzip_members import gzip_pieces
 from sluicegate.protocol.records.lz4_blocks import Lz4Blocks
-from sluicegate.protocol.records.pieces import Bounds, Failure, Piece, Pieces
+from sluicegate.protocol.records.pieces import Bounds, Failure, Oddity, Piece, Pieces
 from sluicegate.protocol.records.plain_buffer import PlainBuffer
 from sluicegate.protocol.records.snappy_chunks import snappy_pieces
 from sluicegate.protocol.records.zstd_pieces import zstd_pieces
@@ -30,14 +30,15 @@ _UNBOUNDED = 1 << 62
 
 
 class Decompressed:
-    """What came out; `failure` is None when it is the whole payload.
+    """What came out; `failure` is None when it is the whole payload, `oddity` what a broker ignores in it.
 
     `data` is valid until the Decompressor that made it is used again.
     """
 
-    def __init__(self, data: memoryview, failure: Failure | None = None) -> None:
+    def __init__(self, data: memoryview, failure: Failure | None = None, oddity: Oddity | None = None) -> None:
         self.data = data
         self.failure = failure
+        self.oddity = oddity
 
 
 class Decompressor:
@@ -78,7 +79,7 @@ class Decompressor:
             pass
         finally:
             self.close()
-        return Decompressed(self._whole.room(filled)[:filled], failure)
+        return Decompressed(self._whole.room(filled)[:filled], failure, pieces.oddity)
 
     def _decoder(self, codec: Codec, data: memoryview, bounds: Bounds, magic: int) -> Iterator[Piece]:
         if codec is _GZIP:

@@ -8,7 +8,7 @@ header is ignored.
 import zlib
 from collections.abc import Iterator
 
-from sluicegate.protocol.records.pieces import Bounds, Damaged
+from sluicegate.protocol.records.pieces import Bounds, Damaged, Odd, Oddity
 
 STEP_BYTES = 16 * 1024
 _INPUT_BYTES = 8 * 1024
@@ -17,6 +17,7 @@ _LEAST_FOR_ANOTHER_MEMBER = 26
 _FLAGS_AT = 3
 _HEADER_CRC, _EXTRA, _NAME, _COMMENT = 0x02, 0x04, 0x08, 0x10
 _RAW_DEFLATE = -15
+_LARGEST_FLAGS = b"\x1f"  # the bits beyond are reserved
 _U32 = 0xFFFFFFFF
 _NAME_STEP_BYTES = 1024
 # How much slower than others' bytes these come out.
@@ -24,11 +25,12 @@ _WORK_OF_OUTPUT = 8
 
 
 def gzip_as_java(data: memoryview, bounds: Bounds, skip: int) -> Iterator[memoryview]:
-    """What comes out behind the first `skip` bytes. Raises Damaged."""
+    """What comes out behind the first `skip` bytes. Raises Damaged and Odd."""
     position = _deflate_at(data, 0)
     if position is None:
         raise Damaged
     fetched = position
+    is_odd = has_reserved_flags(data, 0)
     while True:
         inflater = zlib.decompressobj(_RAW_DEFLATE)
         crc = size = 0
@@ -52,13 +54,25 @@ def gzip_as_java(data: memoryview, bounds: Bounds, skip: int) -> Iterator[memory
         trailer = data[position : position + _TRAILER_BYTES]
         if trailer != crc.to_bytes(4, "little") + (size & _U32).to_bytes(4, "little"):
             raise Damaged
-        if fetched == len(data) and len(data) - position <= _LEAST_FOR_ANOTHER_MEMBER:
-            return
-        following = _deflate_at(data, position + _TRAILER_BYTES)
+        end = position + _TRAILER_BYTES
+        following = None
+        if fetched < len(data) or len(data) - position > _LEAST_FOR_ANOTHER_MEMBER:
+            following = _deflate_at(data, end)
         if following is None:
+            if end < len(data):
+                raise Odd(Oddity.TRAILING_BYTES)
+            if is_odd:
+                raise Odd(Oddity.UNVERIFIED)
             return
+        is_odd = is_odd or has_reserved_flags(data, end)
         position = following
         fetched = max(fetched, position)
+
+
+def has_reserved_flags(data: memoryview, start: int) -> bool:
+    """Whether the member at `start` sets flags that RFC 1952 reserves: zlib reads none of it, Java ignores them."""
+    flags = bytes(data[start + _FLAGS_AT : start + _FLAGS_AT + 1])
+    return flags > _LARGEST_FLAGS
 
 
 def _deflate_at(data: memoryview, start: int) -> int | None:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from isal import isal_zlib
 
-from sluicegate.protocol.records.gzip_as_java import STEP_BYTES, gzip_as_java
-from sluicegate.protocol.records.pieces import Bounds, Piece
+from sluicegate.protocol.records.gzip_as_java import STEP_BYTES, gzip_as_java, has_reserved_flags
+from sluicegate.protocol.records.pieces import Bounds, Odd, Oddity, Piece
 
 _MAGIC = b"\x1f\x8b"
 _WBITS = 31
@@ -27,7 +27,7 @@ class _NotSound(Exception):
 
 
 def gzip_pieces(data: memoryview, bounds: Bounds) -> Iterator[Piece]:
-    """What comes out of all members. Raises Damaged."""
+    """What comes out of all members. Raises Damaged and Odd."""
     handed_out = 0
     try:
         for piece in _members(data, bounds):
@@ -43,7 +43,9 @@ def gzip_pieces(data: memoryview, bounds: Bounds) -> Iterator[Piece]:
 def _members(data: memoryview, bounds: Bounds) -> Iterator[Piece]:
     position = 0
     most = _INPUT_BYTES
+    is_odd = False
     while True:
+        is_odd = is_odd or has_reserved_flags(data, position)
         member = isal_zlib.decompressobj(wbits=_WBITS)
         rest: Piece = b""
         held: Piece = b""
@@ -71,5 +73,9 @@ def _members(data: memoryview, bounds: Bounds) -> Iterator[Piece]:
                 yield plain
         position -= len(member.unused_data)
         most = _FIRST_INPUT_BYTES
+        if position == len(data):
+            if is_odd:
+                raise Odd(Oddity.UNVERIFIED)
+            return
         if data[position : position + len(_MAGIC)] != _MAGIC:
-            return  # what is no further member is ignored, as Java's GZIPInputStream does
+            raise Odd(Oddity.TRAILING_BYTES)  # Java's GZIPInputStream ignores what is no further member

@@ -1,12 +1,13 @@
 # The types that Cython compiles lz4_blocks.py with; the file itself stays plain Python.
 cimport cython
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from sluicegate.protocol.records.plain_buffer cimport PlainBuffer
 
 cdef Py_ssize_t _FLAGS_AT
 cdef Py_ssize_t _DESCRIPTOR_AT
 cdef Py_ssize_t _CONTENT_SIZE_BYTES
+cdef Py_ssize_t _SIZE_AT
 cdef Py_ssize_t _CHECKSUM_BYTES
 cdef Py_ssize_t _SIZE_BYTES
 cdef uint32_t _SIZE_MASK
@@ -37,6 +38,8 @@ cdef class Lz4Blocks:
     cdef object _checked
     cdef int _flags
     cdef Py_ssize_t _block_bytes
+    cdef uint64_t _content_bytes
+    cdef uint64_t _filled
 
     @cython.locals(data="const uint8_t[::1]", flags=int, descriptor=int, code=int, end=Py_ssize_t)
     cdef _begin(self, int magic)

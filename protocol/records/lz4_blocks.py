@@ -1,14 +1,14 @@
 """The lz4 frame format as a broker's Lz4BlockInputStream reads it: block by block, each handed out when it is whole.
 
-It looks neither at the content size nor at the content checksum (but wants its bytes to be there), stops at the end
-mark whatever follows, and reads no linked blocks.
+It looks neither at the content size nor at the content checksum (but wants its bytes to be there), takes an empty raw
+block for the end mark, stops there whatever follows, and reads no linked blocks.
 """
 
 from collections.abc import Iterator
 
 import lz4.frame
 
-from sluicegate.protocol.records.pieces import Damaged, Piece
+from sluicegate.protocol.records.pieces import Damaged, Odd, Oddity, Piece
 from sluicegate.protocol.records.plain_buffer import PlainBuffer
 
 _MAGIC = 0x184D_2204
@@ -23,7 +23,7 @@ _U32 = 0xFFFF_FFFF
 _FLAGS_AT, _DESCRIPTOR_AT = 4, 5
 _HEAD_BYTES = 7  # magic, flags, descriptor and their checksum; a content size stands before the checksum
 _BLOCK_CHECKSUM, _CONTENT_SIZE, _CONTENT_CHECKSUM = 0x10, 0x08, 0x04
-_CONTENT_SIZE_BYTES = 8
+_CONTENT_SIZE_BYTES, _SIZE_AT = 8, 6
 _CHECKSUM_BYTES = 4
 _SIZE_BYTES = 4
 # The bit beyond it says that a block is not compressed.
@@ -31,7 +31,7 @@ _SIZE_MASK = 0x7FFF_FFFF
 
 
 class Lz4Blocks:
-    """Each block of one frame in a batch of `magic`, in turn, valid until the next. Raises Damaged."""
+    """Each block of one frame in a batch of `magic`, in turn, valid until the next. Raises Damaged and Odd."""
 
     def __init__(self, data: memoryview, buffer: PlainBuffer, magic: int) -> None:
         self._data = data
@@ -43,6 +43,8 @@ class Lz4Blocks:
         self._checked: _CheckedBlocks | None = None
         self._flags = 0
         self._block_bytes = 0
+        self._content_bytes = 0
+        self._filled = 0
         if self._end > _HEAD_BYTES and self._uint32(0) == _MAGIC:
             self._begin(magic)
 
@@ -57,8 +59,15 @@ class Lz4Blocks:
         size = self._uint32(stated)
         stored = size & _SIZE_MASK
         if stored == 0:
-            if self._flags & _CONTENT_CHECKSUM and start + _CHECKSUM_BYTES > self._end:
+            end = start + (_CHECKSUM_BYTES if self._flags & _CONTENT_CHECKSUM else 0)
+            if end > self._end:
                 raise Damaged
+            if size != stored:
+                raise Odd(Oddity.HIDDEN_DATA)
+            if end < self._end:
+                raise Odd(Oddity.TRAILING_BYTES)
+            if self._content_bytes and self._content_bytes != self._filled:  # 0: it is not known
+                raise Odd(Oddity.UNVERIFIED)
             raise StopIteration
         end = start + stored + (_CHECKSUM_BYTES if self._checked is not None else 0)
         self._position = self._end  # unless the block is sound, nothing comes behind it
@@ -73,6 +82,7 @@ class Lz4Blocks:
         else:
             piece = self._data[start:end]
         self._position = end
+        self._filled += len(piece)
         return piece
 
     def _begin(self, magic: int) -> None:
@@ -87,6 +97,9 @@ class Lz4Blocks:
         if magic != 0 and (end > self._end or data[end - 1] != _xxh32(data, _FLAGS_AT, end - 1) >> 8 & 0xFF):
             return
         self._flags = flags
+        if flags & _CONTENT_SIZE and end <= self._end:
+            self._content_bytes = self._uint32(_SIZE_AT + 4)  # first into a wide variable
+            self._content_bytes = self._content_bytes << 32 | self._uint32(_SIZE_AT)
         self._block_bytes = 1 << (8 + 2 * code)
         if flags & _BLOCK_CHECKSUM:
             self._checked = _CheckedBlocks(code, self._block_bytes)

@@ -4,14 +4,14 @@ What is ordinary here and what comes out of it are the same for `sluicegate.prot
 all other frames and says what is wrong with them.
 """
 
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from sluicegate.protocol.records.loaded_libraries cimport lz4_decompress_safe
 from sluicegate.protocol.records.lz4_blocks cimport (
     _BLOCK_CHECKSUM, _CHECKSUM_BYTES, _CONTENT_CHECKSUM, _CONTENT_SIZE, _CONTENT_SIZE_BYTES, _DESCRIPTOR_AT, _FLAGS_AT,
-    _HEAD_BYTES, _KNOWN_FLAGS, _MAGIC, _SIZE_BYTES, _SIZE_MASK, _SMALLEST_BLOCK_CODE, _VERSION_1_INDEPENDENT_BLOCKS,
-    _xxh32,
+    _HEAD_BYTES, _KNOWN_FLAGS, _MAGIC, _SIZE_AT, _SIZE_BYTES, _SIZE_MASK, _SMALLEST_BLOCK_CODE,
+    _VERSION_1_INDEPENDENT_BLOCKS, _xxh32,
 )
 
 cdef inline uint32_t _little_endian(const uint8_t *at) noexcept:
@@ -32,6 +32,7 @@ cdef Py_ssize_t ordinary_lz4(
     cdef Py_ssize_t filled = 0
     cdef Py_ssize_t spent = 0
     cdef Py_ssize_t block_bytes, stored, came
+    cdef uint64_t content_bytes = 0
     cdef uint32_t size
     cdef int flags, descriptor
     if lz4_decompress_safe == NULL or left <= head or _little_endian(at) != _MAGIC:
@@ -45,6 +46,8 @@ cdef Py_ssize_t ordinary_lz4(
     block_bytes = <Py_ssize_t>1 << (8 + 2 * (descriptor >> 4))
     if flags & _CONTENT_SIZE:
         head += _CONTENT_SIZE_BYTES
+        if head <= left:
+            content_bytes = _little_endian(at + _SIZE_AT) | <uint64_t>_little_endian(at + _SIZE_AT + 4) << 32
     if head > left or at[head - 1] != _xxh32(data, start + _FLAGS_AT, start + head - 1) >> 8 & 0xFF:
         return -1
     at += head
@@ -57,7 +60,10 @@ cdef Py_ssize_t ordinary_lz4(
         at += _SIZE_BYTES
         left -= _SIZE_BYTES
         if stored == 0:
-            return -1 if flags & _CONTENT_CHECKSUM and left < _CHECKSUM_BYTES else filled
+            # Nothing but the content checksum follows the end mark, which an empty raw block is not.
+            if size != 0 or left != (_CHECKSUM_BYTES if flags & _CONTENT_CHECKSUM else 0):
+                return -1
+            return filled if content_bytes == 0 or content_bytes == <uint64_t>filled else -1
         if stored > left:
             return -1
         if size != <uint32_t>stored:

@@ -23,6 +23,7 @@ cdef class Bounds:
 @cython.final
 cdef class Pieces:
     cdef readonly object failure
+    cdef readonly object oddity
     cdef object _decoder
     cdef Bounds _bounds
     cdef Py_ssize_t _most

@@ -20,8 +20,24 @@ class Failure(Enum):
     OVER_LIMIT = "the payload is larger than allowed"
 
 
+class Oddity(Enum):
+    """What a broker ignores in a payload and consumers do not."""
+
+    HIDDEN_DATA = "data that brokers skip and some clients read"
+    TRAILING_BYTES = "bytes after the end of the compressed data"
+    UNVERIFIED = "a form or checksum that brokers do not verify"
+
+
 class Damaged(Exception):
     """The payload does not go on as it should."""
+
+
+class Odd(Exception):
+    """A broker reads no further, or has ignored something, and regards the payload as whole."""
+
+    def __init__(self, oddity: Oddity) -> None:
+        super().__init__(oddity.value)
+        self.oddity = oddity
 
 
 class Bounds:
@@ -54,11 +70,13 @@ class Bounds:
 class Pieces:
     """What a codec's decoder yields, counted and cut to at most `most` bytes.
 
-    `failure` is set once `more` has said None: None there too means that the payload came out whole.
+    `failure` is set once `more` has said None: None there too means that the payload came out whole. So is `oddity`:
+    what a broker ignores in a payload that came out whole.
     """
 
     def __init__(self, decoder: Iterator[Piece], bounds: Bounds, most: int) -> None:
         self.failure: Failure | None = None
+        self.oddity: Oddity | None = None
         self._decoder = decoder
         self._bounds = bounds
         self._most = most
@@ -86,4 +104,6 @@ class Pieces:
                     return piece
         except Damaged:
             self.failure = Failure.DAMAGED
+        except Odd as odd:
+            self.oddity = odd.oddity
         return None

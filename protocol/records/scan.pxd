@@ -19,6 +19,13 @@ cdef Py_ssize_t _ROOM_BEFORE_VALUE
 
 
 @cython.final
+cdef class Ambiguity:
+    cdef readonly object why
+    cdef readonly int64_t stated
+    cdef readonly int64_t expected
+
+
+@cython.final
 cdef class Findings:
     cdef readonly Py_ssize_t count
     cdef readonly list kept
@@ -39,6 +46,8 @@ cdef class Cursor:
     cdef Py_ssize_t end
     cdef bint failed
     cdef bint bad_varint
+    cdef bint overflowed
+    cdef Py_ssize_t passed
     cdef Pieces pieces
     cdef Allowance allowance
     cdef Py_ssize_t pause_at
@@ -58,11 +67,11 @@ cdef class Cursor:
 
 @cython.locals(
     taken=Py_ssize_t, at=Py_ssize_t, body=Py_ssize_t, byte=uint64_t, length=uint64_t, size=uint64_t, delta=uint64_t,
-    ahead=uint64_t, shift=int,
+    ahead=uint64_t, shift=int, offset=uint64_t, expected=uint64_t,
 )
 cdef (Py_ssize_t, Py_ssize_t, uint64_t) _ordinary_run(
-    const uint8_t[::1] data, Py_ssize_t position, Py_ssize_t end, Py_ssize_t most, bint framed, bint needs_keys,
-    uint64_t earliest_delta, uint64_t window, uint64_t exempt_delta, uint64_t latest,
+    const uint8_t[::1] data, Py_ssize_t position, Py_ssize_t end, Py_ssize_t most, bint framed, bint strictly,
+    Py_ssize_t first, bint needs_keys, uint64_t earliest_delta, uint64_t window, uint64_t exempt_delta, uint64_t latest,
 ) noexcept
 
 
@@ -70,12 +79,13 @@ cdef (Py_ssize_t, Py_ssize_t, uint64_t) _ordinary_run(
     cursor=Cursor, taken=Py_ssize_t, ordinary_window=uint64_t, latest=uint64_t, index=Py_ssize_t, record_length=int64_t, body=Py_ssize_t, delta=uint64_t,
     offset_delta=int64_t, key_size=int64_t, value_size=int64_t, header_count=int64_t, headers=int64_t, name_size=int64_t,
     ahead=uint64_t, reason=int, bad=Findings, is_left_over=bint, check_keys=bint, check_times=bint,
-    take_all=bint, stands=bint,
+    take_all=bint, stands=bint, least_size=int64_t, size=int64_t, actual=Py_ssize_t,
 )
 cpdef tuple scan_records(
     const uint8_t[::1] data, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count, bint framed, int look_for,
     uint64_t earliest_delta, uint64_t window, uint64_t exempt_delta, uint64_t overflow,
     Pieces pieces, Allowance allowance, Py_ssize_t keep, Rehearsal rehearsal=*,
+    bint strictly=*,
 )
 
 cdef int _length_outcome(Cursor cursor, bint framed)

@@ -7,7 +7,8 @@ unsigned 64-bit pattern.
 A record: length varint | attributes int8 | timestamp_delta varlong | offset_delta varint | key varint+bytes |
 value varint+bytes | header count varint | headers. Varints are zig-zag; a negative size is null.
 How strictly a broker reads depends on the codec (docs/checks.md): in a plain batch every record must fill
-exactly the length it states; in a compressed one the length is read and ignored.
+exactly the length it states; in a compressed one the length is read and ignored. Consumers use it, and disagree about
+sizes below -1 and varints with more bits than their type: `strictly` stops at the first such record (docs/framing.md).
 
 Nearly all records are ordinary and good: `_ordinary_run` takes those, and leaves any other to the careful reading in
 `scan_records`, which alone knows what is wrong with it. It reads strictly forward, and so over the ends of the pieces
@@ -23,12 +24,19 @@ BROKEN = 1  # the records do not follow the format: INVALID_RECORD
 RAN_OUT = 2  # the data ended within a record, or before the last one
 LEFT_OVER = 3  # bytes are left behind the last record
 FOUND_BAD = 5  # a record is bad, and none was to be kept
+AMBIGUOUS = 6  # brokers read a record, and consumers read it otherwise or not at all
 BAD_LENGTH = 4  # the length of a record is no varint; a broker fails with UNKNOWN_SERVER_ERROR in a plain batch
 
 # What to look for, and why a record is bad: the same bits.
 NULL_KEY = 1
 OUT_OF_WINDOW = 2
 EVERY_RECORD = 4
+
+# Why a record is ambiguous.
+OTHER_LENGTH = "length"
+OTHER_OFFSET = "offset"
+NEGATIVE_SIZE = "size"
+TOO_MANY_BITS = "bits"
 
 _NULL_KEY, _OUT_OF_WINDOW, _EVERY_RECORD = NULL_KEY, OUT_OF_WINDOW, EVERY_RECORD
 _U32 = 0xFFFFFFFF
@@ -41,6 +49,15 @@ _BAD_BYTES = 256
 # An ordinary record's fields up to its key take at most this many bytes, those between key and value at most the other.
 _ROOM_BEFORE_KEY = 24
 _ROOM_BEFORE_VALUE = 6
+
+
+class Ambiguity:
+    """Why a record is ambiguous, the number that it states, and what that had to be (bytes, or an offset delta)."""
+
+    def __init__(self, why, stated=0, expected=0):
+        self.why = why
+        self.stated = stated
+        self.expected = expected
 
 
 class Findings:
@@ -69,6 +86,7 @@ class Cursor:
     """A position in the data, and in what `pieces` has behind it; `failed` is set instead of raising.
 
     `bad_varint` is set too where no more data would help. Where the pieces stop, so does it: what they raise is raised.
+    `overflowed`: a varint had bits that its type has no room for. `passed`: bytes of the pieces before this one.
     `source` is what `data` looks at, for who copies out of it.
     """
 
@@ -79,6 +97,8 @@ class Cursor:
         self.end = end
         self.failed = False
         self.bad_varint = False
+        self.overflowed = False
+        self.passed = 0
         self.pieces = pieces
         self.allowance = allowance
         self.pause_at = position + _PAUSE_BYTES
@@ -91,6 +111,7 @@ class Cursor:
         if piece is None:
             self.pieces = None
             return False
+        self.passed += self.position
         self.data = piece
         self.source = piece
         self.position = 0
@@ -121,6 +142,8 @@ class Cursor:
                 self.failed = True
                 self.bad_varint = True
                 return 0
+        if value > _U32:
+            self.overflowed = True
         value &= _U32
         half = value >> 1
         return -half - 1 if value & 1 else half
@@ -137,6 +160,8 @@ class Cursor:
             self.position += 1
             value |= (bits & 0x7F) << shift
             if bits < 0x80:
+                if shift == 63 and bits > 1:
+                    self.overflowed = True
                 break
             shift += 7
             if shift > 63:
@@ -158,12 +183,16 @@ class Cursor:
             self.position += size
 
 
-def _ordinary_run(data, position, end, most, framed, needs_keys, earliest_delta, window, exempt_delta, latest):
-    """Read up to `most` ordinary good records from `position` on: in the window, no headers, no odd varints.
+def _ordinary_run(
+    data, position, end, most, framed, strictly, first, needs_keys, earliest_delta, window, exempt_delta, latest
+):
+    """Read up to `most` ordinary good records from `position` on: in the window, no headers, no odd varints or sizes.
 
+    `framed`: only such as fill the length that they state. `strictly`: and have the offsets from `first` on, in turn.
     Returns (position behind the last, how many, the new `latest`). What it does not take may be good all the same.
     """
     taken = 0
+    expected = first << 1
     while taken < most:
         at = position
         if end - at < _ROOM_BEFORE_KEY:
@@ -187,7 +216,7 @@ def _ordinary_run(data, position, end, most, framed, needs_keys, earliest_delta,
         at += 1
         delta = byte & 0x7F
         shift = 7
-        while byte >= 0x80 and shift < 63:
+        while byte >= 0x80 and shift < 63:  # the tenth byte is for the careful reading
             byte = data[at]
             at += 1
             delta |= (byte & 0x7F) << shift
@@ -195,13 +224,17 @@ def _ordinary_run(data, position, end, most, framed, needs_keys, earliest_delta,
         if byte >= 0x80:
             break
         delta = (delta >> 1) ^ (_U64 if delta & 1 else 0)
-        shift = 0
-        while data[at] >= 0x80 and shift < 3:  # the offset delta
-            at += 1
-            shift += 1
-        if data[at] >= 0x80:
-            break
+        byte = data[at]  # of the offset delta
         at += 1
+        offset = byte & 0x7F
+        shift = 7
+        while byte >= 0x80 and shift < 28:
+            byte = data[at]
+            at += 1
+            offset |= (byte & 0x7F) << shift
+            shift += 7
+        if byte >= 0x80 or (strictly and offset != expected):
+            break
         size = data[at]
         at += 1
         if size >= 0x80:
@@ -211,7 +244,7 @@ def _ordinary_run(data, position, end, most, framed, needs_keys, earliest_delta,
             if byte >= 0x80:
                 break
         if size & 1:
-            if needs_keys:
+            if needs_keys or size != 1:
                 break
         else:
             at += size >> 1
@@ -235,10 +268,12 @@ def _ordinary_run(data, position, end, most, framed, needs_keys, earliest_delta,
                         break
         if not size & 1:
             at += size >> 1
+        elif size != 1:
+            break
         if at >= end or data[at] != 0:  # the header count
             break
         at += 1
-        if framed and (length & 1 or at - body != length >> 1):
+        if framed and length != (at - body) << 1:
             break
         ahead = (delta - earliest_delta) & _U64
         if ahead > window or delta == exempt_delta:
@@ -246,6 +281,7 @@ def _ordinary_run(data, position, end, most, framed, needs_keys, earliest_delta,
         latest = max(latest, ahead)
         position = at
         taken += 1
+        expected += 2
     return position, taken, latest
 
 
@@ -264,17 +300,19 @@ def scan_records(
     allowance,
     keep,
     rehearsal=None,
+    strictly=False,
 ):
     """Scan `count` records of data[start:end] and, where that is only the first piece, of what `pieces` has behind it.
 
-    framed: a plain batch, whose records must fill the length they state. look_for: NULL_KEY, OUT_OF_WINDOW,
+    framed: a plain batch, whose records must fill the length they state. strictly: stop at the first record that
+    consumers read otherwise. look_for: NULL_KEY, OUT_OF_WINDOW,
     EVERY_RECORD or a sum of them. A record's time is in the window when its timestamp delta minus `earliest_delta`
     (mod 2^64) is at most `window`. Two more are good: `exempt_delta`, the delta of timestamp -1, which means no time;
     and a difference of `overflow`, that of the one time 2^63 ms away, where Java's comparison overflows.
     `keep` 0: nobody wants to know more than that there is a bad one. `rehearsal`: times outside the window are not bad
     yet; it counts them, and says which are.
-    Returns (outcome, records read, largest delta minus earliest_delta of a good record, bad), where bad is None or
-    Findings that keep the first `keep`. Raises OverLimit, and Abandoned.
+    Returns (outcome, records read, largest delta minus earliest_delta of a good record, bad), where bad is None,
+    Findings that keep the first `keep`, or where the outcome is AMBIGUOUS the next record's Ambiguity. Raises OverLimit, and Abandoned.
     """
     cursor = Cursor(data, start, end, pieces, allowance)
     check_keys = (look_for & _NULL_KEY) != 0
@@ -289,8 +327,8 @@ def scan_records(
             cursor.pause()
         if not take_all:
             cursor.position, taken, latest = _ordinary_run(
-                cursor.data, cursor.position, min(cursor.end, cursor.pause_at), count - index, framed, check_keys,
-                earliest_delta, ordinary_window, exempt_delta, latest,
+                cursor.data, cursor.position, min(cursor.end, cursor.pause_at), count - index, framed or strictly, strictly,
+                index, check_keys, earliest_delta, ordinary_window, exempt_delta, latest,
             )  # fmt: skip
             index += taken
             if index >= count:
@@ -299,8 +337,8 @@ def scan_records(
         record_length = cursor.varint()
         if cursor.failed:
             return (_length_outcome(cursor, framed), index, latest, bad)
-        body = cursor.position
-        if framed and record_length > cursor.end - body:
+        body = cursor.passed + cursor.position
+        if framed and record_length > cursor.end - cursor.position:
             return (BROKEN, index, latest, bad)
         cursor.skip(1)
         delta = cursor.varlong()
@@ -313,20 +351,33 @@ def scan_records(
         if not cursor.failed and (header_count < 0 or (framed and header_count > cursor.end - cursor.position)):
             return (BROKEN, index, latest, bad)
         headers = header_count
+        least_size = min(key_size, value_size)
         while header_count > 0 and not cursor.failed:
             name_size = cursor.varint()
             if name_size < 0:
                 return (BROKEN, index, latest, bad)
             cursor.skip(name_size)
-            cursor.skip(cursor.varint())
+            size = cursor.varint()
+            least_size = min(least_size, size)
+            cursor.skip(size)
             header_count -= 1
             if cursor.position >= cursor.pause_at:
                 cursor.pause()
         if cursor.failed:
             stands = framed or cursor.bad_varint or cursor.position < cursor.end
             return (BROKEN if stands else RAN_OUT, index, latest, bad)
-        if framed and cursor.position - body != record_length:
+        actual = cursor.passed + cursor.position - body
+        if framed and actual != record_length:
             return (BROKEN, index, latest, bad)
+        if strictly:
+            if cursor.overflowed:
+                return (AMBIGUOUS, index, latest, Ambiguity(TOO_MANY_BITS))
+            if actual != record_length:
+                return (AMBIGUOUS, index, latest, Ambiguity(OTHER_LENGTH, record_length, actual))
+            if offset_delta != index:
+                return (AMBIGUOUS, index, latest, Ambiguity(OTHER_OFFSET, offset_delta, index))
+            if least_size < -1:
+                return (AMBIGUOUS, index, latest, Ambiguity(NEGATIVE_SIZE, least_size, -1))
         if headers:
             allowance.spend_headers(headers)
         reason = 0

@@ -7,9 +7,15 @@ BROKEN: int
 RAN_OUT: int
 LEFT_OVER: int
 BAD_LENGTH: int
+AMBIGUOUS: int
 NULL_KEY: int
 OUT_OF_WINDOW: int
 EVERY_RECORD: int
+
+OTHER_LENGTH: str
+OTHER_OFFSET: str
+NEGATIVE_SIZE: str
+TOO_MANY_BITS: str
 
 Finding = tuple[int, int, int, int, int, int]
 
@@ -33,6 +39,11 @@ class Cursor:
     def varlong(self) -> int: ...
     def skip(self, size: int) -> None: ...
 
+class Ambiguity:
+    why: str
+    stated: int
+    expected: int
+
 class Findings:
     count: int
     kept: list[Finding]
@@ -53,5 +64,6 @@ def scan_records(
     allowance: Allowance,
     keep: int,
     rehearsal: Rehearsal | None = None,
-) -> tuple[int, int, int, Findings | None]: ...
+    strictly: bool = False,
+) -> tuple[int, int, int, Findings | Ambiguity | None]: ...
 def is_compiled() -> bool: ...

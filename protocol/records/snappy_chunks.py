@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from struct import Struct
 
-from sluicegate.protocol.records.pieces import Bounds, Damaged, Piece
+from sluicegate.protocol.records.pieces import Bounds, Damaged, Odd, Oddity, Piece
 from sluicegate.protocol.records.plain_buffer import PlainBuffer
 
 _INT32 = Struct(">i")
@@ -11,13 +11,14 @@ _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_MAGIC_AS_SIZE: int = _INT32.unpack_from(_XERIAL_MAGIC)[0]
 _XERIAL_HEADER_BYTES = 16
 _VERSION_AT, _LEAST_VERSION = 8, 1  # of a further stream; the first may say what it wants
+_VERSIONS = b"\x00\x00\x00\x01" * 2  # of the format and of the oldest reader: what all clients write
 _STEP_BYTES = 2048
 # A copy of 64 bytes takes at least two: whoever claims more lies.
 _MAX_RATIO = 32
 
 
 def snappy_pieces(data: memoryview, buffer: PlainBuffer, bounds: Bounds) -> Iterator[Piece]:
-    """Each block; less than a chunk's size at the end is no error. Raises Damaged and OverLimit.
+    """Each block; less than a chunk's size at the end is no error. Raises Damaged, Odd and OverLimit.
 
     A broker reads full steps across chunks, so what a chunk leaves of a step is lost when the next is damaged. Where a
     further stream should begin and does not, its step ends there; the next goes on behind what stands there, unless
@@ -50,6 +51,10 @@ def snappy_pieces(data: memoryview, buffer: PlainBuffer, bounds: Bounds) -> Iter
         yield block[:ready]
     if held:
         yield held
+    if not _is_one_stream(data):
+        raise Odd(Oddity.TRAILING_BYTES)
+    if data[_VERSION_AT:_XERIAL_HEADER_BYTES] != _VERSIONS:
+        raise Odd(Oddity.UNVERIFIED)
 
 
 def _chunks(data: memoryview, bounds: Bounds) -> Iterator[tuple[int, int]]:
@@ -74,6 +79,17 @@ def _chunks(data: memoryview, bounds: Bounds) -> Iterator[tuple[int, int]]:
             raise Damaged
         yield position, position + size
         position += size
+
+
+def _is_one_stream(data: memoryview) -> bool:
+    """Whether chunks fill all that follows the first header; a further header is a negative size."""
+    position = _XERIAL_HEADER_BYTES
+    while len(data) - position >= _INT32.size:
+        (size,) = _INT32.unpack_from(data, position)
+        if size < 0:
+            return False
+        position += _INT32.size + size
+    return position == len(data)
 
 
 def _block(block: memoryview, buffer: PlainBuffer, bounds: Bounds) -> memoryview:

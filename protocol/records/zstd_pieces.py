@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import zstandard
 
 from sluicegate.protocol.records.allowance import Bound, OverLimit
-from sluicegate.protocol.records.pieces import Bounds, Damaged
+from sluicegate.protocol.records.pieces import Bounds, Damaged, Odd, Oddity
 from sluicegate.protocol.records.plain_buffer import PlainBuffer
 from sluicegate.protocol.records.zstd_frames import frame_at
 
@@ -22,13 +22,14 @@ _PIECE_BYTES = 256 * 1024 + _STEP_BYTES
 def zstd_pieces(
     data: memoryview, context: zstandard.ZstdDecompressor, buffer: PlainBuffer, bounds: Bounds
 ) -> Iterator[memoryview]:
-    """What comes out of all frames. Raises Damaged, and OverLimit for a window that is larger than allowed and used."""
+    """What comes out of all frames. Raises Damaged, Odd, and OverLimit for a window that is larger than allowed and used.
+    """
     position = 0
     while position < len(data):
         frame = frame_at(data, position, bounds.allowance)
         if frame is None:
             if _opens_a_frame(data, position) and _is_taken_for_the_end(position, len(data)):
-                return
+                raise Odd(Oddity.TRAILING_BYTES)
             raise Damaged
         most = None
         if frame.window_bytes > bounds.window_bytes:
@@ -42,8 +43,8 @@ def zstd_pieces(
                 if most is not None and out > most:
                     raise OverLimit(Bound.WINDOW, most)
                 yield piece
-        if frame.end > len(data) and not _is_taken_for_the_end(position, len(data)):
-            raise Damaged
+        if frame.end > len(data):
+            raise Odd(Oddity.TRAILING_BYTES) if _is_taken_for_the_end(position, len(data)) else Damaged
         position = frame.end
 
 

@@ -163,6 +163,7 @@ def _values(policy: TopicPolicy) -> dict[str, str]:
         "max.message.bytes": "the broker's own" if policy.max_message_bytes is None else str(policy.max_message_bytes),
         "checks": "all" if policy.checked else "none",
         "mode": policy.mode.value,
+        "framing": policy.framing.value,
         "samples": _shown(policy.samples),
     }
 

@@ -35,6 +35,8 @@ _KEYS = {
     Reason.NULL_KEY: "cleanup.policy",
     Reason.TOO_LARGE: "max.message.bytes",
     Reason.RULE: "rules",
+    Reason.AMBIGUOUS: "framing",
+    Reason.UNREADABLE: "framing",
 }
 
 

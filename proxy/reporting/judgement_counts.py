@@ -95,6 +95,11 @@ class JudgementCounts:
         if refused.limit is not None:
             self.limit_reached(refused.limit)
 
+    def unreadable(self, client_id: str | None, topic: str | None, found: Refused) -> None:
+        """A batch was forwarded that some clients cannot read."""
+        label = self._labels.unreadable(topic)
+        self._violations.violated(label, rules_of(found), _MODES[Mode.OBSERVE], client_id)
+
     def limit_reached(self, key: str) -> None:
         """Something went beyond that limit."""
         self._tally.limits_reached[key] += 1

@@ -8,7 +8,7 @@ from sluicegate.proxy.reporting.violation_event import Who, who
 from sluicegate.proxy.session.identity import ClientIdentity
 from sluicegate.validation.rehearsals import TriedBound
 from sluicegate.validation.units import diagnose
-from sluicegate.validation.verdict import TIMED, Refused
+from sluicegate.validation.verdict import FRAMED, TIMED, Refused
 
 
 def refusal(client: Who, topic: str | None, partition: int, refused: Refused, now_ms: int) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def refusal(client: Who, topic: str | None, partition: int, refused: Refused, no
             details["diagnosis"] = cut(first.message)
         if first.fixed is not None:
             details["fixed_timestamp"] = first.fixed
-    elif refused.rules:
+    elif refused.rules or refused.reason in FRAMED:
         details["diagnosis"] = None if refused.message is None else cut(refused.message)
     return details
 

@@ -36,8 +36,15 @@ class JudgementLines:
         }
         self._not_quarantined = Aggregator(_INTERVAL_SECONDS, self._log_not_quarantined, self._wider_refusal)
         self._rehearsals = Aggregator(_INTERVAL_SECONDS, self._log_rehearsal, self._wider_refusal)
+        self._unreadable = Aggregator(_INTERVAL_SECONDS, self._log_unreadable, self._wider_refusal)
         self._far_ahead = Aggregator(_INTERVAL_SECONDS, self._log_far_ahead, self._wider_far_ahead)
-        self._aggregators = (*self._by_mode.values(), self._not_quarantined, self._rehearsals, self._far_ahead)
+        self._aggregators = (
+            *self._by_mode.values(),
+            self._not_quarantined,
+            self._rehearsals,
+            self._unreadable,
+            self._far_ahead,
+        )
 
     def refused(
         self, mode: Mode, client: Who, topic: str | None, partition: int, refused: Refused, now_ms: int
@@ -50,6 +57,11 @@ class JudgementLines:
             refusal,
             *(client, topic, partition, refused, now_ms),
         )
+
+    def unreadable(self, client: Who, topic: str | None, partition: int, found: Refused, now_ms: int) -> None:
+        """A batch was forwarded that some clients cannot read."""
+        key = (client.client_id, topic, found.reason)
+        self._unreadable.note(key, 0, time.monotonic(), refusal, client, topic, partition, found, now_ms)
 
     def not_quarantined(self, client: Who, topic: str, letters: DeadLetters, reason: str) -> None:
         """The bad records of a batch could not be kept."""
@@ -122,6 +134,9 @@ class JudgementLines:
 
     def _log_rehearsal(self, details: dict[str, Any], times: int, records: int) -> None:
         self._log.info("a bound on trial would refuse this", **_said(details), batches=times, bad_records=records)
+
+    def _log_unreadable(self, details: dict[str, Any], times: int, _records: int) -> None:
+        self._log.warning("forwarded, though framing: strict would reject it", **_said(details), batches=times)
 
     def _log_far_ahead(self, details: dict[str, Any], times: int, _records: int) -> None:
         self._log.warning(

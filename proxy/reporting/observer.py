@@ -19,7 +19,9 @@ from sluicegate.validation.rehearsals import bounds_of
 from sluicegate.validation.verdict import Refused
 
 _Told = tuple[Mode | None, Place, Refused | tuple[int, ...]]
-"""What became of a batch and why; or, None, how many records each bound on trial would refuse."""
+"""What became of a batch and why; or, None, how many records each bound on trial would refuse, or what some clients
+cannot read of a batch that was forwarded.
+"""
 # Named here, because looking an enum's member up takes longer than the comparison.
 _REJECT, _OBSERVE, _FIX, _QUARANTINE = Mode.REJECT, Mode.OBSERVE, Mode.FIX, Mode.QUARANTINE
 _TOLD_AT_ONCE = 50
@@ -66,6 +68,7 @@ class Observer:
         told += [(_OBSERVE, *one) for one in judged.observed.items()]
         told += [(_FIX, place, one.refused) for place, one in judged.fixed.items()]
         told += [(None, *one) for one in judged.rehearsed.items()]
+        told += [(None, *one) for one in judged.unreadable.items()]
         if len(told) <= _TOLD_AT_ONCE:
             self._tell_some(client, request, judged, told)
             return
@@ -78,11 +81,12 @@ class Observer:
 
     def _tell_some(self, client: Who, request: ProduceRequest, judged: JudgedRequest, told: Sequence[_Told]) -> None:
         for mode, place, found in told:
-            if isinstance(found, Refused):
-                assert mode is not None
-                self._refused(mode, client, request, judged, place, found)
-            else:
+            if not isinstance(found, Refused):
                 self._rehearsed(client, request, judged, place, found)
+            elif mode is None:
+                self._unreadable(client, request, judged, place, found)
+            else:
+                self._refused(mode, client, request, judged, place, found)
 
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str) -> None:
         """The bad records of a batch could not be kept; its client was told to send it again."""
@@ -130,6 +134,19 @@ class Observer:
                 violation(mode, client, name, topic.topic_id, partition, refused, held_to, self._max_records)
             )
         self._lines.refused(mode, client, _shown(name), partition, refused, held_to.now_ms)
+
+    def _unreadable(
+        self, client: Who, request: ProduceRequest, judged: JudgedRequest, place: Place, found: Refused
+    ) -> None:
+        topic = request.topics[place[0]]
+        partition = topic.partitions[place[1]].index
+        held_to = judged.held_to[place]
+        name = self._name(topic)
+        self._counts.unreadable(client.client_id, name, found)
+        if self._violations is not None:
+            told = (client, name, topic.topic_id, partition, found, held_to, self._max_records)
+            self._violations.write(violation(_OBSERVE, *told))
+        self._lines.unreadable(client, _shown(name), partition, found, held_to.now_ms)
 
     def _rehearsed(
         self, client: Who, request: ProduceRequest, judged: JudgedRequest, place: Place, counts: tuple[int, ...]

@@ -47,6 +47,7 @@ class Tally:
     refused: Counter[tuple[str, str]] = field(default_factory=Counter)
     refused_records: Counter[str] = field(default_factory=Counter)
     far_ahead: Counter[str] = field(default_factory=Counter)
+    unreadable: Counter[str] = field(default_factory=Counter)
     fixed: Counter[str] = field(default_factory=Counter)
     fixed_records: Counter[str] = field(default_factory=Counter)
     observed: Counter[tuple[str, str]] = field(default_factory=Counter)

@@ -21,7 +21,7 @@ _FEWEST_TOPICS = 25
 _PATTERN = frozenset("*?[/")
 # A Tally's counters by topic alone, and by topic and one thing more.
 _BY_TOPIC = (
-    *("refused_records", "far_ahead", "observed_records", "fixed", "fixed_records"),
+    *("refused_records", "far_ahead", "unreadable", "observed_records", "fixed", "fixed_records"),
     *("quarantined_records", "quarantine_failures", "broker_failed"),
 )
 _COPIED = (
@@ -110,6 +110,12 @@ class TopicLabels:
     def far_ahead(self, topic: str | None, owner: str) -> None:
         """A good batch was more than an hour ahead."""
         self._tally.far_ahead[self.label(topic, owner)] += 1
+
+    def unreadable(self, topic: str | None) -> str:
+        """A batch was forwarded that some clients cannot read. Returns the label it counts under."""
+        label = self.label(topic)
+        self._tally.unreadable[label] += 1
+        return label
 
     def counted(self) -> Tally:
         """A copy of the counters at one moment, for another thread."""

@@ -10,11 +10,12 @@ import lz4.frame
 import zstandard
 
 from tests.bounds.frames import int32
-from tests.wire.batches import CODECS, GZIP, LZ4, NONE, SNAPPY, ZSTD, Rec, batch, compress, message, wrapper
+from tests.wire.batches import CODECS, GZIP, LZ4, NONE, SNAPPY, ZSTD, Rec, alike, batch, compress, message, wrapper
 
 MIB = 1 << 20
 COMPRESSED = {name: codec for name, codec in CODECS.items() if codec != NONE}
-_SMALLEST = b"\x0c\0\0\0\1\1\0"  # a v2 record: no key, an empty value, no headers
+_SMALLEST = Rec(0, None, None)
+_SMALLEST_BYTES = 10  # at most, of so many as there are here
 
 
 def now() -> int:
@@ -25,7 +26,8 @@ def now() -> int:
 def bad_records(codec: int, count: int) -> bytes:
     """Each of them has its time in the wrong unit."""
     stamp = now() * 1000
-    return batch([], codec, payload=_SMALLEST * count, count=count, base_timestamp=stamp, max_timestamp=stamp)
+    payload = alike(_SMALLEST, count, 0)
+    return batch([], codec, payload=payload, count=count, base_timestamp=stamp, max_timestamp=stamp)
 
 
 @cache
@@ -151,8 +153,8 @@ def records_of_headers(count: int) -> bytes:
 
 def smallest_records(size: int) -> bytes:
     """Good ones, not compressed."""
-    count = size // len(_SMALLEST)
-    return batch([], payload=_SMALLEST * count, count=count, base_timestamp=now(), max_timestamp=now())
+    count = size // _SMALLEST_BYTES
+    return batch([], payload=alike(_SMALLEST, count, 0), count=count, base_timestamp=now(), max_timestamp=now())
 
 
 def batches_in_a_row(size: int) -> bytes:

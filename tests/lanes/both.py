@@ -100,6 +100,7 @@ class BothLanes:
         if (
             judged.refused
             or judged.observed
+            or judged.unreadable
             or request.acks not in (-1, 0, 1)
             or any(a.ahead_ms > _FAR_AHEAD_MS for a in accepted)
         ):

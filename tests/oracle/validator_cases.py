@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from sluicegate.protocol.int64 import LONG_MAX
-from sluicegate.validation.policy import TimestampType, TopicPolicy
+from sluicegate.validation.policy import Framing, TimestampType, TopicPolicy
 from tests.wire.batches import CODECS, GZIP, NONE, XERIAL, ZSTD, Rec, batch, compress, record
 
 NOW = 1_800_000_000_123
+_OPEN = TopicPolicy(framing=Framing.BROKER)
 DAY, HOUR = 86_400_000, 3_600_000
 LONG_MIN = -(2**63)
 BOUNDS = (0, 1, 1000, HOUR, DAY, NOW, LONG_MAX - 1, LONG_MAX)
@@ -29,7 +30,8 @@ class Case:
 
 def a_policy(chance: random.Random) -> TopicPolicy:
     kind = chance.choices((TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME), (4, 1))[0]
-    return TopicPolicy(kind, chance.choice(BOUNDS), chance.choice(BOUNDS), chance.random() < 0.3)
+    bounds = chance.choice(BOUNDS), chance.choice(BOUNDS)
+    return TopicPolicy(kind, *bounds, chance.random() < 0.3, framing=Framing.BROKER)
 
 
 def a_time(chance: random.Random, policy: TopicPolicy) -> int:
@@ -132,7 +134,7 @@ def damage_far_behind(chance: random.Random, count: int) -> Iterator[Case]:
                 data[position : position + 20] = chance.randbytes(20)
             case 3:
                 data += chance.choice((b"\x1f\x8b", b"\0", chance.randbytes(30)))
-        yield Case(TopicPolicy(), batch(records, codec, compressed=bytes(data), base_timestamp=NOW, max_timestamp=NOW))
+        yield Case(_OPEN, batch(records, codec, compressed=bytes(data), base_timestamp=NOW, max_timestamp=NOW))
 
 
 def bent_compression(chance: random.Random, count: int) -> Iterator[Case]:
@@ -156,7 +158,7 @@ def bent_compression(chance: random.Random, count: int) -> Iterator[Case]:
                 case 2:
                     data[position : position + 2] = chance.randbytes(2)
         bent = batch(records, codec, compressed=bytes(data), base_timestamp=NOW, max_timestamp=NOW)
-        yield Case(TopicPolicy(), bent)
+        yield Case(_OPEN, bent)
 
 
 def further_streams(chance: random.Random, count: int) -> Iterator[Case]:
@@ -170,4 +172,4 @@ def further_streams(chance: random.Random, count: int) -> Iterator[Case]:
         bent = chance.choice(streams[1:] or streams)
         bent[chance.randrange(4, 12)] ^= 1 << chance.randrange(8)
         data = b"".join(streams)
-        yield Case(TopicPolicy(), batch(records, XERIAL, compressed=data, base_timestamp=NOW, max_timestamp=NOW))
+        yield Case(_OPEN, batch(records, XERIAL, compressed=data, base_timestamp=NOW, max_timestamp=NOW))

@@ -15,7 +15,7 @@ from sluicegate.validation.judge import Submission, judge_partition
 from sluicegate.validation.policy import JudgementLimits, TopicPolicy
 from sluicegate.validation.produce import JudgedRequest, judge_request
 from sluicegate.validation.verdict import Accepted, Reason, Refused, Verdict
-from tests.wire.batches import CODECS, GZIP, NONE, SNAPPY, ZSTD, Rec, batch, message, record, wrapper
+from tests.wire.batches import CODECS, GZIP, NONE, SNAPPY, ZSTD, Rec, alike, batch, message, record, wrapper
 from tests.wire.raw_client import produce_body, topic_data
 
 NOW = 1_800_000_000_000
@@ -57,7 +57,7 @@ def judge(
 
 def many(rec: Rec, count: int, codec: int) -> bytes:
     """A batch of `count` records that are all the same."""
-    return batch([], codec, payload=record(rec, 0, NOW) * count, count=count, base_timestamp=NOW, max_timestamp=NOW)
+    return batch([], codec, payload=alike(rec, count, NOW), count=count, base_timestamp=NOW, max_timestamp=NOW)
 
 
 def peak_of(run: Callable[[], object]) -> int:
@@ -103,7 +103,7 @@ def test_the_message_is_a_brokers_even_where_nothing_can_be_listed_any_more() ->
 
 @pytest.mark.parametrize("codec", [NONE, GZIP])
 def test_one_bad_time_far_behind_those_listed_decides_the_code(codec: int) -> None:
-    payload = record(Rec(NOW, None), 0, NOW) * 5000 + record(Rec(1), 0, NOW)
+    payload = alike(Rec(NOW, None), 5000, NOW) + record(Rec(1), 5000, NOW)
     data = batch([], codec, payload=payload, count=5001, base_timestamp=NOW, max_timestamp=NOW)
 
     found = judge(data, COMPACTED)

@@ -53,6 +53,19 @@ def record(rec: Rec, index: int, base_timestamp: int) -> bytes:
     return varint(len(body)) + body
 
 
+def alike(rec: Rec, count: int, base_timestamp: int) -> bytes:
+    """Records that are the same but for their offsets."""
+    first = record(rec, 0, base_timestamp)
+    delta = varint((rec.timestamp - base_timestamp + 2**63) % 2**64 - 2**63)
+    fields = b"\0" + delta + b"\0"
+    body = first[first.index(fields) :]
+    before = 1 + len(delta)
+    head, tail = body[:before], body[before + 1 :]
+    heads = [varint(len(body) - 1 + size) + head for size in range(6)]
+    assert heads[1] + body[before:] == first
+    return b"".join(heads[len(offset)] + offset + tail for offset in map(varint, range(count)))
+
+
 def compress(codec: int, data: bytes) -> bytes:
     """Compress with what the reference implementation of each codec writes."""
     match codec:

@@ -122,6 +122,13 @@ REFUSALS: tuple[Family, ...] = (
         _TOPIC,
     ),
     counter(
+        "sluicegate_unreadable_batches",
+        "Batches forwarded that some clients cannot read.",
+        "Before a topic gets `framing: strict`, and when a consumer stops at an offset for ever ([framing](framing.md)).",
+        lambda s: s.tally.unreadable,
+        _TOPIC,
+    ),
+    counter(
         "sluicegate_acks_0_closed",
         "Connections closed after a refusal that acks=0 leaves no answer for.",
         "Producers with acks=0 that come and go: nothing else tells them.",

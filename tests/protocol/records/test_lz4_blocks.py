@@ -15,7 +15,8 @@ _END_MARK = bytes(4)
 
 def _opens(head: bytes, magic: int = 2) -> bool:
     """Whether an empty frame behind this head is read to its end."""
-    blocks = Lz4Blocks(memoryview(head + _END_MARK + _END_MARK), PlainBuffer(), magic)
+    checksum = bytes(4 if head[4] & 0x04 else 0)
+    blocks = Lz4Blocks(memoryview(head + _END_MARK + checksum), PlainBuffer(), magic)
     try:
         next(blocks)
     except StopIteration:

@@ -8,7 +8,7 @@ from sluicegate.protocol.headers import build_request_header
 from sluicegate.proxy.session.session import Session
 from tests.proxy.session.playbook import NOW, Outlet, Playbook, arrive
 from tests.proxy.session.test_session import api_versions_frame, produce_frame
-from tests.wire.batches import GZIP, LZ4, NONE, SNAPPY, Rec, batch, record
+from tests.wire.batches import GZIP, LZ4, NONE, SNAPPY, Rec, alike, batch, record
 from tests.wire.raw_client import produce_body, topic_data
 
 _HEADER_BYTES = 61  # of a batch of magic 2, KIP-98
@@ -118,7 +118,7 @@ def test_as_many_headers_as_allowed_go_on_and_one_more_is_refused(
 
 def large_batch(codec: int) -> tuple[bytes, int]:
     """A batch and what its payload becomes (bytes)."""
-    payload = record(Rec(NOW, b"", bytes(1000)), 0, NOW) * 2_000
+    payload = alike(Rec(NOW, b"", bytes(1000)), 2_000, NOW)
     return batch([], codec, payload=payload, count=2_000, base_timestamp=NOW, max_timestamp=NOW), len(payload)
 
 

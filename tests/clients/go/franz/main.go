@@ -39,8 +39,30 @@ func main() {
 	case "create":
 		_, err := kadm.NewClient(open(options...)).CreateTopic(ctx, 2, 1, nil, topic)
 		check(err)
+	case "read":
+		read(open(append(options, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{
+			topic: {0: kgo.NewOffset().AtStart()}}))...), os.Args[4], os.Args[5])
 	case "refuse":
 		refuse(ctx, open(options...), topic)
+	}
+}
+
+// read prints offsets and values up to the value last, or up to an error, or until nothing has come for some seconds.
+func read(client *kgo.Client, last, seconds string) {
+	patience, err := strconv.Atoi(seconds)
+	check(err)
+	for seen := ""; seen != last; {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(patience)*time.Second)
+		fetches := client.PollFetches(ctx)
+		cancel()
+		fetches.EachRecord(func(record *kgo.Record) {
+			seen = string(record.Value)
+			fmt.Println(record.Offset, seen)
+		})
+		if err := fetches.Err(); err != nil {
+			fmt.Println("error", err)
+			return
+		}
 	}
 }
 

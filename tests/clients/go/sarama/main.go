@@ -41,8 +41,37 @@ func main() {
 		admin, err := sarama.NewClusterAdmin(bootstrap, config)
 		check(err)
 		check(admin.CreateTopic(topic, &sarama.TopicDetail{NumPartitions: 2, ReplicationFactor: 1}, false))
+	case "read":
+		read(bootstrap, config, topic, os.Args[4], os.Args[5])
 	case "refuse":
 		refuse(bootstrap, config, topic)
+	}
+}
+
+// read prints offsets and values up to the value last, or up to an error, or until nothing has come for some seconds.
+func read(bootstrap []string, config *sarama.Config, topic, last, seconds string) {
+	patience, err := strconv.Atoi(seconds)
+	check(err)
+	config.Version = sarama.V3_6_0_0
+	config.Consumer.Return.Errors = true
+	consumer, err := sarama.NewConsumer(bootstrap, config)
+	check(err)
+	partition, err := consumer.ConsumePartition(topic, 0, sarama.OffsetOldest)
+	check(err)
+	for {
+		select {
+		case message := <-partition.Messages():
+			fmt.Println(message.Offset, string(message.Value))
+			if string(message.Value) == last {
+				return
+			}
+		case failed := <-partition.Errors():
+			fmt.Println("error", failed)
+			return
+		case <-time.After(time.Duration(patience) * time.Second):
+			fmt.Println("error nothing comes")
+			return
+		}
 	}
 }
 
