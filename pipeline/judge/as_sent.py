@@ -30,7 +30,9 @@ def as_sent(batch: StoredBatch) -> bytearray:
     _INT64.pack_into(frame, 0, 0)
     header = batch.header
     is_stamped = header.attributes & LOG_APPEND_TIME != 0
-    if (has_gaps(batch) or is_stamped) and has_valid_crc(memoryview(frame), RecordBatch(memoryview(frame), 0, len(frame))):
+    if (has_gaps(batch) or is_stamped) and has_valid_crc(
+        memoryview(frame), RecordBatch(memoryview(frame), 0, len(frame))
+    ):
         if has_gaps(batch):
             _INT32.pack_into(frame, _LAST_DELTA_AT, header.record_count - 1)
         frame[_ATTRIBUTES_LOW_AT] &= ~LOG_APPEND_TIME

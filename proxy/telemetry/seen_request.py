@@ -109,7 +109,12 @@ def _problem(
 
 
 def _first_wrong(judged: JudgedRequest) -> tuple[Place, Refused] | None:
-    for places in (judged.refused, {place: fixed.refused for place, fixed in judged.fixed.items()}, judged.observed, judged.unreadable):
+    for places in (
+        judged.refused,
+        {place: fixed.refused for place, fixed in judged.fixed.items()},
+        judged.observed,
+        judged.unreadable,
+    ):
         for place, refused in places.items():
             return place, refused
     return None

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import lz4.frame
 
 from tests.conformance.differences import NULL_RECORDS
+from tests.framing.cases import AMBIGUOUS, HONEST, UNREADABLE
 from tests.wire.batches import (
     CODECS,
     GZIP,
@@ -617,6 +618,12 @@ def _legacy_cases() -> list[Case]:
     return [*cases, Case("legacy: null records", "bounded", one(lambda _: None), range(2, 3))]
 
 
+def _framing_cases() -> list[Case]:
+    """What brokers store and consumers read otherwise; the proxy of this suite has `framing: broker`."""
+    made = {**AMBIGUOUS, **UNREADABLE, **HONEST}
+    return [Case(f"framing: {name}", "open", one(build), range(12, 14)) for name, build in made.items()]
+
+
 CASES = [
     *_times_cases(),
     *_key_cases(),
@@ -626,4 +633,5 @@ CASES = [
     *_short_batch_cases(),
     *_elsewhere_cases(),
     *_legacy_cases(),
+    *_framing_cases(),
 ]

@@ -23,6 +23,12 @@ RECORD_ERRORS = (
     "broker lists all of them. Code and message are a broker's, and the message has their true number."
 )
 
+FRAMING = (
+    "Batches that brokers store and that consumers read otherwise are rejected with 87 by default, and those that some "
+    "clients cannot read are reported (`framing: safe`). With `framing: broker` both are forwarded, as a broker stores "
+    "them."
+)
+
 DIAGNOSIS = (
     "What a record error says of a time ends with what that time looks like (`…; looks like nanoseconds: as "
     "milliseconds it is 0.2 s ago`). Up to there it is a broker's, and so is the partition's message."

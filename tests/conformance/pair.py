@@ -133,9 +133,9 @@ def versions_of(kafka_version: str) -> range:
 
 
 def proxy_settings() -> dict[str, Any]:
-    """The limits that topics of the judging broker have, for the proxy's configuration."""
+    """The limits that topics of the judging broker have, for the proxy's configuration, and no stricter framing."""
     topics = [
-        {"match": f"*-{kind}", **{k: int(v) if v.isdigit() else v for k, v in settings.items()}}
+        {"match": f"*-{kind}", "framing": "broker", **{k: int(v) if v.isdigit() else v for k, v in settings.items()}}
         for kind, settings in TOPIC_KINDS.items()
     ]
     return {"topics": topics}

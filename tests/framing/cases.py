@@ -1,0 +1,199 @@
+"""Batches that brokers store and that consumers read otherwise than brokers, or not at all; and their honest siblings.
+
+Each is a batch of two records, "first" and a second one, at offsets 0 and 1. How a consumer reads them is found out
+from consumers (test_consumers.py), not from here.
+"""
+
+import gzip
+import struct
+from collections.abc import Callable, Mapping
+
+import lz4.frame
+import zstandard
+
+from tests.wire.batches import GZIP, LZ4, NONE, XERIAL, ZSTD, Rec, batch, compress, record, sized, varint
+
+HIDDEN = b"hidden: not JSON, and 53 days old"
+"""The value of a record that no broker sees."""
+
+EMPTY_BLOCK = struct.pack("<I", 0x8000_0000)
+"""Of lz4: a block that is not compressed, of 0 bytes."""
+
+SECONDS_AGO = 7200
+"""Of batches that are too old for a bound of an hour."""
+
+_DAY = 86_400_000
+_SKIPPABLE = struct.pack("<I", 0x184D_2A50)
+
+
+def body(index: int, value: bytes | None, *, key: bytes = sized(b"k"), headers: bytes = varint(0)) -> bytes:
+    """A record's fields behind its length, its time that of the batch."""
+    return b"\0" + varint(0) + varint(index) + key + sized(value) + headers
+
+
+def misframed(added: int) -> bytes:
+    """Two records, of which the first states its length wrongly by so much."""
+    first, second = body(0, b"first"), body(1, b"second")
+    return varint(len(first) + added) + first + varint(len(second)) + second
+
+
+def stating(length: int) -> bytes:
+    """Two records, of which the first states this length."""
+    first, second = body(0, b"first"), body(1, b"second")
+    return varint(length) + first + varint(len(second)) + second
+
+
+def smuggling() -> bytes:
+    """The first record ends, by its stated length, within the second one's value, where a third begins."""
+    hidden = b"\0" + varint(-53 * _DAY) + varint(1) + sized(b"k") + sized(HIDDEN)
+    # The second record's count of headers, a zero, is the hidden record's too.
+    cover = varint(len(hidden) + 1) + hidden
+    second = body(1, cover)
+    before_value = len(second) - len(cover) - 1
+    first = body(0, b"first")
+    head = varint(len(second))
+    return varint(len(first) + len(head) + before_value) + first + head + second
+
+
+def with_fields(**changed: bytes) -> bytes:
+    """Two records, the first of them with other bytes for `length`, `time`, `offset`, `key`, `value` or `headers`."""
+    fields = {
+        "time": varint(0),
+        "offset": varint(0),
+        "key": sized(b"k"),
+        "value": sized(b"first"),
+        "headers": varint(0),
+    }
+    fields |= {name: data for name, data in changed.items() if name != "length"}
+    first = b"\0" + b"".join(fields.values())
+    second = body(1, b"second")
+    return changed.get("length", varint(len(first))) + first + varint(len(second)) + second
+
+
+def overlong(value: int) -> bytes:
+    """A varint of five bytes, the last of which has bits that an int32 has no room for."""
+    data = bytearray(padded(value, 5))
+    data[4] |= 0x10
+    return bytes(data)
+
+
+def padded(value: int, size: int) -> bytes:
+    """A varint in more bytes than it needs."""
+    raw = (value << 1) ^ (value >> 63)
+    return bytes([raw >> 7 * i & 0x7F | 0x80 for i in range(size - 1)] + [raw >> 7 * (size - 1) & 0x7F])
+
+
+def plain_payload() -> bytes:
+    """Two honest records."""
+    return record(Rec(0, value=b"first"), 0, 0) + record(Rec(0, value=b"second"), 1, 0)
+
+
+def of(payload: bytes, codec: int) -> Callable[[int], bytes]:
+    """A batch at a time."""
+    return lambda now: batch([], codec, payload=payload, count=2, base_timestamp=now, max_timestamp=now)
+
+
+def stored(codec: int, compressed: bytes) -> Callable[[int], bytes]:
+    """A batch at a time, its payload compressed already."""
+    return lambda now: batch([], codec, compressed=compressed, count=2, base_timestamp=now, max_timestamp=now)
+
+
+def hidden_record() -> bytes:
+    """A third record, old and no JSON."""
+    fields = b"\0" + varint(-53 * _DAY) + varint(2) + sized(b"k") + sized(HIDDEN) + varint(0)
+    return varint(len(fields)) + fields
+
+
+def lz4_blocks(*blocks: bytes, end: bytes = bytes(4)) -> bytes:
+    """A frame of raw blocks."""
+    head = lz4.frame.compress(b"x", block_linked=False, store_size=False)[:7]
+    return head + b"".join(struct.pack("<I", 0x8000_0000 | len(block)) + block for block in blocks) + end
+
+
+_TWO = plain_payload()
+_GZIP, _LZ4, _ZSTD, _XERIAL = (compress(codec, _TWO) for codec in (GZIP, LZ4, ZSTD, XERIAL))
+_CODECS = {"gzip": GZIP, "xerial": XERIAL, "lz4": LZ4, "zstd": ZSTD}
+_LZ4_CHECKED = lz4.frame.compress(_TWO, block_linked=False, content_checksum=True)
+
+
+def _with_content_size(size: int) -> bytes:
+    whole = bytearray(lz4.frame.compress(_TWO, block_linked=False, store_size=True))
+    whole[6:14] = struct.pack("<Q", size)
+    whole[14] = xxh32(bytes(whole[4:14])) >> 8 & 0xFF
+    return bytes(whole)
+
+
+def xxh32(data: bytes) -> int:
+    """XXH32 of fewer than 16 bytes, as in the checksum of an lz4 frame's header (xxHash's specification)."""
+    assert len(data) < 16
+    primes = 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1
+    mask = 0xFFFFFFFF
+    value = primes[4] + len(data)
+    whole = len(data) // 4 * 4
+    for (four,) in struct.iter_unpack("<I", data[:whole]):
+        value = value + four * primes[2] & mask
+        value = (value << 17 | value >> 15) * primes[3] & mask
+    for byte in data[whole:]:
+        value = value + byte * primes[4] & mask
+        value = (value << 11 | value >> 21) * primes[0] & mask
+    value = (value ^ value >> 15) * primes[1] & mask
+    value = (value ^ value >> 13) * primes[2] & mask
+    return value ^ value >> 16
+
+
+AMBIGUOUS: Mapping[str, Callable[[int], bytes]] = {
+    **{f"a record within a record, {name}": of(smuggling(), codec) for name, codec in _CODECS.items()},
+    **{f"a length {by:+d}, {name}": of(misframed(by), codec) for by in (5, -2) for name, codec in _CODECS.items()},
+    "a negative length, gzip": of(stating(-7), GZIP),
+    "a length of 0, zstd": of(stating(0), ZSTD),
+    "a length beyond the payload, lz4": of(stating(100_000), LZ4),
+    "an empty raw block, lz4": stored(LZ4, lz4_blocks(_TWO, b"", hidden_record())),
+    "an empty raw block at the end, lz4": stored(LZ4, lz4_blocks(_TWO, b"")),
+    "an empty raw block for the end mark, lz4": stored(LZ4, lz4_blocks(_TWO, end=EMPTY_BLOCK)),
+    "a length of too many bits, zstd": of(with_fields(length=overlong(len(body(0, b"first")))), ZSTD),
+    "a key size of too many bits, zstd": of(with_fields(key=overlong(1) + b"k"), ZSTD),
+    "a key size of too many bits, none": of(with_fields(key=overlong(1) + b"k"), NONE),
+    "a value size of too many bits, none": of(with_fields(value=overlong(5) + b"first"), NONE),
+    "an offset of too many bits, none": of(with_fields(offset=overlong(0)), NONE),
+    "an offset of too many bits, zstd": of(with_fields(offset=overlong(0)), ZSTD),
+    "a time of too many bits, none": of(with_fields(time=b"\x80" * 9 + b"\x02"), NONE),
+    "a count of headers of too many bits, none": of(with_fields(headers=overlong(0)), NONE),
+    "a key size of -2, none": of(with_fields(key=varint(-2)), NONE),
+    "a value size of -2, none": of(with_fields(value=varint(-2)), NONE),
+    "a header's value size of -2, none": of(with_fields(headers=varint(1) + sized(b"h") + varint(-2)), NONE),
+    "offset deltas 0 and 5, none": of(
+        record(Rec(0, value=b"first"), 0, 0) + record(Rec(0, value=b"second"), 5, 0), NONE
+    ),
+    "offset deltas 0 and 0, none": of(
+        record(Rec(0, value=b"first"), 0, 0) + record(Rec(0, value=b"second"), 0, 0), NONE
+    ),
+    "offset deltas 0 and -1, none": of(
+        record(Rec(0, value=b"first"), 0, 0) + record(Rec(0, value=b"second"), -1, 0), NONE
+    ),
+}
+
+UNREADABLE: Mapping[str, Callable[[int], bytes]] = {
+    "a second frame, lz4": stored(LZ4, _LZ4 + compress(LZ4, hidden_record())),
+    "trailing bytes, lz4": stored(LZ4, _LZ4 + b"xy"),
+    "a skippable frame behind, lz4": stored(LZ4, _LZ4 + _SKIPPABLE + struct.pack("<I", 3) + b"abc"),
+    "garbage behind, gzip": stored(GZIP, _GZIP + b"garbage"),
+    "zeros behind, gzip": stored(GZIP, _GZIP + bytes(7)),
+    "a header's beginning behind, gzip": stored(GZIP, _GZIP + _GZIP[:5]),
+    "a bare magic behind, zstd": stored(ZSTD, _ZSTD + _ZSTD[:4]),
+    "half a skippable frame behind, zstd": stored(ZSTD, _ZSTD + _SKIPPABLE + struct.pack("<I", 9) + b"abc"),
+    "two bytes behind, xerial": stored(XERIAL, _XERIAL + b"xy"),
+    "another stream behind, xerial": stored(XERIAL, compress(XERIAL, _TWO[:20]) + compress(XERIAL, _TWO[20:])),
+    "another version, xerial": stored(XERIAL, _XERIAL[:8] + struct.pack(">ii", 2, 2) + _XERIAL[16:]),
+    "a wrong content size, lz4": stored(LZ4, _with_content_size(len(_TWO) + 1)),
+    "reserved flags, gzip": stored(GZIP, _GZIP[:3] + bytes([_GZIP[3] | 0x80]) + _GZIP[4:]),
+}
+
+HONEST: Mapping[str, Callable[[int], bytes]] = {
+    **{f"two records, {name}": of(_TWO, codec) for name, codec in {**_CODECS, "none": NONE}.items()},
+    "two members, gzip": stored(GZIP, gzip.compress(_TWO[:20]) + gzip.compress(_TWO[20:])),
+    "two frames, zstd": stored(ZSTD, zstandard.compress(_TWO[:20]) + zstandard.compress(_TWO[20:])),
+    "a skippable frame behind, zstd": stored(ZSTD, _ZSTD + _SKIPPABLE + struct.pack("<I", 3) + b"abc"),
+    "a content checksum, lz4": stored(LZ4, _LZ4_CHECKED),
+    "no content size, lz4": stored(LZ4, lz4.frame.compress(_TWO, block_linked=False, store_size=False)),
+    "varints longer than they need be, none": of(with_fields(key=padded(1, 5) + b"k", offset=padded(0, 3)), NONE),
+}

@@ -1,0 +1,153 @@
+"""Each value of `framing`, on both paths, under every policy that has a say in it."""
+
+from dataclasses import replace
+
+import pytest
+
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.produce_request import walk_produce_request
+from sluicegate.protocol.records.allowance import Allowance
+from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.proxy.session.lanes import HAS_FAST_LANE
+from sluicegate.validation.policy import Fix, Framing, JudgementLimits, Mode, Rehearsed, TopicPolicy
+from sluicegate.validation.produce import JudgedRequest, judge_request
+from sluicegate.validation.rules.json_syntax import JsonSyntax
+from sluicegate.validation.rules.rule import NamedRule
+from sluicegate.validation.rules.rule_set import RuleSet
+from sluicegate.validation.rules.side import Side
+from sluicegate.validation.verdict import Reason
+from tests.bounds.frames import header, produce
+from tests.framing.cases import AMBIGUOUS, HONEST, SECONDS_AGO, UNREADABLE, of, smuggling
+from tests.lanes.both import BothLanes
+from tests.wire.batches import LZ4
+from tests.wire.raw_client import produce_body, topic_data
+
+NOW = 1_800_000_000_123
+HOUR = 3_600_000
+PLACE = (0, 0)
+SAFE, STRICT, BROKER = (TopicPolicy(framing=framing) for framing in (Framing.SAFE, Framing.STRICT, Framing.BROKER))
+OBSERVED_RULE = RuleSet([NamedRule("json", JsonSyntax(Side.VALUE), Mode.OBSERVE)])
+
+
+def judged(data: bytes, policy: TopicPolicy, most_piece_bytes: int = 1 << 20) -> JudgedRequest:
+    body = bytearray(produce_body(9, [topic_data("t", (0, data))]))
+    request = walk_produce_request(body, 9, 0, 10)
+    allowance = Allowance(1 << 30, 1000, lambda: None)
+    decompressor = Decompressor(most_piece_bytes)
+    return judge_request(request, {}, lambda _: policy, JudgementLimits(), lambda: NOW, decompressor, allowance)
+
+
+@pytest.mark.parametrize("most_piece_bytes", [1, 7, 1 << 20])
+@pytest.mark.parametrize("policy", [SAFE, STRICT], ids=["safe", "strict"])
+@pytest.mark.parametrize("case", AMBIGUOUS)
+def test_what_clients_read_otherwise_is_rejected_and_its_first_record_named(
+    case: str, policy: TopicPolicy, most_piece_bytes: int
+) -> None:
+    refused = judged(AMBIGUOUS[case](NOW), policy, most_piece_bytes).refused[PLACE]
+
+    assert (refused.code, refused.reason) == (ErrorCode.INVALID_RECORD, Reason.AMBIGUOUS)
+    assert refused.message is not None and "framing: safe" in refused.message
+    if "block" in case:
+        assert "empty block" in refused.message
+    else:
+        assert f"Record {1 if 'offset deltas' in case else 0} of the batch for t-0" in refused.message
+
+
+def test_the_text_has_the_stated_and_the_real_length() -> None:
+    message = judged(AMBIGUOUS["a length +5, gzip"](NOW), SAFE).refused[PLACE].message
+
+    assert message is not None and "states a length of 17 bytes, but its fields end after 12" in message
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_what_some_clients_cannot_read_is_forwarded_and_reported(case: str) -> None:
+    found = judged(UNREADABLE[case](NOW), SAFE)
+
+    assert found.accepted[PLACE].records == 2 and not found.refused and not found.observed
+    assert (found.unreadable[PLACE].code, found.unreadable[PLACE].reason) == (
+        ErrorCode.INVALID_RECORD,
+        Reason.UNREADABLE,
+    )
+    assert found.unreadable[PLACE].records == 2 and found.held_to[PLACE].policy is SAFE
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_strict_rejects_it(case: str) -> None:
+    refused = judged(UNREADABLE[case](NOW), STRICT).refused[PLACE]
+
+    assert (refused.code, refused.reason) == (ErrorCode.INVALID_RECORD, Reason.UNREADABLE)
+
+
+@pytest.mark.parametrize("case", {**AMBIGUOUS, **UNREADABLE})
+def test_a_broker_takes_all_of_it(case: str) -> None:
+    found = judged({**AMBIGUOUS, **UNREADABLE}[case](NOW), BROKER)
+
+    assert found.accepted[PLACE].records == 2 and not found.unreadable
+
+
+@pytest.mark.parametrize("case", HONEST)
+def test_what_every_encoder_writes_is_good_whatever_the_value(case: str) -> None:
+    for policy in (SAFE, STRICT, BROKER):
+        found = judged(HONEST[case](NOW), policy)
+        assert found.accepted[PLACE].records == 2 and not found.unreadable
+
+
+@pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")
+@pytest.mark.parametrize("rules", [None, OBSERVED_RULE], ids=["no rules", "a rule"])
+@pytest.mark.parametrize("case", {**AMBIGUOUS, **UNREADABLE, **HONEST})
+def test_the_fast_path_agrees(case: str, rules: RuleSet | None) -> None:
+    data = {**AMBIGUOUS, **UNREADABLE, **HONEST}[case](NOW)
+    for policy in (SAFE, STRICT, BROKER):
+        lanes = BothLanes({"t": replace(policy, rules=rules)}, {}, JudgementLimits())
+        frame = bytearray(produce(9, {b"t": [(0, data)]})[4:])
+        is_good = lanes.judge(frame, 9, len(header(0, 9)), NOW)
+        if rules is None and "gzip" not in case:  # of which isal leaves some to the slow path
+            assert is_good == (policy is BROKER or case in HONEST)
+
+
+def test_an_observed_topic_gets_it_all_the_same() -> None:
+    found = judged(of(smuggling(), LZ4)(NOW), TopicPolicy(mode=Mode.OBSERVE))
+
+    assert found.observed[PLACE].reason is Reason.AMBIGUOUS and not found.refused
+
+
+def test_an_unchecked_topic_is_left_to_its_broker() -> None:
+    found = judged(of(smuggling(), LZ4)(NOW), TopicPolicy(checked=False))
+
+    assert found.unchecked == 1 and not found.refused and not found.observed
+
+
+@pytest.mark.parametrize("fix", Fix)
+@pytest.mark.parametrize("case", {**AMBIGUOUS, **UNREADABLE})
+def test_nothing_is_fixed_whose_encoding_is_wrong(case: str, fix: Fix) -> None:
+    policy = TopicPolicy(before_max_ms=HOUR, fix=fix)
+    data = {**AMBIGUOUS, **UNREADABLE}[case](NOW - SECONDS_AGO * 1000)
+
+    found = judged(data, policy)
+
+    assert PLACE in found.refused and not found.fixed
+    assert found.refused[PLACE].reason is (Reason.AMBIGUOUS if case in AMBIGUOUS else Reason.TIMESTAMP_BEFORE)
+
+
+def test_nothing_of_it_is_quarantined() -> None:
+    policy = TopicPolicy(before_max_ms=HOUR, mode=Mode.QUARANTINE, dead_letters="dead")
+
+    found = judged(of(smuggling(), LZ4)(NOW - SECONDS_AGO * 1000), policy)
+
+    assert found.refused[PLACE].reason is Reason.AMBIGUOUS and not found.to_quarantine
+
+
+def test_rehearsed_bounds_count_what_is_forwarded_and_nothing_else() -> None:
+    policy = TopicPolicy(rehearsed=Rehearsed(before_max_ms=(HOUR,)))
+    old = NOW - SECONDS_AGO * 1000
+
+    assert not judged(of(smuggling(), LZ4)(old), policy).rehearsed
+    found = judged(UNREADABLE["trailing bytes, lz4"](old), policy)
+    assert found.rehearsed[PLACE] == (2,) and PLACE in found.unreadable
+
+
+def test_a_rule_that_is_observed_hides_nothing() -> None:
+    found = judged(UNREADABLE["trailing bytes, lz4"](NOW), TopicPolicy(rules=OBSERVED_RULE))
+
+    assert found.observed[PLACE].reason is Reason.RULE
+    assert found.unreadable[PLACE].reason is Reason.UNREADABLE
