@@ -133,7 +133,7 @@ UNMIXED := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 test: $(VENV)/.libraries
 	$(MAKE) -j2 check archives
-	$(BIN)/python -m pytest $(WITH_BROKERS) tests/pipeline tests/integration tests/faults tests/soak tests/page tests/registry tests/conformance tests/clients tests/packaging tests/fuzz tests/bench tests/docs tests/deploy tests/broker $(UNITS) $(ALONE:%=--ignore=%) $(PYTEST_ARGS) $(ONCE_MORE)
+	$(BIN)/python -m pytest $(WITH_BROKERS) tests/pipeline tests/integration tests/faults tests/soak tests/page tests/registry tests/conformance tests/clients tests/packaging tests/fuzz tests/bench tests/docs tests/deploy tests/broker tests/framing $(UNITS) $(ALONE:%=--ignore=%) $(PYTEST_ARGS) $(ONCE_MORE)
 	$(MAKE) -j2 $(UNMIXED) alone interpreted GIVES_WAY='nice -n 19'
 
 alone:

@@ -112,8 +112,8 @@ KEYS = {
     "topics[].checks": "`none` forwards a topic's batches unjudged",
     "topics[].mode": "what becomes of a batch that is refused: `reject` answers as a broker would, `observe` forwards "
     "it as it came and only says so ([policies](policies.md))",
-    "topics[].framing": "what becomes of batches that brokers store and consumers read otherwise: `safe` rejects those of "
-    "which clients would read other records than were validated, and reports those that some clients cannot read; "
+    "topics[].framing": "what becomes of batches that brokers store and consumers read otherwise: `safe` rejects those "
+    "of which clients would read other records than were validated, and reports those that some clients cannot read; "
     "`strict` rejects both; `broker` looks for neither ([framing](framing.md))",
     "topics[].rehearse.message.timestamp.before.max.ms": "bounds for how far a record's time may lie behind now",
     "topics[].rehearse.message.timestamp.after.max.ms": "bounds for how far a record's time may lie ahead of now",

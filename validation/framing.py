@@ -17,8 +17,8 @@ _FLAWS = {
 }
 _ADVICE = "The proxy in front of the cluster rejects it (framing: safe): repair the producer's encoder."
 _ENDS = {
-    Oddity.HIDDEN_DATA: "has an empty block that is not compressed, which ends the data for brokers and not for all clients",
-    Oddity.TRAILING_BYTES: "has bytes after the end of its {codec} data, which brokers ignore and some clients cannot read",
+    Oddity.HIDDEN_DATA: "has an empty raw block, which ends the data for brokers and not for all clients",
+    Oddity.TRAILING_BYTES: "has bytes after its {codec} data, which brokers ignore and some clients cannot read",
     Oddity.UNVERIFIED: "has {codec} data whose header or checksum brokers do not verify, and some clients cannot read",
 }
 

@@ -32,8 +32,8 @@ from sluicegate.protocol.records.scan import (
     Ambiguity,
     scan_records,
 )
-from sluicegate.validation.legacy import check_stored_message, judge_message_set
 from sluicegate.validation.framing import ambiguous, odd_payload
+from sluicegate.validation.legacy import check_stored_message, judge_message_set
 from sluicegate.validation.policy import Framing, JudgementLimits, TopicPolicy
 from sluicegate.validation.record_errors import RecordErrors, what_to_look_for
 from sluicegate.validation.refusals import DESCRIBED_WORK, TEXTS_AT_LEAST, over_limit, refuse_records

@@ -231,9 +231,9 @@ class _Further:
             self._judged.times[place] = (submission.topic, submission.partition), now_ms + verdict.ahead_ms
         if policy.samples:
             verdict = self._sampling.shown_everywhere(place, submission, verdict, self._judged.observed, self._fixed)
-        if isinstance(by_broker, Accepted) and by_broker.unreadable is not None:
-            if is_observed or isinstance(verdict, Accepted):
-                self._judged.report_unreadable(place, by_broker.unreadable, HeldTo(policy, now_ms))
+        unreadable = by_broker.unreadable if isinstance(by_broker, Accepted) else None
+        if unreadable is not None and (is_observed or isinstance(verdict, Accepted)):
+            self._judged.report_unreadable(place, unreadable, HeldTo(policy, now_ms))
         if isinstance(verdict, Accepted) and place in self._judged.observed:
             return None
         return verdict

@@ -92,8 +92,8 @@ class BadRecord:
 class Accepted:
     """The records are good. `ahead_ms`: how far the latest is ahead of the broker's time (negative: behind).
 
-    `has_time`: there is a record whose time was looked at. `unreadable`: what some clients cannot read of the batch, which
-    is forwarded and reported (`framing: safe`).
+    `has_time`: there is a record whose time was looked at. `unreadable`: what some clients cannot read of the batch,
+    which is forwarded and reported (`framing: safe`).
     """
 
     def __init__(

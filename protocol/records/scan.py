@@ -312,7 +312,8 @@ def scan_records(
     `keep` 0: nobody wants to know more than that there is a bad one. `rehearsal`: times outside the window are not bad
     yet; it counts them, and says which are.
     Returns (outcome, records read, largest delta minus earliest_delta of a good record, bad), where bad is None,
-    Findings that keep the first `keep`, or where the outcome is AMBIGUOUS the next record's Ambiguity. Raises OverLimit, and Abandoned.
+    Findings that keep the first `keep`, or where the outcome is AMBIGUOUS the next record's Ambiguity.
+    Raises OverLimit, and Abandoned.
     """
     cursor = Cursor(data, start, end, pieces, allowance)
     check_keys = (look_for & _NULL_KEY) != 0
@@ -327,8 +328,8 @@ def scan_records(
             cursor.pause()
         if not take_all:
             cursor.position, taken, latest = _ordinary_run(
-                cursor.data, cursor.position, min(cursor.end, cursor.pause_at), count - index, framed or strictly, strictly,
-                index, check_keys, earliest_delta, ordinary_window, exempt_delta, latest,
+                cursor.data, cursor.position, min(cursor.end, cursor.pause_at), count - index, framed or strictly,
+                strictly, index, check_keys, earliest_delta, ordinary_window, exempt_delta, latest,
             )  # fmt: skip
             index += taken
             if index >= count:

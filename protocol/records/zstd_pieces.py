@@ -22,7 +22,7 @@ _PIECE_BYTES = 256 * 1024 + _STEP_BYTES
 def zstd_pieces(
     data: memoryview, context: zstandard.ZstdDecompressor, buffer: PlainBuffer, bounds: Bounds
 ) -> Iterator[memoryview]:
-    """What comes out of all frames. Raises Damaged, Odd, and OverLimit for a window that is larger than allowed and used."""
+    """What comes out of all frames. Raises Damaged, Odd, and OverLimit for a window that is used and too large."""
     position = 0
     while position < len(data):
         frame = frame_at(data, position, bounds.allowance)

@@ -95,10 +95,10 @@ class JudgementCounts:
         if refused.limit is not None:
             self.limit_reached(refused.limit)
 
-    def unreadable(self, client_id: str | None, topic: str | None, found: Refused) -> None:
+    def unreadable(self, client: Who, topic: str | None, found: Refused) -> None:
         """A batch was forwarded that some clients cannot read."""
-        label = self._labels.unreadable(topic)
-        self._violations.violated(label, rules_of(found), _MODES[Mode.OBSERVE], client_id)
+        label = self._labels.unreadable(topic, client.owner)
+        self._violations.violated(label, rules_of(found), _MODES[Mode.OBSERVE], client.client_id, client.owner)
 
     def limit_reached(self, key: str) -> None:
         """Something went beyond that limit."""

@@ -142,7 +142,7 @@ class Observer:
         partition = topic.partitions[place[1]].index
         held_to = judged.held_to[place]
         name = self._name(topic)
-        self._counts.unreadable(client.client_id, name, found)
+        self._counts.unreadable(client, name, found)
         if self._violations is not None:
             told = (client, name, topic.topic_id, partition, found, held_to, self._max_records)
             self._violations.write(violation(_OBSERVE, *told))

@@ -111,9 +111,9 @@ class TopicLabels:
         """A good batch was more than an hour ahead."""
         self._tally.far_ahead[self.label(topic, owner)] += 1
 
-    def unreadable(self, topic: str | None) -> str:
+    def unreadable(self, topic: str | None, owner: str) -> str:
         """A batch was forwarded that some clients cannot read. Returns the label it counts under."""
-        label = self.label(topic)
+        label = self.label(topic, owner)
         self._tally.unreadable[label] += 1
         return label
 

@@ -48,7 +48,7 @@ def test_what_clients_read_otherwise_is_rejected_and_its_first_record_named(
     assert (refused.code, refused.reason) == (ErrorCode.INVALID_RECORD, Reason.AMBIGUOUS)
     assert refused.message is not None and "framing: safe" in refused.message
     if "block" in case:
-        assert "empty block" in refused.message
+        assert "empty raw block" in refused.message
     else:
         assert f"Record {1 if 'offset deltas' in case else 0} of the batch for t-0" in refused.message
 

@@ -6,12 +6,13 @@ SLUICEGATE_FUZZ_SEED and _JUDGED set what is drawn and how many good ones are wa
 import os
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
 import pytest
 
 from sluicegate.proxy.session.lanes import HAS_FAST_LANE
-from sluicegate.validation.policy import JudgementLimits, TimestampType, TopicPolicy
+from sluicegate.validation.policy import Framing, JudgementLimits, TimestampType, TopicPolicy
 from tests.bounds.frames import header, produce
 from tests.fuzz.in_process import headed
 from tests.fuzz.mutations import mutated
@@ -25,11 +26,12 @@ THOROUGH = "SLUICEGATE_THOROUGH" in os.environ
 SEED = int(os.environ.get("SLUICEGATE_FUZZ_SEED") or random.SystemRandom().randrange(1 << 31))
 JUDGED = int(os.environ.get("SLUICEGATE_FUZZ_JUDGED") or (1_000_000 if THOROUGH else 5_000))
 _AT_ONCE = 20_000
+_AS_A_BROKER = TopicPolicy(framing=Framing.BROKER)
 _POLICIES = {
-    "bounded": TopicPolicy(before_max_ms=DAY, after_max_ms=HOUR),
-    "open": TopicPolicy(),
-    "compacted": TopicPolicy(compacted=True),
-    "appended": TopicPolicy(timestamp_type=TimestampType.LOG_APPEND_TIME),
+    "bounded": replace(_AS_A_BROKER, before_max_ms=DAY, after_max_ms=HOUR),
+    "open": _AS_A_BROKER,
+    "compacted": replace(_AS_A_BROKER, compacted=True),
+    "appended": replace(_AS_A_BROKER, timestamp_type=TimestampType.LOG_APPEND_TIME),
 }
 _VERSIONS = range(7, 13)  # which name topics, and have every codec
 

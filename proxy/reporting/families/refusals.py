@@ -124,7 +124,7 @@ REFUSALS: tuple[Family, ...] = (
     counter(
         "sluicegate_unreadable_batches",
         "Batches forwarded that some clients cannot read.",
-        "Before a topic gets `framing: strict`, and when a consumer stops at an offset for ever ([framing](framing.md)).",
+        "Before a topic gets `framing: strict`, and when a consumer stops for ever ([framing](framing.md)).",
         lambda s: s.tally.unreadable,
         _TOPIC,
     ),

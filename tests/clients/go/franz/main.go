@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -39,6 +40,17 @@ func main() {
 	case "create":
 		_, err := kadm.NewClient(open(options...)).CreateTopic(ctx, 2, 1, nil, topic)
 		check(err)
+	case "compressed":
+		level, err := strconv.Atoi(os.Args[5])
+		check(err)
+		codecs := map[string]kgo.CompressionCodec{"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(),
+			"snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression()}
+		client := open(append(options, kgo.ProducerBatchCompression(codecs[os.Args[4]].WithLevel(level)))...)
+		var records []*kgo.Record
+		for i := 0; i < 500; i++ {
+			records = append(records, &kgo.Record{Topic: topic, Key: []byte("k"), Value: []byte(strings.Repeat("v", i*7%900))})
+		}
+		check(client.ProduceSync(ctx, records...).FirstErr())
 	case "read":
 		read(open(append(options, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{
 			topic: {0: kgo.NewOffset().AtStart()}}))...), os.Args[4], os.Args[5])

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -41,6 +42,23 @@ func main() {
 		admin, err := sarama.NewClusterAdmin(bootstrap, config)
 		check(err)
 		check(admin.CreateTopic(topic, &sarama.TopicDetail{NumPartitions: 2, ReplicationFactor: 1}, false))
+	case "compressed":
+		level, err := strconv.Atoi(os.Args[5])
+		check(err)
+		check(config.Producer.Compression.UnmarshalText([]byte(os.Args[4])))
+		config.Producer.CompressionLevel = level
+		config.Version = sarama.V3_6_0_0
+		config.Producer.Flush.Messages = 500
+		config.Producer.Flush.Frequency = time.Second
+		producer, err := sarama.NewSyncProducer(bootstrap, config)
+		check(err)
+		var messages []*sarama.ProducerMessage
+		for i := 0; i < 500; i++ {
+			value := sarama.StringEncoder(strings.Repeat("v", i*7%900))
+			messages = append(messages, &sarama.ProducerMessage{Topic: topic, Key: sarama.StringEncoder("k"), Value: value})
+		}
+		check(producer.SendMessages(messages))
+		check(producer.Close())
 	case "read":
 		read(bootstrap, config, topic, os.Args[4], os.Args[5])
 	case "refuse":

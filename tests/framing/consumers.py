@@ -1,0 +1,71 @@
+"""What consumers of several libraries read of topics, and how it ends."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.clients.programs import BUILT
+from tests.integration.java import java_tool
+
+HERE = Path(__file__).parent
+LAST = "sentinel"
+"""The value of the record that each topic ends with."""
+_SECONDS = 6  # without anything new, a consumer is taken for stopped
+
+
+class Read(NamedTuple):
+    """Offsets and values, in the order of reading; `error`: what ended it before LAST came."""
+
+    records: tuple[tuple[int, str], ...]
+    error: str | None
+
+
+def _python(library: str) -> Callable[[str, Sequence[str]], dict[str, Read]]:
+    def read(bootstrap: str, topics: Sequence[str]) -> dict[str, Read]:
+        command = [sys.executable, str(HERE / "python_reader.py"), library, bootstrap, LAST, str(_SECONDS), *topics]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+        lines = map(json.loads, done.stdout.splitlines())
+        return {line["topic"]: Read(tuple(map(tuple, line["records"])), line["error"]) for line in lines}
+
+    return read
+
+
+def _java(bootstrap: str, topics: Sequence[str]) -> dict[str, Read]:
+    printed = java_tool(str(HERE / "JavaReader.java"), bootstrap, LAST, str(_SECONDS), *topics)
+    parts = [part.partition("\n") for part in printed.split("topic ")[1:]]
+    return {topic: _from_lines(lines) for topic, _, lines in parts}
+
+
+def _go(name: str) -> Callable[[str, Sequence[str]], dict[str, Read]]:
+    def one(bootstrap: str, topic: str) -> Read:
+        command = [str(BUILT / "go" / name), bootstrap, "read", topic, LAST, str(_SECONDS)]
+        return _from_lines(subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout)
+
+    def read(bootstrap: str, topics: Sequence[str]) -> dict[str, Read]:
+        with ThreadPoolExecutor(8) as several:
+            return dict(zip(topics, several.map(lambda topic: one(bootstrap, topic), topics), strict=True))
+
+    return read
+
+
+def _from_lines(printed: str) -> Read:
+    records: list[tuple[int, str]] = []
+    for line in printed.splitlines():
+        offset, _, value = line.partition(" ")
+        if offset == "error":
+            return Read(tuple(records), value)
+        records.append((int(offset), value))
+    return Read(tuple(records), None)
+
+
+CONSUMERS: dict[str, Callable[[str, Sequence[str]], dict[str, Read]]] = {
+    "Java": _java,
+    "librdkafka": _python("librdkafka"),
+    "kafka-python": _python("kafka-python"),
+    "aiokafka": _python("aiokafka"),
+    **{f"{name}": _go(name) for name in ("franz", "sarama") if (BUILT / "go" / name).exists()},
+}
