@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from sluicegate.proxy.session.lanes import HAS_FAST_LANE
-from sluicegate.validation.policy import JudgementLimits, Mode, TimestampType, TopicPolicy
+from sluicegate.validation.policy import Framing, JudgementLimits, Mode, TimestampType, TopicPolicy
 from sluicegate.validation.requests.request_rule import RequestRule
 from sluicegate.validation.rules.avro_schema import avro_content
 from sluicegate.validation.rules.batch_size import MostRecords
@@ -54,6 +54,8 @@ def ruled(*rules: Rule) -> TopicPolicy:
 _POLICIES = {
     "bounded": TopicPolicy(before_max_ms=_DAY, after_max_ms=_HOUR),
     "open": TopicPolicy(),
+    "strict": TopicPolicy(framing=Framing.STRICT),
+    "as a broker": TopicPolicy(framing=Framing.BROKER),
     "compacted": TopicPolicy(compacted=True, max_message_bytes=5000),
     "appended": TopicPolicy(timestamp_type=TimestampType.LOG_APPEND_TIME),
     "unchecked": TopicPolicy(checked=False),

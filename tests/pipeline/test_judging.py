@@ -20,9 +20,10 @@ from sluicegate.validation.rulebook import FilePolicies, Rulebook
 from sluicegate.validation.rules.expression import IsTrue
 from sluicegate.validation.rules.rule import NamedRule, Outage, Part, RuledRecord
 from sluicegate.validation.rules.rule_set import RuleSet
+from tests.framing.cases import AMBIGUOUS, UNREADABLE
 from tests.integration.topics import create_topic
 from tests.validation.rules.inline_rule import InlineRule
-from tests.wire.batches import LZ4, NONE, Rec, batch
+from tests.wire.batches import LZ4, NONE, Rec, batch, record
 from tests.wire.raw_client import RawClient, topic_data
 
 NOW = 1_790_000_000_000
@@ -112,6 +113,35 @@ def test_what_becomes_of_a_batch_is_what_its_policy_says(policy: TopicPolicy, ve
     told = [(row["verdict"], row["reason"], row["bad_records"]) for row in rows if row["what"] == "findings"]
     assert (whole["verdict"], whole["records"]) == (verdict, 3)
     assert told == ([] if verdict == "unchecked" else [(verdict, "timestamp too far ahead", 1)])
+
+
+def test_offsets_that_compaction_has_left_are_nobodys_fault() -> None:
+    left = b"".join(record(Rec(NOW), index, NOW) for index in (2, 5, 9))
+    each = stored(batch([Rec(NOW)] * 3, payload=left, last_offset_delta=9))
+
+    assert judge_by(TopicPolicy()).judge(each, NOW).accepted[PLACE].records == 3
+
+
+@pytest.mark.parametrize(
+    ("case", "verdict", "reason"),
+    [
+        ("a record within a record, zstd", "reject", "clients read other records"),
+        ("an empty raw block, lz4", "reject", "clients read other records"),
+        ("trailing bytes, lz4", "observe", "unreadable to some clients"),
+        ("half a skippable frame behind, zstd", "observe", "unreadable to some clients"),
+    ],
+)
+def test_what_some_clients_cannot_read_is_a_finding(case: str, verdict: str, reason: str) -> None:
+    batch_of_two = stored({**AMBIGUOUS, **UNREADABLE}[case](NOW), 5)
+    findings = Findings(OF, samples=5)
+
+    findings.add(batch_of_two, judge_by(TopicPolicy()).judge(batch_of_two, NOW), NOW)
+
+    rows = findings.table(gone=()).to_pylist()
+    found = [(row["verdict"], row["reason"], row["records"]) for row in rows if row["what"] == "findings"]
+    assert found == [(verdict, reason, 2)]
+    assert [row["first_offset"] for row in rows if row["what"] == "samples"] == [5]
+    assert [row["verdict"] for row in rows if row["what"] == "batches"] == [verdict]
 
 
 def test_a_wrong_crc_is_told_and_not_mended() -> None:
