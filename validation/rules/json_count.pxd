@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint8_t
 
 cdef int _DEEPEST
 cdef int _LEVELS
+cdef int _THREE
 cdef int _ITEMS
 cdef int _BYTES
 cdef int _QUARTERS
@@ -34,3 +35,14 @@ cdef class JsonCount:
 
     @cython.locals(at=int64_t, begin=int64_t, depth=int, before=uint8_t, byte=uint8_t, in_number=bint)
     cdef int _count(self, const unsigned char* data, int64_t end) except -1
+
+
+cpdef double weighed(bytes text, double[::1] weights, double of_container, double of_key) except? -1
+
+@cython.locals(
+    at=int64_t, begin=int64_t, depth=int64_t, level=int64_t, before=uint8_t, byte=uint8_t, in_number=bint,
+    of_item=double, of_byte=double, of_quarter=double, total=double
+)
+cdef double _weighed(
+    const unsigned char* data, int64_t end, double[::1] weights, int64_t last, double of_container, double of_key
+) noexcept

@@ -10,6 +10,7 @@ DEEPEST = 255
 
 _DEEPEST = DEEPEST  # typed in the .pxd, which hides a name from other modules
 _LEVELS = 256
+_THREE = 3
 _ITEMS, _BYTES, _QUARTERS = 0, 256, 512
 _QUOTE, _BACKSLASH, _COMMA, _COLON, _MINUS, _POINT = 0x22, 0x5C, 0x2C, 0x3A, 0x2D, 0x2E
 _OPENS_LIST, _OPENS_OBJECT, _CLOSES_LIST, _CLOSES_OBJECT = 0x5B, 0x7B, 0x5D, 0x7D
@@ -94,3 +95,66 @@ class JsonCount:
                 elif depth > 0:
                     depth -= 1
             before = byte
+
+
+def weighed(text: bytes, weights: "array[float]", of_container: float, of_key: float) -> float:
+    """The sum of what all that a text holds weighs, counted as JsonCount does, without keeping the count.
+
+    `weights`: three for each depth: of an item, of a byte of its strings, of a unit of its numbers. The last three also
+    stand for all that lies deeper.
+    """
+    return _weighed(text, len(text), weights, len(weights) - _THREE, of_container, of_key)
+
+
+def _weighed(data: bytes, end: int, weights: "array[float]", last: int, of_container: float, of_key: float) -> float:
+    at = 0
+    depth = 0
+    level = 0
+    before = 0
+    in_number = False
+    of_item = weights[0]
+    of_byte = weights[1]
+    of_quarter = weights[2] / _OF_NUMBER
+    total = of_item
+    while at < end:
+        byte = data[at]
+        at += 1
+        if byte == _QUOTE:
+            begin = at
+            while at < end and data[at] != _QUOTE:
+                at += 2 if data[at] == _BACKSLASH else 1
+            total += of_byte * (at - begin)
+            at += 1
+            in_number = False
+        elif 0x30 <= byte <= 0x39 or byte == _MINUS:
+            if not in_number:
+                total += of_quarter * _OF_NUMBER
+                in_number = True
+            elif byte == _MINUS and (before | 0x20) == 0x65:
+                total += of_quarter * _OF_NEGATIVE_EXPONENT
+            total += of_quarter
+        elif in_number and byte == _POINT:
+            total += of_quarter * _OF_POINT
+        elif in_number and (byte | 0x20) == 0x65:
+            total += of_quarter * _OF_EXPONENT
+        elif byte == _COMMA:
+            total += of_item
+            in_number = False
+        elif byte == _COLON:
+            total += of_key
+            in_number = False
+        elif byte in (_OPENS_LIST, _OPENS_OBJECT, _CLOSES_LIST, _CLOSES_OBJECT):
+            in_number = False
+            if byte in (_OPENS_LIST, _OPENS_OBJECT):
+                depth += 1
+                total += of_container
+            elif depth > 0:
+                depth -= 1
+            level = min(depth * _THREE, last)
+            of_item = weights[level]
+            of_byte = weights[level + 1]
+            of_quarter = weights[level + 2] / _OF_NUMBER
+            if byte in (_OPENS_LIST, _OPENS_OBJECT):
+                total += of_item
+        before = byte
+    return total

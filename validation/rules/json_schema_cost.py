@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, Final
 
 from sluicegate.protocol.records.scan import is_compiled
-from sluicegate.validation.rules.json_count import DEEPEST, JsonCount
+from sluicegate.validation.rules.json_count import DEEPEST, weighed
 from sluicegate.validation.rules.json_schema_graph import Place, Unclear, schema_graph
 from sluicegate.validation.rules.json_schema_keywords import NONE, Cost, KeywordCosts, keyword_costs
 from sluicegate.validation.rules.json_schema_levels import (
@@ -30,7 +30,9 @@ from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED
 # What reading a text into objects and freeing them costs: orjson.
 _READ_ITEM, _READ_CONTAINER, _READ_KEY, _READ_UNIT, _READ_BYTE = 1.0, 6.0, 4.0, 0.3, 0.04
 # The most that any byte of a text costs to read, and how many items and units of numbers it can be: 1e-5 is 75 units.
-_READ_ANY_BYTE, _ITEMS_OF_BYTE, _UNITS_OF_BYTE, _UNITS_OF_PLAIN_BYTE = 3.0, 0.5, 16.0, 2.5
+_READ_ANY_BYTE, _ITEMS_OF_BYTE, _UNITS_OF_BYTE = 3.0, 0.5, 16.0
+# A value of at most so many, by its size, is not looked at: that takes 2 us for a KiB.
+_FEW = 1_000
 _FIXED = 10
 # The root, and an item that every list and object is counted with, if it is empty.
 _PHANTOM_BYTES = 8
@@ -62,37 +64,36 @@ class JsonSchemaCost:
                 self._compute(places)
         except (Unclear, ValueError, RecursionError, TypeError, AttributeError):
             self.is_known = False
-        self._of_byte = self._of_any_byte(_UNITS_OF_BYTE)
-        self._of_plain_byte = self._of_any_byte(_UNITS_OF_PLAIN_BYTE)
+        reading = Cost(_READ_ITEM, 0, _READ_UNIT)
+        verdict = _weights([cost.plus(reading) for cost in self._verdict], self._period)
+        self._verdict_weights = verdict
+        explained = _weights([cost.plus(reading, _COPIES) for cost in self._explanation], self._explanation_period)
+        self._explanation_weights = _both(verdict, explained)
+        self._of_byte = self._of_any_byte()
 
     def steps(self, text: bytes) -> int:
         """Return an upper bound of the steps to read a text and validate it: from its size alone if that is enough."""
         if not self.is_known:
             return UNBOUNDED
         size = len(text) + _PHANTOM_BYTES
-        if (steps := size * self._of_byte) <= INLINE_STEPS:
-            return int(steps)
-        if (steps := size * self._of_plain_byte) <= INLINE_STEPS and b"e-" not in text and b"E-" not in text:
-            return int(steps)
-        if size * _READ_BYTE > INLINE_STEPS:
-            return _whole(size * self._of_byte)
-        count = JsonCount(text)
-        return _whole(_reading(text, count) + _sum(count, self._verdict, self._period))
+        if (steps := size * self._of_byte) <= _FEW or size * _READ_BYTE > INLINE_STEPS:
+            return _whole(steps)
+        weight = weighed(text, self._verdict_weights, _READ_CONTAINER, _READ_KEY)
+        return _whole(_FIXED + size * _READ_BYTE + weight)
 
     def explanation_steps(self, text: bytes) -> int:
         """Return an upper bound of the steps to find the first error and all that it is made of."""
         if not self.is_known or len(text) > _MOST_EXPLAINED_BYTES:
             return UNBOUNDED
-        count = JsonCount(text)
-        first = _FIRST_ERROR + self._error_size + _COPIES * _reading(text, count)
-        verdict = _sum(count, self._verdict, self._period)
-        return _whole(first + verdict + _sum(count, self._explanation, self._explanation_period))
+        first = _FIRST_ERROR + self._error_size + _COPIES * _READ_BYTE * len(text)
+        weights = self._explanation_weights
+        return _whole(first + weighed(text, weights, _COPIES * _READ_CONTAINER, _COPIES * _READ_KEY))
 
-    def _of_any_byte(self, units: float) -> float:
+    def _of_any_byte(self) -> float:
         most = NONE
         for cost in self._verdict:
             most = most.most(cost)
-        return _READ_ANY_BYTE + most.items * _ITEMS_OF_BYTE + most.bytes + most.numbers * units
+        return _READ_ANY_BYTE + most.items * _ITEMS_OF_BYTE + most.bytes + most.numbers * _UNITS_OF_BYTE
 
     def _compute(self, places: tuple[Place, ...]) -> None:
         costs = [keyword_costs(place.schema) for place in places]
@@ -209,35 +210,24 @@ def _explained(places: tuple[Place, ...]) -> set[int]:
     return found
 
 
-def _sum(count: JsonCount, costs: list[Cost], period: int) -> float:
-    """`period`: of the levels beyond those of which the costs are known."""
-    total = 0.0
-    repeated = len(costs) - period
-    for depth in range(count.levels):
-        cost = costs[depth] if depth < len(costs) else costs[repeated + (depth - repeated) % period]
-        if depth == DEEPEST:  # and all beyond it
-            cost = reduce(Cost.most, costs[repeated:])
-        total += (
-            cost.items * count.items(depth)
-            + cost.bytes * count.string_bytes(depth)
-            + cost.numbers * count.number_units(depth)
-        )
-    return total
+def _weights(costs: list[Cost], period: int) -> "array[float]":
+    """For each depth. `period`: of the levels beyond those of which the costs are known."""
+    known = len(costs)
+    if period > 1:
+        repeated = known - period
+        costs = [costs[at] if at < known else costs[repeated + (at - repeated) % period] for at in range(DEEPEST)]
+        costs.append(reduce(Cost.most, costs[-period:]))
+    return _flat(costs)
 
 
-def _reading(text: bytes, count: JsonCount) -> float:
-    items = units = 0
-    for depth in range(count.levels):
-        items += count.items(depth)
-        units += count.number_units(depth)
-    return (
-        _FIXED
-        + _READ_ITEM * items
-        + _READ_CONTAINER * count.containers
-        + _READ_KEY * count.keys
-        + _READ_UNIT * units
-        + _READ_BYTE * len(text)
-    )
+def _both(one: "array[float]", other: "array[float]") -> "array[float]":
+    """The sum of each; the last three of the shorter stand for all that lies deeper."""
+    longest = max(len(one), len(other))
+    return array("d", map(sum, zip(_lengthened(one, longest), _lengthened(other, longest), strict=True)))
+
+
+def _lengthened(weights: "array[float]", size: int) -> "array[float]":
+    return weights + weights[-PARTS:] * ((size - len(weights)) // PARTS)
 
 
 def _whole(steps: float) -> int:

@@ -1,13 +1,14 @@
 """What is counted of a JSON text, beside what Python's own reader finds in it."""
 
 import json
+from array import array
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from sluicegate.validation.rules.json_count import DEEPEST, JsonCount
+from sluicegate.validation.rules.json_count import DEEPEST, JsonCount, weighed
 from tests.validation.rules.random_json import RandomJson
 
 
@@ -72,3 +73,20 @@ def test_keys_are_as_deep_as_their_values_and_text_is_no_structure() -> None:
     assert [count.items(depth) for depth in range(count.levels)] == [1, 2, 1]
     assert [count.string_bytes(depth) for depth in range(count.levels)] == [0, 4 + 8 + 1, 2]
     assert [count.number_units(depth) for depth in range(count.levels)] == [0, 0, 6]
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("levels", [1, 2, 5, DEEPEST + 1])
+def test_what_is_weighed_is_what_is_counted(seed: int, levels: int) -> None:
+    drawn = RandomJson(seed)
+    text = drawn.text()[: None if seed % 2 else 1000]
+    weights = array("d", (drawn.random.randrange(100) for _ in range(3 * levels)))
+    count = JsonCount(text)
+
+    expected = 7.0 * count.containers + 3.0 * count.keys
+    for depth in range(count.levels):
+        of_item, of_byte, of_unit = weights[3 * min(depth, levels - 1) :][:3]
+        expected += of_item * count.items(depth) + of_byte * count.string_bytes(depth)
+        expected += of_unit * count.number_units(depth)
+    rounded = sum(weights[2::3]) + count.levels * max(weights)
+    assert expected - rounded <= weighed(text, weights, 7.0, 3.0) <= expected
