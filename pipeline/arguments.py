@@ -19,6 +19,10 @@ ConfigFile = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="Client settings (TLS, SASL): name=value lines.")
 ]
 Master = Annotated[str | None, typer.Option("--master", help="Spark's master; without it, this machine's cores.")]
+SparkLog = Annotated[
+    Path | None,
+    typer.Option("--spark-log", metavar="FILE", help="Add Spark's own log lines to this file; without it, drop them."),
+]
 Epoch = Annotated[
     str, typer.Option("--epoch", metavar="WHEN", help="Times before are implausible: 10y, 3650d, 2016 or 2016-11-30.")
 ]

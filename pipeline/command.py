@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import warnings
 
 from sluicegate.pipeline.interruption import Interrupted, raise_on_signals
 
@@ -13,6 +14,8 @@ _EXTRA = frozenset(
 def main() -> None:
     """The console script."""
     raise_on_signals()
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")  # for people who write programs; python -W shows them
     logging.getLogger().addHandler(logging.NullHandler())  # py4j logs, with a traceback, what it raises as well
     try:
         from sluicegate.pipeline.cli import main as run  # noqa: PLC0415

@@ -85,15 +85,18 @@ class Results:
 
     def write_text(self, name: str, text: str) -> None:
         """A file, in place of what was there."""
-        part = self._path_of(self.path(f".{name}.part"))
-        stream = self._files.create(part, True)
-        try:
-            stream.write(bytearray(text.encode()))
-        finally:
-            stream.close()
+        self.stage_text(name, text)
+        self.publish(name)
+
+    def stage_text(self, name: str, text: str) -> None:
+        """What a file is to hold, beside it: it takes its room, and is not seen before `publish`."""
+        self.create_text(f".{name}.part", text)
+
+    def publish(self, name: str) -> None:
+        """Put what was staged in place of the file."""
         target = self._path_of(self.path(name))
         self._files.delete(target, False)
-        self._files.rename(part, target)
+        self._files.rename(self._path_of(self.path(f".{name}.part")), target)
 
     def create_text(self, name: str, text: str) -> None:
         """A file that may be seen before it is whole, so that the file system dates it when it is written."""

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -24,6 +25,7 @@ from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.kafka.connection import BrokerUnreachable, LoginRefused
 from sluicegate.pipeline.kafka.settings import BadSetting, read_settings
 from sluicegate.pipeline.profile.epoch import BadEpoch, epoch_ms_from
+from sluicegate.pipeline.progress_line import shown
 from sluicegate.pipeline.repair.job import RepairBegun
 from sluicegate.pipeline.repair.transactions import CannotWrite
 from sluicegate.pipeline.replay.found import NoFindings
@@ -53,9 +55,22 @@ _RAISED = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: \w+)?$", re.
 """What one of our own expressions said."""
 
 
+@dataclass(frozen=True, slots=True)
+class SparkAt:
+    """What a command line says of Spark: its master, and the file for its own log lines; both may be None."""
+
+    master: str | None
+    log: Path | None
+
+
 @contextmanager
 def session_for(
-    job: str, topics: Topics | None, out: str, master: str | None, kept: Kept | None = None, resume: str = START_AGAIN
+    job: str,
+    topics: Topics | None,
+    out: str,
+    at: SparkAt,
+    kept: Kept | None = None,
+    resume: str = START_AGAIN,
 ) -> Iterator[tuple[SparkSession, Results]]:
     """A session, in which tables can be `kept`, and the folder for results, which no other run uses meanwhile.
 
@@ -70,11 +85,11 @@ def session_for(
             for told in (*in_a_sentence(topics.left_out), *topics.held_back()):
                 typer.echo(f"warning: {told}", err=True)
         with kept_handlers():
-            spark = session(job, master, {} if kept is None else kept.settings())
+            spark = session(job, at.master, {} if kept is None else kept.settings(), at.log)
         try:
             results = Results(spark, out)
             results.make()
-            with held(results, job):
+            with held(results, job), shown(spark, job):
                 yield spark, results
         finally:
             if not was_there:

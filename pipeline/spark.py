@@ -3,13 +3,16 @@
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import IO, Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkAttributeError, PySparkException
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.source.datasource import TopicSource
@@ -24,6 +27,7 @@ there, and a SparkConf made before the session is empty."""
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _CONNECT = "SPARK_REMOTE"
 """How the environment names a server of Spark Connect."""
+_MOST_WORDS = 1 << 20
 _NO_DRIVER = (
     "a job needs Spark's driver in its own process, because its results go where that driver's file systems lead, and "
     "a session of Spark Connect has none"
@@ -34,9 +38,12 @@ class NoSession(Exception):
     """Spark does not begin, or its session is of no use; the text says with what, and why."""
 
 
-def session(job: str, master: str | None, settings: Mapping[str, str] = MappingProxyType({})) -> SparkSession:
+def session(
+    job: str, master: str | None, settings: Mapping[str, str] = MappingProxyType({}), spark_log: Path | None = None
+) -> SparkSession:
     """`master`: as Spark names them; None leaves it to spark-submit, and without that means this machine's cores.
-    `settings`: what else the session begins with.
+    `settings`: what else the session begins with. `spark_log`: the file that Spark's own lines are added to, None drops
+    them; what spark-submit has begun writes where it was told to.
 
     Raises NoSession.
     """
@@ -57,15 +64,42 @@ def session(job: str, master: str | None, settings: Mapping[str, str] = MappingP
             builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}")
             # Each shuffled part is a task, and for state a Python process's work: as many as can run at once.
             builder = builder.config("spark.sql.shuffle.partitions", str(os.cpu_count() or 1))
+    with _log_file(spark_log) as log:
+        found = _begun_with(builder, log, chosen, begins_java=not submitted)
+    found.sparkContext.setLogLevel("ERROR" if spark_log is None else "INFO")
+    found.dataSource.register(TopicSource)
+    return found
+
+
+def _log_file(spark_log: Path | None) -> IO[bytes]:
+    if spark_log is None:
+        return tempfile.TemporaryFile()
     try:
-        found = _begun(builder)
+        return spark_log.open("ab")
+    except OSError as error:
+        raise NoSession(f"--spark-log {spark_log} cannot be written: {error.strerror}") from error
+
+
+def _begun_with(builder: Any, log: IO[bytes], chosen: str | None, *, begins_java: bool) -> SparkSession:
+    """What Java, and the Python workers that it begins, print goes to `log` and not to the terminal."""
+    try:
+        if begins_java and SparkSession.getActiveSession() is None:
+            conf = SparkConf().setAll(list(builder._options.items()))
+            SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"stderr": log}))  # type: ignore[no-untyped-call]
+        return _begun(builder)
     except (Py4JJavaError, PySparkException) as error:
         told = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else str(error)
         where = "the master that spark-submit was given" if chosen is None else f"--master {chosen}"
-        raise NoSession(f"Spark does not begin with {where}: {told}") from error
-    found.sparkContext.setLogLevel("ERROR")
-    found.dataSource.register(TopicSource)
-    return found
+        raise NoSession(f"Spark does not begin with {where}: {told}{_last_words(log)}") from error
+
+
+def _last_words(log: IO[bytes]) -> str:
+    """What Java printed last, if it did not begin."""
+    if not log.readable():
+        return f" ({log.name} has Spark's own lines)"
+    log.seek(0)
+    lines = [line.strip() for line in log.read(_MOST_WORDS).decode(errors="replace").splitlines() if line.strip()]
+    return f" ({lines[-1]})" if lines else ""
 
 
 def check_driver(spark: SparkSession) -> None:
@@ -82,7 +116,7 @@ def check_driver(spark: SparkSession) -> None:
 def _begun(builder: Any) -> SparkSession:
     session: SparkSession = (
         builder.config("spark.sql.session.timeZone", "UTC")
-        .config("spark.ui.showConsoleProgress", "true")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.streaming.stateStore.providerClass", _ROCKSDB)
         .config("spark.sql.streaming.forceDeleteTempCheckpointLocation", "true")
         .getOrCreate()

@@ -18,6 +18,10 @@ _PATIENCE_SECONDS = 5.0
 """Somebody is waiting, perhaps with an address that is wrong."""
 
 
+_CRITICAL = 2
+"""Of syslog's levels: what librdkafka prints below that is either retried, or raised by the call that it concerns."""
+
+
 @dataclass(frozen=True)
 class Topics:
     """`settings` are librdkafka's names and values. `left_out`: internal topics that a pattern matched."""
@@ -36,7 +40,7 @@ class Topics:
     @property
     def for_librdkafka(self) -> dict[str, Any]:
         """For its clients."""
-        return {"bootstrap.servers": self.bootstrap, **settings_for_librdkafka(self.settings)}
+        return {"log_level": _CRITICAL, "bootstrap.servers": self.bootstrap, **settings_for_librdkafka(self.settings)}
 
     @cached_property
     def client(self) -> tuple[tuple[Address, ...], ClientSettings]:

@@ -13,9 +13,10 @@ from sluicegate.pipeline.arguments import (
     ConfigFile,
     Master,
     Out,
+    SparkLog,
     TopicPatterns,
 )
-from sluicegate.pipeline.running import now_in_ms, selected_topics, session_for, show, show_json
+from sluicegate.pipeline.running import SparkAt, now_in_ms, selected_topics, session_for, show, show_json
 
 
 def advise(
@@ -30,13 +31,14 @@ def advise(
     as_json: AsJson = False,
     config: ConfigFile = None,
     master: Master = None,
+    spark_log: SparkLog = None,
 ) -> None:
     """Which before.max and after.max would refuse what, the tightest of them, and the configuration to paste."""
     from sluicegate.pipeline.advise import report  # noqa: PLC0415
     from sluicegate.pipeline.advise.answer import answer  # noqa: PLC0415
 
     topics = selected_topics(bootstrap, topic, all_topics, config)
-    with session_for("advise", topics, out, master) as (spark, results):
+    with session_for("advise", topics, out, SparkAt(master, spark_log)) as (spark, results):
         results.forget_summary()
         now_ms = now_in_ms()
         profile_results = (

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rich.table import Table as ConsoleTable
-
 from sluicegate.pipeline.advise.advice import Advice
 from sluicegate.pipeline.advise.answer import answer
 from sluicegate.pipeline.advise.job import limit_in_words
 from sluicegate.pipeline.profile.bounds import in_words
+from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.longest import WORST, cut
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import share_beyond
@@ -45,12 +44,7 @@ def _rows(advice: Sequence[Advice]) -> list[tuple[str | int, ...]]:
 def console_table(advice: list[Advice]) -> ConsoleTable:
     """What the command prints above the configuration."""
     shown, rest = cut(_most_refused(advice), "summary.json")
-    table = ConsoleTable(title="Tightest limits", caption=rest or None)
-    for head in _HEADS:
-        table.add_column(head, justify="left" if head == "topic" else "right")
-    for row in _rows(shown):
-        table.add_row(*(f"{cell:,}" if isinstance(cell, int) else cell for cell in row))
-    return table
+    return ConsoleTable("Tightest limits", _HEADS, _rows(shown), rest)
 
 
 def write_report(

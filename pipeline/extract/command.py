@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.pipeline.arguments import AllTopics, AsJson, Bootstrap, ConfigFile, Master, Out, TopicPatterns
-from sluicegate.pipeline.running import end, now_in_ms, selected_topics, session_for, show, show_json
+from sluicegate.pipeline.arguments import AllTopics, AsJson, Bootstrap, ConfigFile, Master, Out, SparkLog, TopicPatterns
+from sluicegate.pipeline.running import SparkAt, end, now_in_ms, selected_topics, session_for, show, show_json
 
 _OFFSETS_A_BATCH = 4_000_000
 _RESUME = "batches that are whole stay. Give the same command again to continue after them"
@@ -21,6 +21,7 @@ def extract(
     as_json: AsJson = False,
     config: ConfigFile = None,
     master: Master = None,
+    spark_log: SparkLog = None,
 ) -> None:
     """Write records with their event time; go on where the last run ended."""
     from sluicegate.pipeline.extract import job, report  # noqa: PLC0415
@@ -30,7 +31,7 @@ def extract(
     if extractor not in NAMES:
         end(f"there is no extractor {extractor!r}; there are {', '.join(NAMES)}")
     topics = selected_topics(bootstrap, topic, all_topics, config)
-    with session_for("extract", topics, out, master, resume=_RESUME) as (spark, results):
+    with session_for("extract", topics, out, SparkAt(master, spark_log), resume=_RESUME) as (spark, results):
         job.run(spark, topics, results, BuiltIn(extractor), batch)
         summary = job.summary_of(topics, results)
         report.write_report(results, summary, extractor, now_in_ms())

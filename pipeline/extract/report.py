@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from rich.table import Table as ConsoleTable
-
 from sluicegate.pipeline.extract.answer import answer
+from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.longest import cut
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.results import REPORT, Results
@@ -22,13 +21,8 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str, int, int]]:
 
 def console_table(summary: dict[str, Any]) -> ConsoleTable:
     """What the command prints."""
-    table = ConsoleTable(title="Records with event time")
-    for head in _HEADS:
-        table.add_column(head, justify="right" if head in ("records", "skipped") else "left")
-    shown, table.caption = cut(_rows(summary), "summary.json")
-    for name, partition, records, skipped in shown:
-        table.add_row(name, partition, f"{records:,}", f"{skipped:,}")
-    return table
+    shown, rest = cut(_rows(summary), "summary.json")
+    return ConsoleTable("Records with event time", _HEADS, shown, rest)
 
 
 def write_report(results: Results, summary: dict[str, Any], extractor: str, now_ms: int) -> None:

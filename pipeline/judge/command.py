@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.pipeline.arguments import AllTopics, AsJson, Bootstrap, ConfigFile, Master, Out, TopicPatterns
-from sluicegate.pipeline.running import end, now_in_ms, selected_topics, session_for, show, show_json
+from sluicegate.pipeline.arguments import AllTopics, AsJson, Bootstrap, ConfigFile, Master, Out, SparkLog, TopicPatterns
+from sluicegate.pipeline.running import SparkAt, end, now_in_ms, selected_topics, session_for, show, show_json
 from sluicegate.pipeline.tables.arguments import Format, TablesAt, kept_of
 
 _APPEND = "append"
@@ -35,6 +35,7 @@ def judge(
     form: Format = None,
     config: ConfigFile = None,
     master: Master = None,
+    spark_log: SparkLog = None,
 ) -> None:
     """What the proxy would have refused, fixed, quarantined or told of the records that are stored."""
     from sluicegate.config.loading import ConfigError, load_file  # noqa: PLC0415
@@ -56,7 +57,7 @@ def judge(
     except (BadMoment, BadSamples, ConfigError, RuleUnusable) as error:
         end(str(error))
     topics = selected_topics(bootstrap, topic, all_topics, config)
-    with session_for("judge", topics, out, master, kept) as (spark, results):
+    with session_for("judge", topics, out, SparkAt(master, spark_log), kept) as (spark, results):
         keeper = tables_in(spark, kept) if kept is not None else None
         found = judged(spark, topics, results, said, now_ms, as_of_ms, kept_samples, events, keeper)
         summary = found.summary

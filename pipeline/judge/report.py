@@ -3,14 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from rich.table import Table as ConsoleTable
-from rich.text import Text
-
 from sluicegate.pipeline.judge.findings import VERDICTS
 from sluicegate.pipeline.judge.summary import cause_of, in_a_sentence, what_to_do, worst_first
 from sluicegate.pipeline.profile.answer import producer_name
 from sluicegate.pipeline.profile.bounds import in_words
 from sluicegate.pipeline.report.answer import Answer
+from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.longest import WORST, cut, folded
 from sluicegate.pipeline.report.moments import dated
 from sluicegate.pipeline.report.names import printable
@@ -30,15 +28,9 @@ _AT_REST = (
 
 def console_table(summary: Mapping[str, Any]) -> ConsoleTable:
     """What the command prints."""
-    table = ConsoleTable(title="Judged at rest")
-    for head in ("topic", *_FOUND):
-        table.add_column(head, justify="right" if head in _COUNTS else "left")
     rows = [(name, *row) for name, topic in summary["topics"].items() for row in _findings(topic)]
     shown, rest = cut(rows, "summary.json")
-    for row in shown:
-        table.add_row(*(Text(f"{cell:,}" if isinstance(cell, int) else cell) for cell in row))  # brackets: no markup
-    table.caption = rest or None
-    return table
+    return ConsoleTable("Judged at rest", ("topic", *_FOUND), shown, rest)
 
 
 def write_report(results: Results, summary: Mapping[str, Any]) -> None:

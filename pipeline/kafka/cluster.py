@@ -190,18 +190,19 @@ class Cluster:
         return found
 
     def _ask_any(self, topics: list[str] | None) -> Value:
-        """Metadata from whoever answers; None asks for all topics."""
+        """Metadata from a broker that responds; None asks for all topics."""
         wanted = None if topics is None else [{"name": name} for name in topics]
         body = {"topics": wanted, "allow_auto_topic_creation": False}
+        return self.ask_any(
+            lambda broker: broker.call(ApiKey.METADATA, metadata.REQUEST, metadata.RESPONSE, body, _METADATA_AT_MOST)
+        )
+
+    def ask_any(self, ask: Callable[[BrokerConnection], T]) -> T:
+        """Ask the first broker that responds. Raises BrokerUnreachable."""
         reasons = []
         for address in dict.fromkeys([*self._connections, *self._bootstrap]):
             try:
-                return self._at(
-                    address,
-                    lambda broker: broker.call(
-                        ApiKey.METADATA, metadata.REQUEST, metadata.RESPONSE, body, _METADATA_AT_MOST
-                    ),
-                )
+                return self._at(address, ask)
             except BrokerUnreachable as error:
                 reasons.append(str(error))
         raise BrokerUnreachable("; ".join(reasons) or "no bootstrap address is given")

@@ -40,6 +40,7 @@ class BrokerConnection:
     def __init__(self, address: Address, settings: ClientSettings) -> None:
         """Raises LoginRefused too, and BadSetting when files for TLS cannot be used."""
         self._address = address
+        self.timeout_seconds = settings.timeout_seconds
         self._settings = settings
         self._is_let_in = False
         self._buffer = bytearray(_FIRST_BUFFER_BYTES)
@@ -69,6 +70,10 @@ class BrokerConnection:
         if version < min(request.versions):
             raise BrokerUnreachable(f"{self._name} offers no {APIS[key].name} that is known here")
         return response.parse(self._ask(key, version, request.build(body, version)), version)
+
+    def exchange(self, key: int, version: int, body: bytes) -> memoryview:
+        """Send a request that is built already; the response's body is good until the next request."""
+        return self._ask(key, version, body)
 
     def offers(self, key: ApiKey) -> int:
         """The highest version of an API that the broker knows; -1 for none."""
@@ -107,7 +112,7 @@ class BrokerConnection:
         answer = api_versions.RESPONSE.parse(self._ask(ApiKey.API_VERSIONS, 0, b""), 0)
         return {entry["api_key"]: entry["max_version"] for entry in answer["api_keys"]}
 
-    def _ask(self, key: ApiKey, version: int, body: bytes) -> memoryview:
+    def _ask(self, key: int, version: int, body: bytes) -> memoryview:
         api = APIS[key]
         header = build_request_header(key, version, 1, _CLIENT_ID, api.request_header_version(version))
         try:

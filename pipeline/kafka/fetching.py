@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from struct import Struct
 
+from sluicegate.pipeline.kafka import read_offsets
 from sluicegate.pipeline.kafka.aborted import AbortedTransactions
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, Retry, TopicPartition, check_code
 from sluicegate.pipeline.kafka.connection import BrokerConnection
@@ -59,33 +60,37 @@ def stored_batches(cluster: Cluster, wanted: OffsetRange, committed: bool) -> It
     Raises DataLoss, TopicTrouble and BrokerUnreachable. What compaction has removed is passed over.
     """
     offset, size, empty = wanted.start, _CHUNK_BYTES, EmptyAnswers(cluster, wanted, committed)
-    while offset < wanted.end:
-        answer = _fetch(cluster, wanted.of, offset, size, committed)
-        if answer.error_code == _OFFSET_OUT_OF_RANGE:
-            begins = cluster.offsets([wanted.of], EARLIEST, committed)[wanted.of]
-            raise DataLoss(wanted, offset, min(begins, wanted.end) if begins > offset else wanted.end)
-        records = answer.records
-        aborted = AbortedTransactions(answer.aborted if committed else ())
-        behind = offset
-        for batch in _batches(records, offset):
-            behind = batch.last_offset + 1
-            if batch.last_offset < offset:
-                continue
-            if batch.header is not None and aborted.leaves_out(batch.header, batch.data):
-                continue
-            if batch.header is not None and (batch.header.attributes & CONTROL or batch.is_empty):
-                continue
-            if batch.first_offset >= wanted.end:
+    try:
+        while offset < wanted.end:
+            answer = _fetch(cluster, wanted.of, offset, size, committed)
+            if answer.error_code == _OFFSET_OUT_OF_RANGE:
+                begins = cluster.offsets([wanted.of], EARLIEST, committed)[wanted.of]
+                raise DataLoss(wanted, offset, min(begins, wanted.end) if begins > offset else wanted.end)
+            records = answer.records
+            aborted = AbortedTransactions(answer.aborted if committed else ())
+            behind = offset
+            for batch in _batches(records, offset):
+                behind = batch.last_offset + 1
+                if batch.last_offset < offset:
+                    continue
+                if batch.header is not None and aborted.leaves_out(batch.header, batch.data):
+                    continue
+                if batch.header is not None and (batch.header.attributes & CONTROL or batch.is_empty):
+                    continue
+                if batch.first_offset >= wanted.end:
+                    return
+                yield batch
+            if len(records) > 0:
+                empty.end()
+            if behind > offset:
+                read_offsets.add(behind - offset)
+                offset, size = behind, _CHUNK_BYTES
+            elif len(records) > 0:
+                size = min(size * 4, _LARGEST_CHUNK_BYTES)  # one batch is larger than what was asked for
+            elif empty.is_the_end(offset, answer.high_watermark):
                 return
-            yield batch
-        if len(records) > 0:
-            empty.end()
-        if behind > offset:
-            offset, size = behind, _CHUNK_BYTES
-        elif len(records) > 0:
-            size = min(size * 4, _LARGEST_CHUNK_BYTES)  # one batch is larger than what was asked for
-        elif empty.is_the_end(offset, answer.high_watermark):
-            return
+    finally:
+        read_offsets.end(wanted.end - offset)
 
 
 def _fetch(cluster: Cluster, of: TopicPartition, offset: int, size: int, committed: bool) -> FetchedPartition:

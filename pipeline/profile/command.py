@@ -15,9 +15,10 @@ from sluicegate.pipeline.arguments import (
     Epoch,
     Master,
     Out,
+    SparkLog,
     TopicPatterns,
 )
-from sluicegate.pipeline.running import epoch_ms_of, now_in_ms, selected_topics, session_for, show, show_json
+from sluicegate.pipeline.running import SparkAt, epoch_ms_of, now_in_ms, selected_topics, session_for, show, show_json
 from sluicegate.pipeline.tables.arguments import Format, TablesAt, kept_of
 
 
@@ -36,6 +37,7 @@ def profile(
     form: Format = None,
     config: ConfigFile = None,
     master: Master = None,
+    spark_log: SparkLog = None,
 ) -> None:
     """Count what topics hold, and what is wrong with their timestamps, by topic, partition, hour and producer."""
     from sluicegate.pipeline.profile import report  # noqa: PLC0415
@@ -47,7 +49,7 @@ def profile(
     kept = kept_of(tables, form)
     epoch_ms = epoch_ms_of(epoch, now_ms)
     topics = selected_topics(bootstrap, topic, all_topics, config)
-    with session_for("profile", topics, out, master, kept) as (spark, results):
+    with session_for("profile", topics, out, SparkAt(master, spark_log), kept) as (spark, results):
         keeper = tables_in(spark, kept) if kept is not None else None
         found = profiled(spark, topics, results, now_ms, after_max_ms, before_max_ms, epoch_ms, keeper)
         for line in found.warnings:

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import functions as f
-from rich.table import Table as ConsoleTable
 
 from sluicegate.pipeline.profile.answer import answer, producer_name, worst_first
 from sluicegate.pipeline.profile.bounds import in_words
 from sluicegate.pipeline.profile.damage import NO_DAMAGE, Damage
 from sluicegate.pipeline.profile.job import HOURS
 from sluicegate.pipeline.report.answer import in_words as added_up
+from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.longest import WORST, cut, folded
 from sluicegate.pipeline.report.moments import dated
 from sluicegate.pipeline.report.page import Section, Table, page
@@ -54,16 +54,13 @@ def write_report(results: Results, summary: dict[str, Any]) -> None:
 
 def console_table(summary: dict[str, Any]) -> ConsoleTable:
     """What the command prints."""
-    table = ConsoleTable(title="Profile")
-    for head in ("topic", "records", "null keys", "bytes", *_DAMAGES):
-        table.add_column(head, justify="left" if head == "topic" else "right")
     shown, rest = cut(worst_first(summary["topics"]), "summary.json")
-    table.caption = rest or None
-    for name in shown:
-        topic = summary["topics"][name]
-        counts = [topic["records"], topic["null_keys"], topic["bytes"], *(topic["damage"][d] for d in _DAMAGES)]
-        table.add_row(name, *(f"{count:,}" for count in counts))
-    return table
+    topics = ((name, summary["topics"][name]) for name in shown)
+    rows = [
+        (name, its["records"], its["null_keys"], its["bytes"], *(its["damage"][d] for d in _DAMAGES))
+        for name, its in topics
+    ]
+    return ConsoleTable("Profile", ("topic", "records", "null keys", "bytes", *_DAMAGES), rows, rest)
 
 
 def remarks(summary: dict[str, Any]) -> list[str]:

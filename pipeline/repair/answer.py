@@ -28,7 +28,7 @@ def _to_do(summary: Mapping[str, Any], damaged: int) -> str:
             "it; they need isolation.level=read_committed."
         )
     if not damaged:
-        return "Nothing: there is no damage, and a clean topic would only be a copy."
+        return "Nothing: there is no damage. No clean topic is made, with --apply neither: it would only be a copy."
     return "Look at the examples, before and after. If they are right, give the same command with --apply."
 
 

@@ -14,12 +14,14 @@ from sluicegate.pipeline.arguments import (
     Epoch,
     Master,
     Out,
+    SparkLog,
     Topic,
 )
 from sluicegate.pipeline.repair.settings import CLEAN, Retention
 from sluicegate.pipeline.repair.transactions import CannotWrite
 from sluicegate.pipeline.running import (
     START_AGAIN,
+    SparkAt,
     end,
     epoch_ms_of,
     now_in_ms,
@@ -62,6 +64,7 @@ def repair(
     as_json: AsJson = False,
     config: ConfigFile = None,
     master: Master = None,
+    spark_log: SparkLog = None,
 ) -> None:
     """Propose corrections of damaged timestamps, and write the corrected records to a clean topic, exactly once."""
     from sluicegate.pipeline.repair import job, report  # noqa: PLC0415
@@ -81,7 +84,10 @@ def repair(
         targets = job.targets_of(topics, to)
     except CannotWrite as error:
         end(str(error))
-    with session_for("repair", topics, out, master, resume=_RESUME if apply else START_AGAIN) as (spark, results):
+    with session_for("repair", topics, out, SparkAt(master, spark_log), resume=_RESUME if apply else START_AGAIN) as (
+        spark,
+        results,
+    ):
         asked = (frozenset(keep or ()), assume_ms, frozenset(rewrite or ()), epoch_ms, retention)
         rules = Rules(now_ms, after_max_ms, *asked)
         found = (written if apply else proposed)(spark, topics, results, targets, rules)
@@ -89,6 +95,6 @@ def repair(
             show_json(found.summary)
         else:
             typer.echo("\n".join([*first_lines(found.summary), answer(found.summary).to_do]))
-            show(report.console_table(found.summary["changes"], apply), out)
+            show(report.console_table(found.summary["changes"], found.summary["applied"]), out)
         if found.obstacles:
             raise typer.Exit(1)

@@ -132,8 +132,9 @@ def check_no_obstacles(listing: Listing) -> None:
 def apply(spark: SparkSession, topics: Topics, results: Results, plan: Plan, listing: Listing) -> list[Written]:
     """Write the clean topics until readers see all; goes on where a run before was killed. Raises CannotWrite."""
     check_no_obstacles(listing)
+    results.stage_text(PLAN, replace(plan, begun=True).as_json())  # a full disk is known before a topic is made
     found = prepare(plan, topics)
-    results.write_text(PLAN, replace(plan, begun=True).as_json())
+    results.publish(PLAN)
     options, client, plan_id = topics.options, topics.for_librdkafka, plan.plan_id
 
     def write(each: PartitionPlan) -> list[pa.RecordBatch]:

@@ -1,12 +1,12 @@
 """A whole repair, proposed or written: its tables, its page and its summary written, and handed on."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sluicegate.pipeline.repair import job, report
+from sluicegate.pipeline.repair import job, report, rights
 from sluicegate.pipeline.repair.correction import BY_NAME_ONLY, NAMES, Rules
 from sluicegate.pipeline.repair.plan import Plan
 from sluicegate.pipeline.repair.writing import Written
@@ -41,24 +41,31 @@ def check_damages(keep: Collection[str], rewrite: Collection[str]) -> None:
 
 
 def proposed(spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules) -> Repair:
-    """A new plan, and what it would change; no topic is written. `targets`: source topic to clean topic. Raises
-    RepairBegun.
+    """A new plan, and what it would change; no topic is written. `targets`: source topic to clean topic. Rights that
+    only writing needs are obstacles. Raises RepairBegun, and CannotWrite where rights to read are missing.
     """
+    rights.check(rights.lacking(topics, rights.for_reading(topics.names)))
     plan = job.planned(spark, topics, results, targets, rules)
     results.forget_summary()
-    return _told(results, plan, job.listed(spark, topics, results, plan), None, rules.now_ms)
+    listing = job.listed(spark, topics, results, plan)
+    lacks = rights.lacking(topics, rights.for_clean_topics(topics, targets))
+    return _told(results, plan, replace(listing, obstacles=[*lacks, *listing.obstacles]), None, rules.now_ms)
 
 
 def written(spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules) -> Repair:
     """The clean topics, by the plan that was proposed by the same rules, or a new one; goes on where a run before was
-    killed. Raises RepairBegun and CannotWrite.
+    killed. Where nothing is damaged, none is made. Raises RepairBegun and CannotWrite.
     """
+    needed = [*rights.for_reading(topics.names), *rights.for_clean_topics(topics, targets)]
+    rights.check(rights.lacking(topics, needed))
     plan = job.kept_plan(results, targets, rules)
     if plan is None:
         plan = job.planned(spark, topics, results, targets, rules)
     results.forget_summary()
     listing = job.listed(spark, topics, results, plan)
-    return _told(results, plan, listing, job.apply(spark, topics, results, plan, listing), rules.now_ms)
+    is_needed = listing.changes or plan.begun
+    done = job.apply(spark, topics, results, plan, listing) if is_needed else None
+    return _told(results, plan, listing, done, rules.now_ms)
 
 
 def _told(results: Results, plan: Plan, listing: job.Listing, done: list[Written] | None, now_ms: int) -> Repair:

@@ -36,7 +36,11 @@ def first_lines(summary: dict[str, Any]) -> list[str]:
     return [
         remarks(summary)[0],
         f"{sum(repaired.values()) - sound:,} damaged ones {would}, of {records:,} records in all{_in_words(repaired)}.",
-        f"{sum(left.values()):,} damaged ones are left as they are{_in_words(left)}; the table says why.",
+        *(
+            [f"{sum(left.values()):,} damaged ones are left as they are{_in_words(left)}; the table says why."]
+            if left
+            else ()
+        ),
         *remarks(summary)[1:],
     ]
 

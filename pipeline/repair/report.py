@@ -4,10 +4,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from rich.table import Table as ConsoleTable
-
 from sluicegate.pipeline.repair.answer import answer
 from sluicegate.pipeline.repair.reasons import remarks
+from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.longest import WORST, cut, folded
 from sluicegate.pipeline.report.moments import dated
 from sluicegate.pipeline.report.page import Section, Table, page
@@ -36,14 +35,9 @@ def _rows(changes: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 def console_table(changes: list[dict[str, Any]], applied: bool) -> ConsoleTable:
     """What the command prints."""
-    table = ConsoleTable(title="Repaired" if applied else "What --apply would change (a dry run: nothing is written)")
-    for head in _HEADS:
-        table.add_column(head, justify="right" if head == "records" else "left")
+    title = "Repaired" if applied else "What --apply would change (a dry run: nothing is written)"
     shown, rest = cut(_most_first(changes), "summary.json")
-    for row in _rows(shown):
-        table.add_row(*(f"{cell:,}" if isinstance(cell, int) else cell for cell in row))
-    table.caption = rest or None
-    return table
+    return ConsoleTable(title, _HEADS, _rows(shown), rest)
 
 
 def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None:

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.pipeline.arguments import AsJson, Bootstrap, ConfigFile, Master, Out, Topic
+from sluicegate.pipeline.arguments import AsJson, Bootstrap, ConfigFile, Master, Out, SparkLog, Topic
 from sluicegate.pipeline.replay.fix_times import FixTimes
 from sluicegate.pipeline.replay.writing import Headers
-from sluicegate.pipeline.running import START_AGAIN, end, now_in_ms, session_for, show, show_json, topics_of
+from sluicegate.pipeline.running import START_AGAIN, SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
 
 _RESUME = (
     "what was committed stays, and readers with isolation.level=read_committed see nothing else. Give the same command "
@@ -37,6 +37,7 @@ def replay(
     as_json: AsJson = False,
     config: ConfigFile = None,
     master: Master = None,
+    spark_log: SparkLog = None,
 ) -> None:
     """Correct dead letters or what a judge has listed, judge it again, and write what is good to where it belongs."""
     from sluicegate.config.loading import ConfigError  # noqa: PLC0415
@@ -51,7 +52,10 @@ def replay(
     except (ConfigError, RuleUnusable, NoFunction) as error:
         end(str(error))
     topics = topics_of(bootstrap, topic, config)
-    with session_for("replay", topics, out, master, resume=_RESUME if apply else START_AGAIN) as (spark, results):
+    with session_for("replay", topics, out, SparkAt(master, spark_log), resume=_RESUME if apply else START_AGAIN) as (
+        spark,
+        results,
+    ):
         found = (outcome.written if apply else outcome.proposed)(spark, topics, results, asked)
         summary = found.summary
         for warning in found.warnings:

@@ -12,6 +12,7 @@ from pyspark.sql import functions as f
 from sluicegate.config.model import Config
 from sluicegate.config.topics import Fix
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.repair import rights
 from sluicegate.pipeline.repair.readable import wait_until_readable
 from sluicegate.pipeline.replay.deciding import Judgement
 from sluicegate.pipeline.replay.letters import Letters
@@ -82,12 +83,12 @@ class Listing:
 
 def looked_at(spark: SparkSession, topics: Topics, results: Results, asked: Asked) -> Work:
     """For a dry run. Raises CannotWrite and NoFindings."""
-    return _work(spark, topics, results, asked, as_committed)
+    return _work(spark, topics, results, asked, as_committed, tuple)
 
 
 def taken_up(spark: SparkSession, topics: Topics, results: Results, asked: Asked) -> Work:
     """To be written; nobody else goes on with it. Raises CannotWrite and NoFindings."""
-    return _work(spark, topics, results, asked, as_settled)
+    return _work(spark, topics, results, asked, as_settled, _only_if_none)
 
 
 def _work(
@@ -96,16 +97,27 @@ def _work(
     results: Results,
     asked: Asked,
     left_of: LeftOf,
+    warnings_of: Callable[[list[str]], tuple[str, ...]],
 ) -> Work:
+    """`warnings_of`: what to tell of rights that are missing."""
     lying = lying_kept(topics) if asked.findings is None else lying_found(spark, topics, asked.findings)
     groups = groups_of(topics, lying.letters.group)
+    rights.check(rights.lacking(topics, map(rights.for_progress, groups.values())))
+    unable = warnings_of(rights.lacking(topics, map(rights.for_transactions, groups.values())))
     run = next_run(results)
     left = run.not_done(left_of(topics, groups, lying.ranges), groups)
-    origins = origins_of(topics, lying.targets(spark, left))
+    targets = lying.targets(spark, left)
+    unable += warnings_of(rights.lacking(topics, rights.for_writing(sorted(targets))))
+    origins = origins_of(topics, targets)
     policies = replay_policies(asked.config, origins.settings, asked.fix)
     judgement = Judgement(policies, origins.partitions, asked.by, asked.now_ms)
-    warnings = (*origins.warnings, *lying.passed_over(left))
+    warnings = (*unable, *origins.warnings, *lying.passed_over(left))
     return Work(topics, lying.letters, groups, left, origins, judgement, asked.headers, run, lying.called, warnings)
+
+
+def _only_if_none(lacks: list[str]) -> tuple[str, ...]:
+    rights.check(lacks)
+    return ()
 
 
 def listed(spark: SparkSession, work: Work) -> Listing:

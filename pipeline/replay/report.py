@@ -4,10 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from rich.table import Table as ConsoleTable
-from rich.text import Text
-
 from sluicegate.pipeline.replay.answer import answer
+from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.longest import cut
 from sluicegate.pipeline.report.moments import dated
 from sluicegate.pipeline.report.names import printable
@@ -43,14 +41,8 @@ def first_lines(summary: Mapping[str, Any]) -> list[str]:
 def console_table(summary: Mapping[str, Any]) -> ConsoleTable:
     """What the command prints."""
     title = "Replayed" if summary["applied"] else "What --apply would write (a dry run: nothing is written)"
-    table = ConsoleTable(title=title)
-    for head in _HEADS:
-        table.add_column(head, justify="right" if head == "records" else "left")
     shown, rest = cut(_rows(summary), "summary.json")
-    for row in shown:
-        table.add_row(*(Text(f"{cell:,}" if isinstance(cell, int) else cell) for cell in row))  # brackets: no markup
-    table.caption = rest or None
-    return table
+    return ConsoleTable(title, _HEADS, shown, rest)
 
 
 def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> None:

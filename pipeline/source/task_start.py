@@ -20,12 +20,15 @@ from zipimport import zipimporter
 
 import pyarrow as pa
 
+from sluicegate.pipeline.kafka import read_offsets
+
 WITHOUT_PANDAS = "SLUICEGATE_WITHOUT_PANDAS"
 """Set where workers may leave pandas out."""
 
 
 def begin_task() -> None:
-    """Whatever is imported stays so."""
+    """Whatever is imported stays so, and what is read is counted for this task's driver."""
+    read_offsets.begin_task()
     _forget_zip_importers()
     if gc.get_freeze_count() == 0:  # a second time would keep what is left of the task before
         gc.freeze()

@@ -8,6 +8,7 @@ from typing import TypeVar
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from sluicegate.pipeline import progress_line
 from sluicegate.pipeline.source.task_start import begin_task
 
 T = TypeVar("T")
@@ -28,6 +29,7 @@ def over(
     the same size. A task works on so many items `at_once`, for work that mostly waits.
     """
     groups = dealt(items, size, tasks_at_most(spark))
+    progress_line.plan(sum(size(item) for item in items))
     count = len(groups)
 
     def task(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:

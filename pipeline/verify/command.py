@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.pipeline.arguments import AsJson, Bootstrap, ConfigFile, Master, Out
+from sluicegate.pipeline.arguments import AsJson, Bootstrap, ConfigFile, Master, Out, SparkLog
 from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.running import end, now_in_ms, session_for, show, show_json, topics_of
+from sluicegate.pipeline.running import SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
 from sluicegate.pipeline.topics import Topics
 
 
@@ -23,6 +23,7 @@ def verify(
     as_json: AsJson = False,
     config: ConfigFile = None,
     master: Master = None,
+    spark_log: SparkLog = None,
 ) -> None:
     """Compare two topics, declared repairs aside; exit status 1 when they differ."""
     from sluicegate.pipeline.verify import job, report  # noqa: PLC0415
@@ -32,7 +33,7 @@ def verify(
     if len(topic) != 2 or topic[0] == topic[1]:
         end("verify compares two topics: give --topic twice")
     topics = topics_of(bootstrap, topic, config)
-    with session_for("verify", topics, out, master) as (spark, results):
+    with session_for("verify", topics, out, SparkAt(master, spark_log)) as (spark, results):
         source = Topics(bootstrap, (topic[0],), topics.settings)
         made_by = job.plan_in(Results(spark, plan), *topic) if plan is not None else None
         found = verified(spark, source, topic[1], results, now_in_ms(), made_by)

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from rich.table import Table as ConsoleTable
-
+from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.results import REPORT, Results
 from sluicegate.pipeline.verify.answer import answer
@@ -23,12 +22,7 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, int]]:
 
 def console_table(summary: dict[str, Any]) -> ConsoleTable:
     """What the command prints."""
-    table = ConsoleTable()
-    table.add_column("what")
-    table.add_column("records", justify="right")
-    for what, count in _rows(summary):
-        table.add_row(what, f"{count:,}")
-    return table
+    return ConsoleTable("", ("what", "records"), _rows(summary))
 
 
 def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None:

@@ -4,8 +4,8 @@ from typing import Annotated, cast
 
 import typer
 
-from sluicegate.pipeline.arguments import AsJson, ConfigFile, Master, Out
-from sluicegate.pipeline.running import end, now_in_ms, session_for, show, show_json, topics_of
+from sluicegate.pipeline.arguments import AsJson, ConfigFile, Master, Out, SparkLog
+from sluicegate.pipeline.running import SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
 from sluicegate.pipeline.tables.arguments import Format, TablesAt, kept_of
 from sluicegate.pipeline.topics import Topics
 
@@ -33,6 +33,7 @@ def violations(
     form: Format = None,
     config: ConfigFile = None,
     master: Master = None,
+    spark_log: SparkLog = None,
 ) -> None:
     """Add up the proxy's violation events in windows, by client, topic and reason; go on where the last run ended."""
     from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
@@ -46,7 +47,7 @@ def violations(
         end("say where events are: --events PATH, or --bootstrap and --topic")
     kept = kept_of(tables, form)
     topics = topics_of(bootstrap, topic, config) if bootstrap is not None and topic else None
-    with session_for("violations", topics, out, master, kept, _RESUME) as (spark, results):
+    with session_for("violations", topics, out, SparkAt(master, spark_log), kept, _RESUME) as (spark, results):
         keeper = tables_in(spark, kept) if kept is not None else None
         stream = (
             from_files(spark, events, batch or _FILES_A_BATCH)

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from rich.table import Table as ConsoleTable
-from rich.text import Text
-
+from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.longest import WORST, cut, folded
 from sluicegate.pipeline.report.moments import dated
 from sluicegate.pipeline.report.names import printable
@@ -49,14 +47,9 @@ def _moment(text: str) -> str:
 
 def console_table(summary: dict[str, Any]) -> ConsoleTable:
     """What the command prints."""
-    table = ConsoleTable(title=f"Offenders ({summary['events']:,} events, {summary['bad_lines']:,} lines are none)")
-    for head in _HEADS:
-        table.add_column(head)
     shown, rest = cut(_rows(summary), "summary.json")
-    for row in shown:
-        table.add_row(*(Text(f"{cell:,}" if isinstance(cell, int) else cell) for cell in row))  # brackets are no markup
-    table.caption = rest or None
-    return table
+    title = f"Offenders ({summary['events']:,} events, {summary['bad_lines']:,} lines are none)"
+    return ConsoleTable(title, _HEADS, shown, rest)
 
 
 def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None:

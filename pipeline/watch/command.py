@@ -19,9 +19,10 @@ from sluicegate.pipeline.arguments import (
     Epoch,
     Master,
     Out,
+    SparkLog,
     TopicPatterns,
 )
-from sluicegate.pipeline.running import end, epoch_ms_of, now_in_ms, selected_topics, session_for, show_json
+from sluicegate.pipeline.running import SparkAt, end, epoch_ms_of, now_in_ms, selected_topics, session_for, show_json
 from sluicegate.pipeline.tables.arguments import Format, TablesAt, kept_in_or
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def watch(
     ] = False,
     config: ConfigFile = None,
     master: Master = None,
+    spark_log: SparkLog = None,
 ) -> None:
     """Keep tables of what comes up to date by hour, and tell when a producer's damage or distance begins or changes."""
     from sluicegate.config.loading import ConfigError, load_file  # noqa: PLC0415
@@ -90,7 +92,7 @@ def watch(
     except (ConfigError, RuleUnusable, BadWebhook) as error:
         end(str(error))
     topics = selected_topics(bootstrap, topic, all_topics, config)
-    with session_for("watch", topics, out, master, kept, _RESUME) as (spark, results):
+    with session_for("watch", topics, out, SparkAt(master, spark_log), kept, _RESUME) as (spark, results):
         judged_by, warnings = policies_for(topics, said)
         for line in warnings:
             typer.echo(f"warning: {line}", err=True)

@@ -1,0 +1,137 @@
+"""Which rights a login lacks, asked before anything is written.
+
+A broker checks rights before anything else in a request. So each right is asked for by a request that the broker
+rejects for another reason if the right is there: nothing is written, created or committed by any of them.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from struct import Struct
+
+from sluicegate.pipeline.kafka.cluster import Cluster
+from sluicegate.pipeline.kafka.connection import BrokerConnection
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.messages import describe_configs, produce
+from sluicegate.protocol.messages.describe_configs import VERSIONS as CONFIG_VERSIONS
+
+_HEARTBEAT, _CREATE_TOPICS, _INIT_PRODUCER_ID = 12, 19, 22
+_CREATE_TOPICS_VERSION, _PRODUCE_VERSION = 2, 3
+_TOPIC_RESOURCE = 2
+_DENIED = frozenset({29, 30, 31, 53})
+"""TOPIC, GROUP, CLUSTER and TRANSACTIONAL_ID_AUTHORIZATION_FAILED."""
+_INT16, _INT32 = Struct(">h"), Struct(">i")
+_NO_TIME_MS = -1  # which a broker rejects as the time of a transaction, after its rights
+
+
+class Operation(Enum):
+    """As `kafka-acls` takes it."""
+
+    READ = "Read"
+    WRITE = "Write"
+    CREATE = "Create"
+    DESCRIBE_CONFIGS = "DescribeConfigs"
+
+
+class Resource(Enum):
+    """As `kafka-acls` has its options."""
+
+    TOPIC = "topic"
+    GROUP = "group"
+    TRANSACTIONAL_ID = "transactional-id"
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """To do something with a resource; `prefix`: of its name, where the whole name is only known later, else ""."""
+
+    resource: Resource
+    name: str
+    operation: Operation
+    prefix: str = ""
+
+    def in_words(self, principal: str) -> str:
+        """What is missing, and the ACL to add."""
+        named, pattern = (self.prefix, " --resource-pattern-type prefixed") if self.prefix else (self.name, "")
+        return (
+            f"{self.operation.name} on {self.resource.value} {named}{'*' if self.prefix else ''} is missing: "
+            f"kafka-acls --bootstrap-server HOST:PORT --add --allow-principal {principal} "
+            f"--operation {self.operation.value} --{self.resource.value} {named}{pattern}"
+        )
+
+
+def missing(cluster: Cluster, rights: Iterable[Right]) -> list[Right]:
+    """Those that the login lacks, in their order. Raises BrokerUnreachable."""
+    return [right for right in rights if _code(cluster, right) in _DENIED]
+
+
+def _code(cluster: Cluster, right: Right) -> int:
+    probe = _PROBES[right.resource, right.operation]
+    return cluster.ask_any(lambda broker: probe(broker, right.name))
+
+
+def _read_group(broker: BrokerConnection, group: str) -> int:
+    """A heartbeat of a member that there is not."""
+    answer = broker.exchange(_HEARTBEAT, 0, _text(group) + _INT32.pack(0) + _text("no-member"))
+    return int(_INT16.unpack_from(answer, 0)[0])
+
+
+def _write_transactional_id(broker: BrokerConnection, transactional_id: str) -> int:
+    """A producer whose transactions may take a time that no transaction may take."""
+    answer = broker.exchange(_INIT_PRODUCER_ID, 0, _text(transactional_id) + _INT32.pack(_NO_TIME_MS))
+    return int(_INT16.unpack_from(answer, _INT32.size)[0])
+
+
+def _create_topic(broker: BrokerConnection, topic: str) -> int:
+    """A topic that is only to be checked (validate_only)."""
+    nothing, only_check = _INT32.pack(0), b"\1"
+    wanted = _INT32.pack(1) + _text(topic) + _INT32.pack(1) + _INT16.pack(1) + nothing + nothing
+    body = wanted + _INT32.pack(int(broker.timeout_seconds * 1000)) + only_check
+    answer = broker.exchange(_CREATE_TOPICS, _CREATE_TOPICS_VERSION, body)
+    return int(_INT16.unpack_from(answer, 2 * _INT32.size + len(_text(topic)))[0])
+
+
+def _write_topic(broker: BrokerConnection, topic: str) -> int:
+    """No records."""
+    partition = {"index": 0, "records": b""}
+    body = {"acks": 1, "timeout_ms": 1000, "topic_data": [{"name": topic, "partition_data": [partition]}]}
+    answer = broker.call(ApiKey.PRODUCE, produce.REQUEST, produce.RESPONSE, body, _PRODUCE_VERSION)
+    return int(answer["responses"][0]["partition_responses"][0]["error_code"])
+
+
+def _read_topic(broker: BrokerConnection, topic: str) -> int:
+    """From an offset that no record has."""
+    partition = {"partition": 0, "fetch_offset": -1, "partition_max_bytes": 1}
+    topics = [{"topic": topic, "partitions": [partition]}]
+    code, found = broker.fetch(
+        {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1, "isolation_level": 0, "topics": topics}
+    )
+    return code or (found.error_code if found is not None else 0)
+
+
+def _describe_configs(broker: BrokerConnection, topic: str) -> int:
+    """One setting."""
+    one = {"resource_type": _TOPIC_RESOURCE, "resource_name": topic, "configuration_keys": ["retention.ms"]}
+    answer = broker.call(
+        ApiKey.DESCRIBE_CONFIGS,
+        describe_configs.REQUEST,
+        describe_configs.RESPONSE,
+        {"resources": [one]},
+        max(CONFIG_VERSIONS),
+    )
+    return int(answer["results"][0]["error_code"])
+
+
+def _text(text: str) -> bytes:
+    encoded = text.encode()
+    return _INT16.pack(len(encoded)) + encoded
+
+
+_PROBES: dict[tuple[Resource, Operation], Callable[[BrokerConnection, str], int]] = {
+    (Resource.GROUP, Operation.READ): _read_group,
+    (Resource.TRANSACTIONAL_ID, Operation.WRITE): _write_transactional_id,
+    (Resource.TOPIC, Operation.CREATE): _create_topic,
+    (Resource.TOPIC, Operation.WRITE): _write_topic,
+    (Resource.TOPIC, Operation.READ): _read_topic,
+    (Resource.TOPIC, Operation.DESCRIBE_CONFIGS): _describe_configs,
+}

@@ -1,0 +1,150 @@
+"""How far a job has read, on one line of a terminal: offsets, because one large partition is one task, or a few.
+
+Executors send what they have read (`sluicegate.pipeline.kafka.read_offsets`).
+"""
+
+import json
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from secrets import token_hex
+from typing import Any, TextIO
+
+from pyspark.sql import SparkSession
+
+from sluicegate.pipeline.kafka.read_offsets import PROPERTY
+
+_EVERY_SECONDS = 0.5
+_LARGEST_DATAGRAM = 1024
+_MOST_PROCESSES = 10_000
+_ERASE = "\r\x1b[K"
+
+
+class ReadOffsets:
+    """What a job has planned to read, and what its processes say that they have read."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+        self._planned = self._before = 0
+        self._of_processes: dict[str, int] = {}
+
+    @property
+    def done(self) -> int:
+        """Offsets read, of those that are planned."""
+        return sum(self._of_processes.values()) - self._before
+
+    def plan(self, offsets: int) -> None:
+        """More are to be read. Where all that was planned before has been, counting begins anew."""
+        if self.done >= self._planned:
+            self._before, self._planned = self._before + self.done, 0
+        self._planned += offsets
+
+    def take(self, datagram: bytes) -> None:
+        """One of a task's; what is none is left out."""
+        try:
+            token, process, count = json.loads(datagram)
+        except (ValueError, TypeError):
+            return
+        is_known = process in self._of_processes or len(self._of_processes) < _MOST_PROCESSES
+        if token == self._token and isinstance(process, str) and isinstance(count, int) and is_known:
+            self._of_processes[process] = count
+
+    def in_words(self, per_second: float) -> str:
+        """As `1,200,000 of 3,000,000 offsets read (40 %), 600,000/s`."""
+        of = f" of {self._planned:,}" if self.done <= self._planned else ""
+        share = f" ({100 * self.done // self._planned} %)" if of and self._planned else ""
+        return f"{self.done:,}{of} offsets read{share}, {per_second:,.0f}/s"
+
+
+class _Shown:
+    """What is shown now, if anything."""
+
+    reading: ReadOffsets | None = None
+
+
+class _Line:
+    """The terminal's last line."""
+
+    def __init__(self, terminal: TextIO) -> None:
+        self._terminal = terminal
+        self._is_there = False
+        self._lock = threading.RLock()
+
+    def show(self, text: str) -> None:
+        with self._lock:
+            self._terminal.write(_ERASE + text)
+            self._terminal.flush()
+            self._is_there = True
+
+    def erase(self) -> None:
+        with self._lock:
+            if self._is_there:
+                self._terminal.write(_ERASE)
+                self._terminal.flush()
+                self._is_there = False
+
+
+class _Erasing:
+    """A stream to the same terminal, which erases the line first."""
+
+    def __init__(self, stream: TextIO, line: _Line) -> None:
+        self._stream = stream
+        self._line = line
+
+    def write(self, text: str) -> int:
+        self._line.erase()
+        return self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def plan(offsets: int) -> None:
+    """So many are about to be read by the job that is shown, if one is."""
+    if _Shown.reading is not None:
+        _Shown.reading.plan(offsets)
+
+
+@contextmanager
+def shown(spark: SparkSession, job: str) -> Iterator[None]:
+    """Show how far the job is, if standard error is a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    token, context = token_hex(8), spark.sparkContext
+    line, ended, reading = _Line(sys.stderr), threading.Event(), ReadOffsets(token)
+    with ExitStack() as stack:
+        receiver = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        is_here = str(context.master).startswith("local[") or context.master == "local"
+        host = "127.0.0.1" if is_here else str(context.getConf().get("spark.driver.host", "127.0.0.1"))
+        receiver.bind((host if is_here else "", 0))
+        receiver.settimeout(_EVERY_SECONDS)
+        context.setLocalProperty(PROPERTY, json.dumps([host, receiver.getsockname()[1], token]))
+        thread = threading.Thread(target=_listen, args=(receiver, reading, line, job, ended), daemon=True)
+        stack.enter_context(redirect_stdout(_Erasing(sys.stdout, line)))
+        stack.enter_context(redirect_stderr(_Erasing(sys.stderr, line)))
+        thread.start()
+        _Shown.reading = reading
+        try:
+            yield
+        finally:
+            _Shown.reading = None
+            ended.set()
+            thread.join()
+            line.erase()
+
+
+def _listen(receiver: socket.socket, reading: ReadOffsets, line: _Line, job: str, ended: threading.Event) -> None:
+    shown_at, shown_done = time.monotonic(), 0
+    while not ended.is_set():
+        try:
+            reading.take(receiver.recv(_LARGEST_DATAGRAM))
+        except TimeoutError:
+            continue
+        now, done = time.monotonic(), reading.done
+        if now >= shown_at + _EVERY_SECONDS:
+            line.show(f"{job}: {reading.in_words(max(done - shown_done, 0) / (now - shown_at))}")
+            shown_at, shown_done = now, done

@@ -1,0 +1,111 @@
+"""Tables for a terminal of any width: a number is never cut.
+
+Where a table is too wide, texts are folded; where that is not enough, columns of zeros are left out; and then each row
+becomes a table of its own, a line for each of its columns.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+Cell = str | int
+_PADDING, _EDGE = 3, 1  # of a column with its border, and of the last border
+_FOLDED_AT_LEAST = 12
+"""Letters of a word that is folded, such as a topic's name: fewer a line are no name any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleTable:
+    """`rows` have a cell for each of `heads`; numbers stand on the right, with thousands apart."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: Sequence[Sequence[Cell]]
+    caption: str = ""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """In the width that there is."""
+        yield laid_out(self, options.max_width)
+
+
+def laid_out(table: ConsoleTable, width: int) -> Table:
+    """As rich prints it within `width` letters."""
+    for each in (table, _without_zeros(table)):
+        widths = _widths(each, width)
+        if widths is not None:
+            return _across(each, widths)
+    return _transposed(table, width)
+
+
+def _across(table: ConsoleTable, widths: Sequence[int]) -> Table:
+    found = Table(title=table.title or None, caption=table.caption or None)
+    for number, head in enumerate(table.heads):
+        justify: JustifyMethod = "right" if _is_of_numbers(table, number) else "left"
+        found.add_column(Text(head), justify=justify, width=widths[number], overflow="fold")
+    for row in table.rows:
+        found.add_row(*(Text(_text(cell)) for cell in row))  # brackets are no markup
+    return found
+
+
+def _transposed(table: ConsoleTable, width: int) -> Table:
+    first = max(len(head) for head in table.heads)
+    room = width - first - 2 * _PADDING - _EDGE
+    found = Table(title=table.title or None, caption=table.caption or None, show_header=False)
+    found.add_column(width=first if room >= _FOLDED_AT_LEAST else None, overflow="fold")
+    found.add_column(overflow="fold")
+    for row in table.rows:
+        for head, cell in zip(table.heads, row, strict=True):
+            if cell not in (0, ""):
+                found.add_row(Text(head), Text(_text(cell)))
+        found.add_section()
+    return found
+
+
+def _without_zeros(table: ConsoleTable) -> ConsoleTable:
+    zeros = [i for i in range(len(table.heads)) if table.rows and all(row[i] == 0 for row in table.rows)]
+    if not zeros:
+        return table
+    kept = [i for i in range(len(table.heads)) if i not in zeros]
+    told = f"0 in all rows: {', '.join(table.heads[i] for i in zeros)}."
+    return replace(
+        table,
+        heads=tuple(table.heads[i] for i in kept),
+        rows=[[row[i] for i in kept] for row in table.rows],
+        caption=f"{table.caption} {told}".strip(),
+    )
+
+
+def _widths(table: ConsoleTable, width: int) -> list[int] | None:
+    """Of each column, where nothing is cut; None where that is not possible."""
+    columns = [[head, *(_text(row[i]) for row in table.rows)] for i, head in enumerate(table.heads)]
+    found = [max(map(cell_len, texts)) for texts in columns]
+    least = [max(_least(text) for text in texts) for texts in columns]
+    excess = sum(found) + _PADDING * len(found) + _EDGE - width
+    for _ in range(excess):
+        widest = max(range(len(found)), key=lambda i: (found[i] > least[i], found[i]))
+        if found[widest] <= least[widest]:
+            return None
+        found[widest] -= 1
+    return found
+
+
+def _least(text: str) -> int:
+    """The width in which all its numbers and times are whole, and its other words are folded at most."""
+    return max((_least_of_word(word) for word in text.split()), default=1)
+
+
+def _least_of_word(word: str) -> int:
+    whole = cell_len(word)
+    return min(whole, _FOLDED_AT_LEAST) if any(letter.isalpha() for letter in word) else whole
+
+
+def _is_of_numbers(table: ConsoleTable, number: int) -> bool:
+    return bool(table.rows) and all(isinstance(row[number], int) for row in table.rows)
+
+
+def _text(cell: Cell) -> str:
+    return f"{cell:,}" if isinstance(cell, int) else cell

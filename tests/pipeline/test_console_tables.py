@@ -1,0 +1,116 @@
+"""In a terminal of any width every command's table has all its numbers whole."""
+
+import io
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from sluicegate.pipeline.extract import report as extract_report
+from sluicegate.pipeline.judge import report as judge_report
+from sluicegate.pipeline.profile import report as profile_report
+from sluicegate.pipeline.profile.damage import Damage
+from sluicegate.pipeline.repair import report as repair_report
+from sluicegate.pipeline.replay import report as replay_report
+from sluicegate.pipeline.report.console import ConsoleTable
+from sluicegate.pipeline.verify import report as verify_report
+from sluicegate.pipeline.violations import report as violations_report
+
+NAME = "orders-of-the-northern-region.v2"
+NANOSECONDS = 1_764_000_000_123_456_789
+TIME = 1_764_000_000_123
+
+
+def profile() -> ConsoleTable:
+    damage = {each.value: 0 for each in Damage} | {"seconds": 120_004_635, "future": 2**40}
+    topic = {"records": 9_876_543_210, "null_keys": 120_000, "bytes": 98_765_432_101_234, "damage": damage}
+    return profile_report.console_table({"topics": {NAME: topic}})
+
+
+def repair() -> ConsoleTable:
+    row = {
+        **{"topic": NAME, "producer_id": 9_007_199_254_740, "damage": "nanoseconds", "records": 4_635_120_000},
+        **{"example_at": {"partition": 117, "offset": 123_456_789_012}, "example_before": NANOSECONDS},
+        **{"example_after": TIME, "earliest_after": TIME - 1, "latest_after": TIME + 2, "left": "", "solved": True},
+    }
+    return repair_report.console_table([row], False)
+
+
+def replay() -> ConsoleTable:
+    place = {"topic": NAME, "to_topic": "orders", "kept_for": "timestamp too far ahead"}
+    at = {"example_at": {"partition": 117, "offset": 123_456_789_012}, "records": 4_635_120_000}
+    back = place | at | {"corrected": True, "before": NANOSECONDS, "after": TIME}
+    left = place | at | {"why": "rule", "told": "value.amount is 12345678901"}
+    return replay_report.console_table({"applied": False, "replays": [back], "left": [left]})
+
+
+def judge() -> ConsoleTable:
+    row = {
+        **{"verdict": "reject", "reason": "timestamp too far ahead", "rule": None, "batches": 1_234_567},
+        **{"records": 120_004_635, "bad_records": 98_765_432, "first_hour": TIME, "last_hour": TIME + 10**9},
+    }
+    return judge_report.console_table({"topics": {NAME: {"findings": [row]}}})
+
+
+def violations() -> ConsoleTable:
+    row = {
+        **{"client_id": "billing-service-in-the-north", "topic": NAME, "reason": "timestamp too far ahead"},
+        **{"events": 1_234_567, "bad_records": 98_765_432, "late_events": 3},
+        **{"first_window": "2026-11-24T09:05:00", "latest": "2026-11-24T10:15:00"},
+    }
+    return violations_report.console_table({"events": 1_234_567, "bad_lines": 0, "offenders": [row]})
+
+
+def extract() -> ConsoleTable:
+    counts = {"records": 9_876_543_210, "skipped": 120_004}
+    return extract_report.console_table({"topics": {NAME: {**counts, "partitions": {"117": counts}}}})
+
+
+def verify() -> ConsoleTable:
+    counts = {"source": 9_876_543_210, "target": 9_876_543_211}
+    about: Mapping[str, Any] = {"source": NAME, "target": f"{NAME}-clean", "records": counts}
+    return verify_report.console_table({**about, "repairs": {"nanoseconds": 120_004_635}, "differences": {"other": 7}})
+
+
+TABLES = (profile, repair, replay, judge, violations, extract, verify)
+
+
+def printed(table: ConsoleTable, width: int) -> list[str]:
+    terminal = io.StringIO()
+    Console(file=terminal, width=width, force_terminal=True, color_system=None).print(table)
+    return terminal.getvalue().splitlines()
+
+
+def numbers(text: str) -> list[str]:
+    return re.findall(r"[0-9][0-9,.:-]*[0-9]|[0-9]", text)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 240])
+@pytest.mark.parametrize("table", [each() for each in TABLES], ids=[each.__name__ for each in TABLES])
+def test_no_number_is_cut_and_no_line_is_too_long(table: ConsoleTable, width: int) -> None:
+    lines = printed(table, width)
+
+    assert max(map(len, lines)) <= width
+    assert "…" not in "".join(lines)
+    there = {number for line in lines for number in numbers(line)}
+    for row in table.rows:
+        for head, cell in zip(table.heads, row, strict=True):
+            told = f"{cell:,}" if isinstance(cell, int) else cell
+            if cell != 0 and NAME not in told:  # a topic's name may be folded, and columns of zeros are left out
+                assert set(numbers(told)) <= there, (head, told, "\n".join(lines))
+
+
+def test_columns_of_zeros_are_left_out_and_named_where_there_is_no_room() -> None:
+    narrow, wide = "\n".join(printed(profile(), 100)), "\n".join(printed(profile(), 240))
+
+    assert "0 in all rows: microseconds, nanoseconds, zero, negative, implausible, past." in re.sub(r"\s+", " ", narrow)
+    assert "negative" in wide
+    assert "0 in all rows" not in wide
+
+
+def test_where_even_that_is_too_wide_each_row_is_a_table_of_its_own() -> None:
+    lines = printed(repair(), 80)
+
+    assert any(re.search(r"before +│ no date \(1764000000123456789\)", line) for line in lines), "\n".join(lines)

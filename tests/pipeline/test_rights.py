@@ -1,0 +1,151 @@
+"""Rights that a job lacks are named with the ACL that gives them, by a real authorizer, before anything is written."""
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from sluicegate.pipeline.kafka.rights import Operation, Resource, Right, missing
+from sluicegate.pipeline.repair import rights
+from sluicegate.pipeline.topics import Topics
+from tests.broker.eventually import eventually
+from tests.integration.secure_brokers import Guarded, login
+from tests.pipeline.commands import run, summary
+from tests.pipeline.polluted import UNLIMITED
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+USER = "bob"
+_OPERATIONS = {"DescribeConfigs": AclOperation.DESCRIBE_CONFIGS}
+_RESOURCES = {
+    "--topic": ResourceType.TOPIC,
+    "--group": ResourceType.GROUP,
+    "--transactional-id": ResourceType.TRANSACTIONAL_ID,
+}
+
+
+@pytest.fixture
+def bob(guarded: Guarded) -> dict[str, str]:
+    return login(USER, "secret") | {"ssl.ca.location": str(guarded.authority.file)}
+
+
+def topic_of(guarded: Guarded, name: str, times: list[int]) -> str:
+    """A topic of the administrator's, with records of these times."""
+    admin = guarded.admin()
+    for future in admin.create_topics([NewTopic(name, 1, 1, config=UNLIMITED)]).values():
+        future.result(30)
+    producer = Producer(
+        login("admin", "a")
+        | {"bootstrap.servers": guarded.kafka.bootstrap, "ssl.ca.location": str(guarded.authority.file)}
+    )
+    for time in times:
+        producer.produce(name, b"v", b"k", timestamp=time)
+    assert producer.flush(60) == 0
+    return name
+
+
+def granted(admin: AdminClient, command: str) -> None:
+    """What the words of a `kafka-acls` command give."""
+    words = shlex.split(command)
+    options = {
+        words[i]: words[i + 1] for i in range(len(words) - 1) if words[i].startswith("--") and words[i] != "--add"
+    }
+    (kind,) = options.keys() & _RESOURCES.keys()
+    is_prefix = options.get("--resource-pattern-type") == "prefixed"
+    operation = _OPERATIONS.get(options["--operation"]) or AclOperation[options["--operation"].upper()]
+    acl = AclBinding(
+        *(_RESOURCES[kind], options[kind]),
+        ResourcePatternType.PREFIXED if is_prefix else ResourcePatternType.LITERAL,
+        *(options["--allow-principal"], "*", operation, AclPermissionType.ALLOW),
+    )
+    for future in admin.create_acls([acl]).values():
+        future.result(30)
+
+
+def acls_in(told: str) -> list[str]:
+    return re.findall(r"kafka-acls [^;\n]*", told)
+
+
+RIGHTS: list[Callable[[str], Right]] = [
+    lambda name: Right(Resource.GROUP, name, Operation.READ),
+    lambda name: Right(Resource.TRANSACTIONAL_ID, f"{name}.0", Operation.WRITE),
+    *(lambda name, each=each: Right(Resource.TOPIC, name, each) for each in Operation),
+]
+
+
+@pytest.mark.parametrize("right_of", RIGHTS)
+@pytest.mark.parametrize("exists", [True, False])
+def test_each_right_is_missed_until_it_is_given(
+    right_of: Callable[[str], Right], exists: bool, guarded: Guarded, bob: dict[str, str], request: Any
+) -> None:
+    name = re.sub(r"\W", "-", request.node.name)
+    if exists:
+        topic_of(guarded, name, [])
+    right, cluster = right_of(name), Topics(guarded.kafka.bootstrap, (name,), bob).cluster()
+    admin = guarded.admin()
+    try:
+        assert missing(cluster, [right]) == [right]
+
+        granted(admin, right.in_words(f"User:{USER}"))
+
+        eventually(lambda: missing(cluster, [right]) == [], 30, "the right")
+    finally:
+        cluster.close()
+    assert (name in admin.list_topics(timeout=30).topics) is exists  # asking has made nothing
+    assert name not in {group.group_id for group in admin.list_consumer_groups().result(30).valid}
+
+
+def test_a_dry_run_of_a_repair_names_what_apply_lacks_and_with_these_acls_it_writes(
+    guarded: Guarded, bob: dict[str, str], tmp_path: Path
+) -> None:
+    topic = topic_of(guarded, "rights-of-a-repair", [1_764_000_000_000_000_000, 1_764_000_000_000])
+    config = tmp_path / "client.properties"
+    config.write_text("".join(f"{name}={value}\n" for name, value in bob.items()))
+    about = ("repair", "--bootstrap", guarded.kafka.bootstrap, "--topic", topic, "--config", str(config))
+    admin, out = guarded.admin(), ("--out", str(tmp_path / "out"))
+    granted(admin, Right(Resource.TOPIC, topic, Operation.READ).in_words(f"User:{USER}"))
+
+    blind = run(*about, *out, status=1)
+
+    assert blind.startswith(
+        "sluicegate-spark: nothing is written, because rights are missing:\nDESCRIBE_CONFIGS on topic"
+    )
+    for acl in acls_in(blind):
+        granted(admin, acl)
+    dry = run(*about, *out, status=1)
+    refused = run(*about, *out, "--apply", status=1)
+
+    clean, prefix = f"{topic}-clean", f"sluicegate-repair.{topic}-clean."
+    named = [
+        *(f"{each} on topic {clean} is missing" for each in ("CREATE", "WRITE", "READ", "DESCRIBE_CONFIGS")),
+        f"READ on group {prefix}* is missing",
+        f"WRITE on transactional-id {prefix}* is missing",
+    ]
+    for each in named:
+        assert f"This would stop --apply: {each}: kafka-acls " in dry
+        assert each in refused
+    assert clean not in admin.list_topics(timeout=30).topics
+    for acl in acls_in(refused):
+        granted(admin, acl)
+    run(*about, *out, "--apply")
+    assert summary(tmp_path / "out")["written_by_this_run"] == 2
+    (lacks,) = rights.lacking(Topics(guarded.kafka.bootstrap, (topic,), bob), rights.for_writing([topic]))
+    assert lacks == (
+        f"WRITE on topic {topic} is missing: kafka-acls --bootstrap-server HOST:PORT --add "
+        f"--allow-principal User:{USER} --operation Write --topic {topic}"
+    )

@@ -1,0 +1,119 @@
+"""What a terminal shows of a job: how far it has read, what it found, and nothing of Spark's own."""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+from pathlib import Path
+
+import pytest
+
+from sluicegate.pipeline.progress_line import ReadOffsets
+from tests.integration.topics import create_topic
+from tests.pipeline.commands import COMMAND, ENVIRONMENT, run_anew
+from tests.pipeline.large_partition import large_partition
+from tests.pipeline.polluted import HOUR, UNLIMITED, Polluter
+from tests.pipeline.repairs import now_ms
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+_SPARKS_OWN = re.compile(r"WARN|ERROR|incubator|log level|Exception in|Traceback|%[0-9]\||\[Stage")
+
+_MOVE = re.compile(r"profile: ([0-9,]+)(?: of ([0-9,]+))? offsets read(?: \(\d+ %\))?, [0-9,]+/s")
+_OF_OTHERS = (b"", b"\xff", b"[]", b"7", b'["other","a/1",5]', b'["token",1,5]', b'["token","a",{}]')
+
+
+def in_terminal(width: int, *arguments: str) -> str:
+    """All that a command writes to a terminal of that width."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+    command = [COMMAND, *arguments, "--master", "local[2]"]
+    process = subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env=ENVIRONMENT)
+    os.close(its)
+    told = b""
+    try:
+        while piece := _read(ours):
+            told += piece
+    finally:
+        os.close(ours)
+        status = process.wait(120)
+    assert status == 0, told.decode()
+    return told.decode()
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65_536)
+    except OSError:  # nobody has it open any more
+        return b""
+
+
+def test_a_large_partition_moves_by_offsets_and_nothing_else_is_shown(kafka_bootstrap: str, tmp_path: Path) -> None:
+    topic, log = large_partition(kafka_bootstrap, now_ms(), batches=300), tmp_path / "spark.log"
+    about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
+
+    told = in_terminal(80, "profile", *about, "--spark-log", str(log))
+
+    pieces = re.split(r"\r\x1b\[K|\r?\n", told)
+    moves = [
+        re.fullmatch(r"profile: ([0-9,]+)(?: of ([0-9,]+))? offsets read(?: \(\d+ %\))?, [0-9,]+/s", p) for p in pieces
+    ]
+    done = [int(move[1].replace(",", "")) for move in moves if move is not None]
+    assert done == sorted(done)
+    assert len(done) > 1
+    assert 0 < done[0] < 1_500_000
+    assert {move[2] for move in moves if move is not None and move[2]} == {"1,504,907"}
+    assert _SPARKS_OWN.search(told) is None, told
+    assert "incubator" in log.read_text()
+
+
+def test_a_task_that_fails_is_one_line(kafka_bootstrap: str, tmp_path: Path) -> None:
+    polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=60, span_ms=HOUR)
+    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--out", str(tmp_path / "out"))
+
+    told = run_anew("extract", *about, "--extractor", "fail", status=1)
+
+    assert told.startswith("sluicegate-spark: ")
+    assert len(told.splitlines()) == 1, told
+
+
+def test_a_file_for_sparks_lines_that_cannot_be_written_is_one_line(kafka_bootstrap: str, tmp_path: Path) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
+
+    told = run_anew("profile", *about, "--spark-log", str(tmp_path / "no" / "such.log"), status=1)
+
+    log = tmp_path / "no" / "such.log"
+    assert told == f"sluicegate-spark: --spark-log {log} cannot be written: No such file or directory\n"
+
+
+def test_what_processes_have_read_adds_up_and_begins_anew_with_what_is_planned_next() -> None:
+    reading = ReadOffsets("token")
+    reading.plan(1000)
+    for process, count in (("a/1", 300), ("a/2", 200), ("a/1", 500)):
+        reading.take(json.dumps(["token", process, count]).encode())
+
+    assert reading.in_words(10) == "700 of 1,000 offsets read (70 %), 10/s"
+    reading.take(json.dumps(["token", "a/2", 500]).encode())
+    reading.plan(4000)
+    assert reading.in_words(0) == "0 of 4,000 offsets read (0 %), 0/s"
+    reading.take(json.dumps(["token", "a/1", 1500]).encode())
+    assert reading.in_words(0) == "1,000 of 4,000 offsets read (25 %), 0/s"
+
+
+@pytest.mark.parametrize(
+    "datagram", [b"", b"\xff", b"[]", b"7", b'["other","a/1",5]', b'["token",1,5]', b'["token","a",{}]']
+)
+def test_a_datagram_of_somebody_else_counts_nothing(datagram: bytes) -> None:
+    reading = ReadOffsets("token")
+    reading.plan(10)
+
+    reading.take(datagram)
+
+    assert reading.done == 0
