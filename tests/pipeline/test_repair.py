@@ -282,3 +282,39 @@ def progress(bootstrap: str, topic: str, clean: str) -> list[int]:
     finally:
         consumer.close()
     return [0 if place.offset == OFFSET_INVALID else place.offset for place in found]
+
+
+def test_where_nothing_is_damaged_apply_makes_no_topic(kafka_bootstrap: str, tmp_path: Path) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    with RawClient(kafka_bootstrap) as client:
+        client.produce(9, [topic_data(topic, (0, batch([Rec(now_ms() + i, b"k", b"v") for i in range(50)], LZ4)))])
+    about = ("repair", "--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
+
+    dry, applied = run(*about), run(*about, "--apply")
+
+    for said in (dry, applied):
+        assert "Nothing: there is no damage. No clean topic is made" in said
+        assert "left as they are" not in said
+    assert summary(tmp_path / "out")["applied"] is False
+    assert f"{topic}-clean" not in topics_of(kafka_bootstrap)
+
+
+def test_a_disk_that_is_full_when_the_writing_begins_leaves_no_topic(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=20, span_ms=HOUR)
+    topics, results = Topics(kafka_bootstrap, (polluted.topic,)), Results(spark, str(tmp_path))
+    clean = f"{polluted.topic}-clean"
+    plan = job.planned(spark, topics, results, {polluted.topic: clean}, Rules(now_ms(), HOUR))
+    listing = job.listed(spark, topics, results, plan)
+
+    def is_full(results: Results, name: str, text: str) -> None:
+        raise OSError(28, "No space left on device", name)
+
+    monkeypatch.setattr(Results, "create_text", is_full)
+    with pytest.raises(OSError, match="No space left"):
+        job.apply(spark, topics, results, plan, listing)
+
+    assert clean not in topics_of(kafka_bootstrap)
+    monkeypatch.undo()
+    assert sum(each.records for each in job.apply(spark, topics, results, plan, listing)) == polluted.records
