@@ -34,6 +34,7 @@ _KAFKA_TOOLS = {
     "kafka-console-producer.sh": "org.apache.kafka.tools.ConsoleProducer",
 }
 _SECONDS = 120
+_COMMAND_SECONDS = 600  # a job on Spark, on a busy machine
 
 
 class Reader:
@@ -139,7 +140,7 @@ class Reader:
         """What is printed, and how it ended where that was not well."""
         with (self.folder / ".said").open("w+b") as said:
             process = self._begun(command, said)
-            status = process.wait(_SECONDS)
+            status = process.wait(_COMMAND_SECONDS)
             said.seek(0)
             text = said.read().decode()
         return text if status == 0 else f"{text}exit status {status}\n"
