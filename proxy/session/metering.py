@@ -80,7 +80,7 @@ class Metering:
             self._turn_away(f"{_shown(share)} has {most}")
             return Standing.TURNED_AWAY
         makes_wait = share.makes_wait
-        if makes_wait and share.waiting >= self._most_waiting:
+        if makes_wait and share.requests_waiting >= self._most_waiting:
             self._turn_away(_too_many(share))
             return Standing.TURNED_AWAY
         share.connections += 1
@@ -127,7 +127,7 @@ class Metering:
         share = next((share for share, _ in shares if share.makes_wait), None)
         if share is None:
             return Standing.STAYS
-        if not self._quotas.may_hold(size) or share.waiting >= self._most_waiting:
+        if not self._quotas.may_hold(size) or share.requests_waiting >= self._most_waiting:
             self._turn_away(_too_many(share))
             return Standing.TURNED_AWAY
         return Standing.WAITS
@@ -154,6 +154,7 @@ class Metering:
             self._wait(share, share.take(size, 1))
 
     def _wait(self, share: Share, wait: float) -> None:
+        """`wait` is in seconds."""
         wait_ms = max(1, round(wait * 1000)) if wait > 0 else _NO_TIME
         if wait_ms <= self._wait_ms:
             return
@@ -161,7 +162,7 @@ class Metering:
         self._session.client.hold(Hold.QUOTA)
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._call_later(wait, self._is_over)
+        self._timer = self._call_later(wait, partial(self._is_over, share))
         self._report(share, self._wait_ms)
 
     def _report(self, share: Share, wait_ms: int) -> None:
@@ -198,11 +199,21 @@ class Metering:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-            self._session.client.release(Hold.QUOTA)
+        self._session.client.release(Hold.QUOTA)
         self._wait_ms = _NO_TIME
 
-    def _is_over(self) -> None:
+    def _is_over(self, share: Share) -> None:
+        """What this session owed is paid: it goes on after those that wait already, when nobody owes anything."""
         self._timer = None
+        if share.makes_wait and self._in_line is None:
+            turn = self._has_its_turn
+            self._in_line = share, turn
+            share.line.join_again(turn)
+        else:
+            self._session.client.release(Hold.QUOTA)
+
+    def _has_its_turn(self) -> None:
+        self._in_line = None
         self._session.client.release(Hold.QUOTA)
 
     def _turn_away(self, reason: str) -> None:
@@ -216,8 +227,8 @@ def _shown(share: Share) -> str:
 
 def _too_many(share: Share) -> str:
     return (
-        f"{share.waiting} connections wait already until {_shown(share)} owes nothing under quota {share.quota.name}: "
-        "raise the quota, or send on fewer connections"
+        f"{share.requests_waiting} connections wait already until {_shown(share)} owes nothing under quota "
+        f"{share.quota.name}: raise the quota, or send on fewer connections"
     )
 
 

@@ -68,14 +68,14 @@ class Share:
         return self._line
 
     @property
-    def waiting(self) -> int:
-        """How many sessions wait."""
-        return 0 if self._line is None else len(self._line)
+    def requests_waiting(self) -> int:
+        """How many sessions wait with a request that has begun."""
+        return 0 if self._line is None else self._line.requests
 
     @property
     def makes_wait(self) -> bool:
         """Whether a session has to wait before it takes anything: something is owed, or others wait."""
-        return self.waiting > 0 or self.owed() > 0
+        return bool(self._line) or self.owed() > 0
 
     @property
     def is_forgettable(self) -> bool:

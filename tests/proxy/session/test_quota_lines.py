@@ -119,6 +119,49 @@ def test_one_request_for_each_connection_goes_at_the_rate() -> None:
     ], "in the order in which they came"
 
 
+def test_sessions_that_send_all_the_time_let_a_new_one_in_and_keep_to_the_rate() -> None:
+    proxy = Proxy(_SLOW)
+    busy = [Session(proxy) for _ in range(5)]
+    new, since = Session(proxy), 0.0
+    for tick in range(200 * 20):
+        if tick == 20 * 20:
+            new.sends(_request(100))
+        for session in busy:
+            if not session.connection.is_held and not session.unread:
+                session.sends(_request(1500))
+        proxy.passes(0.05)
+        for session in (*busy, new):
+            session.goes_on()
+        if new.broker.sent and not since:
+            since = tick / 20
+
+    assert 20 <= since < 40
+    sent = [len(session.broker.sent) for session in busy]
+    assert sum(sent) == pytest.approx(200 * 1000, rel=0.1)
+    assert min(sent) > 0.8 * max(sent)
+
+
+def test_many_that_have_nothing_to_send_keep_nobody_waiting() -> None:
+    proxy = Proxy(_SLOW)
+    idle, new = [Session(proxy) for _ in range(100)], Session(proxy)
+    for session in idle:
+        session.sends(_request(1))
+        proxy.passes(0.1)
+    for session in idle:
+        session.sends(_request(20))
+    proxy.passes(5.0)
+    new.sends(_request(1))
+
+    for _ in range(400):
+        proxy.passes(0.05)
+        new.goes_on()
+        if new.broker.sent:
+            break
+
+    owed = sum(len(session.broker.sent) for session in idle) / 1000
+    assert proxy.play.loop.seconds < owed + 2
+
+
 def test_a_session_that_sends_nothing_in_its_turn_keeps_nobody_waiting() -> None:
     proxy = Proxy(_SLOW)
     first, stalls, third = Session(proxy), Session(proxy), Session(proxy)
