@@ -5,19 +5,10 @@ from libc.stdint cimport int64_t, uint8_t
 cdef int _DEEPEST
 cdef int _LEVELS
 cdef int _THREE
+cdef int64_t _RUN
 cdef int _ITEMS
 cdef int _BYTES
 cdef int _QUARTERS
-cdef int _QUOTE
-cdef int _BACKSLASH
-cdef int _COMMA
-cdef int _COLON
-cdef int _MINUS
-cdef int _POINT
-cdef int _OPENS_LIST
-cdef int _OPENS_OBJECT
-cdef int _CLOSES_LIST
-cdef int _CLOSES_OBJECT
 cdef int _OF_NUMBER
 cdef int _OF_POINT
 cdef int _OF_EXPONENT
@@ -46,3 +37,9 @@ cpdef double weighed(bytes text, double[::1] weights, double of_container, doubl
 cdef double _weighed(
     const unsigned char* data, int64_t end, double[::1] weights, int64_t last, double of_container, double of_key
 ) noexcept
+
+@cython.locals(stop=int64_t)
+cdef int64_t _end_of_string(const unsigned char* data, int64_t at, int64_t end) noexcept
+
+@cython.locals(bits=int, place=int)
+cdef bint _is_plain(const unsigned char* data, int64_t at) noexcept

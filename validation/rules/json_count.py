@@ -12,10 +12,9 @@ _DEEPEST = DEEPEST  # typed in the .pxd, which hides a name from other modules
 _LEVELS = 256
 _THREE = 3
 _ITEMS, _BYTES, _QUARTERS = 0, 256, 512
-_QUOTE, _BACKSLASH, _COMMA, _COLON, _MINUS, _POINT = 0x22, 0x5C, 0x2C, 0x3A, 0x2D, 0x2E
-_OPENS_LIST, _OPENS_OBJECT, _CLOSES_LIST, _CLOSES_OBJECT = 0x5B, 0x7B, 0x5D, 0x7D
+_RUN = 32
 # In quarters of a unit: readers that compute exactly (jsonschema-rs) take as long for 1e-300 as for 300 digits.
-_OF_NUMBER, _OF_POINT, _OF_EXPONENT, _OF_NEGATIVE_EXPONENT = 4, 16, 32, 256
+_OF_NUMBER, _OF0x2E, _OF_EXPONENT, _OF_NEGATIVE_EXPONENT = 4, 16, 32, 256
 
 
 class JsonCount:
@@ -54,31 +53,30 @@ class JsonCount:
         while at < end:
             byte = data[at]
             at += 1
-            if byte == _QUOTE:
+            if byte == 0x22:  # a string
                 begin = at
-                while at < end and data[at] != _QUOTE:
-                    at += 2 if data[at] == _BACKSLASH else 1
+                at = _end_of_string(data, at, end)
                 self._view[_BYTES + depth] += at - begin
                 at += 1
                 in_number = False
-            elif 0x30 <= byte <= 0x39 or byte == _MINUS:
+            elif 0x30 <= byte <= 0x39 or byte == 0x2D:  # a number
                 if not in_number:
                     self._view[_QUARTERS + depth] += _OF_NUMBER
                     in_number = True
-                elif byte == _MINUS and (before | 0x20) == 0x65:
+                elif byte == 0x2D and (before | 0x20) == 0x65:
                     self._view[_QUARTERS + depth] += _OF_NEGATIVE_EXPONENT
                 self._view[_QUARTERS + depth] += 1
-            elif in_number and byte == _POINT:
-                self._view[_QUARTERS + depth] += _OF_POINT
+            elif in_number and byte == 0x2E:  # .
+                self._view[_QUARTERS + depth] += _OF0x2E
             elif in_number and (byte | 0x20) == 0x65:
                 self._view[_QUARTERS + depth] += _OF_EXPONENT
-            elif byte == _COMMA:
+            elif byte == 0x2C:  # ,
                 self._view[_ITEMS + depth] += 1
                 in_number = False
-            elif byte == _COLON:
+            elif byte == 0x3A:  # :
                 self.keys += 1
                 in_number = False
-            elif byte in (_OPENS_LIST, _OPENS_OBJECT):
+            elif byte in (0x5B, 0x7B):  # [ {
                 self.containers += 1
                 in_number = False
                 if depth < _DEEPEST:
@@ -88,7 +86,7 @@ class JsonCount:
                 else:
                     self._deeper += 1
                 self._view[_ITEMS + depth] += 1
-            elif byte in (_CLOSES_LIST, _CLOSES_OBJECT):
+            elif byte in (0x5D, 0x7D):  # ] }
                 in_number = False
                 if depth == _DEEPEST and self._deeper > 0:
                     self._deeper -= 1
@@ -119,33 +117,32 @@ def _weighed(data: bytes, end: int, weights: "array[float]", last: int, of_conta
     while at < end:
         byte = data[at]
         at += 1
-        if byte == _QUOTE:
+        if byte == 0x22:  # a string
             begin = at
-            while at < end and data[at] != _QUOTE:
-                at += 2 if data[at] == _BACKSLASH else 1
+            at = _end_of_string(data, at, end)
             total += of_byte * (at - begin)
             at += 1
             in_number = False
-        elif 0x30 <= byte <= 0x39 or byte == _MINUS:
+        elif 0x30 <= byte <= 0x39 or byte == 0x2D:  # a number
             if not in_number:
                 total += of_quarter * _OF_NUMBER
                 in_number = True
-            elif byte == _MINUS and (before | 0x20) == 0x65:
+            elif byte == 0x2D and (before | 0x20) == 0x65:
                 total += of_quarter * _OF_NEGATIVE_EXPONENT
             total += of_quarter
-        elif in_number and byte == _POINT:
-            total += of_quarter * _OF_POINT
+        elif in_number and byte == 0x2E:  # .
+            total += of_quarter * _OF0x2E
         elif in_number and (byte | 0x20) == 0x65:
             total += of_quarter * _OF_EXPONENT
-        elif byte == _COMMA:
+        elif byte == 0x2C:  # ,
             total += of_item
             in_number = False
-        elif byte == _COLON:
+        elif byte == 0x3A:  # :
             total += of_key
             in_number = False
-        elif byte in (_OPENS_LIST, _OPENS_OBJECT, _CLOSES_LIST, _CLOSES_OBJECT):
+        elif byte in (0x5B, 0x7B, 0x5D, 0x7D):
             in_number = False
-            if byte in (_OPENS_LIST, _OPENS_OBJECT):
+            if byte in (0x5B, 0x7B):  # [ {
                 depth += 1
                 total += of_container
             elif depth > 0:
@@ -154,7 +151,31 @@ def _weighed(data: bytes, end: int, weights: "array[float]", last: int, of_conta
             of_item = weights[level]
             of_byte = weights[level + 1]
             of_quarter = weights[level + 2] / _OF_NUMBER
-            if byte in (_OPENS_LIST, _OPENS_OBJECT):
+            if byte in (0x5B, 0x7B):  # [ {
                 total += of_item
         before = byte
     return total
+
+
+def _end_of_string(data: bytes, at: int, end: int) -> int:
+    """Where the quote is that ends it; `end` or behind it where there is none."""
+    while at < end:
+        if end - at >= _RUN and _is_plain(data, at):
+            at += _RUN
+            continue
+        stop = min(at + _RUN, end)
+        while at < stop:
+            if data[at] == 0x22:
+                return at
+            at += 2 if data[at] == 0x5C else 1
+    return at
+
+
+def _is_plain(data: bytes, at: int) -> bool:
+    """Whether so many bytes have no quote and no backslash, which a C compiler looks at together."""
+    bits = 0
+    place = 0
+    while place < 32:
+        bits |= (data[at + place] == 0x22) | (data[at + place] == 0x5C)
+        place += 1
+    return bits == 0

@@ -56,6 +56,8 @@ class JsonSchemaContent:
         plan = json_schema_plan(schema)
         self._plan = plan if plan is not None and is_quickly_read(plan) else None
         self._follows = follows_of(self._plan)
+        # The value of which `steps` has found out that it does, until its verdict is asked for.
+        self._followed: bytes | None = None
         title = schema.get("title") if isinstance(schema, dict) else None
         self._title = title if isinstance(title, str) else None
 
@@ -68,13 +70,15 @@ class JsonSchemaContent:
 
     def steps(self, data: bytes) -> int:
         """Return an upper bound of the steps that `fault` takes; few if a large value natively follows its plan."""
-        steps = self._cost.steps(data)
-        if steps > INLINE_STEPS and (native := len(data) // _BYTES_OF_STEP) < INLINE_STEPS and self._follows(data):
-            return native + 1
-        return steps
+        native = len(data) // _BYTES_OF_STEP + 1
+        if self._plan is not None and native <= INLINE_STEPS and self._follows(data):
+            self._followed = data
+            return native
+        return self._cost.steps(data)
 
     def fault(self, data: bytes) -> str | None:
-        if self._follows(data):
+        followed, self._followed = self._followed, None
+        if followed is data or self._follows(data):
             return None
         try:
             value = self._loads(data)

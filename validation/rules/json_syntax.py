@@ -1,10 +1,11 @@
 """A rule: the key or the value is one JSON text."""
 
 import json
+from array import array
 from enum import Enum
 from typing import Any
 
-from sluicegate.validation.rules.json_count import JsonCount
+from sluicegate.validation.rules.json_count import weighed
 from sluicegate.validation.rules.json_text import WELL_FORMED, fault_in
 from sluicegate.validation.rules.json_words import words_for
 from sluicegate.validation.rules.ordinary_questions import BytesQuestion, OrdinaryQuestions, about
@@ -17,6 +18,9 @@ MOST_DEPTH = 500  # what Python's own reader, which looks for duplicate keys, fo
 # Read natively, a byte takes 5 ns at most. No text is more work to make than one of empty objects.
 _BYTES_OF_STEP = 20
 _STEPS_OF_ANY_BYTE = 4
+# A text of at most so many steps, by its size, is not looked at.
+_FEW = 1_000
+_OF_ITEM, _OF_CONTAINER, _OF_KEY = array("d", (4, 0, 0)), 15.0, 5.0
 
 
 class DuplicateKeys(Enum):
@@ -60,7 +64,7 @@ class JsonSyntax:
         if not self._refuses_duplicates:
             return CONSTANT_STEPS + size // _BYTES_OF_STEP
         text = self._read(record)
-        if text is None or size * _STEPS_OF_ANY_BYTE <= INLINE_STEPS or size > INLINE_STEPS * _BYTES_OF_STEP:
+        if text is None or size * _STEPS_OF_ANY_BYTE <= _FEW or size > INLINE_STEPS * _BYTES_OF_STEP:
             return CONSTANT_STEPS + size * _STEPS_OF_ANY_BYTE
         return CONSTANT_STEPS + _steps_to_make(text)
 
@@ -83,9 +87,7 @@ class JsonSyntax:
 
 def _steps_to_make(text: bytes) -> int:
     """Of Python's own reader, with a call for each object and each number."""
-    count = JsonCount(text)
-    items = sum(count.items(depth) for depth in range(count.levels))
-    return 4 * items + 15 * count.containers + 5 * count.keys + len(text) // _BYTES_OF_STEP
+    return int(weighed(text, _OF_ITEM, _OF_CONTAINER, _OF_KEY)) + len(text) // _BYTES_OF_STEP
 
 
 class _Twice(Exception):
