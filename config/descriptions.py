@@ -78,7 +78,7 @@ KEYS = {
     "listen.broker_ports": "broker N listens at this + N, so that a restart keeps every port; none: the "
     "bootstrap port + 1",
     "listen.broker_host": "with TLS, instead of a port for each broker: one port, and a name for each, as "
-    "`broker-{node_id}.kafka.example.com` (SNI)",
+    "`broker-{node_id}.kafka.example.com` (SNI); for node ids up to 999,999,999",
     "listen.advertised_host": "the host that clients are told, without a port; none: that of `listen.bootstrap`",
     "listen.proxy_protocol": "take who the client is from load balancers in front (PROXY protocol v2): `required` of "
     "all connections, or `optional`; none: nobody is believed",

@@ -41,6 +41,9 @@ from sluicegate.config.topics import Topic, TopicKeys
 from sluicegate.config.upstream import Upstream
 
 NODE_ID = "{node_id}"
+MAX_NAMED_NODE = 999_999_999
+"""The largest node id that `listen.broker_host` serves."""
+_MAX_PORT = 65535
 # What counts at once where the file is read again while a proxy runs; everything else with the next start.
 POLICIES = frozenset({"defaults", "topics", "topics_from", "requests", "exempt", "quotas", "registries"})
 
@@ -114,6 +117,20 @@ class Listen:
                 "listen.proxy_protocol and listen.proxy_protocol_from belong together: only load balancers that are "
                 "named may say who a client is"
             )
+
+    def why_unavailable(self, node_id: int) -> tuple[str, str] | None:
+        """Why broker `node_id` can have no address for clients, and what to do; None: it can have one."""
+        smaller = "give the broker a smaller node.id"
+        if self.broker_host is not None:
+            if node_id <= MAX_NAMED_NODE:
+                return None
+            reason = f"broker {node_id} can have no name: listen.broker_host serves ids up to {MAX_NAMED_NODE}"
+            return reason, smaller
+        if 0 < self.port_of(node_id) <= _MAX_PORT:
+            return None
+        other = "use listen.broker_host" if node_id <= MAX_NAMED_NODE else smaller
+        reason = f"broker {node_id} would need port {self.port_of(node_id)}, which does not exist"
+        return reason, f"change listen.broker_ports, or {other}"
 
     def port_of(self, node_id: int) -> int:
         """The port on which broker `node_id` is offered, where each has its own."""
@@ -262,7 +279,23 @@ class Config:
                     raise ValueError(f"rule {rule.name} names registry {named}, and registries has {known}")
         if self.workers > 1 and not hasattr(socket, "SO_REUSEPORT"):
             raise ValueError("workers: more than one needs SO_REUSEPORT, which this system does not have")
+        self._check_brokers()
         check_dead_letters(self.topics, self.violations.topic)
+
+    def _check_brokers(self) -> None:
+        """Whether each broker that is named can have an address for clients. Raises ValueError."""
+        listen, admin = self.listen, self.admin.listen
+        taken = {listen.bootstrap.port: "listen.bootstrap"}
+        if admin is not None and admin.host == listen.bootstrap.host:
+            taken[admin.port] = "admin.listen"
+        for node_id in self.upstream.brokers:
+            unavailable = listen.why_unavailable(node_id)
+            if unavailable is not None:
+                raise ValueError(f"upstream.brokers: {'; '.join(unavailable)}")
+            port = listen.port_of(node_id)
+            if listen.broker_host is None and port in taken:
+                words = f"broker {node_id} would need port {port}, which is that of {taken[port]}"
+                raise ValueError(f"upstream.brokers: {words}; change listen.broker_ports")
 
     def with_policies_of(self, other: "Config") -> "Config":
         """The same with another configuration's policies."""

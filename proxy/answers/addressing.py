@@ -30,7 +30,10 @@ class AddressBook:
         """
         known = self._upstream.get(node_id)
         if known is None or known.host != host or known.port != port:
-            if node_id < 0 or (known is None and len(self._upstream) >= _MAX_BROKERS):
+            if node_id < 0:
+                self._offer(node_id)  # which reports it
+                return None
+            if known is None and len(self._upstream) >= _MAX_BROKERS:
                 return None
             address = reachable(host, port)
             if address is None:

@@ -7,8 +7,6 @@ from sluicegate.config.model import Config
 from sluicegate.proxy.doctor.finding import Finding, Level
 from sluicegate.proxy.network.listeners import MAX_BROKERS, CannotListen, bind
 
-_MAX_PORT = 65535
-
 
 def is_free(address: HostPort) -> bool:
     """Whether a proxy could listen there now."""
@@ -21,16 +19,13 @@ def findings(config: Config, brokers: Mapping[int, HostPort], running: frozenset
     wanted = [("listen.bootstrap", listen.bootstrap)]
     if config.admin.listen is not None:
         wanted.append(("admin.listen", config.admin.listen))
-    if listen.broker_host is None:
-        for node_id in sorted(brokers)[:MAX_BROKERS]:
-            port = listen.port_of(node_id)
-            if 0 < port <= _MAX_PORT:
-                wanted.append((f"port of broker {node_id}", HostPort(listen.bootstrap.host, port)))
-            else:
-                said = f"broker {node_id} would need port {port}, which does not exist"
-                yield Finding(
-                    "listen.broker_ports", Level.FAULT, said, "choose a smaller one, or use listen.broker_host"
-                )
+    for node_id in sorted(brokers)[:MAX_BROKERS]:
+        unavailable = listen.why_unavailable(node_id)
+        if unavailable is not None:
+            key = "listen.broker_ports" if listen.broker_host is None else "listen.broker_host"
+            yield Finding(key, Level.FAULT, *unavailable)
+        elif listen.broker_host is None:
+            wanted.append((f"port of broker {node_id}", HostPort(listen.bootstrap.host, listen.port_of(node_id))))
     for about, address in wanted:
         reason = _why_not(address) if address.port else None
         if reason is None:

@@ -20,8 +20,6 @@ from sluicegate.config.model import NODE_ID, Listen
 
 BACKLOG = 1024
 MAX_BROKERS = 1000
-_MAX_PORT = 65535
-_MAX_NAMED_NODE = 999_999_999  # what `node_named` reads
 
 
 class CannotListen(Exception):
@@ -70,7 +68,9 @@ class Listeners:
         self._offered: set[int] = set()
         self._refused: dict[int, str] = {}
         self._told_advice: set[str] = set()
-        self._lacks_ports: str | None = None
+        self._unavailable: str | None = None
+        self.unnamed: str | None = None
+        """Which broker can have no name, and what to do; None: none is known."""
         self._log = structlog.get_logger("sluicegate.listeners")
         self._broker_name = _name_pattern(listen.broker_host) if listen.broker_host is not None else None
 
@@ -119,30 +119,30 @@ class Listeners:
             reason, advice = f"a cluster of more than {MAX_BROKERS} brokers", "look what it is that answers"
         elif node_id < 0:
             reason, advice = "a negative id", "look whether what answers is a Kafka broker"
-        elif self._listen.broker_host is not None:
-            return node_id <= _MAX_NAMED_NODE
-        elif 0 < self._listen.port_of(node_id) <= _MAX_PORT:
-            return True
         else:
-            reason = f"broker {node_id} would need port {self._listen.port_of(node_id)}, which does not exist"
-            advice = "change listen.broker_ports, or use listen.broker_host"
-            self._lacks_ports = f"{reason}; {advice}"
+            unavailable = self._listen.why_unavailable(node_id)
+            if unavailable is None:
+                return True
+            reason, advice = unavailable
+            self._unavailable = f"{reason}; {advice}"
+            if self._listen.broker_host is not None:
+                self.unnamed = self._unavailable
         self._complain_of_kind(node_id, reason, advice)
         return False
 
     @property
     def all_open(self) -> bool:
-        """Whether no broker is without its port."""
+        """Whether no broker is without its address."""
         return self.not_open is None
 
     @property
     def not_open(self) -> str | None:
-        """Which broker is without its port, and why; None when none is."""
+        """Which broker is without its address for clients, and why; None when none is."""
         if self._refused:
             node_id, reason = next(iter(self._refused.items()))
             others = f", and {len(self._refused) - 1} more" if len(self._refused) > 1 else ""
             return f"a broker's port cannot be bound: broker {node_id} at {reason}{others} (listen.broker_ports)"
-        return self._lacks_ports
+        return self._unavailable
 
     async def started(self) -> None:
         """Wait until every listener opened so far takes connections."""

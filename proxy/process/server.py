@@ -201,10 +201,11 @@ class Server:
             self.tally,
         )
         await watch.look()
-        if watch.leads_back is not None:
+        hindrance = watch.leads_back or self._listeners.unnamed
+        if hindrance is not None:
             await self._listeners.close()
             await self._close()
-            raise CannotStart(watch.leads_back)
+            raise CannotStart(hindrance)
         await self._listeners.started()
         self._metric_push = metric_push(config, self.snapshot, self.tally)
         loop = asyncio.get_running_loop()

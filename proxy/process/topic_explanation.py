@@ -14,7 +14,7 @@ from sluicegate.protocol.int64 import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
-from sluicegate.validation.policy import Fix, Mode, TopicPolicy
+from sluicegate.validation.policy import Fix, Mode, TimestampType, TopicPolicy
 from sluicegate.validation.rulebook import rulebook_of
 from sluicegate.validation.topic_patterns import TopicPatterns
 
@@ -137,6 +137,8 @@ class TopicExplanation:
             yield "  nothing is fixed while mode is observe"
         if self._loaded.config.upstream.topic_settings:
             yield "  upstream.topic_settings is on: where the cluster's own settings are stricter, they hold"
+            if policy.timestamp_type is TimestampType.LOG_APPEND_TIME:
+                yield "  message.timestamp.type is the cluster's word: with CreateTime there, the bounds above hold"
 
 
 def explain(topic: str, loaded: Loaded) -> Iterator[str]:

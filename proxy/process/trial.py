@@ -16,17 +16,22 @@ from sluicegate.protocol.records.writing import NewRecord, write_batch
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.process.topic_explanation import AFTER, BEFORE, NO_TOPIC, TopicExplanation
 from sluicegate.proxy.reporting.violation_event import shown_beginning
+from sluicegate.validation.policy import Mode, TimestampType, TopicPolicy
 from sluicegate.validation.produce import JudgedRequest, judge_request
 from sluicegate.validation.rehearsals import bounds_of
 from sluicegate.validation.rulebook import limits_of
+from sluicegate.validation.rules.rule import OnOutage, OnSchemaError
 from sluicegate.validation.units import diagnose
-from sluicegate.validation.verdict import Beginning, Reason, Refused
+from sluicegate.validation.verdict import TIMED, Beginning, Reason, Refused
 
 _VERSION = 12  # the last in which topics have names
 _ALL_ACKS = -1
 _IDEMPOTENT = (0, 0, 0)  # as Java's producer is by default
 _PLACE = (0, 0)
 _OF_RULES = frozenset({Reason.RULE, Reason.REQUEST_RULE, Reason.OUTAGE, Reason.SCHEMA})
+# What a rule depends on does not respond, or is nothing that it can be asked by.
+_NOT_ASKED = frozenset({Reason.OUTAGE, Reason.SCHEMA})
+_CLUSTERS_WORD = "where the cluster's settings of the topic are stricter, they hold"
 # The key of a topic that a reason comes from.
 _KEYS = {
     Reason.TIMESTAMP_BEFORE: BEFORE,
@@ -53,12 +58,27 @@ def judge_one(topic: str, record: NewRecord, loaded: Loaded, now_ms: int) -> Tri
     if not is_legal_topic_name(topic):
         return Trial(False, (f"{topic}: {NO_TOPIC}",))
     explanation = TopicExplanation(topic, loaded)
-    judged = _judge(topic, record, loaded, explanation, now_ms)
-    lines = (explanation.decides(), *_Words(judged, record, explanation, now_ms).lines())
-    return Trial(_PLACE not in judged.refused, lines)
+    judged = _judge(topic, record, loaded, explanation.policy, now_ms)
+    words = _Words(judged, record, explanation, now_ms)
+    lines = [explanation.decides(), *words.lines()]
+    if loaded.config.upstream.topic_settings and explanation.policy.checked:
+        lines[2:2] = _of_the_cluster(topic, record, loaded, explanation.policy, now_ms)
+    return Trial(_PLACE not in judged.refused, tuple(lines))
 
 
-def _judge(topic: str, record: NewRecord, loaded: Loaded, explanation: TopicExplanation, now_ms: int) -> JudgedRequest:
+def _of_the_cluster(topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy, now_ms: int) -> Iterator[str]:
+    """What a running proxy, which reads the topic's settings, may find otherwise."""
+    yield f"  by the file alone: {_CLUSTERS_WORD} (upstream.topic_settings)"
+    if policy.timestamp_type is not TimestampType.LOG_APPEND_TIME:
+        return
+    with_own_times = replace(policy, timestamp_type=TimestampType.CREATE_TIME)
+    refused = _judge(topic, record, loaded, with_own_times, now_ms).refused.get(_PLACE)
+    if refused is not None and refused.reason in TIMED:
+        words = f"refused: {error_name(refused.code)}: {refused.message or 'without a message'}"
+        yield f"  if the cluster has message.timestamp.type CreateTime for it, not LogAppendTime as the file: {words}"
+
+
+def _judge(topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy, now_ms: int) -> JudgedRequest:
     limits = replace(limits_of(loaded.config), max_samples=1)
     records = bytearray(write_batch([record], _IDEMPOTENT))
     partition = PartitionData(0, 0, 0, len(records))
@@ -69,7 +89,7 @@ def _judge(topic: str, record: NewRecord, loaded: Loaded, explanation: TopicExpl
         lambda: None,
         most_headers=limits.max_request_headers,
     )
-    return judge_request(request, {}, lambda _: explanation.policy, limits, lambda: now_ms, Decompressor(), allowance)
+    return judge_request(request, {}, lambda _: policy, limits, lambda: now_ms, Decompressor(), allowance)
 
 
 class _Words:
@@ -97,11 +117,26 @@ class _Words:
             yield f"refused: {error_name(refused.code)}: {refused.message or 'without a message'}"
         elif _PLACE in judged.observed:
             yield from self._found(judged.observed[_PLACE])
-            yield "forwarded as it is (mode: observe); mode reject would refuse it"
+            yield self._why_forwarded(judged.observed[_PLACE])
+        elif self._explanation.policy.timestamp_type is TimestampType.LOG_APPEND_TIME:
+            yield "accepted, with the time of the broker (message.timestamp.type: LogAppendTime)"
         else:
             yield "accepted"
         yield from self._rehearsed()
         yield from self._rules()
+
+    def _why_forwarded(self, observed: Refused) -> str:
+        """What lets a record pass that something was found of."""
+        policy = self._explanation.policy
+        named = {rule.name: rule for rule in (policy.rules.rules if policy.rules is not None else ())}
+        rules = [named[name] for name, _ in observed.rules if name in named]
+        if observed.reason is Reason.OUTAGE and any(rule.on_outage is OnOutage.FORWARD for rule in rules):
+            return "forwarded, and not validated by a rule that depends on what does not respond (on.outage: forward)"
+        if observed.reason is Reason.SCHEMA and any(rule.on_schema_error is OnSchemaError.FORWARD for rule in rules):
+            return "forwarded, and not validated by a rule whose schema cannot be applied (on.schema.error: forward)"
+        if policy.mode is Mode.OBSERVE:
+            return "forwarded as it is (mode: observe); mode reject would refuse it"
+        return "forwarded as it is (mode: observe of the rule); mode reject would refuse it"
 
     def _found(self, refused: Refused) -> Iterator[str]:
         if not refused.bad_records:
@@ -123,14 +158,15 @@ class _Words:
         refused = self._judged.refused.get(_PLACE)
         observed = self._judged.observed.get(_PLACE)
         found = [each for each in (refused, observed) if each is not None]
-        broken = {name for each in found for name, _ in each.rules}
+        broken = {name for each in found if each.reason not in _NOT_ASKED for name, _ in each.rules}
+        unanswered = {name for each in found if each.reason in _NOT_ASKED for name, _ in each.rules}
         asks_requests = all(each.reason in _OF_RULES for each in found)
         asks_records = asks_requests and (refused is None or refused.reason is not Reason.REQUEST_RULE)
         groups = ((policy.requests, asks_requests), (policy.rules.rules if policy.rules else (), asks_records))
         for rules, is_asked in groups:
             for name in dict.fromkeys(rule.name for rule in rules):
                 says = "breaks it" if name in broken else "keeps it" if is_asked else "is not asked"
-                yield f"rule {name}: {says}"
+                yield f"rule {name}: {'cannot say' if name in unanswered - broken else says}"
 
     def _rehearsed(self) -> Iterator[str]:
         tried = self._explanation.policy.rehearsed

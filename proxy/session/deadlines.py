@@ -12,6 +12,10 @@ _LEAST_BYTES_A_SECOND = 32 * 1024
 # How long others may wait for memory before anybody is cut off for it.
 _PRESSED_SECONDS = 1.0
 _UNREAD_SECONDS = 2.0
+_STILL_ARRIVING = (
+    ", though it was still arriving; for slow links raise limits.frame_seconds, or let the producer send smaller "
+    "requests (max.request.size, batch.size)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +72,15 @@ class Deadlines:
         self._unread, self._idle = _Wait(), _Wait()
         self._pressed_at: float | None = None
         self._pressed_bytes = 0
+        self._moved = 0
 
     def look(self, seen: Seen, now: float) -> Overdue | None:
         """What has lasted too long at `now` (monotonic); None: nothing."""
         most = self._frame_seconds
+        moves, self._moved = seen.moved != self._moved, seen.moved
         if self._request.lasts(seen.request, now) > most:
-            return Overdue("limits.frame_seconds", f"a request has not arrived whole within {most:g} s")
+            text = f"a request has not arrived whole within {most:g} s"
+            return Overdue("limits.frame_seconds", text + (_STILL_ARRIVING if moves else ""))
         if self._is_slow(seen.held_of_request, now):
             text = "a request arrived so slowly that others had to wait for the memory it held"
             return Overdue("limits.max_gathered_bytes", text)

@@ -65,3 +65,11 @@ def test_a_broker_whose_address_is_our_own_listener_leads_nowhere_until_it_has_a
 
     assert book.upstream_of(7) == HostPort("b-7", 9092)
     assert book.leading_back == {}
+
+
+def test_a_negative_id_is_handed_on_to_be_reported() -> None:
+    offered: list[int] = []
+    book = AddressBook({}, offered.append)  # type: ignore[func-returns-value]
+
+    assert book.advertise(-7, "host", 9092) is None
+    assert offered == [-7]

@@ -74,7 +74,7 @@ async def test_ids_that_cannot_have_a_port_cost_a_line_for_each_kind(ids: range)
     with capture_logs() as lines:
         assert [opened.offer(node_id) for node_id in ids] == [None] * len(ids)
 
-    assert len(lines) == len({node_id < 0 for node_id in ids})
+    assert len(lines) == len({(node_id < 0, node_id > 999_999_999) for node_id in ids})
     assert lines[0]["broker"] == ids[0]
     assert opened.offer(7) == HostPort("127.0.0.1", 20_007)
     await opened.close()
@@ -125,3 +125,24 @@ async def test_ports_that_are_taken_count_too() -> None:
 
     assert len(lines) == MAX_BROKERS + 1
     await opened.close()
+
+
+@pytest.mark.parametrize(("node_id", "is_offered"), [(999_999_999, True), (1_000_000_000, False), (2**31 - 1, False)])
+async def test_a_broker_that_can_have_no_name_is_reported_and_keeps_the_proxy_from_being_ready(
+    node_id: int, is_offered: bool
+) -> None:
+    named = listeners("b{node_id}.kafka.test")
+    named.open_bootstrap()
+    try:
+        with capture_logs() as lines:
+            offered = [named.offer(node_id), named.offer(node_id)]
+
+        assert [each is not None for each in offered] == [is_offered, is_offered]
+        told = f"broker {node_id} can have no name: listen.broker_host serves ids up to 999999999"
+        advice = "give the broker a smaller node.id"
+        assert [(line["broker"], line["reason"], line["advice"]) for line in lines] == (
+            [] if is_offered else [(node_id, told, advice)]
+        )
+        assert named.not_open == (None if is_offered else f"{told}; {advice}")
+    finally:
+        await asyncio.wait_for(named.close(), 5)

@@ -4,6 +4,7 @@ import pytest
 
 from sluicegate.protocol.records.writing import NewRecord
 from sluicegate.proxy.process.trial import Trial, judge_one
+from tests.broker.ports import free_ports
 from tests.config.reading import SMALLEST, loaded
 
 NOW = 1_800_000_000_000
@@ -23,6 +24,8 @@ def test_a_good_record_is_accepted() -> None:
         (
             "orders: topics[0] decides (match: orders, c.yaml:3)",
             f"  timestamp {NOW} is 0.0 s ago",
+            "  by the file alone: where the cluster's settings of the topic are stricter, they hold "
+            "(upstream.topic_settings)",
             "accepted",
         ),
     )
@@ -127,3 +130,63 @@ def test_samples_show_the_record_as_events_do_and_are_off_unless_asked_for() -> 
 
     assert shown[-3:-1] == ("    key is null", r"    value (3 bytes): a\x1b\xff")
     assert [line for line in shown if not line.startswith("    ")] == list(silent)
+
+
+LOG_APPEND = f"topics: [{{match: orders, message.timestamp.type: LogAppendTime, {AFTER}: 1h}}]"
+
+
+def test_who_sets_the_time_is_the_clusters_word_and_both_are_told() -> None:
+    """A running proxy takes message.timestamp.type from the cluster, so with CreateTime there the record is refused."""
+    trial = tried(LOG_APPEND, NewRecord(NOW + 2 * HOUR))
+
+    assert trial.lines[3] == (
+        "  if the cluster has message.timestamp.type CreateTime for it, not LogAppendTime as the file: "
+        "refused: INVALID_TIMESTAMP (32): One or more records have been rejected due to invalid timestamp"
+    )
+    assert trial.lines[-1] == "accepted, with the time of the broker (message.timestamp.type: LogAppendTime)"
+    assert len(tried(LOG_APPEND, NewRecord(NOW)).lines) == 4
+
+
+def test_where_the_cluster_is_not_asked_the_file_has_the_last_word() -> None:
+    text = SMALLEST.replace("upstream: {", "upstream: {topic_settings: false, ")
+
+    trial = judge_one("orders", NewRecord(NOW + 2 * HOUR), loaded(text + LOG_APPEND), NOW)
+
+    assert trial.is_forwarded
+    assert len(trial.lines) == 3
+
+
+@pytest.mark.parametrize("mode", ["reject", "observe"])
+@pytest.mark.parametrize(
+    ("outage", "is_forwarded", "told"),
+    [
+        ("forward", True, "forwarded, and not validated by a rule that depends on what does not respond (on.outage"),
+        ("retriable", False, "refused: REQUEST_TIMED_OUT (7): "),
+    ],
+)
+def test_what_is_forwarded_in_an_outage_is_not_told_as_observed(
+    mode: str, outage: str, is_forwarded: bool, told: str
+) -> None:
+    port = free_ports(1)
+    schema = "{schema: {registry: r}}"
+    text = (
+        f"registries: {{r: {{url: 'http://127.0.0.1:{port}'}}}}\n"
+        f"topics: [{{match: orders, mode: {mode}, rules: [{{name: s, on.outage: {outage}, value: {schema}}}]}}]"
+    )
+
+    trial = tried(text, NewRecord(NOW, None, bytes(4) + b"\1{}"))
+
+    if mode == "observe" and outage == "retriable":
+        is_forwarded, told = True, "forwarded as it is (mode: observe); mode reject would refuse it"
+    assert trial.is_forwarded is is_forwarded
+    assert any(line.startswith(told) for line in trial.lines)
+    assert trial.lines[-1] == "rule s: cannot say"
+
+
+def test_a_rule_that_only_observes_is_told_as_that() -> None:
+    text = "topics: [{match: orders, rules: [{name: keyed, key: {required: true}, mode: observe}]}]"
+
+    trial = tried(text, NewRecord(NOW))
+
+    assert trial.is_forwarded
+    assert "forwarded as it is (mode: observe of the rule); mode reject would refuse it" in trial.lines

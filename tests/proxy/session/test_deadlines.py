@@ -18,10 +18,22 @@ def watched(looks: list[Seen], frame_seconds: float = 3, idle_seconds: float = 9
 
 
 def test_a_request_that_does_not_end_has_its_time_and_no_more() -> None:
-    found = watched([seen(request=7, moved=now) for now in range(6)])
+    found = watched([seen(request=7, moved=5) for now in range(6)])
 
     assert found[:4] == [None] * 4
     assert found[4] == Overdue("limits.frame_seconds", "a request has not arrived whole within 3 s")
+
+
+def test_of_a_request_that_was_still_arriving_it_is_told_which_limit_to_raise() -> None:
+    """17.5 MB at 0.5 MB a second take 35 s."""
+    found = watched([seen(request=7, moved=500_000 * now) for now in range(40)], frame_seconds=30)
+
+    overdue = next(each for each in found if each is not None)
+    assert overdue == Overdue(
+        "limits.frame_seconds",
+        "a request has not arrived whole within 30 s, though it was still arriving; for slow links raise "
+        "limits.frame_seconds, or let the producer send smaller requests (max.request.size, batch.size)",
+    )
 
 
 def test_each_request_has_a_time_of_its_own() -> None:

@@ -1,0 +1,62 @@
+"""Brokers that can have no address for clients are an error of the configuration, where it names them."""
+
+import pytest
+
+from sluicegate.config.loading import ConfigError
+from tests.config.reading import loaded
+
+_TLS = "tls: {certificate_file: c, key_file: k}"
+_NAMED = f"bootstrap: '127.0.0.1:9292', broker_host: 'b{{node_id}}.test', {_TLS}"
+
+
+@pytest.mark.parametrize(
+    ("brokers", "listen", "problem"),
+    [
+        (
+            "1000000000: 'h:1'",
+            _NAMED,
+            "upstream.brokers: broker 1000000000 can have no name: listen.broker_host serves ids up to 999999999; "
+            "give the broker a smaller node.id",
+        ),
+        (
+            "60000: 'h:1'",
+            "bootstrap: '127.0.0.1:9292'",
+            "upstream.brokers: broker 60000 would need port 69293, which does not exist; "
+            "change listen.broker_ports, or use listen.broker_host",
+        ),
+        (
+            "2147483647: 'h:1'",
+            "bootstrap: '127.0.0.1:9292', broker_ports: 1",
+            "upstream.brokers: broker 2147483647 would need port 2147483648, which does not exist; "
+            "change listen.broker_ports, or give the broker a smaller node.id",
+        ),
+        (
+            "2: 'h:1'",
+            "bootstrap: '127.0.0.1:9292', broker_ports: 9290",
+            "upstream.brokers: broker 2 would need port 9292, which is that of listen.bootstrap; "
+            "change listen.broker_ports",
+        ),
+        (
+            "2: 'h:1'",
+            "bootstrap: '127.0.0.1:9292', broker_ports: 9648",
+            "upstream.brokers: broker 2 would need port 9650, which is that of admin.listen; "
+            "change listen.broker_ports",
+        ),
+    ],
+)
+def test_a_broker_without_an_address_is_told(brokers: str, listen: str, problem: str) -> None:
+    text = f"upstream: {{bootstrap: 'h:1', brokers: {{{brokers}}}}}\nlisten: {{{listen}}}\n"
+
+    with pytest.raises(ConfigError) as raised:
+        loaded(text + "admin: {listen: '127.0.0.1:9650'}\n")
+
+    assert [str(one).split(": ", 1)[1] for one in raised.value.problems] == [problem]
+
+
+@pytest.mark.parametrize(
+    ("node_id", "listen"), [(999_999_999, _NAMED), (56_242, "bootstrap: '127.0.0.1:9292'"), (2, _NAMED)]
+)
+def test_the_largest_id_that_has_one_is_taken(node_id: int, listen: str) -> None:
+    text = f"upstream: {{bootstrap: 'h:1', brokers: {{{node_id}: 'h:1'}}}}\nlisten: {{{listen}}}\n"
+
+    assert list(loaded(text).config.upstream.brokers) == [node_id]
