@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.bounds.lines.rules import serve_schemas
 from tests.bounds.measurement import Stages
 from tests.bounds.stage import Stage, StageMaker
 from tests.bounds.table import MEASURED, write
@@ -18,6 +19,7 @@ THOROUGH = "SLUICEGATE_THOROUGH" in os.environ
 
 @pytest.fixture(scope="module")
 def stages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stages]:
+    serve_schemas()
     made = Stages(tmp_path_factory.mktemp("bounds"), THOROUGH)
     yield made
     made.close()

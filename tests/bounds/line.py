@@ -36,6 +36,7 @@ class Line:
     """`short` runs in `make test`, `thorough` (the size at which it was once seen to do harm) in `make bounds`.
 
     `held`: bytes that the proxy has to hold at once; where it is not given, all that the senders send.
+    `beside`: bytes that a process of its own, with a limit of its own, may take beside that.
     `reads`: whether senders read what they are answered. `answers_each`: how many answers a piece asks for.
     `alone`: needs a proxy of its own, whose memory nobody has touched. `pause_seconds`: between a connection's pieces;
     `stagger_seconds`: between the first pieces of two connections. `log_bytes`: what the log may grow by.
@@ -47,6 +48,7 @@ class Line:
     thorough: Extent | None = None
     ends: Ends = Ends.ANSWERED_OR_CLOSED
     held: int | None = None
+    beside: int = 0
     reads: bool = True
     answers_each: int = 1
     broker: str = "sound"

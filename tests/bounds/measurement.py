@@ -161,10 +161,10 @@ class Run:
             time.sleep(0.1)
         result.after = now
         result.peak = max(meter.end(), now)
-        if result.growth > GROWTH_FACTOR * result.held + GROWTH_FREE_BYTES:
-            allowed = (GROWTH_FACTOR * result.held + GROWTH_FREE_BYTES) / MIB
-            broken.append(f"memory grew by {result.growth / MIB:.0f} MiB, {allowed:.0f} allowed")
-        if result.kept > NOISE_BYTES:
+        allowed = GROWTH_FACTOR * result.held + GROWTH_FREE_BYTES + line.beside
+        if result.growth > allowed:
+            broken.append(f"memory grew by {result.growth / MIB:.0f} MiB, {allowed / MIB:.0f} allowed")
+        if result.kept > NOISE_BYTES + line.beside:
             broken.append(f"{result.kept / MIB:.0f} MiB are kept")
         for page in ("/livez", "/readyz"):
             if (said := stage.proxy.get(page)) != (200, "ok\n"):

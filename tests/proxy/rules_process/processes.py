@@ -4,8 +4,9 @@ from pathlib import Path
 
 
 def children_of(pid: int) -> list[int]:
-    """Those that it has started and that have not ended."""
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    """Those that any of its threads has started and that have not ended."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for children in tasks for child in children.read_text().split()]
 
 
 def is_alive(pid: int) -> bool:

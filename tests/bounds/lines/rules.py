@@ -1,0 +1,170 @@
+"""Rules that take long over a few bytes, or whose schemas do: whoever has no such rule notices nothing."""
+
+import json
+import struct
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.bounds import costly_schemas as costly
+from tests.bounds.frames import produce
+from tests.bounds.line import MIB, Extent, Line
+from tests.registry.schemas_by_id import registry_of
+from tests.validation.rules.random_json import RandomJson
+from tests.wire.batches import ZSTD, Rec, batch
+
+_SCHEMAS = Path(__file__).parent.parent / "schemas"
+_CHAIN_FILTERS = "value.filter(i, i > 1).map(i, i * 2).exists(i, i == -1)"
+_PLACE_IN_EACH = "value.a.all(i, value.b[0] == 0)"
+_KEYS = "value.m.all(k, value.m[k] > 0)"
+_ORDERS = "value.orders.filter(o, o.paid).all(o, o.amount > 0)"
+_EXPRESSIONS = {"chained": _CHAIN_FILTERS, "places": _PLACE_IN_EACH, "keys": _KEYS, "orders": _ORDERS}
+_FIRST_WIDE, _FIRST_PATTERNS, _FIRST_RANDOM = 1000, 2000, 10_000
+# limits.rule_memory, and the libraries.
+_OF_RULES_PROCESS = (256 + 64) * MIB
+_TEXTS: dict[int, tuple[str, Callable[[], str]]] = {
+    1: ("JSON", lambda: costly.enum_of(249)),
+    2: ("JSON", lambda: costly.enum_of(5_000)),
+    3: ("JSON", lambda: costly.one_of(50)),
+    4: ("AVRO", lambda: costly.avro_chain(28)),
+    5: ("AVRO", lambda: costly.avro_chain(32)),
+    6: ("JSON", lambda: costly.all_of_chain(20)),
+    7: ("JSON", lambda: costly.all_of_chain(24)),
+    8: ("JSON", lambda: costly.patterns(1_500)),
+    9: ("PROTOBUF", lambda: costly.messages(40_000)),
+    10: ("JSON", lambda: json.dumps({"type": "array", "uniqueItems": True})),
+    11: ("AVRO", lambda: json.dumps({"type": "array", "items": "null"})),
+    12: ("JSON", lambda: costly.enum_of(1_000)),
+}
+
+
+def _text_of(schema_id: int) -> tuple[str, str] | None:
+    if schema_id in _TEXTS:
+        language, text = _TEXTS[schema_id]
+        return language, text()
+    if schema_id >= _FIRST_RANDOM:
+        return "JSON", json.dumps(RandomJson(schema_id).schema())
+    if schema_id >= _FIRST_PATTERNS:
+        return "JSON", costly.patterns(1_500, schema_id)
+    return ("JSON", costly.wide(schema_id)) if schema_id >= _FIRST_WIDE else None
+
+
+_REGISTRY = registry_of(_text_of)
+_REGISTERED = {"name": "registered", "value": {"schema": {"registry": "main", "subject": "any"}}}
+_REQUIRED = {"schema": {"file": str(_SCHEMAS / "required.proto"), "format": "protobuf", "message": "Many"}}
+_CONFIG: dict[str, Any] = {
+    "topics": [
+        *({"match": name, "rules": [{"name": name, "cel": text}]} for name, text in _EXPRESSIONS.items()),
+        {"match": "required", "rules": [{"name": "required", "value": _REQUIRED}]},
+        {"match": "registered", "rules": [_REGISTERED]},
+    ],
+    "registries": {"main": {"url": _REGISTRY.url}},
+}
+
+
+def serve_schemas() -> None:
+    """For as long as this process runs."""
+    _REGISTRY.__enter__()
+
+
+def _line(name: str, topic: str, values: Callable[[int, int], list[bytes]], codec: int = ZSTD, **more: Any) -> Line:
+    """`values`: by how many, and by the number of the connection."""
+
+    def sends(amount: int, number: int) -> list[bytes]:
+        now = time.time_ns() // 1_000_000
+        records = [Rec(now, b"key", value) for value in values(amount, number)]
+        return [produce(9, {topic.encode(): [(0, batch(records, codec))]})]
+
+    return Line(
+        name,
+        sends,
+        config=_CONFIG,
+        beside=_OF_RULES_PROCESS,
+        **{"short": Extent(1, 1, 20), "thorough": Extent(1, 2, 60), **more},
+    )
+
+
+def _at_random(amount: int, number: int) -> list[bytes]:
+    """Requests of one record each: a schema of its own, and a value that has nothing to do with it."""
+    made, now = RandomJson(number), time.time_ns() // 1_000_000
+    requests = []
+    for i in range(amount):
+        value = _named(_FIRST_RANDOM + number * amount + i // 4, made.text())
+        requests.append(produce(9, {b"registered": [(0, batch([Rec(now, b"key", value)], ZSTD))]}, correlation_id=i))
+    return requests
+
+
+def _named(schema_id: int, value: bytes) -> bytes:
+    return struct.pack(">bI", 0, schema_id) + value
+
+
+def _numbers(count: int) -> bytes:
+    return json.dumps(list(range(count)), separators=(",", ":")).encode()
+
+
+def _words(size: int) -> bytes:
+    return json.dumps(["wrong"] * (size // 8), separators=(",", ":")).encode()
+
+
+def _objects(size: int) -> bytes:
+    return json.dumps([{"kind": "none", "items": [1, 2, 3]}] * (size // 32), separators=(",", ":")).encode()
+
+
+def _floats(count: int) -> bytes:
+    return json.dumps([i / 7 for i in range(count)], separators=(",", ":")).encode()
+
+
+def _object(**parts: Any) -> bytes:
+    return json.dumps(parts, separators=(",", ":")).encode()
+
+
+_NULLS = b"\x90\x4e\x00"  # 5,000 of them, in one block
+
+RULES = [
+    _line(f"CEL {_CHAIN_FILTERS}: 9,000 numbers", "chained", lambda *_: [_numbers(9_000)]),
+    _line(f"CEL {_PLACE_IN_EACH}: 9,000 and 9,000", "places", lambda *_: [_object(a=[0] * 9_000, b=[0] * 9_000)]),
+    _line(f"CEL {_KEYS}: 4,000 keys", "keys", lambda *_: [_object(m={str(i): 1 for i in range(4_000)})]),
+    _line(f"CEL {_ORDERS}: 1,500 orders", "orders", lambda *_: [_object(orders=[{"paid": True, "amount": 1}] * 1_500)]),
+    _line("required fields: 2 records of 260,000 messages", "required", lambda *_: [b"\x0a\x00" * 260_000] * 2),
+    _line("a JSON Schema of 249 words: 50 records of 20 kB", "registered", lambda *_: [_named(1, _words(20_000))] * 50),
+    _line("a JSON Schema of 5,000 words: 20 kB", "registered", lambda *_: [_named(2, _words(20_000))]),
+    _line(
+        "a JSON Schema of 1,000 words: 640 kB on two connections",
+        "registered",
+        lambda *_: [_named(12, _words(640_000))],
+        short=Extent(1, 2, 20),
+    ),
+    _line("a JSON Schema with oneOf of 50", "registered", lambda *_: [_named(3, _objects(20_000))] * 20),
+    _line("Avro, a record that holds the next twice: 28 deep", "registered", lambda *_: [_named(4, b"")]),
+    _line("Avro, a record that holds the next twice: 32 deep", "registered", lambda *_: [_named(5, b"")]),
+    _line("a JSON Schema with allOf twice the next: 20 deep", "registered", lambda *_: [_named(6, b"1")]),
+    _line("a JSON Schema with allOf twice the next: 24 deep", "registered", lambda *_: [_named(7, b"1")]),
+    _line("a JSON Schema with 1,500 patterns", "registered", lambda *_: [_named(8, b"{}")]),
+    _line("Protobuf with 40,000 messages", "registered", lambda *_: [_named(9, b"\x00")]),
+    _line("uniqueItems over 60,000 floats", "registered", lambda *_: [_named(10, _floats(60_000))], held=4 * MIB),
+    _line("Avro's arrays of 5,000 nulls", "registered", lambda *_: [_named(11, _NULLS)] * 12_000, held=MIB),
+    _line(
+        "150 ids of JSON Schemas of 241 kB",
+        "registered",
+        lambda amount, number: [_named(_FIRST_WIDE + number * amount + i, b"{}") for i in range(amount)],
+        short=Extent(20, 1, 30),
+        thorough=Extent(150, 1, 90),
+    ),
+    _line(
+        "ids of JSON Schemas of 1,500 patterns, each of which takes long to compile",
+        "registered",
+        lambda amount, number: [_named(_FIRST_PATTERNS + number * amount + i, b"{}") for i in range(amount)],
+        short=Extent(2, 2, 30),
+        thorough=Extent(10, 4, 90),
+    ),
+    Line(
+        "random values against random JSON Schemas of a registry",
+        _at_random,
+        Extent(40, 2, 30),
+        Extent(500, 4, 90),
+        held=MIB,
+        config=_CONFIG,
+        beside=_OF_RULES_PROCESS,
+    ),
+]

@@ -1,0 +1,156 @@
+"""A running proxy whose registry has schemas that are too costly: who gets which code, and who waits for whom."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluicegate.protocol.messages import produce
+from tests.bounds.costly_schemas import all_of_chain, patterns
+from tests.bounds.stage import Stage
+from tests.broker.eventually import eventually
+from tests.proxy.rules_process.processes import children_of, is_alive
+from tests.registry.schemas_by_id import registry_of
+from tests.wire.batches import NONE, Rec, batch
+from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
+
+OK, RETRIABLE, INVALID_RECORD = 0, 7, 87
+SHAPE, CHAIN, NO_SCHEMA, FIRST_SLOW, FIRST_HONEST = 1, 2, 3, 100, 1000
+BODY = {"value": {"schema": {"registry": "main", "subject": "any"}}}
+
+
+def text_of(schema_id: int) -> tuple[str, str] | None:
+    if schema_id == SHAPE or schema_id >= FIRST_HONEST:
+        return "JSON", json.dumps({"type": "object", "required": ["id"], "title": f"T{schema_id}"})
+    if schema_id == CHAIN:
+        return "JSON", all_of_chain(26)
+    if schema_id == NO_SCHEMA:
+        return "AVRO", '"strang"'
+    return ("JSON", patterns(1_500, schema_id)) if schema_id >= FIRST_SLOW else None
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    on_error = [{"match": f"{kind}", "rules": [{"name": "body", "on.schema.error": kind, **BODY}]} for kind in CODES]
+    with registry_of(text_of) as registry:
+        made = Stage(
+            tmp_path_factory.mktemp("rules"),
+            config={
+                "topics": [{"match": "body", "rules": [{"name": "body", **BODY}]}, *on_error],
+                "registries": {"main": {"url": registry.url}},
+                "limits": {"rule_seconds": 1},
+            },
+        )
+        try:
+            yield made.start(honest=False)
+        finally:
+            made.stop()
+
+
+CODES = {"reject": INVALID_RECORD, "retriable": RETRIABLE, "forward": OK}
+
+
+def response(stage: Stage, topic: str, *values: tuple[int, bytes]) -> tuple[int, str]:
+    """Code and message of a batch whose records name schemas."""
+    records = [
+        Rec(time.time_ns() // 1_000_000, b"key", b"\0" + schema_id.to_bytes(4, "big") + value)
+        for schema_id, value in values
+    ]
+    with RawClient(f"127.0.0.1:{stage.port(1)}", timeout=60) as client:
+        asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, batch(records, NONE)))]))
+        answer: Any = client.answer_to(asked, PRODUCE, 9, produce.RESPONSE, 60)
+    entry = answer["responses"][0]["partition_responses"][0]
+    return entry["error_code"], entry.get("error_message") or ""
+
+
+def rules_process_of(stage: Stage) -> int:
+    found = [child for child in children_of(stage.pid) if children_of(child)]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_a_registered_schema_holds_as_ever(stage: Stage) -> None:
+    assert response(stage, "body", (SHAPE, b'{"id": 1}')) == (OK, "")
+    code, message = response(stage, "body", (SHAPE, b"{}"))
+    assert code == INVALID_RECORD
+    assert 'does not follow its JSON Schema: the root: required ("id") (schema 1 of registry main)' in message
+
+
+def test_a_value_that_is_too_costly_is_rejected_for_good_and_the_next_is_validated(stage: Stage) -> None:
+    code, message = response(stage, "body", (CHAIN, b"1"))
+    assert (code, "limits.rule_seconds (1 s of CPU time" in message) == (INVALID_RECORD, True), message
+    assert response(stage, "body", (SHAPE, b'{"id": 1}')) == (OK, "")
+    assert stage.proxy.metric('sluicegate_rule_evaluations_total{outcome="limits.rule_seconds"}') >= 1
+    assert stage.proxy.metric('sluicegate_limits_reached_total{limit="limits.rule_seconds"}') >= 1
+    assert stage.proxy.metric("sluicegate_rules_process_restarts_total") == 0
+    eventually(lambda: any("limits.rule_seconds" in json.dumps(event) for event in stage.proxy.violations()), 30)
+    assert "a client exhausted a limit of the rules process" in stage.proxy.log()
+
+
+@pytest.mark.parametrize("kind", CODES)
+def test_a_schema_that_cannot_be_compiled_is_no_outage(stage: Stage, kind: str) -> None:
+    code, message = response(stage, kind, (NO_SCHEMA, b"x"))
+    assert code == CODES[kind], message
+    if kind != "forward":
+        assert "schema 3 of registry main cannot be used: it is no Avro schema" in message
+    assert response(stage, kind, (4, b"x"))[0] == INVALID_RECORD, "one that there is not is the record's own fault"
+
+
+def test_schemas_that_are_slow_to_compile_keep_no_other_from_being_asked_for(stage: Stage) -> None:
+    """One connection names another slow schema with each request; honest new ids are validated meanwhile."""
+    ends = threading.Event()
+
+    def name_slow_ones() -> None:
+        schema_id = FIRST_SLOW
+        while not ends.is_set():
+            code, message = response(stage, "body", (schema_id, b"{}"))
+            assert code in (OK, INVALID_RECORD), message
+            schema_id += 1
+
+    naming = threading.Thread(target=name_slow_ones)
+    naming.start()
+    try:
+        found = [response(stage, "body", (FIRST_HONEST + i, b'{"id": 1}')) for i in range(10)]
+    finally:
+        ends.set()
+        naming.join()
+    assert found == [(OK, "")] * 10
+    assert stage.proxy.metric('sluicegate_registry_failures_total{registry="main"}') == 0
+
+
+def test_it_ends_with_the_proxy(tmp_path: Path) -> None:
+    with registry_of(text_of) as registry:
+        config = {
+            "topics": [{"match": "body", "rules": [{"name": "body", **BODY}]}],
+            "registries": {"main": {"url": registry.url}},
+        }
+        stage = Stage(tmp_path, config=config).start(honest=False)
+        try:
+            assert response(stage, "body", (SHAPE, b'{"id": 1}')) == (OK, "")
+            host = rules_process_of(stage)
+            processes = [host, *children_of(host)]
+        finally:
+            stage.stop()
+    eventually(lambda: not any(map(is_alive, processes)), 30, "no process is left")
+
+
+def test_it_ends_with_a_proxy_that_is_killed(tmp_path: Path) -> None:
+    with registry_of(text_of) as registry:
+        config = {
+            "topics": [{"match": "body", "rules": [{"name": "body", **BODY}]}],
+            "registries": {"main": {"url": registry.url}},
+        }
+        stage = Stage(tmp_path, config=config).start(honest=False)
+        try:
+            assert response(stage, "body", (SHAPE, b'{"id": 1}')) == (OK, "")
+            host = rules_process_of(stage)
+            processes = [host, *children_of(host)]
+            assert stage.proxy.process is not None
+            stage.proxy.process.kill()
+            eventually(lambda: not any(map(is_alive, processes)), 30, "no process is left")
+        finally:
+            stage.stop()

@@ -1,0 +1,27 @@
+"""A registry that has schemas by their ids, and answers at once: what remains is what a proxy makes of them."""
+
+import json
+from collections.abc import Callable
+from socket import socket
+
+from tests.registry.stand_in import StandIn, said
+
+_PREFIX = b"GET /schemas/ids/"
+TextOf = Callable[[int], tuple[str, str] | None]
+"""The language and the text of a schema by its id; None: there is none."""
+
+
+def registry_of(text_of: TextOf) -> StandIn:
+    """To be entered."""
+
+    def answer(client: socket, head: bytes) -> bool:
+        schema_id = head.removeprefix(_PREFIX).split(b" ", 1)[0]
+        found = text_of(int(schema_id)) if head.startswith(_PREFIX) and schema_id.isdigit() else None
+        if found is None:
+            client.sendall(said("404 Not Found", b'{"error_code": 40403}'))
+        else:
+            language, text = found
+            client.sendall(said("200 OK", json.dumps({"schemaType": language, "schema": text}).encode()))
+        return True
+
+    return StandIn(answer)
