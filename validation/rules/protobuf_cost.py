@@ -18,6 +18,8 @@ _STEP = 100
 # Where a message costs more than is inline, the rest of it is not looked at.
 _MOST_COUNTED = INLINE_STEPS * _STEP
 _FIXED = 20
+# A message of at most so many steps, by its size, is not looked at.
+_FEW = 4_000
 # What reads one field and is interpreted takes some microseconds.
 _INTERPRETED = 200
 # So many fields are described, at a microsecond each, while one message is looked at.
@@ -70,7 +72,7 @@ class ProtobufCost:
     def steps(self, data: bytes) -> int:
         """Return an upper bound of the steps: from the size alone if that is enough."""
         ns = (self._fixed + len(data) * self._of_byte) * self._factor
-        if 0 < ns <= (INLINE_STEPS - _FIXED) * _STEP:
+        if 0 < ns <= _FEW * _STEP:
             return _FIXED + ns // _STEP
         self._kinds.left = _MOST_DESCRIBED
         try:
