@@ -56,12 +56,17 @@ def test_one_rule_that_cannot_be_asked_so_leaves_all_to_be_asked(other: object) 
         ({"type": "record", "name": "R", "fields": [{"name": "a", "type": "long"}]}, True),
         ({"type": "record", "name": "R", "fields": [{"name": "a", "type": ["null", "R"]}]}, True),
         ({"type": "map", "values": "null"}, True),
-        ({"type": "array", "items": "null"}, False),
+        ({"type": "array", "items": "null"}, True),
+        ({"type": "array", "items": {"type": "record", "name": "R", "fields": []}}, True),
         (
             {"type": "record", "name": "R", "fields": [{"name": "a", "type": "null"}, {"name": "b", "type": "int"}]},
+            True,
+        ),
+        ({"type": "record", "name": "R", "fields": [{"name": f"n{i}", "type": "null"} for i in range(20_000)]}, False),
+        (
+            ["int", {"type": "record", "name": "R", "fields": [{"name": f"n{i}", "type": "null"} for i in range(9)]}],
             False,
         ),
-        ({"type": "array", "items": {"type": "record", "name": "R", "fields": []}}, False),
     ],
 )
 def test_avro_is_asked_where_every_byte_is_a_few_steps(schema: object, is_asked: bool) -> None:
