@@ -28,4 +28,8 @@ Epoch = Annotated[
 ]
 AfterMax = Annotated[int, typer.Option("--after-max-ms", help="Further ahead of append than this is future.", min=0)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON instead, for scripts.")]
+SkipUnreadable = Annotated[
+    bool,
+    typer.Option("--skip-unreadable", help="Pass over batches that cannot be read, such as those with a wrong CRC."),
+]
 AFTER_MAX_MS, EPOCH = 3_600_000, "10y"

@@ -127,15 +127,18 @@ def plan_repair(
     epoch_ms: int | None = None,
     retention: Retention = Retention.KEEP,
     assume_ms: int | None = None,
+    skip_unreadable: bool = False,
 ) -> Repair:
     """Propose corrections of damaged timestamps: the dry run of `sluicegate-spark repair`, which writes no topic.
 
     `to` names the clean topic; {topic} in it is the polluted one. `keep`: damages that are left alone. `rewrite`:
     `future` or `implausible`, rewritten though they may be sound. `assume_ms`: the time of append (ms since 1970) in
-    partitions where nothing tells of one. `after_max_ms` and `epoch_ms` as for `profile`. Raises NoSuchDamage,
-    CannotWrite where a clean topic's name cannot be, and RepairBegun where one was begun in `out`.
+    partitions where nothing tells of one. `skip_unreadable`: batches that cannot be read, which the table
+    `unreadable` has the bytes of, are left out of the clean topic. `after_max_ms` and `epoch_ms` as for `profile`.
+    Raises NoSuchDamage, CannotWrite where a clean topic's name cannot be, and RepairBegun where one was begun in
+    `out`.
     """
-    rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms)
+    rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable)
     return _repaired(proposed, spark, _topics(bootstrap, topics, settings), out, to, rules)
 
 
@@ -153,6 +156,7 @@ def repair(
     epoch_ms: int | None = None,
     retention: Retention = Retention.KEEP,
     assume_ms: int | None = None,
+    skip_unreadable: bool = False,
 ) -> Repair:
     """Write the clean topics, exactly once: `sluicegate-spark repair --apply`, by the plan that `plan_repair` has left
     in `out` for the same arguments, else by a new one. One that was killed goes on where its last transaction ended.
@@ -160,7 +164,7 @@ def repair(
     Arguments as for `plan_repair`. Raises what that does, and CannotWrite, which names all obstacles, before anything
     is written.
     """
-    rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms)
+    rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable)
     return _repaired(written, spark, _topics(bootstrap, topics, settings), out, to, rules)
 
 
@@ -220,10 +224,12 @@ def verify(
     *,
     settings: Mapping[str, str] | None = None,
     plan: str | Path | None = None,
+    skip_unreadable: bool = False,
 ) -> Verification:
     """Compare two topics, repairs that `target` declares aside.
 
     `plan`: the folder of the repair that wrote `target`; the comparison then goes as far as its plan, and by its rules.
+    `skip_unreadable`: batches that cannot be read are passed over.
     Raises ValueError where the topics are one, and NotThePlan where `plan` is about others or holds none.
     """
     if source == target:
@@ -231,7 +237,8 @@ def verify(
     warnings = _topics(bootstrap, (source, target), settings).held_back()
     with _results(spark, out, "verify") as results:
         made_by = verifying.plan_in(Results(spark, str(plan)), source, target) if plan is not None else None
-        found = verified(spark, _topics(bootstrap, source, settings), target, results, now_in_ms(), made_by)
+        asked = replace(_topics(bootstrap, source, settings), skip_unreadable=skip_unreadable)
+        found = verified(spark, asked, target, results, now_in_ms(), made_by)
     return replace(found, warnings=tuple(warnings))
 
 
@@ -313,9 +320,11 @@ def _rules(
     epoch_ms: int | None,
     retention: Retention,
     assume_ms: int | None,
+    skip_unreadable: bool,
 ) -> Rules:
     check_damages(keep, rewrite)
-    return Rules(now_in_ms(), after_max_ms, frozenset(keep), assume_ms, frozenset(rewrite), epoch_ms, retention)
+    asked = (frozenset(keep), assume_ms, frozenset(rewrite), epoch_ms, retention, skip_unreadable)
+    return Rules(now_in_ms(), after_max_ms, *asked)
 
 
 def _kept(spark: SparkSession, where: str | Path | None, form: str) -> Tables | None:

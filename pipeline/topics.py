@@ -24,18 +24,22 @@ _CRITICAL = 2
 
 @dataclass(frozen=True)
 class Topics:
-    """`settings` are librdkafka's names and values. `left_out`: internal topics that a pattern matched."""
+    """`settings` are librdkafka's names and values. `left_out`: internal topics that a pattern matched.
+    `skip_unreadable`: batches that cannot be read are passed over, instead of ending the reading of records.
+    """
 
     bootstrap: str
     names: tuple[str, ...]
     settings: dict[str, str] = field(default_factory=dict, repr=False)
     left_out: tuple[str, ...] = ()
+    skip_unreadable: bool = False
 
     @property
     def options(self) -> dict[str, str]:
         """For the raw source and those built on it."""
         clients = {f"kafka.{name}": value for name, value in self.settings.items()}
-        return {"kafka.bootstrap.servers": self.bootstrap, "subscribe": ",".join(self.names), **clients}
+        passing = {"failOnUnreadable": "false"} if self.skip_unreadable else {}
+        return {"kafka.bootstrap.servers": self.bootstrap, "subscribe": ",".join(self.names), **clients, **passing}
 
     @property
     def for_librdkafka(self) -> dict[str, Any]:

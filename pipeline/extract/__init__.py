@@ -10,6 +10,7 @@ from sluicegate.pipeline.extract.extractors import (
     UsePreviousTimeOnInvalidTimestamp,
     WallclockTimestampExtractor,
 )
+from sluicegate.pipeline.extract.too_late import TooLate
 
 __all__ = [
     "FailOnInvalidTimestamp",
@@ -17,6 +18,7 @@ __all__ = [
     "LogAndSkipOnInvalidTimestamp",
     "Record",
     "TimestampExtractor",
+    "TooLate",
     "UsePreviousTimeOnInvalidTimestamp",
     "WallclockTimestampExtractor",
     "extracted",

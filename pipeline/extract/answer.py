@@ -15,6 +15,13 @@ def answer(summary: Mapping[str, Any], extractor: str) -> Answer:
         f"The extractor {extractor} gave {share(records, read)} of {counted(read, 'record')} an event time, "
         f"and skipped {skipped:,}."
     )
+    late = sum(each["too_late"] for each in counts)
+    if late:
+        return Answer(
+            found,
+            f"{late:,} have a time that is later than Spark's timestamps reach: the column timestamp tells the number, "
+            "sluicegate-spark profile tells by which producers, and sluicegate-spark repair mends the topic.",
+        )
     if skipped:
         return Answer(
             found,

@@ -1,10 +1,22 @@
 """The command `sluicegate-spark extract`."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
-from sluicegate.pipeline.arguments import AllTopics, AsJson, Bootstrap, ConfigFile, Master, Out, SparkLog, TopicPatterns
+from sluicegate.pipeline.arguments import (
+    AllTopics,
+    AsJson,
+    Bootstrap,
+    ConfigFile,
+    Master,
+    Out,
+    SkipUnreadable,
+    SparkLog,
+    TopicPatterns,
+)
+from sluicegate.pipeline.extract.too_late import TooLate
 from sluicegate.pipeline.running import SparkAt, end, now_in_ms, selected_topics, session_for, show, show_json
 
 _OFFSETS_A_BATCH = 4_000_000
@@ -17,7 +29,14 @@ def extract(
     topic: TopicPatterns = None,
     all_topics: AllTopics = False,
     extractor: Annotated[str, typer.Option(help="fail, skip, previous or wallclock (KIP-93).")] = "fail",
+    too_late: Annotated[
+        TooLate,
+        typer.Option(
+            help="A record whose time is later than Spark's timestamps reach: fail, skip it, or keep it without one."
+        ),
+    ] = TooLate.FAIL,
     batch: Annotated[int, typer.Option(help="At most so many offsets at once.", min=1)] = _OFFSETS_A_BATCH,
+    skip_unreadable: SkipUnreadable = False,
     as_json: AsJson = False,
     config: ConfigFile = None,
     master: Master = None,
@@ -32,7 +51,8 @@ def extract(
         end(f"there is no extractor {extractor!r}; there are {', '.join(NAMES)}")
     topics = selected_topics(bootstrap, topic, all_topics, config)
     with session_for("extract", topics, out, SparkAt(master, spark_log), resume=_RESUME) as (spark, results):
-        job.run(spark, topics, results, BuiltIn(extractor), batch)
+        asked = replace(topics, skip_unreadable=skip_unreadable)
+        job.run(spark, asked, results, BuiltIn(extractor, too_late), batch)
         summary = job.summary_of(topics, results)
         report.write_report(results, summary, extractor, now_in_ms())
         results.write_summary(summary)

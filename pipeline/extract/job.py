@@ -10,6 +10,7 @@ from sluicegate.pipeline.extract.built_in import BuiltIn
 from sluicegate.pipeline.extract.parquet_files import COLUMNS, DDL, Piece, write_piece
 from sluicegate.pipeline.extract.places import Place, place_of
 from sluicegate.pipeline.extract.progress import Progress, Reached, progress_in
+from sluicegate.pipeline.extract.too_late import TooLate
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import BadFolder, Results
 from sluicegate.pipeline.source.options import source_options
@@ -52,13 +53,15 @@ def _place(spark: SparkSession, results: Results) -> Place:
 
 
 def _begin(topics: Topics, results: Results, extractor: BuiltIn) -> None:
-    asked = {"topics": sorted(topics.names), "extractor": extractor.name}
+    kept = {} if extractor.too_late is TooLate.FAIL else {"too_late": extractor.too_late.value}
+    asked = {"topics": sorted(topics.names), "extractor": extractor.name} | kept
     if results.has(_BEGUN):
         begun = json.loads(results.read_text(_BEGUN))
         if begun != asked and not progress_in(results).is_none:
+            late = f" and --too-late {begun['too_late']}" if "too_late" in begun else ""
             raise OtherExtraction(
-                f"{results.path('')} holds {', '.join(begun['topics'])} by the extractor {begun['extractor']}: go on "
-                "with those, or use another --out"
+                f"{results.path('')} holds {', '.join(begun['topics'])} by the extractor {begun['extractor']}{late}: "
+                "go on with those, or use another --out"
             )
     elif results.has(RECORDS):
         raise OtherExtraction(f"{results.path('')} holds something else already: use another --out")
@@ -85,14 +88,20 @@ def _write(
     rows = over(spark, pieces, lambda piece: piece.wanted.size, work, DDL).collect()
     ends = {each.of: each.end for each in wanted}
     places = {TopicPartition(row.topic, row.partition): row for row in rows}
-    return {p: Reached(ends[p], row["highest"], row["records"], row["skipped"]) for p, row in places.items()}
+    return {
+        p: Reached(ends[p], row["highest"], row["records"], row["skipped"], row["too_late"])
+        for p, row in places.items()
+    }
 
 
 def summary_of(topics: Topics, results: Results) -> dict[str, Any]:
-    """Records and skipped records of each topic and partition, over all runs."""
-    found: dict[str, Any] = {name: {"records": 0, "skipped": 0, "partitions": {}} for name in topics.names}
+    """Records, skipped ones and those too late for Spark of each topic and partition, over all runs."""
+    found: dict[str, Any] = {
+        name: {"records": 0, "skipped": 0, "too_late": 0, "partitions": {}} for name in topics.names
+    }
     for partition, reached in progress_in(results).of.items():
-        counts, topic = {"records": reached.records, "skipped": reached.skipped}, found[partition.topic]
+        counts = {"records": reached.records, "skipped": reached.skipped, "too_late": reached.too_late}
+        topic = found[partition.topic]
         topic["partitions"][str(partition.partition)] = counts
         for name, count in counts.items():
             topic[name] += count

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sluicegate.pipeline.extract.built_in import BuiltIn, Int64s
-from sluicegate.pipeline.extract.event_time import EVENT_TIME
+from sluicegate.pipeline.extract.event_time import EVENT_TIME, LATEST_MS
 from sluicegate.pipeline.extract.places import Place, PlaceFails
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.source.options import SourceOptions
 from sluicegate.pipeline.source.reading import read_rows
 
 COLUMNS = "partition,offset,timestamp,timestamp_type,key,value"
-DDL = "topic string, partition int, records bigint, skipped bigint, highest bigint"
+DDL = "topic string, partition int, records bigint, skipped bigint, too_late bigint, highest bigint"
 _SKIPPED = ("topic", "partition", "offset", "timestamp")
 # Keys and values are hardly ever the same, so a dictionary of them is made in vain; and nobody asks for the smallest.
 _DICTIONARIES = ["topic", "partition", "timestamp_type"]
@@ -60,7 +60,7 @@ def write_piece(
 def _written(
     options: SourceOptions, extractor: BuiltIn, records: Place, skipped: Place, piece: Piece
 ) -> Iterator[pa.RecordBatch]:
-    of, highest, counts = piece.wanted.of, piece.highest, [0, 0]
+    of, highest, counts = piece.wanted.of, piece.highest, [0, 0, 0]
     name = file_name(of)
     with _File(records.within(name)) as kept, _File(skipped.within(name)) as left_out:
         for rows in read_rows(options, piece.wanted):
@@ -76,10 +76,11 @@ def _written(
             kept.add(whole)
             counts[0] += whole.num_rows
             counts[1] += rows.num_rows - whole.num_rows
-    told = ([of.topic], [of.partition], [counts[0]], [counts[1]], [highest])
-    kinds = (pa.string(), pa.int32(), pa.int64(), pa.int64(), pa.int64())
+            counts[2] += int((times > LATEST_MS).sum()) if extractor.reads_times else 0
+    told = ([of.topic], [of.partition], *([count] for count in counts), [highest])
+    kinds = (pa.string(), pa.int32(), *[pa.int64()] * 4)
     arrays = [pa.array(values, kind) for values, kind in zip(told, kinds, strict=True)]
-    yield pa.RecordBatch.from_arrays(arrays, ["topic", "partition", "records", "skipped", "highest"])
+    yield pa.RecordBatch.from_arrays(arrays, [column.split()[0] for column in DDL.split(", ")])
 
 
 def file_name(of: TopicPartition) -> str:
@@ -163,4 +164,6 @@ def _numbers(rows: pa.RecordBatch, name: str) -> Int64s:
 
 
 def _as_timestamps(times_ms: Int64s) -> pa.Array:
-    return pa.array(times_ms * _MICROS).cast(pa.timestamp("us", tz="UTC"))
+    """Null where Spark's timestamps do not reach."""
+    late = times_ms > LATEST_MS
+    return pa.array(np.where(late, 0, times_ms) * _MICROS, mask=late).cast(pa.timestamp("us", tz="UTC"))

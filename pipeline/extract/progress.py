@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 from sluicegate.pipeline.extract.extractors import NO_TIME
@@ -15,13 +15,14 @@ _FOLDER = "progress"
 @dataclass(frozen=True, slots=True)
 class Reached:
     """Of one partition: the offset behind the last one read, the highest event time (ms), and how many records were
-    written and skipped.
+    written and skipped; of all these, how many have a time that is `too_late` for Spark.
     """
 
     offset: int
     highest: int = NO_TIME
     records: int = 0
     skipped: int = 0
+    too_late: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +55,14 @@ class Progress:
         found = dict(self.of)
         for partition, its in done.items():
             before = self.of_partition(partition, its.offset)
-            counts = before.records + its.records, before.skipped + its.skipped
-            found[partition] = Reached(its.offset, max(before.highest, its.highest), *counts)
+            highest = max(before.highest, its.highest)
+            counts = (getattr(before, name) + getattr(its, name) for name in ("records", "skipped", "too_late"))
+            found[partition] = Reached(its.offset, highest, *counts)
         return Progress(self.number + 1, found)
 
     def keep(self, results: Results) -> None:
         """From here a run that is started again goes on."""
-        rows = [[p.topic, p.partition, r.offset, r.highest, r.records, r.skipped] for p, r in sorted(self.of.items())]
+        rows = [[p.topic, p.partition, *astuple(r)] for p, r in sorted(self.of.items())]
         results.write_text(f"{_FOLDER}/{self.number}.json", json.dumps(rows) + "\n")
 
 

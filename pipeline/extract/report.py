@@ -8,12 +8,12 @@ from sluicegate.pipeline.report.longest import cut
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.results import REPORT, Results
 
-_HEADS = ("topic", "partition", "records", "skipped")
+_HEADS = ("topic", "partition", "records", "skipped", "too late for Spark")
 
 
-def _rows(summary: dict[str, Any]) -> list[tuple[str, str, int, int]]:
+def _rows(summary: dict[str, Any]) -> list[tuple[str, str, int, int, int]]:
     return [
-        (name, partition, counts["records"], counts["skipped"])
+        (name, partition, counts["records"], counts["skipped"], counts["too_late"])
         for name, topic in summary["topics"].items()
         for partition, counts in sorted(topic["partitions"].items(), key=lambda item: int(item[0]))
     ]

@@ -6,7 +6,7 @@ from struct import Struct
 
 from sluicegate.pipeline.kafka import read_offsets
 from sluicegate.pipeline.kafka.aborted import AbortedTransactions
-from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, Retry, TopicPartition, check_code
+from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, Retry, TopicPartition, TopicTrouble, check_code
 from sluicegate.pipeline.kafka.connection import BrokerConnection
 from sluicegate.pipeline.kafka.emptiness import DataLoss, EmptyAnswers
 from sluicegate.protocol.fetch_answer import FetchedPartition
@@ -14,11 +14,14 @@ from sluicegate.protocol.messages.list_offsets import EARLIEST
 from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
     CONTROL,
+    HEADER_BYTES,
+    HEADER_UP_TO_MAGIC_BYTES,
+    LOG_OVERHEAD_BYTES,
     MAGIC_2,
+    MIN_BATCH_LENGTH,
     RecordBatch,
     has_valid_crc,
     magic_at,
-    next_batch_end,
 )
 
 _WAIT_MS = 500
@@ -26,7 +29,8 @@ _CHUNK_BYTES = 8 << 20
 _LARGEST_CHUNK_BYTES = 1 << 30
 _OFFSET_OUT_OF_RANGE = 1
 _ATTRIBUTES_AT = 17  # of a message of magic 0 or 1: behind its offset, size, CRC and magic
-_INT64 = Struct(">q")
+_LENGTH_AT, _MAGIC_AT = 8, 16
+_INT32, _INT64 = Struct(">i"), Struct(">q")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,8 @@ class StoredBatch:
 
     `first_offset` is that of the batch as it was written, `last_offset` that of its last record. A message that is
     compressed holds others and does not say which: then `first_offset` is the least that it can be. Some of its records
-    may lie before the range that was asked for, or behind it.
+    may lie before the range that was asked for, or behind it. `flaw`: why nothing of it can be read, where that shows
+    before decoding.
     """
 
     data: memoryview
@@ -44,20 +49,15 @@ class StoredBatch:
     first_offset: int
     last_offset: int
     header: RecordBatch | None
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether it says, with a CRC that is right, that it has no records (a header alone, as log cleaners keep)."""
-        return self.header is not None and self.header.record_count == 0 and has_valid_crc(self.data, self.header)
+    flaw: str | None = None
 
 
 def stored_batches(cluster: Cluster, wanted: OffsetRange, committed: bool) -> Iterator[StoredBatch]:
     """Every batch with records in [start, end), control batches left out, and with `committed` aborted ones too.
 
     A batch that the log cleaner has emptied, and kept for its producer's sequence or as the end of what it cleaned, has
-    no records.
-
-    Raises DataLoss, TopicTrouble and BrokerUnreachable. What compaction has removed is passed over.
+    no records. Damaged batches are among the others: only decoding tells. Raises DataLoss, TopicTrouble and
+    BrokerUnreachable. What compaction has removed is passed over.
     """
     offset, size, empty = wanted.start, _CHUNK_BYTES, EmptyAnswers(cluster, wanted, committed)
     try:
@@ -68,29 +68,43 @@ def stored_batches(cluster: Cluster, wanted: OffsetRange, committed: bool) -> It
                 raise DataLoss(wanted, offset, min(begins, wanted.end) if begins > offset else wanted.end)
             records = answer.records
             aborted = AbortedTransactions(answer.aborted if committed else ())
-            behind = offset
-            for batch in _batches(records, offset):
-                behind = batch.last_offset + 1
-                if batch.last_offset < offset:
-                    continue
-                if batch.header is not None and aborted.leaves_out(batch.header, batch.data):
-                    continue
-                if batch.header is not None and (batch.header.attributes & CONTROL or batch.is_empty):
+            behind, is_any_whole = offset, False
+            for batch in _batches(wanted.of, records, offset, answer.high_watermark):
+                behind, is_any_whole = max(behind, batch.last_offset + 1), True
+                if batch.last_offset < offset or _is_left_out(batch, aborted):
                     continue
                 if batch.first_offset >= wanted.end:
                     return
                 yield batch
             if len(records) > 0:
                 empty.end()
+            if behind == offset and is_any_whole and len(records) < size:
+                behind += 1  # a damaged batch's header says another end than what follows it, and nothing does
             if behind > offset:
                 read_offsets.add(behind - offset)
                 offset, size = behind, _CHUNK_BYTES
+            elif size == _LARGEST_CHUNK_BYTES:
+                raise _endless(wanted.of, records, 0, offset)
             elif len(records) > 0:
-                size = min(size * 4, _LARGEST_CHUNK_BYTES)  # one batch is larger than what was asked for
+                # One batch is larger than what was asked for, or a damaged one stands before the next.
+                size = min(size * 4, _LARGEST_CHUNK_BYTES)
             elif empty.is_the_end(offset, answer.high_watermark):
                 return
     finally:
         read_offsets.end(wanted.end - offset)
+
+
+def _is_left_out(batch: StoredBatch, aborted: AbortedTransactions) -> bool:
+    """Whether the batch is a marker, aborted or empty, and not damaged: what a damaged header says does not count."""
+    header = batch.header
+    if header is None or batch.flaw is not None:
+        return False
+    is_control = header.attributes & CONTROL != 0
+    if (is_control or header.record_count == 0) and not has_valid_crc(batch.data, header):
+        return False
+    if aborted.leaves_out(header, batch.data):
+        return has_valid_crc(batch.data, header)
+    return is_control or header.record_count == 0
 
 
 def _fetch(cluster: Cluster, of: TopicPartition, offset: int, size: int, committed: bool) -> FetchedPartition:
@@ -115,18 +129,53 @@ def _fetch(cluster: Cluster, of: TopicPartition, offset: int, size: int, committ
     return cluster.ask_leader(of, ask)
 
 
-def _batches(records: memoryview, from_offset: int) -> Iterator[StoredBatch]:
+def _batches(of: TopicPartition, records: memoryview, from_offset: int, high_watermark: int) -> Iterator[StoredBatch]:
     """All that came whole; a broker cuts the last one wherever its size limit falls. `from_offset`: no record before it
-    is in those that are compressed and begin with it.
+    is in those that are compressed and begin with it. Raises TopicTrouble where nothing tells where a batch ends.
     """
     start, least = 0, from_offset
-    while (end := next_batch_end(records, start)) is not None:
-        if magic_at(records, start) == MAGIC_2:
-            header = RecordBatch(records, start, end)
-            last = header.base_offset + header.last_offset_delta
-            yield StoredBatch(records, start, end, header.base_offset, last, header)
+    while (end := _end_of(of, records, start, least)) is not None:
+        if records[start + _MAGIC_AT] >= MAGIC_2:
+            batch = _with_header(records, start, end, high_watermark)
         else:
             (last,) = _INT64.unpack_from(records, start)
             holds_others = records[start + _ATTRIBUTES_AT] & CODEC_MASK
-            yield StoredBatch(records, start, end, min(least, last) if holds_others else last, last, None)
-        start, least = end, last + 1
+            batch = StoredBatch(records, start, end, min(least, last) if holds_others else last, last, None)
+        yield batch
+        start, least = end, batch.last_offset + 1
+
+
+def _end_of(of: TopicPartition, records: memoryview, start: int, offset: int) -> int | None:
+    """As `next_batch_end`, but of a batch of an unknown magic too: its length is where all have it."""
+    if len(records) - start < HEADER_UP_TO_MAGIC_BYTES:
+        return None
+    (length,) = _INT32.unpack_from(records, start + _LENGTH_AT)
+    if length < MIN_BATCH_LENGTH:
+        raise _endless(of, records, start, offset)
+    end: int = start + LOG_OVERHEAD_BYTES + length
+    return end if end <= len(records) else None
+
+
+def _endless(of: TopicPartition, records: memoryview, start: int, offset: int) -> TopicTrouble:
+    (length,) = _INT32.unpack_from(records, start + _LENGTH_AT)
+    return TopicTrouble(
+        f"{of}: the batch at offset {offset} is damaged: it states a length of {length} bytes, so nothing tells where "
+        "the next one begins. Restore the partition from a replica, or read as far as that (endingOffsets of the raw "
+        "source)"
+    )
+
+
+def _with_header(records: memoryview, start: int, end: int, high_watermark: int) -> StoredBatch:
+    """Of magic 2 or later. Where a batch with a wrong CRC ends is told by the next one's beginning, if it is there."""
+    (base,) = _INT64.unpack_from(records, start)
+    (behind,) = _INT64.unpack_from(records, end) if len(records) - end >= _INT64.size else (None,)
+    if end - start < HEADER_BYTES:
+        short = f"the batch at offset {base} is shorter than a batch's header"
+        return StoredBatch(records, start, end, base, base if behind is None else max(base, behind - 1), None, short)
+    header = RecordBatch(records, start, end)
+    last, magic = base + header.last_offset_delta, magic_at(records, start)
+    is_in_order = base <= last < (high_watermark if behind is None else behind)
+    if not is_in_order and (magic != MAGIC_2 or not has_valid_crc(records, header)):
+        last = base if behind is None else max(base, behind - 1)
+    flaw = None if magic == MAGIC_2 else f"the batch at offset {base} has magic {magic}, which is not known"
+    return StoredBatch(records, start, end, base, last, header, flaw)

@@ -8,7 +8,7 @@ from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.profile.bounds import LADDER_MS
 from sluicegate.pipeline.profile.damage import Damage, assess
 from sluicegate.pipeline.profile.likely_units import LikelyUnits
-from sluicegate.pipeline.profile.reading import Reading
+from sluicegate.pipeline.profile.reading import TOLD_TYPES, Reading, unreadable_row
 from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
 
 KEYS = (
@@ -28,11 +28,12 @@ DDL = (
     "topic string, partition int, hour bigint, damage string, producer_id bigint, codec string, timestamp_type int, "
     "ahead_beyond_ms bigint, behind_beyond_ms bigint, likely_unit string, records bigint, null_keys bigint, "
     "bytes bigint, batches bigint, stored_bytes bigint, earliest bigint, latest bigint, gone_from bigint, "
-    "gone_to bigint"
+    "gone_to bigint, unreadable_from bigint, unreadable_to bigint, unreadable_batches bigint, unreadable_bytes bigint, "
+    "why string"
 )
-_GONE = pa.schema(
-    [("topic", pa.string()), ("partition", pa.int32()), ("gone_from", pa.int64()), ("gone_to", pa.int64())]
-)
+IS_CELL = "records IS NOT NULL"
+"""Of the other rows, those with `gone_from` tell what is gone, and those with `why` what cannot be read."""
+_NO_CELLS = pa.schema([("topic", pa.string()), ("partition", pa.int32()), *TOLD_TYPES.items()])
 _GUESSED = (Damage.IMPLAUSIBLE.value, Damage.FUTURE.value)
 _STEPS = np.array([0, *LADDER_MS], np.int64)
 
@@ -40,13 +41,14 @@ _STEPS = np.array([0, *LADDER_MS], np.int64)
 def cells_of(
     wanted: OffsetRange, reading: Reading, now_ms: int, after_max_ms: int, before_max_ms: int | None
 ) -> pa.Table:
-    """A whole partition's tally, assessed and added up, and a row without records for each stretch that is gone."""
+    """A whole partition's tally, assessed and added up, and a row without records for each stretch that is gone, or
+    that cannot be read.
+    """
     cells = added_up(assess(reading.rows, now_ms, after_max_ms, before_max_ms), now_ms)
-    told = [
-        {"topic": wanted.of.topic, "partition": wanted.of.partition, "gone_from": first, "gone_to": end - 1}
-        for first, end in reading.gone
-    ]
-    return pa.concat_tables([cells, pa.Table.from_pylist(told, _GONE)], promote_options="default")
+    where = {"topic": wanted.of.topic, "partition": wanted.of.partition}
+    told = [where | {"gone_from": first, "gone_to": end - 1} for first, end in reading.gone]
+    told += [where | unreadable_row(each) for each in reading.unreadable]
+    return pa.concat_tables([cells, pa.Table.from_pylist(told, _NO_CELLS)], promote_options="default")
 
 
 def added_up(rows: pa.Table, now_ms: int) -> pa.Table:

@@ -13,10 +13,10 @@ from pyspark.sql import functions as f
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.profile import reading
 from sluicegate.pipeline.profile.bounds import LADDER_MS
-from sluicegate.pipeline.profile.cells import DDL, SUMS, cells_of
+from sluicegate.pipeline.profile.cells import DDL, IS_CELL, SUMS, cells_of
 from sluicegate.pipeline.profile.damage import NO_DAMAGE, Damage
 from sluicegate.pipeline.profile.fewer_producers import with_fewer_producers
-from sluicegate.pipeline.profile.reading import Reading, read_into_tally
+from sluicegate.pipeline.profile.reading import UNREADABLE, Reading, read_into_tally
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.pieces import Piece, cut
@@ -28,6 +28,7 @@ from sluicegate.validation.units import plausible_range
 HOURS = "hours"
 _OF_PRODUCER = ("producer_id", "codec", "timestamp_type")
 _GONE = ("partition", "gone_from", "gone_to")
+_UNREADABLE = ("partition", *UNREADABLE)
 _SOUND = (NO_DAMAGE, Damage.PAST.value)
 
 
@@ -70,7 +71,8 @@ def profile(
     results.forget_summary()
     found = results.write_table(HOURS, cells(spark, topics, now_ms, after_max_ms, before_max_ms, epoch_ms))
     gone = [row.asDict() for row in found.where("gone_from IS NOT NULL").select("topic", *_GONE).collect()]
-    held, left_out = with_fewer_producers(found.where("gone_from IS NULL"), _OF_PRODUCER)
+    broken = [row.asDict() for row in found.where("why IS NOT NULL").select("topic", *_UNREADABLE).collect()]
+    held, left_out = with_fewer_producers(found.where(IS_CELL), _OF_PRODUCER)
     rows = (
         held.groupBy("topic", *_OF_PRODUCER, "damage", "ahead_beyond_ms", "behind_beyond_ms", "likely_unit")
         .agg(*(f.sum(n).alias(n) for n in SUMS), f.min("earliest").alias("earliest"), f.max("latest").alias("latest"))
@@ -90,6 +92,7 @@ def profile(
             name: _topic(of_topic[name])
             | {"producers_left_out": left_out.get(name, 0)}
             | {"gone": [{key: row[key] for key in _GONE} for row in gone if row["topic"] == name]}
+            | {"unreadable": [{key: row[key] for key in _UNREADABLE} for row in broken if row["topic"] == name]}
             for name in topics.names
         },
     }

@@ -40,4 +40,4 @@ def profiled(
     if tables is not None:
         keep_profile(tables, hours, topics.names)
     results.write_summary(summary)
-    return Profile(summary, hours, tuple(report.went_meanwhile(summary)))
+    return Profile(summary, hours, (*report.went_meanwhile(summary), *report.unreadable(summary)))

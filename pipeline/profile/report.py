@@ -8,8 +8,10 @@ from pyspark.sql import functions as f
 
 from sluicegate.pipeline.profile.answer import answer, producer_name, worst_first
 from sluicegate.pipeline.profile.bounds import in_words
+from sluicegate.pipeline.profile.cells import IS_CELL
 from sluicegate.pipeline.profile.damage import NO_DAMAGE, Damage
 from sluicegate.pipeline.profile.job import HOURS
+from sluicegate.pipeline.profile.reading import unreadable_of
 from sluicegate.pipeline.report.answer import in_words as added_up
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.longest import WORST, cut, folded
@@ -64,8 +66,19 @@ def console_table(summary: dict[str, Any]) -> ConsoleTable:
 
 
 def remarks(summary: dict[str, Any]) -> list[str]:
-    """What was left out: topics, and offsets that went before they could be read."""
-    return [*in_a_sentence(summary["left_out"]), *went_meanwhile(summary)]
+    """What was left out: topics, offsets that went before they could be read, and batches that cannot be read."""
+    return [*in_a_sentence(summary["left_out"]), *went_meanwhile(summary), *unreadable(summary)]
+
+
+def unreadable(summary: dict[str, Any]) -> list[str]:
+    """A sentence for each stretch of offsets that cannot be read, as many as a person reads."""
+    told = [
+        f"{name}-{each['partition']}: {unreadable_of(each)}; the rest is counted"
+        for name, topic in summary["topics"].items()
+        for each in topic["unreadable"]
+    ]
+    shown, rest = cut(told, "summary.json")
+    return [*shown, *([rest] if rest else [])]
 
 
 def went_meanwhile(summary: dict[str, Any]) -> list[str]:
@@ -138,7 +151,7 @@ def _damaged(producer: dict[str, Any]) -> int:
 
 
 def _over_time(results: Results, topic: str) -> Plot:
-    rows = results.read_table(HOURS).where((f.col("topic") == topic) & f.col("gone_from").isNull())
+    rows = results.read_table(HOURS).where(f.col("topic") == topic).where(IS_CELL)
     found = rows.groupBy("hour", "damage").agg(f.sum("records").alias("records")).orderBy("hour").collect()
     first, last = found[0]["hour"], found[-1]["hour"]
     unit = max(1, -(-((last - first) // _HOUR_MS + 1) // _MOST_BARS)) * _HOUR_MS

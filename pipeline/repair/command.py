@@ -14,6 +14,7 @@ from sluicegate.pipeline.arguments import (
     Epoch,
     Master,
     Out,
+    SkipUnreadable,
     SparkLog,
     Topic,
 )
@@ -61,6 +62,7 @@ def repair(
         int | None,
         typer.Option(metavar="MS", help="The time of append in partitions where nothing tells of one.", min=1),
     ] = None,
+    skip_unreadable: SkipUnreadable = False,
     as_json: AsJson = False,
     config: ConfigFile = None,
     master: Master = None,
@@ -88,7 +90,7 @@ def repair(
         spark,
         results,
     ):
-        asked = (frozenset(keep or ()), assume_ms, frozenset(rewrite or ()), epoch_ms, retention)
+        asked = (frozenset(keep or ()), assume_ms, frozenset(rewrite or ()), epoch_ms, retention, skip_unreadable)
         rules = Rules(now_ms, after_max_ms, *asked)
         found = (written if apply else proposed)(spark, topics, results, targets, rules)
         if as_json:

@@ -41,7 +41,7 @@ class Rules:
     """`now_ms`: the moment of reading, that kinds are told by; `keep`: damages that are left alone; `rewrite`: those of
     `BY_NAME_ONLY` that are rewritten though they may be sound; `assume_ms`: the time of append in partitions where
     nothing tells of one; `epoch_ms`: what is before is implausible, None for ten years before `now_ms`; `retention`:
-    what clean topics delete.
+    what clean topics delete; `skip_unreadable`: batches that cannot be read are left out.
     """
 
     now_ms: int
@@ -51,6 +51,7 @@ class Rules:
     rewrite: frozenset[str] = frozenset()
     epoch_ms: int | None = None
     retention: Retention = Retention.KEEP
+    skip_unreadable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,9 @@ from sluicegate.pipeline.repair.correction import Rules
 from sluicegate.pipeline.repair.listing import before_and_after, damaged
 from sluicegate.pipeline.repair.obstacles import (
     headers_that_no_client_writes,
+    what_cannot_be_read,
     what_is_gone,
+    what_is_left_out,
     what_retention_takes,
     what_targets_refuse,
     zeros_that_stay,
@@ -24,13 +26,14 @@ from sluicegate.pipeline.repair.reasons import why_left
 from sluicegate.pipeline.repair.survey import survey
 from sluicegate.pipeline.repair.target import log_starts, prepare, source_settings, target_settings
 from sluicegate.pipeline.repair.transactions import CannotWrite
+from sluicegate.pipeline.repair.unreadable import unreadable_batches
 from sluicegate.pipeline.repair.writing import Written, write_partition
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.tasks import over
 from sluicegate.pipeline.topics import Topics
 
 PLAN = "plan.json"
-REPAIRS, UNDIAGNOSED = "repairs", "undiagnosed"
+REPAIRS, UNDIAGNOSED, UNREADABLE = "repairs", "undiagnosed", "unreadable"
 _AT_ONCE = 4  # a small partition's writing is mostly waiting for coordinators
 _TOPIC = "{topic}"
 _LONGEST_NAME = 249
@@ -102,13 +105,13 @@ def kept_plan(results: Results, targets: dict[str, str], rules: Rules) -> Plan |
     if plan.begun:
         raise RepairBegun(
             f"the repair in {results.path('')} was begun with other --after-max-ms, --keep, --rewrite, --epoch, "
-            "--retention or --assume-ms: go on with those, or use another --out and --to"
+            "--retention, --skip-unreadable or --assume-ms: go on with those, or use another --out and --to"
         )
     return None
 
 
 def listed(spark: SparkSession, topics: Topics, results: Results, plan: Plan) -> Listing:
-    """Write the tables `repairs` and `undiagnosed`, and find what would stop it."""
+    """Write the tables `repairs`, `undiagnosed` and `unreadable`, and find what would stop it."""
     found = results.write_table(REPAIRS, damaged(spark, topics, plan))
     results.write_table(UNDIAGNOSED, found.where(f.col("damage").isNotNull() & ~f.col("solved")))
     changes = [row | {"left": why_left(row, plan.rules)} for row in before_and_after(found)]
@@ -116,11 +119,13 @@ def listed(spark: SparkSession, topics: Topics, results: Results, plan: Plan) ->
     obstacles = [
         *zeros_that_stay(found),
         *headers_that_no_client_writes(found),
+        *what_cannot_be_read(plan),
         *what_targets_refuse(plan, sources, there),
     ]
     if not plan.begun:
         obstacles += what_is_gone(plan, log_starts(plan, topics), {})
-    return Listing(changes, obstacles, what_retention_takes(plan, sources, there))
+    results.write_table(UNREADABLE, unreadable_batches(spark, topics, plan))
+    return Listing(changes, obstacles, [*what_retention_takes(plan, sources, there), *what_is_left_out(plan)])
 
 
 def check_no_obstacles(listing: Listing) -> None:

@@ -20,6 +20,7 @@ from sluicegate.pipeline.source.tasks import over, tasks_at_most
 from sluicegate.pipeline.topics import Topics
 
 _COLUMNS = "topic,partition,offset,timestamp,producer_id,headers_binary"
+_PASSES_OVER = {"failOnDataLoss": "false", "failOnUnreadable": "false"}  # obstacles name both
 DDL = (
     "topic string, partition int, offset bigint, producer_id bigint, damage string, before bigint, after bigint, "
     "solved boolean, may_be_sound boolean, odd_header boolean"
@@ -31,7 +32,7 @@ def damaged(spark: SparkSession, topics: Topics, plan: Plan) -> DataFrame:
 
     One too, with a damage of null, for each other that has an `odd_header`, whose name is not UTF-8.
     """
-    options = source_options({**topics.options, "columns": _COLUMNS, "failOnDataLoss": "false"})
+    options = source_options({**topics.options, "columns": _COLUMNS, **_PASSES_OVER})
 
     def of_piece(each: tuple[PartitionPlan, OffsetRange]) -> Iterable[pa.RecordBatch]:
         its, wanted = each

@@ -7,6 +7,7 @@ from pyspark.sql import functions as f
 
 from sluicegate.pipeline.repair.plan import PartitionPlan, Plan
 from sluicegate.pipeline.repair.settings import ROOM_BYTES, Retention, TopicSettings
+from sluicegate.pipeline.report.longest import cut
 
 _ZERO = (
     "would keep a timestamp of 0, which cannot be written; where nothing in the partition tells of a time, give one by "
@@ -33,6 +34,29 @@ def headers_that_no_client_writes(listed: DataFrame) -> list[str]:
         "name is not UTF-8, which the client library cannot write; until they are gone, this topic cannot be repaired"
         for row in rows.collect()
     ]
+
+
+def what_cannot_be_read(plan: Plan) -> list[str]:
+    """Batches that are damaged, unless they are to be left out."""
+    if plan.rules.skip_unreadable:
+        return []
+    return [
+        f"{told}; the table unreadable has their bytes, and --skip-unreadable leaves them out"
+        for told in _unreadable(plan)
+    ]
+
+
+def what_is_left_out(plan: Plan) -> list[str]:
+    """A warning for each stretch of batches that are damaged and left out."""
+    if not plan.rules.skip_unreadable:
+        return []
+    return [f"{told}; they are left out, and the table unreadable has their bytes" for told in _unreadable(plan)]
+
+
+def _unreadable(plan: Plan) -> list[str]:
+    told = [f"{each.source.of}: {its}" for each in plan.partitions for its in each.contents.unreadable]
+    shown, rest = cut(told, "plan.json")
+    return [*shown, *([rest] if rest else [])]
 
 
 def what_targets_refuse(

@@ -4,12 +4,14 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
+from typing import Any
 
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.profile.clock import Clock
 from sluicegate.pipeline.repair.correction import Rules, clock_as_plan, clock_from
 from sluicegate.pipeline.repair.settings import Retention
 from sluicegate.pipeline.repair.survey import Contents, Survey
+from sluicegate.pipeline.source.unreadable import Unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +55,14 @@ class Plan:
                 "epoch_ms": self.rules.epoch_ms,
                 "retention": self.rules.retention,
                 "begun": self.begun,
+                **({"skip_unreadable": True} if self.rules.skip_unreadable else {}),
                 "partitions": [
                     {
                         "topic": each.source.of.topic,
                         "partition": each.source.of.partition,
                         "start": each.source.start,
                         "end": each.source.end,
-                        "contents": asdict(each.contents),
+                        "contents": _as_plan(each.contents),
                         "codec": each.codec,
                         "clock": clock_as_plan(each.clock),
                     }
@@ -80,12 +83,13 @@ def plan_from(text: str) -> Plan:
         frozenset(value["rewrite"]),
         value["epoch_ms"],
         Retention(value["retention"]),
+        value.get("skip_unreadable", False),
     )
     partitions = tuple(
         PartitionPlan(
             OffsetRange(TopicPartition(each["topic"], each["partition"]), each["start"], each["end"]),
             value["targets"][each["topic"]],
-            Contents(**each["contents"]),
+            _contents_from(each["contents"]),
             each["codec"],
             clock_from(each["clock"]),
             rules,
@@ -110,3 +114,13 @@ def make_plan(
         source = replace(each, start=found.start)
         partitions.append(PartitionPlan(source, targets[each.of.topic], found.contents, found.codec, clock, rules))
     return Plan(targets, tuple(partitions), rules)
+
+
+def _as_plan(contents: Contents) -> dict[str, Any]:
+    """What is usual is left out, so that a plan that was begun by an earlier release stays the same one."""
+    return {name: value for name, value in asdict(contents).items() if name != "unreadable" or value}
+
+
+def _contents_from(value: dict[str, Any]) -> Contents:
+    unreadable = tuple(Unreadable(**each) for each in value.get("unreadable", ()))
+    return Contents(**{**value, "unreadable": unreadable})

@@ -1,5 +1,6 @@
 """What a plan has to know of a partition before anything is written: its clock, and what the clean topic will hold."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
@@ -21,11 +22,12 @@ from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.pieces import Piece, cut
 from sluicegate.pipeline.source.tasks import tasks_at_most
 from sluicegate.pipeline.source.together import over_partitions
+from sluicegate.pipeline.source.unreadable import Unreadable
 from sluicegate.pipeline.topics import Topics
 
 _DDL = (
     "topic string, partition int, codec string, records bigint, null_keys bigint, largest bigint, outdated bigint, "
-    "start bigint, may_shrink boolean, offsets array<bigint>, times array<bigint>"
+    "start bigint, may_shrink boolean, unreadable string, offsets array<bigint>, times array<bigint>"
 )
 
 
@@ -33,7 +35,7 @@ _DDL = (
 class Contents:
     """What a range holds: `records`, of them `null_keys`, and `outdated` ones, whose times, repaired, lie further back
     than the source's retention.ms. `largest`: bytes of the largest record, 0 where none may be too large. `may_shrink`:
-    the source is compacted, so some may be gone when they are read again.
+    the source is compacted, so some may be gone when they are read again. `unreadable` batches are not among them.
     """
 
     records: int = 0
@@ -41,6 +43,7 @@ class Contents:
     outdated: int = 0
     largest: int = 0
     may_shrink: bool = False
+    unreadable: tuple[Unreadable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,34 +77,39 @@ def survey(
     def finish(wanted: OffsetRange, parts: pa.Table) -> list[pa.RecordBatch]:
         its, held = settings[wanted.of.topic], Reading.of(parts)
         rows = held.rows
-        if not len(rows):
+        if not len(rows) and not held.unreadable:
             return []
         clock = partition_clock(rows, rules.now_ms)
         by_codec = rows.group_by("codec").aggregate([("records", "sum")])
         by_codec = by_codec.sort_by([("records_sum", "descending"), ("codec", "ascending")])
         contents = Contents(
-            pc.sum(rows["records"]).as_py(),
-            pc.sum(rows["null_keys"]).as_py(),
+            pc.sum(rows["records"]).as_py() or 0,
+            pc.sum(rows["null_keys"]).as_py() or 0,
             0 if its.retention_ms is None else _before(rows, clock, rules.now_ms - its.retention_ms),
             held.largest,
             its.is_compacted,
+            held.unreadable,
         )
         start = max([wanted.start, *(end for first, end in held.gone if first == wanted.start)])
         found = {
             "topic": wanted.of.topic,
             "partition": wanted.of.partition,
-            "codec": by_codec["codec"][0].as_py(),
+            "codec": by_codec["codec"][0].as_py() if len(by_codec) else "none",
             "start": start,
         }
         plan = clock_as_plan(None if clock is None else simplified(clock, MINUTE_MS)) or {}
-        return [pa.RecordBatch.from_pylist([found | asdict(contents) | plan], schema=_SCHEMA)]
+        told = asdict(contents) | {"unreadable": json.dumps([asdict(each) for each in held.unreadable])}
+        return [pa.RecordBatch.from_pylist([found | told | plan], schema=_SCHEMA)]
 
     partitions = cut(ranges, tasks_at_most(spark))
     rows = over_partitions(spark, partitions, read, reading.SCHEMA, finish, _DDL).collect()
     return {
         TopicPartition(row.topic, row.partition): Survey(
             row.start,
-            Contents(row.records, row.null_keys, row.outdated, row.largest, row.may_shrink),
+            Contents(
+                *(row.records, row.null_keys, row.outdated, row.largest, row.may_shrink),
+                tuple(Unreadable(**each) for each in json.loads(row.unreadable)),
+            ),
             row.codec,
             clock_from(None if row.offsets is None else row.asDict()),
         )
@@ -127,6 +135,7 @@ _SCHEMA = pa.schema(
         ("codec", pa.string()),
         *((name, pa.int64()) for name in _NUMBERS),
         ("may_shrink", pa.bool_()),
+        ("unreadable", pa.string()),
         ("offsets", pa.list_(pa.int64())),
         ("times", pa.list_(pa.int64())),
     ]

@@ -58,7 +58,9 @@ def write_partition(
             start = max(plan.source.start, before.reached)
             writer = _Writer(plan, target, before)
             if start < plan.source.end:
-                reading = source_options({**options, "subscribe": of.topic, "columns": _COLUMNS})
+                fails = str(not plan.rules.skip_unreadable).lower()
+                asked = {"subscribe": of.topic, "columns": _COLUMNS, "failOnUnreadable": fails}
+                reading = source_options({**options, **asked})
                 writer.write(read_rows(reading, OffsetRange(of, start, plan.source.end)))
     except DataLoss as loss:
         raise CannotWrite(

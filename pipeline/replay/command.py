@@ -1,11 +1,12 @@
 """The command `sluicegate-spark replay`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sluicegate.pipeline.arguments import AsJson, Bootstrap, ConfigFile, Master, Out, SparkLog, Topic
+from sluicegate.pipeline.arguments import AsJson, Bootstrap, ConfigFile, Master, Out, SkipUnreadable, SparkLog, Topic
 from sluicegate.pipeline.replay.fix_times import FixTimes
 from sluicegate.pipeline.replay.writing import Headers
 from sluicegate.pipeline.running import START_AGAIN, SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
@@ -34,6 +35,7 @@ def replay(
     headers: Annotated[
         Headers, typer.Option(help="Headers of what goes back: its own, or the proxy's about it too.")
     ] = Headers.OWN,
+    skip_unreadable: SkipUnreadable = False,
     as_json: AsJson = False,
     config: ConfigFile = None,
     master: Master = None,
@@ -51,7 +53,7 @@ def replay(
         asked = asked_of(policies, fix, by, headers, now_in_ms(), from_findings)
     except (ConfigError, RuleUnusable, NoFunction) as error:
         end(str(error))
-    topics = topics_of(bootstrap, topic, config)
+    topics = replace(topics_of(bootstrap, topic, config), skip_unreadable=skip_unreadable)
     with session_for("replay", topics, out, SparkAt(master, spark_log), resume=_RESUME if apply else START_AGAIN) as (
         spark,
         results,

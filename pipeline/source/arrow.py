@@ -93,7 +93,7 @@ class ArrowRows:
         return sum(column.filled for column in self._bytes.values())
 
     def add(self, batch: DecodedBatch, start: int, end: int) -> None:
-        """The records whose offsets are in [start, end)."""
+        """The records whose offsets are in [start, end). Raises BrokenRecords, and adds none then."""
         offsets = batch.offset
         first, last = 0, len(offsets)
         if last == 0 or offsets[0] < start or offsets[-1] >= end:
@@ -101,13 +101,14 @@ class ArrowRows:
         if first == last:
             return
         rows = slice(first, last)
+        headers = {name: self._headers_of(batch, rows, name) for name in self._headers}
         self._counts.append(last - first)
         self._facts.append(batch.facts)
         self._numbers.append(batch.columns[:, rows])
         if "batch_position" in self._names:
             self._positions.append(np.arange(first, last, dtype=np.int32))
         for name, gathered in self._headers.items():
-            gathered.append(self._headers_of(batch, rows, name))
+            gathered.append(headers[name])
         for at, column in self._bytes.items():
             column.add(batch, rows, at)
         self.rows += last - first
@@ -156,7 +157,7 @@ class ArrowRows:
     def _headers_at(self, batch: DecodedBatch, place: int, size: int) -> list[dict[str, Any]]:
         found = read_headers(batch.payload, place, place + size)
         if found is None:
-            raise BrokenRecords(f"{self._of}: headers in the batch at offset {batch.facts.base_offset} are broken")
+            raise BrokenRecords(f"headers in the batch at offset {batch.facts.base_offset} are broken")
         return [{"key": name, "value": value} for name, value in found]
 
 

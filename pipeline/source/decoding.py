@@ -78,6 +78,7 @@ class BatchDecoder:
 
     def decode(self, batch: StoredBatch) -> DecodedBatch:
         """Raises BrokenRecords."""
+        _check_flaw(batch)
         return self._decode_v2(batch, batch.header) if batch.header is not None else self._decode_legacy(batch)
 
     def add_up(self, batch: StoredBatch) -> tuple[BatchFacts, Totals] | None:
@@ -85,6 +86,7 @@ class BatchDecoder:
 
         Raises BrokenRecords.
         """
+        _check_flaw(batch)
         header = batch.header
         if header is None or header.attributes & LOG_APPEND_TIME:
             return None
@@ -158,6 +160,11 @@ class BatchDecoder:
         if plain.failure is not None:
             raise BrokenRecords(f"the batch at offset {offset}: {plain.failure.value}")
         return plain.data
+
+
+def _check_flaw(batch: StoredBatch) -> None:
+    if batch.flaw is not None:
+        raise BrokenRecords(batch.flaw)
 
 
 def _check_count(read: int, header: RecordBatch) -> None:

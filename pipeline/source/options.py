@@ -22,6 +22,7 @@ _NAMES = (
     "minpartitions",
     "maxoffsetspertrigger",
     "failondataloss",
+    "failonunreadable",
     "isolation.level",
 )
 _SHOWN = {
@@ -32,6 +33,7 @@ _SHOWN = {
     "minpartitions": "minPartitions",
     "maxoffsetspertrigger": "maxOffsetsPerTrigger",
     "failondataloss": "failOnDataLoss",
+    "failonunreadable": "failOnUnreadable",
 }
 _EARLIEST, _LATEST = -2, -1
 
@@ -64,6 +66,7 @@ class SourceOptions:
     min_partitions: int | None
     max_offsets: int | None
     fail_on_data_loss: bool
+    fail_on_unreadable: bool
     committed: bool
 
 
@@ -95,6 +98,7 @@ def source_options(given: Mapping[str, str], starts_at: int = _EARLIEST) -> Sour
         _positive(options, "minpartitions"),
         _positive(options, "maxoffsetspertrigger"),
         _boolean(options, "failondataloss", default=True),
+        _boolean(options, "failonunreadable", default=True),
         isolation == "read_committed",
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange
+from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.emptiness import DataLoss
 from sluicegate.pipeline.kafka.fetching import stored_batches
 from sluicegate.pipeline.kafka.kept_clusters import kept_cluster
@@ -13,9 +13,11 @@ from sluicegate.pipeline.source.arrow import ArrowRows
 from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
 from sluicegate.pipeline.source.options import SourceOptions
 from sluicegate.pipeline.source.task_start import begin_task
+from sluicegate.pipeline.source.unreadable import Unreadable, unreadable
 
 _ROWS = 64 * 1024
 _BYTES = 16 << 20
+_WAY_ON = "--skip-unreadable (failOnUnreadable=false of the raw source) passes over what cannot be read"
 
 
 def read_rows(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
@@ -37,14 +39,21 @@ def read_rows(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.Record
 
 
 def count_rows(options: SourceOptions, wanted: OffsetRange) -> int:
-    """How many records a range holds, by what batches say of themselves; raises what `read_rows` does."""
+    """How many records `read_rows` gives of a range, by what batches say of themselves where one that cannot be read
+    ends the reading; raises what `read_rows` does.
+    """
     decoder, count = BatchDecoder(), 0
     with kept_cluster(options.bootstrap, options.settings) as cluster:
         for batch in stored_batches(cluster, wanted, options.committed):
-            if batch.header is not None and wanted.start <= batch.first_offset and batch.last_offset < wanted.end:
-                count += batch.header.record_count
+            trusted = batch.header if options.fail_on_unreadable else None
+            if trusted is not None and wanted.start <= batch.first_offset and batch.last_offset < wanted.end:
+                count += trusted.record_count
             else:
-                offsets = decoder.decode(batch).offset
+                try:
+                    offsets = decoder.decode(batch).offset
+                except BrokenRecords as error:
+                    _pass_over(unreadable(batch, error), wanted.of, options)
+                    continue
                 count += int(((offsets >= wanted.start) & (offsets < wanted.end)).sum())
     return count
 
@@ -53,11 +62,17 @@ def _rows(cluster: Cluster, options: SourceOptions, wanted: OffsetRange) -> Iter
     decoder, rows = BatchDecoder(), ArrowRows(wanted.of, options.columns)
     for batch in stored_batches(cluster, wanted, options.committed):
         try:
-            decoded = decoder.decode(batch)
+            rows.add(decoder.decode(batch), wanted.start, wanted.end)
         except BrokenRecords as error:
-            raise BrokenRecords(f"{wanted.of}: {error}") from error
-        rows.add(decoded, wanted.start, wanted.end)
+            _pass_over(unreadable(batch, error), wanted.of, options)
         if rows.rows >= _ROWS or rows.bytes >= _BYTES:
             yield rows.take()
     if rows.rows:
         yield rows.take()
+
+
+def _pass_over(found: Unreadable, of: TopicPartition, options: SourceOptions) -> None:
+    """Raises BrokenRecords where what cannot be read ends the reading."""
+    if options.fail_on_unreadable:
+        raise BrokenRecords(f"{of}: {found}; {_WAY_ON}")
+    warnings.warn(f"{of}: {found}; going on behind it, because failOnUnreadable is false", stacklevel=2)

@@ -5,10 +5,12 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
+from sluicegate.pipeline.profile.cells import IS_CELL
+from sluicegate.pipeline.profile.reading import UNREADABLE
 from sluicegate.pipeline.tables.tables import Tables
 
 _DAY_MS = 86_400_000
-_GONE = ("gone_from", "gone_to")
+_OWN = ("gone_from", "gone_to", *UNREADABLE, "likely_unit")
 
 
 def day_of(milliseconds: Column) -> Column:
@@ -18,7 +20,7 @@ def day_of(milliseconds: Column) -> Column:
 
 def keep_profile(tables: Tables, hours: DataFrame, topics: Sequence[str]) -> None:
     """As `profile_hours`: without what a profile alone holds."""
-    rows = hours.where("gone_from IS NULL").drop(*_GONE, "likely_unit").withColumn("day", day_of(f.col("hour")))
+    rows = hours.where(IS_CELL).drop(*_OWN).withColumn("day", day_of(f.col("hour")))
     tables.replace("profile_hours", rows, "topic", topics)
 
 

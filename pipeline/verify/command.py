@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.pipeline.arguments import AsJson, Bootstrap, ConfigFile, Master, Out, SparkLog
+from sluicegate.pipeline.arguments import AsJson, Bootstrap, ConfigFile, Master, Out, SkipUnreadable, SparkLog
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.running import SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
 from sluicegate.pipeline.topics import Topics
@@ -20,6 +20,7 @@ def verify(
         str | None,
         typer.Option(metavar="DIR", help="The repair's --out: compare as far as its plan goes, and by its rules."),
     ] = None,
+    skip_unreadable: SkipUnreadable = False,
     as_json: AsJson = False,
     config: ConfigFile = None,
     master: Master = None,
@@ -34,7 +35,7 @@ def verify(
         end("verify compares two topics: give --topic twice")
     topics = topics_of(bootstrap, topic, config)
     with session_for("verify", topics, out, SparkAt(master, spark_log)) as (spark, results):
-        source = Topics(bootstrap, (topic[0],), topics.settings)
+        source = Topics(bootstrap, (topic[0],), topics.settings, skip_unreadable=skip_unreadable)
         made_by = job.plan_in(Results(spark, plan), *topic) if plan is not None else None
         found = verified(spark, source, topic[1], results, now_in_ms(), made_by)
         if as_json:

@@ -58,6 +58,9 @@ def verify(
     plan, what it has read is compared, and no more; declared repairs are held against it.
     """
     results.forget_summary()
+    source = replace(
+        source, skip_unreadable=source.skip_unreadable or (plan is not None and plan.rules.skip_unreadable)
+    )
     clean = replace(source, names=(target,))
     planned = None if plan is None else [p.source for p in plan.partitions if p.source.of.topic == source.names[0]]
     first = records_of(spark, source, source.ranges() if planned is None else planned, source.names[0])

@@ -17,7 +17,9 @@ def answer(summary: Mapping[str, Any]) -> Answer:
     violations = summed(topic["violations"] for topic in topics)
     parts = [f"{share(damage.total(), records)} have a damaged timestamp ({in_words(damage)})"] if damage else []
     parts += [f"{violations.total():,} break a policy ({printable(in_words(violations))})"] if violations else []
-    found = f"Of {counted(records, 'record')}, " + (" and ".join(parts) if parts else "none is damaged") + "."
+    broken = sum(topic.get("unreadable", 0) for topic in topics)
+    unread = f" Batches that cannot be read: {broken:,}; the table watch_unreadable names them." if broken else ""
+    found = f"Of {counted(records, 'record')}, " + (" and ".join(parts) if parts else "none is damaged") + f".{unread}"
     if not summary["findings"]:
         return Answer(found, "Nothing: no producer has begun or changed anything.")
     return Answer(found, f"Look at the newest finding: {printable(in_a_line(summary['findings'][-1]))}.")

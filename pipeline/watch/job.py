@@ -28,7 +28,7 @@ from sluicegate.pipeline.watch import findings
 from sluicegate.pipeline.watch.pieces import Look, Piece, ids_of, look_at
 from sluicegate.pipeline.watch.producers import About, Distance, Producers, Seen
 from sluicegate.pipeline.watch.progress import Progress, note_told, progress_in
-from sluicegate.pipeline.watch.reading import COLUMNS, DDL, GONE, HOURS, VIOLATIONS, Bounds, reader
+from sluicegate.pipeline.watch.reading import COLUMNS, DDL, GONE, HOURS, UNREADABLE, VIOLATIONS, Bounds, reader
 from sluicegate.pipeline.watch.report import write_report
 from sluicegate.pipeline.watch.webhook import Webhook
 
@@ -216,6 +216,7 @@ def _added_up(cells: DataFrame) -> dict[str, list[dict[str, Any]]]:
     counted = (
         f.when(f.col("what") == HOURS, f.col("records"))
         .when(f.col("what") == VIOLATIONS, f.col("bad_records"))
+        .when(f.col("what") == UNREADABLE, f.col("batches"))
         .otherwise(f.col("last_offset") - f.col("first_offset") + 1)
     )
     hours = (f.min("hour").alias("first_hour"), f.max("hour").alias("last_hour"))
@@ -266,10 +267,12 @@ def _added(topics: dict[str, dict[str, Any]], sums: dict[str, list[dict[str, Any
     for row in sums[VIOLATIONS]:
         violations = found.setdefault(row["topic"], _nothing())["violations"]
         violations[row["reason"]] = violations.get(row["reason"], 0) + row["counted"]
-    for row in sums[GONE]:
-        found.setdefault(row["topic"], _nothing())["gone"] += row["counted"]
+    for what in (GONE, UNREADABLE):
+        for row in sums[what]:
+            topic = found.setdefault(row["topic"], _nothing())
+            topic[what] = topic.get(what, 0) + row["counted"]  # an earlier release counted no unreadable ones
     return found
 
 
 def _nothing() -> dict[str, Any]:
-    return {"records": 0, "damage": {}, "violations": {}, "gone": 0}
+    return {"records": 0, "damage": {}, "violations": {}, "gone": 0, "unreadable": 0}

@@ -1,7 +1,7 @@
 """One partition's piece of a batch on an executor: added up as for a profile, and judged as `judge` does."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -18,9 +18,10 @@ from sluicegate.pipeline.profile.damage import assess_by, partition_clock
 from sluicegate.pipeline.profile.reading import Reading, read_into_tally
 from sluicegate.pipeline.source import pieces
 from sluicegate.pipeline.source.options import SourceOptions
+from sluicegate.pipeline.source.unreadable import Unreadable
 from sluicegate.pipeline.watch.pieces import Piece
 
-HOURS, VIOLATIONS, GONE = "hours", "violations", "gone"
+HOURS, VIOLATIONS, GONE, UNREADABLE = "hours", "violations", "gone", "unreadable"
 COLUMNS = {
     HOURS: (
         "topic, partition, hour, damage, producer_id, codec, timestamp_type, ahead_beyond_ms, behind_beyond_ms, "
@@ -31,12 +32,14 @@ COLUMNS = {
         "first_offset, last_offset"
     ),
     GONE: "topic, partition, hour, first_offset, last_offset",
+    UNREADABLE: "topic, partition, hour, first_offset, last_offset, batches, stored_bytes, why",
 }
 DDL = (
     "what string, topic string, partition int, hour bigint, damage string, producer_id bigint, codec string, "
     "timestamp_type int, ahead_beyond_ms bigint, behind_beyond_ms bigint, records bigint, null_keys bigint, "
     "bytes bigint, batches bigint, stored_bytes bigint, earliest bigint, latest bigint, verdict string, reason string, "
-    "rule string, bad_records bigint, first_offset bigint, last_offset bigint"
+    "rule string, bad_records bigint, first_offset bigint, last_offset bigint, "
+    "why string"
 )
 _TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64()}
 SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in (field.split() for field in DDL.split(", "))])
@@ -62,7 +65,7 @@ def reader(
         reading = Reading.of(read_into_tally(options, _whole(wanted), now_ms, bounds.epoch_ms))
         clock = piece.clock(partition_clock(reading.rows, now_ms))
         cells = added_up(assess_by(clock, reading.rows, bounds.after_max_ms, bounds.before_max_ms), now_ms)
-        found = [_laid_out(cells, HOURS), _gone(piece, reading.gone)]
+        found = [_laid_out(cells, HOURS), _gone(piece, reading.gone), _unreadable(piece, reading.unreadable)]
         if policies is not None:
             found.append(_laid_out(_judged(options, piece, policies, clock), VIOLATIONS))
         rows: list[pa.RecordBatch] = pa.concat_tables(found).to_batches()
@@ -97,6 +100,12 @@ def _gone(piece: Piece, gone: tuple[tuple[int, int], ...]) -> pa.Table:
     return pa.Table.from_pylist(
         [where | {"first_offset": first, "last_offset": end - 1} for first, end in gone], SCHEMA
     )
+
+
+def _unreadable(piece: Piece, found: Sequence[Unreadable]) -> pa.Table:
+    of, hour = piece.wanted.of, piece.until_ms // _HOUR_MS * _HOUR_MS
+    where: dict[str, Any] = {"what": UNREADABLE, "topic": of.topic, "partition": of.partition, "hour": hour}
+    return pa.Table.from_pylist([where | asdict(each) for each in found], SCHEMA)
 
 
 def _laid_out(rows: pa.Table, what: str) -> pa.Table:

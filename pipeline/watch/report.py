@@ -12,7 +12,7 @@ from sluicegate.pipeline.results import REPORT, Results
 from sluicegate.pipeline.watch.answer import answer, summed
 from sluicegate.pipeline.watch.findings import hour_of, what, who
 
-_HEADS = ("topic", "records", "damaged", "damage", "violations", "gone before they were read")
+_HEADS = ("topic", "records", "damaged", "damage", "violations", "gone before they were read", "unreadable batches")
 _FOUND = ("hour", "topic", "producer", "finding", "records")
 
 
@@ -27,6 +27,7 @@ def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> N
             in_words(topic["damage"]),
             printable(in_words(topic["violations"])),
             topic["gone"],
+            topic.get("unreadable", 0),
         )
         for name, topic in topics
     ]

@@ -15,6 +15,7 @@ from sluicegate.pipeline.extract import (
     FailOnInvalidTimestamp,
     LogAndSkipOnInvalidTimestamp,
     TimestampExtractor,
+    TooLate,
     UsePreviousTimeOnInvalidTimestamp,
     WallclockTimestampExtractor,
     job,
@@ -275,6 +276,67 @@ def test_what_ends_the_job(
 
     with pytest.raises(Exception, match=said):
         job.run(spark, Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path)), BuiltIn(name), 100)
+
+
+LATEST_OF_SPARK = (2**63 - 1) // 1000
+LATE = [NOW, NOW * 1_000_000, NOW + 1, -1, LATEST_OF_SPARK, LATEST_OF_SPARK + 1, 2**63 - 1, -(2**63)]
+"""With times that Spark's timestamps do not reach, and on both sides of the last one that they do."""
+
+
+@pytest.mark.parametrize("extractor", ["skip", "previous"])
+@pytest.mark.parametrize("too_late", [TooLate.SKIP, TooLate.NULL])
+def test_times_that_spark_cannot_hold_are_left_out_or_kept_without_one(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, extractor: str, too_late: TooLate
+) -> None:
+    """Kafka Streams passes them on, and takes them for the partition's time."""
+    topic = create_topic(kafka_bootstrap, UNLIMITED, PARTITIONS)
+    end = [Rec(NOW, value=b"end")]
+    with RawClient(kafka_bootstrap) as client:
+        client.produce(9, [topic_data(topic, (0, batch([*(Rec(time) for time in LATE), *end])))])
+        for partition in range(1, PARTITIONS):
+            client.produce(9, [topic_data(topic, (partition, batch(end)))])
+    theirs = {"skip": "LogAndSkipOnInvalidTimestamp", "previous": "UsePartitionTimeOnInvalidTimestamp"}[extractor]
+    streams, _ = by_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
+    topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path / "out"))
+
+    job.run(spark, topics, results, BuiltIn(extractor, too_late), 100)
+
+    late = results.read_table(job.RECORDS).where(f"partition = 0 AND offset < {len(LATE)}")
+    found = {row.offset: row.at for row in late.select("offset", f.expr("unix_millis(event_time) AS at")).collect()}
+    if too_late is TooLate.NULL:
+        held = {offset: at for (partition, offset), at in streams.items() if partition == 0 and offset < len(LATE)}
+        assert found == {offset: at if at <= LATEST_OF_SPARK else None for offset, at in held.items()}
+    else:
+        negative = {3: NOW + 1, 7: LATEST_OF_SPARK} if extractor == "previous" else {}
+        assert found == {0: NOW, 2: NOW + 1, 4: LATEST_OF_SPARK} | negative
+    counts = job.summary_of(topics, results)["topics"][topic]["partitions"]["0"]
+    assert (counts["records"], counts["too_late"]) == (len(found) + 1, 3)
+    assert counts["records"] + counts["skipped"] == len(LATE) + 1
+
+
+@pytest.mark.parametrize("too_late", [TooLate.SKIP, TooLate.NULL])
+def test_a_stream_leaves_them_out_or_keeps_them_without_a_time(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, too_late: TooLate
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    with RawClient(kafka_bootstrap) as client:
+        client.produce(9, [topic_data(topic, (0, batch([Rec(time) for time in LATE])))])
+    events = with_event_time(stream(spark, kafka_bootstrap, topic, 4), LogAndSkipOnInvalidTimestamp(), too_late)
+    query = (
+        events.select("offset", f.expr("unix_millis(event_time) AS at"))
+        .writeStream.format("parquet")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .start(str(tmp_path / "out"))
+    )
+    try:
+        query.processAllAvailable()
+    finally:
+        query.stop()
+
+    found = {row["offset"]: row["at"] for row in spark.read.parquet(str(tmp_path / "out")).collect()}
+
+    without = dict.fromkeys((1, 5, 6)) if too_late is TooLate.NULL else {}
+    assert found == {0: NOW, 2: NOW + 1, 4: LATEST_OF_SPARK} | without
 
 
 def test_what_moved_the_clock_does_not_change_what_a_number_looks_like(

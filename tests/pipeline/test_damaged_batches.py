@@ -1,0 +1,145 @@
+"""Damaged batches in what a broker sends: which are read, which are named, and where reading goes on."""
+
+import struct
+from collections.abc import Callable
+
+import pytest
+
+from sluicegate.pipeline.kafka import fetching
+from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition, TopicTrouble
+from sluicegate.pipeline.kafka.fetching import stored_batches
+from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
+from sluicegate.pipeline.source.unreadable import Unreadable, in_stretches, unreadable
+from sluicegate.protocol.fetch_answer import FetchedPartition
+from sluicegate.protocol.records.record_batch import CONTROL, TRANSACTIONAL
+from tests.wire.batches import GZIP, NONE, ZSTD, Rec, batch
+
+NOW = 1_800_000_000_000
+OF = TopicPartition("t", 0)
+
+
+def sound(first: int, count: int = 5) -> bytes:
+    return batch([Rec(NOW, value=b"v")] * count, base_offset=first)
+
+
+def read(monkeypatch: pytest.MonkeyPatch, log: bytes, end: int = 15) -> tuple[list[int], list[Unreadable]]:
+    """The offsets that are read, and what cannot be, where each answer begins with the batch that is asked for."""
+
+    def answer(_cluster: object, _of: object, offset: int, size: int, _committed: bool) -> FetchedPartition:
+        at = last = 0
+        while at < len(log) and (length := int.from_bytes(log[at + 8 : at + 12], "big", signed=True)) > 0:
+            delta = int.from_bytes(log[at + 23 : at + 27], "big", signed=True)
+            if int.from_bytes(log[at : at + 8], "big") + delta >= offset:
+                break
+            last, at = at, at + 12 + length
+        at = at if at < len(log) else last
+        return FetchedPartition(0, end, 0, (), memoryview(log)[at : at + size])
+
+    monkeypatch.setattr(fetching, "_fetch", answer)
+    cluster, decoder = Cluster([], None), BatchDecoder()  # type: ignore[arg-type]  # asked nothing
+    offsets, broken = list[int](), list[Unreadable]()
+    for each in stored_batches(cluster, OffsetRange(OF, 0, end), committed=True):
+        try:
+            offsets += [int(offset) for offset in decoder.decode(each).offset if offset < end]
+        except BrokenRecords as error:
+            broken.append(unreadable(each, error))
+    return offsets, broken
+
+
+def with_bytes(data: bytes, at: int, new: bytes) -> bytes:
+    return data[:at] + new + data[at + len(new) :]
+
+
+DAMAGE: dict[str, tuple[Callable[[int], bytes], str]] = {
+    "a wrong CRC": (lambda first: with_bytes(sound(first), 70, b"\xff"), "the CRC of the batch at offset 5 does not"),
+    "a wrong CRC and the flag of markers": (
+        lambda first: with_bytes(sound(first), 22, bytes([CONTROL | TRANSACTIONAL])),
+        "the CRC of the batch at offset 5 does not",
+    ),
+    "a wrong CRC and no records": (lambda first: with_bytes(sound(first), 57, bytes(4)), "the CRC of the batch at"),
+    "a wrong CRC and a last offset far ahead": (
+        lambda first: with_bytes(sound(first), 23, struct.pack(">i", 2**31 - 1)),
+        "the CRC of the batch at offset 5 does not",
+    ),
+    "an unknown magic": (lambda first: with_bytes(sound(first), 16, b"\x07"), "has magic 7, which is not known"),
+    "a negative magic": (lambda first: with_bytes(sound(first), 16, b"\xff"), "has magic -1, which is not known"),
+    "an unknown codec": (
+        lambda first: batch([Rec(NOW)] * 5, base_offset=first, attributes=6),
+        "has codec 6, which nobody knows",
+    ),
+    "bytes that do not decompress": (
+        lambda first: batch([Rec(NOW)] * 5, ZSTD, base_offset=first, compressed=b"no zstd at all"),
+        "the batch at offset 5: ",
+    ),
+    "fewer records than stated": (
+        lambda first: batch([Rec(NOW)] * 4, GZIP, base_offset=first, count=5),
+        "record 4 of 5 of the batch at offset 5 is broken",
+    ),
+    "a record that is longer than the batch": (
+        lambda first: batch([], NONE, base_offset=first, payload=b"\x7f\0\0\0\0\0\0", count=5),
+        "record 0 of 5 of the batch at offset 5 is broken",
+    ),
+    "a batch shorter than its header": (
+        lambda first: first.to_bytes(8, "big") + (20).to_bytes(4, "big") + bytes(4) + b"\x02" + bytes(15),
+        "is shorter than a batch's header",
+    ),
+}
+
+
+@pytest.mark.parametrize(("damaged", "why"), DAMAGE.values(), ids=DAMAGE.keys())
+@pytest.mark.parametrize("place", ["first", "in the middle", "last"])
+@pytest.mark.parametrize("chunk", [61, 8 << 20], ids=["small answers", "one answer"])
+def test_what_is_damaged_is_named_and_all_others_are_read(
+    monkeypatch: pytest.MonkeyPatch, damaged: Callable[[int], bytes], why: str, place: str, chunk: int
+) -> None:
+    monkeypatch.setattr(fetching, "_CHUNK_BYTES", chunk)
+    at = {"first": 0, "in the middle": 5, "last": 10}[place]
+    log = b"".join(damaged(first) if first == at else sound(first) for first in (0, 5, 10))
+
+    offsets, broken = read(monkeypatch, log)
+
+    assert offsets == [offset for offset in range(15) if offset // 5 != at // 5]
+    assert {(each.first_offset, each.batches) for each in broken} == {(at, 1)}
+    assert why.replace("offset 5", f"offset {at}") in broken[0].why
+    if place != "last":
+        assert broken[0].last_offset == at + 4
+
+
+def test_a_last_offset_before_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where an answer would begin with such a batch, a broker passes over it by itself."""
+    log = sound(0) + with_bytes(sound(5), 23, struct.pack(">i", -9)) + sound(10)
+
+    offsets, broken = read(monkeypatch, log)
+
+    assert offsets == [*range(5), *range(10, 15)]
+    assert [(each.first_offset, each.last_offset) for each in broken] == [(5, 9)]
+
+
+@pytest.mark.parametrize("length", [13, 0, -1, -(2**31)])
+def test_where_nothing_tells_the_next_batch_the_reading_ends_and_says_where(
+    monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    log = sound(0) + with_bytes(sound(5), 8, struct.pack(">i", length)) + sound(10)
+
+    with pytest.raises(TopicTrouble, match=rf"t-0: the batch at offset 5 is damaged: it states a length of {length} "):
+        read(monkeypatch, log)
+
+
+def test_a_length_beyond_all_answers_ends_the_reading_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = sound(0) + with_bytes(sound(5), 8, struct.pack(">i", 2**31 - 1)) + sound(10)
+
+    with pytest.raises(TopicTrouble, match=r"t-0: the batch at offset 5 is damaged: it states a length of 2147483647"):
+        read(monkeypatch, log)
+
+
+def test_neighbours_are_told_as_one_and_many_take_little() -> None:
+    def one(offset: int) -> Unreadable:
+        return Unreadable(offset, offset + 4, 1, 100, "why")
+
+    assert in_stretches([one(0), one(5), one(20)]) == (
+        Unreadable(0, 9, 2, 200, "why"),
+        Unreadable(20, 24, 1, 100, "why"),
+    )
+    assert str(in_stretches([one(0), one(5)])[0]) == "offsets 0 to 9 (2 batches) cannot be read: why"
+    many = in_stretches(one(10 * i) for i in range(5000))
+    assert (len(many), sum(each.batches for each in many), many[-1].last_offset) == (1000, 5000, 49_994)
