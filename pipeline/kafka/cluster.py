@@ -9,7 +9,7 @@ from typing import TypeVar
 from sluicegate.pipeline.kafka.connection import Address, BrokerConnection, BrokerUnreachable
 from sluicegate.pipeline.kafka.settings import ClientSettings
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.messages import list_offsets, metadata
+from sluicegate.protocol.messages import find_coordinator, list_offsets, metadata
 from sluicegate.protocol.messages.list_offsets import EARLIEST
 from sluicegate.protocol.messages.schema import Value
 
@@ -19,7 +19,8 @@ _PAUSE_SECONDS = 0.2
 _UNKNOWN_SECONDS = 2.0
 # What another look at the metadata, or some patience, may cure.
 _RETRIABLE = frozenset({3, 5, 6, 7, 9, 13, 56, 74, 75, 76, 78, 100, 103})
-_METADATA_AT_MOST, _OFFSETS_AT_MOST = 12, 9
+_METADATA_AT_MOST, _OFFSETS_AT_MOST, _COORDINATOR_AT_MOST = 12, 9, 2
+_NO_COORDINATOR_YET = frozenset({14, 15, 16})
 _TOPIC_UNKNOWN = 3
 _NO_ID = bytes(16)
 _EARLIEST_LOCAL, _LOCAL_START_SINCE = -4, 8
@@ -161,6 +162,26 @@ class Cluster:
             return self._at(self._leaders[partition], ask)
 
         return self._patiently(at_its_leader)
+
+    def ask_coordinator(self, key: str, key_type: int, ask: Callable[[BrokerConnection], T]) -> T:
+        """Ask the coordinator of a group (0) or of a transactional id (1); tried again as with `ask_leader`."""
+        body = {"key": key, "key_type": key_type}
+
+        def find(broker: BrokerConnection) -> Value:
+            return broker.call(
+                ApiKey.FIND_COORDINATOR, find_coordinator.REQUEST, find_coordinator.RESPONSE, body, _COORDINATOR_AT_MOST
+            )
+
+        def at_its_coordinator() -> T:
+            found = self.ask_any(find)
+            code = found["error_code"]
+            if code in _NO_COORDINATOR_YET:
+                raise Retry(f"{key}: {named(code)}")
+            if code:
+                raise TopicTrouble(f"{key}: the broker answers {named(code)}")
+            return self._at((found["host"], found["port"]), ask)
+
+        return self._patiently(at_its_coordinator)
 
     def _patiently(self, act: Callable[[], T]) -> T:
         begun = time.monotonic()

@@ -9,10 +9,10 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
+from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.repair.correction import Rules
 from sluicegate.pipeline.repair.listing import before_and_after, damaged
 from sluicegate.pipeline.repair.obstacles import (
-    headers_that_no_client_writes,
     what_cannot_be_read,
     what_is_gone,
     what_is_left_out,
@@ -20,6 +20,7 @@ from sluicegate.pipeline.repair.obstacles import (
     what_targets_refuse,
     zeros_that_stay,
 )
+from sluicegate.pipeline.repair.odd_headers import odd_headers_in
 from sluicegate.pipeline.repair.plan import PartitionPlan, Plan, make_plan, plan_from
 from sluicegate.pipeline.repair.readable import wait_until_readable
 from sluicegate.pipeline.repair.reasons import why_left
@@ -44,12 +45,14 @@ _WRITTEN = "topic string, partition bigint, records bigint, corrected bigint"
 @dataclass(frozen=True, slots=True)
 class Listing:
     """`changes`: the rows of the before-and-after table, `left` saying why where nothing changes; `obstacles`: what
-    would stop the writing; `warnings`: what to know of the clean topics' retention.
+    would stop the writing; `warnings`: what to know of the clean topics' retention, and of what is left out; `exactly`:
+    the source's partitions that hold what client libraries do not write.
     """
 
     changes: list[dict[str, Any]]
     obstacles: list[str]
     warnings: list[str]
+    exactly: frozenset[TopicPartition] = frozenset()
 
 
 class RepairBegun(Exception):
@@ -118,14 +121,15 @@ def listed(spark: SparkSession, topics: Topics, results: Results, plan: Plan) ->
     sources, there = source_settings(topics), target_settings(topics, plan.targets)
     obstacles = [
         *zeros_that_stay(found),
-        *headers_that_no_client_writes(found),
         *what_cannot_be_read(plan),
         *what_targets_refuse(plan, sources, there),
     ]
     if not plan.begun:
         obstacles += what_is_gone(plan, log_starts(plan, topics), {})
     results.write_table(UNREADABLE, unreadable_batches(spark, topics, plan))
-    return Listing(changes, obstacles, [*what_retention_takes(plan, sources, there), *what_is_left_out(plan)])
+    odd = odd_headers_in(found)
+    warnings = [*what_retention_takes(plan, sources, there), *what_is_left_out(plan), *map(str, odd)]
+    return Listing(changes, obstacles, warnings, frozenset(each.of for each in odd))
 
 
 def check_no_obstacles(listing: Listing) -> None:
@@ -141,10 +145,12 @@ def apply(spark: SparkSession, topics: Topics, results: Results, plan: Plan, lis
     found = prepare(plan, topics)
     results.publish(PLAN)
     options, client, plan_id = topics.options, topics.for_librdkafka, plan.plan_id
+    exactly = listing.exactly
 
     def write(each: PartitionPlan) -> list[pa.RecordBatch]:
         to = found[each.to]
-        done = write_partition(each, plan_id, to.group_id, to.largest_message, options, client)
+        is_exact = each.source.of in exactly
+        done = write_partition(each, plan_id, to.group_id, to.largest_message, options, client, is_exact)
         return [pa.RecordBatch.from_pylist([asdict(done)])]
 
     rows = over(spark, plan.partitions, lambda each: each.source.size, write, _WRITTEN, _AT_ONCE).collect()

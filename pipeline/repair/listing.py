@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.repair.correction import NAMES, correct
+from sluicegate.pipeline.repair.odd_headers import have_odd_headers
 from sluicegate.pipeline.repair.plan import PartitionPlan, Plan
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.pieces import cut
@@ -30,7 +29,8 @@ DDL = (
 def damaged(spark: SparkSession, topics: Topics, plan: Plan) -> DataFrame:
     """One row for each damaged record of the plan's ranges; `after` is `before` where it was not `solved`.
 
-    One too, with a damage of null, for each other that has an `odd_header`, whose name is not UTF-8.
+    One too, with a damage of null, for each other that has an `odd_header`, whose name client
+    libraries do not write.
     """
     options = source_options({**topics.options, "columns": _COLUMNS, **_PASSES_OVER})
 
@@ -47,7 +47,7 @@ def _damaged(batch: pa.RecordBatch, plan: PartitionPlan) -> pa.RecordBatch:
     """Those of one Arrow batch."""
     before, offsets = batch["timestamp"].to_numpy(), batch["offset"].to_numpy()
     found = correct(before, offsets, plan.clock, plan.rules)
-    odd = _odd_headers(batch["headers_binary"])
+    odd = have_odd_headers(batch["headers_binary"])
     places = np.flatnonzero(found.kinds.astype(np.bool_) | odd)
     kept = batch.take(pa.array(places))
     added = {
@@ -60,24 +60,6 @@ def _damaged(batch: pa.RecordBatch, plan: PartitionPlan) -> pa.RecordBatch:
     }
     names = [column.split()[0] for column in DDL.split(", ")]
     return pa.RecordBatch.from_arrays([added[name] if name in added else kept[name] for name in names], names)
-
-
-def _odd_headers(headers: pa.ListArray) -> NDArray[np.bool_]:
-    """Which records have a header whose name is not UTF-8."""
-    odd = np.zeros(len(headers), np.bool_)
-    names = headers.flatten().field("key")
-    if not _is_utf8(names):
-        parents = pc.list_parent_indices(headers).to_numpy()
-        odd[[parents[i] for i in range(len(names)) if not _is_utf8(names[i : i + 1])]] = True
-    return odd
-
-
-def _is_utf8(names: pa.Array) -> bool:
-    try:
-        names.cast(pa.string())
-    except pa.ArrowInvalid:
-        return False
-    return True
 
 
 def before_and_after(listed: DataFrame) -> list[dict[str, Any]]:

@@ -25,17 +25,6 @@ def zeros_that_stay(listed: DataFrame) -> list[str]:
     ]
 
 
-def headers_that_no_client_writes(listed: DataFrame) -> list[str]:
-    """Names of headers that are not UTF-8, which the protocol has for them, and which the client cannot write."""
-    odd = listed.where("odd_header").groupBy("topic", "partition")
-    rows = odd.agg(f.count("*").alias("records"), f.min("offset").alias("first")).orderBy("topic", "partition")
-    return [
-        f"{row.topic}-{row.partition}: {row.records:,} records, the first at offset {row.first}, have a header whose "
-        "name is not UTF-8, which the client library cannot write; until they are gone, this topic cannot be repaired"
-        for row in rows.collect()
-    ]
-
-
 def what_cannot_be_read(plan: Plan) -> list[str]:
     """Batches that are damaged, unless they are to be left out."""
     if plan.rules.skip_unreadable:

@@ -18,7 +18,7 @@ from sluicegate.pipeline.repair.settings import ROOM_BYTES
 
 MOST_RECORDS = 100_000
 _MOST_BYTES = 64 << 20
-_BATCH_BYTES = 1_000_000
+BATCH_BYTES = 1_000_000
 _LARGEST_RECORD_BYTES = 100_000_000
 _FENCED = frozenset(
     {KafkaError._FENCED, KafkaError._FATAL, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED}
@@ -53,12 +53,12 @@ def transactions(of: TopicPartition, writing: Writing) -> Iterator["Transactions
     producer = Producer(
         {
             **writing.client,
-            "transactional.id": f"{writing.group_id}.{of.partition}",
+            "transactional.id": transactional_id(of, writing.group_id),
             "compression.type": writing.codec,
             "linger.ms": 50,
             "message.max.bytes": _LARGEST_RECORD_BYTES,
             "batch.num.messages": 100_000,
-            "batch.size": min(_BATCH_BYTES, writing.batch_bytes - ROOM_BYTES),  # not compressed, so a batch always fits
+            "batch.size": min(BATCH_BYTES, writing.batch_bytes - ROOM_BYTES),  # not compressed, so a batch always fits
             "queue.buffering.max.messages": 2 * MOST_RECORDS,
             "queue.buffering.max.kbytes": 4 * _MOST_BYTES >> 10,
         }
@@ -83,6 +83,16 @@ def _why(error: KafkaError, writing: Writing) -> str:
         f"another run writes with the same transactional.id ({writing.group_id}.*) and has taken over; what this one "
         "committed stays. Wait until that run has ended, then give this command again"
     )
+
+
+def transactional_id(of: TopicPartition, group_id: str) -> str:
+    """Of the producer that writes a source's partition."""
+    return f"{group_id}.{of.partition}"
+
+
+def is_enough(records: int, size: int) -> bool:
+    """Whether that is enough for one transaction; `size` in bytes."""
+    return records >= MOST_RECORDS or size >= _MOST_BYTES
 
 
 class Transactions:
@@ -133,7 +143,7 @@ class Transactions:
         self._serve(lambda: self._producer.poll(0))
         self._open_records += records
         self._open_bytes += size
-        return self._open_records >= MOST_RECORDS or self._open_bytes >= _MOST_BYTES
+        return is_enough(self._open_records, self._open_bytes)
 
     def commit(self, progress: Progress) -> None:
         """What was produced, with how far it reaches. Raises KafkaException where the broker did not take all of it."""

@@ -1,16 +1,18 @@
 """One task of a repair: a partition's records, corrected, to the clean topic, exactly once."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.emptiness import DataLoss
 from sluicegate.pipeline.repair.correction import NAMES, RepairHeader, correct
+from sluicegate.pipeline.repair.exact import ExactTransactions, exact_transactions
 from sluicegate.pipeline.repair.plan import PartitionPlan
-from sluicegate.pipeline.repair.progress import Progress
+from sluicegate.pipeline.repair.progress import SECONDS, Progress
 from sluicegate.pipeline.repair.transactions import (
     MOST_RECORDS,
     CannotWrite,
@@ -22,6 +24,7 @@ from sluicegate.pipeline.repair.transactions import (
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.reading import read_rows
 
+Headers = list[dict[str, Any]] | None
 _COLUMNS = "key,value,offset,timestamp,headers_binary"
 
 
@@ -42,13 +45,16 @@ def write_partition(
     batch_bytes: int,
     options: Mapping[str, str],
     client: Mapping[str, str],
+    is_exact: bool,
 ) -> Written:
     """`batch_bytes`: the largest batch that the clean topic takes; `options` are the raw source's, `client` those of
-    librdkafka. Raises CannotWrite and what reading raises.
+    librdkafka. `is_exact`: by our own producer, because librdkafka does not take all headers. Raises CannotWrite and
+    what reading raises.
     """
     of = plan.source.of
+    writing = Writing(group_id, batch_bytes, plan.codec, client, plan.to)
     try:
-        with transactions(of, Writing(group_id, batch_bytes, plan.codec, client, plan.to)) as target:
+        with _producer(of, writing, options) if is_exact else transactions(of, writing) as target:
             before = target.before() or Progress(plan.source.start, 0, plan_id)
             if before.plan_id != plan_id:
                 raise CannotWrite(
@@ -56,7 +62,7 @@ def write_partition(
                     "continue that one's --out, or name another topic by --to"
                 )
             start = max(plan.source.start, before.reached)
-            writer = _Writer(plan, target, before)
+            writer = _Writer(plan, target, before, _as_they_are if is_exact else _as_clients_take)
             if start < plan.source.end:
                 fails = str(not plan.rules.skip_unreadable).lower()
                 asked = {"subscribe": of.topic, "columns": _COLUMNS, "failOnUnreadable": fails}
@@ -73,8 +79,15 @@ def write_partition(
 class _Writer:
     """Writes Arrow rows in transactions."""
 
-    def __init__(self, plan: PartitionPlan, target: Transactions, before: Progress) -> None:
-        """`before`: what earlier runs have written."""
+    def __init__(
+        self,
+        plan: PartitionPlan,
+        target: Transactions | ExactTransactions,
+        before: Progress,
+        headers_for: Callable[[Headers, str], list[Any] | None],
+    ) -> None:
+        """`before`: what earlier runs have written. `headers_for`: the producer, of a record at a place."""
+        self._headers_for = headers_for
         self._plan = plan
         self._before = before
         self._target = target
@@ -125,7 +138,7 @@ class _Writer:
                     f"{self._plan.source.of} offset {offset}: a timestamp of 0 cannot be written, and nothing around "
                     "it tells of a better one; give one by --assume-ms"
                 )
-            carried = _as_clients_take(headers, f"{self._plan.source.of} offset {offset}")
+            carried = self._headers_for(headers, f"{self._plan.source.of} offset {offset}")
             if is_corrected:
                 carried = [*(carried or ()), *self._told(offset, before, kind)]
             self._target.produce(self._to, key, value, after, carried)
@@ -140,7 +153,23 @@ class _Writer:
         ]
 
 
-def _as_clients_take(headers: list[dict[str, Any]] | None, where: str) -> list[Header] | None:
+@contextmanager
+def _producer(of: TopicPartition, writing: Writing, options: Mapping[str, str]) -> Iterator[ExactTransactions]:
+    """On connections of its own."""
+    checked = source_options(options)
+    cluster = Cluster(checked.bootstrap, checked.settings, SECONDS)
+    try:
+        with exact_transactions(of, writing, cluster) as found:
+            yield found
+    finally:
+        cluster.close()
+
+
+def _as_they_are(headers: Headers, _where: str) -> list[tuple[bytes, bytes | None]] | None:
+    return None if headers is None else [(header["key"], header["value"]) for header in headers]
+
+
+def _as_clients_take(headers: Headers, where: str) -> list[Header] | None:
     if headers is None:
         return None
     try:

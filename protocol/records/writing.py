@@ -1,4 +1,4 @@
-"""Writes a record batch as a producer does: magic 2, not compressed (KIP-98).
+"""Writes a record batch as a producer does: magic 2 (KIP-98).
 
 For what has no batch yet; what came over the wire is never written anew from its records.
 """
@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sluicegate.protocol.int64 import ALL_64, SIGN_64
-from sluicegate.protocol.records.record_batch import HEADER, HEADER_BYTES, MAGIC_2, NO_PRODUCER_ID, RecordBatch
+from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.recompression import compress
+from sluicegate.protocol.records.record_batch import (
+    CODEC_MASK,
+    HEADER,
+    HEADER_BYTES,
+    MAGIC_2,
+    NO_PRODUCER_ID,
+    RecordBatch,
+)
 from sluicegate.protocol.records.restamp import with_payload
 from sluicegate.protocol.varint import signed_varint
 
@@ -26,14 +35,19 @@ class NewRecord:
     headers: tuple[tuple[bytes, bytes | None], ...] = ()
 
 
-def write_batch(records: Sequence[NewRecord], producer: tuple[int, int, int] = NO_PRODUCER) -> bytes:
-    """One batch of at least one record. `producer`: its id, epoch and first sequence, where it is idempotent."""
+def write_batch(
+    records: Sequence[NewRecord], producer: tuple[int, int, int] = NO_PRODUCER, attributes: int = 0
+) -> bytes:
+    """One batch of at least one record. `producer`: its id, epoch and first sequence, where it is idempotent.
+    `attributes`: codec and flags, as in `sluicegate.protocol.records.record_batch`.
+    """
     base = records[0].timestamp
     latest = max(record.timestamp for record in records)
     count = len(records)
     payload = b"".join(_record(record, offset, base) for offset, record in enumerate(records))
-    header = HEADER.pack(0, 0, _NO_LEADER, MAGIC_2, 0, 0, count - 1, base, latest, *producer, count)
-    return with_payload(RecordBatch(memoryview(header), 0, HEADER_BYTES), payload, base, latest)
+    header = HEADER.pack(0, 0, _NO_LEADER, MAGIC_2, 0, attributes, count - 1, base, latest, *producer, count)
+    packed = compress(Codec(attributes & CODEC_MASK), payload)
+    return with_payload(RecordBatch(memoryview(header), 0, HEADER_BYTES), packed, base, latest)
 
 
 def _record(record: NewRecord, offset: int, base_timestamp: int) -> bytes:

@@ -1,0 +1,122 @@
+"""A transactional producer that writes records as bytes (KIP-98): what no client library takes, such as a header whose
+name is not UTF-8, arrives as it was.
+
+Blocking, and one request at a time: what is sent again after a lost connection has the same sequence, so a broker
+stores it once.
+"""
+
+from sluicegate.pipeline.kafka.cluster import Cluster, Retry, TopicPartition, TopicTrouble, check_code, named
+from sluicegate.pipeline.kafka.connection import BrokerConnection
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages import transactions as txn
+from sluicegate.protocol.messages.schema import MessageSchema, Value
+from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.record_batch import TRANSACTIONAL
+from sluicegate.protocol.records.writing import NewRecord, write_batch
+
+_TRANSACTION, _GROUP = 1, 0
+"""Types of coordinators."""
+_TIMEOUT_MS = 60_000
+_ALL_REPLICAS = -1
+_PRODUCE_VERSION = 8
+_SEQUENCES = 1 << 31
+_DUPLICATE_SEQUENCE = 46
+_CONCURRENT_TRANSACTIONS = 51
+_COORDINATOR_RETRIABLE = frozenset({7, 14, 15, 16, _CONCURRENT_TRANSACTIONS})
+
+
+class TransactionalProducer:
+    """What an earlier producer of the same id has left open is aborted. Every call may raise TopicTrouble and
+    BrokerUnreachable.
+    """
+
+    def __init__(self, cluster: Cluster, transactional_id: str, codec: Codec) -> None:
+        self._cluster = cluster
+        self._id = transactional_id
+        self._attributes = TRANSACTIONAL | codec
+        self._sequences: dict[TopicPartition, int] = {}
+        self._added: set[TopicPartition] = set()
+        body = {"transactional_id": transactional_id, "transaction_timeout_ms": _TIMEOUT_MS}
+        found = self._ask(ApiKey.INIT_PRODUCER_ID, txn.INIT_PRODUCER_ID_REQUEST, txn.INIT_PRODUCER_ID_RESPONSE, body)
+        self._who = {name: found[name] for name in ("producer_id", "producer_epoch")}
+
+    def send(self, to: TopicPartition, records: list[NewRecord]) -> int:
+        """One batch, within the open transaction; the offset of its last record."""
+        if to not in self._added:
+            topics = [{"name": to.topic, "partitions": [to.partition]}]
+            schemas = (txn.ADD_PARTITIONS_REQUEST, txn.ADD_PARTITIONS_RESPONSE)
+            self._ask(ApiKey.ADD_PARTITIONS_TO_TXN, *schemas, self._body(topics=topics))
+            self._added.add(to)
+        sequence = self._sequences.get(to, 0)
+        producer = (self._who["producer_id"], self._who["producer_epoch"], sequence)
+        data = write_batch(records, producer, self._attributes)
+        body = {
+            "transactional_id": self._id,
+            "acks": _ALL_REPLICAS,
+            "timeout_ms": _TIMEOUT_MS // 2,
+            "topic_data": [{"name": to.topic, "partition_data": [{"index": to.partition, "records": data}]}],
+        }
+
+        def produced(broker: BrokerConnection) -> int:
+            answer = broker.call(ApiKey.PRODUCE, produce.REQUEST, produce.RESPONSE, body, _PRODUCE_VERSION)
+            (entry,) = answer["responses"][0]["partition_responses"]
+            if entry["error_code"] != _DUPLICATE_SEQUENCE:
+                check_code(to, entry["error_code"])
+            base: int = entry["base_offset"]
+            return base
+
+        base = self._cluster.ask_leader(to, produced)
+        self._sequences[to] = (sequence + len(records)) % _SEQUENCES
+        return base + len(records) - 1
+
+    def commit(self, group_id: str, of: TopicPartition, offset: int, metadata: str) -> None:
+        """The open transaction, and within it that offset of the group."""
+        schemas = (txn.ADD_OFFSETS_REQUEST, txn.ADD_OFFSETS_RESPONSE)
+        self._ask(ApiKey.ADD_OFFSETS_TO_TXN, *schemas, self._body(group_id=group_id))
+        committed = {"partition_index": of.partition, "committed_offset": offset, "committed_metadata": metadata}
+        body = self._body(group_id=group_id, topics=[{"name": of.topic, "partitions": [committed]}])
+        schemas = (txn.OFFSET_COMMIT_REQUEST, txn.OFFSET_COMMIT_RESPONSE)
+        self._ask(ApiKey.TXN_OFFSET_COMMIT, *schemas, body, (group_id, _GROUP))
+        self._end(committed=True)
+
+    def abort(self) -> None:
+        """What is open, if anything is."""
+        if self._added:
+            self._end(committed=False)
+
+    def _end(self, *, committed: bool) -> None:
+        self._ask(ApiKey.END_TXN, txn.END_REQUEST, txn.END_RESPONSE, self._body(committed=committed))
+        self._added.clear()
+
+    def _body(self, **more: object) -> Value:
+        return {"transactional_id": self._id, **self._who, **more}
+
+    def _ask(
+        self,
+        key: ApiKey,
+        request: MessageSchema,
+        response: MessageSchema,
+        body: Value,
+        of: tuple[str, int] | None = None,
+    ) -> Value:
+        """Of a coordinator: the transaction's, or that of `of`, a key and its type."""
+
+        def ask(broker: BrokerConnection) -> Value:
+            answer = broker.call(key, request, response, body)
+            for code in _codes_in(answer):
+                if code in _COORDINATOR_RETRIABLE:
+                    raise Retry(f"{self._id}: {named(code)}")
+                if code:
+                    raise TopicTrouble(f"{self._id}: {key.name} ends with {named(code)}")
+            return answer
+
+        return self._cluster.ask_coordinator(*(of or (self._id, _TRANSACTION)), ask)
+
+
+def _codes_in(answer: Value) -> list[int]:
+    """All error codes of a response, wherever they stand."""
+    if "error_code" in answer:
+        return [answer["error_code"]]
+    topics = answer.get("results") or answer.get("topics") or []
+    return [partition["error_code"] for topic in topics for partition in topic["partitions"]]
