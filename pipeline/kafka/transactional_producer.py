@@ -5,11 +5,19 @@ Blocking, and one request at a time: what is sent again after a lost connection 
 stores it once.
 """
 
+from collections.abc import Iterator
+
 from sluicegate.pipeline.kafka.cluster import Cluster, Retry, TopicPartition, TopicTrouble, check_code, named
 from sluicegate.pipeline.kafka.connection import BrokerConnection
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.messages import produce
-from sluicegate.protocol.messages import transactions as txn
+from sluicegate.protocol.messages import (
+    add_offsets_to_txn,
+    add_partitions_to_txn,
+    end_txn,
+    init_producer_id,
+    produce,
+    txn_offset_commit,
+)
 from sluicegate.protocol.messages.schema import MessageSchema, Value
 from sluicegate.protocol.records.codec import Codec
 from sluicegate.protocol.records.record_batch import TRANSACTIONAL
@@ -38,15 +46,17 @@ class TransactionalProducer:
         self._sequences: dict[TopicPartition, int] = {}
         self._added: set[TopicPartition] = set()
         body = {"transactional_id": transactional_id, "transaction_timeout_ms": _TIMEOUT_MS}
-        found = self._ask(ApiKey.INIT_PRODUCER_ID, txn.INIT_PRODUCER_ID_REQUEST, txn.INIT_PRODUCER_ID_RESPONSE, body)
+        found = self._ask(ApiKey.INIT_PRODUCER_ID, init_producer_id.REQUEST, init_producer_id.RESPONSE, body)
         self._who = {name: found[name] for name in ("producer_id", "producer_epoch")}
 
     def send(self, to: TopicPartition, records: list[NewRecord]) -> int:
         """One batch, within the open transaction; the offset of its last record."""
         if to not in self._added:
             topics = [{"name": to.topic, "partitions": [to.partition]}]
-            schemas = (txn.ADD_PARTITIONS_REQUEST, txn.ADD_PARTITIONS_RESPONSE)
-            self._ask(ApiKey.ADD_PARTITIONS_TO_TXN, *schemas, self._body(topics=topics))
+            asked = self._body() | {"topics": topics}
+            body = {f"v3_and_below_{name}": value for name, value in asked.items()}
+            schemas = (add_partitions_to_txn.REQUEST, add_partitions_to_txn.RESPONSE)
+            self._ask(ApiKey.ADD_PARTITIONS_TO_TXN, *schemas, body)
             self._added.add(to)
         sequence = self._sequences.get(to, 0)
         producer = (self._who["producer_id"], self._who["producer_epoch"], sequence)
@@ -72,11 +82,11 @@ class TransactionalProducer:
 
     def commit(self, group_id: str, of: TopicPartition, offset: int, metadata: str) -> None:
         """The open transaction, and within it that offset of the group."""
-        schemas = (txn.ADD_OFFSETS_REQUEST, txn.ADD_OFFSETS_RESPONSE)
+        schemas = (add_offsets_to_txn.REQUEST, add_offsets_to_txn.RESPONSE)
         self._ask(ApiKey.ADD_OFFSETS_TO_TXN, *schemas, self._body(group_id=group_id))
         committed = {"partition_index": of.partition, "committed_offset": offset, "committed_metadata": metadata}
         body = self._body(group_id=group_id, topics=[{"name": of.topic, "partitions": [committed]}])
-        schemas = (txn.OFFSET_COMMIT_REQUEST, txn.OFFSET_COMMIT_RESPONSE)
+        schemas = (txn_offset_commit.REQUEST, txn_offset_commit.RESPONSE)
         self._ask(ApiKey.TXN_OFFSET_COMMIT, *schemas, body, (group_id, _GROUP))
         self._end(committed=True)
 
@@ -86,7 +96,7 @@ class TransactionalProducer:
             self._end(committed=False)
 
     def _end(self, *, committed: bool) -> None:
-        self._ask(ApiKey.END_TXN, txn.END_REQUEST, txn.END_RESPONSE, self._body(committed=committed))
+        self._ask(ApiKey.END_TXN, end_txn.REQUEST, end_txn.RESPONSE, self._body(committed=committed))
         self._added.clear()
 
     def _body(self, **more: object) -> Value:
@@ -114,9 +124,11 @@ class TransactionalProducer:
         return self._cluster.ask_coordinator(*(of or (self._id, _TRANSACTION)), ask)
 
 
-def _codes_in(answer: Value) -> list[int]:
+def _codes_in(answer: Value) -> Iterator[int]:
     """All error codes of a response, wherever they stand."""
-    if "error_code" in answer:
-        return [answer["error_code"]]
-    topics = answer.get("results") or answer.get("topics") or []
-    return [partition["error_code"] for topic in topics for partition in topic["partitions"]]
+    for name, value in answer.items():
+        if name.endswith("error_code"):
+            yield value
+        elif isinstance(value, list):
+            for item in value:
+                yield from _codes_in(item)

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import jobs
 from sluicegate.pipeline.repair.transactions import CannotWrite
+from sluicegate.validation.verdict import Reason
 from tests.broker.fixtures import running
 from tests.broker.kafka import Kafka
 from tests.integration.topics import create_topic
@@ -74,7 +75,7 @@ def test_a_judgement_finds_what_a_proxy_would_have(
     verdicts = found.summary["topics"][topic]["verdicts"]
     assert (verdicts["good"]["batches"], verdicts["reject"]["batches"]) == (2, 1)
     (sample,) = found.summary["samples"]
-    assert (sample["offset"], sample["verdict"], sample["reason"]) == (5, "reject", "CRC")
+    assert (sample["offset"], sample["verdict"], sample["reason"]) == (5, "reject", Reason.CRC.value)
 
 
 def test_a_repair_names_it_first_and_leaves_it_out_on_request(

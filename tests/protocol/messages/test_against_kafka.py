@@ -11,12 +11,16 @@ from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
 from tests.oracle.kafka_messages import ask_kafka
 
 APIS = {
+    "add_offsets_to_txn": "AddOffsetsToTxn",
+    "add_partitions_to_txn": "AddPartitionsToTxn",
     "api_versions": "ApiVersions",
     "describe_cluster": "DescribeCluster",
     "describe_configs": "DescribeConfigs",
     "describe_quorum": "DescribeQuorum",
+    "end_txn": "EndTxn",
     "fetch": "Fetch",
     "find_coordinator": "FindCoordinator",
+    "init_producer_id": "InitProducerId",
     "list_offsets": "ListOffsets",
     "metadata": "Metadata",
     "produce": "Produce",
@@ -24,6 +28,7 @@ APIS = {
     "sasl_handshake": "SaslHandshake",
     "share_acknowledge": "ShareAcknowledge",
     "share_fetch": "ShareFetch",
+    "txn_offset_commit": "TxnOffsetCommit",
 }
 SEEDS = range(12)
 

@@ -1,0 +1,27 @@
+"""AddOffsetsToTxn (key 25), versions 0 and 1 (KIP-98).
+
+1: throttles after the response (KIP-219). Later ones are flexible; every broker takes these.
+"""
+
+from sluicegate.protocol.messages.schema import INT16, INT32, INT64, STRING, Field, MessageSchema
+
+VERSIONS = range(0, 2)
+_NEVER_FLEXIBLE = 99  # of those that are spoken here
+
+REQUEST = MessageSchema(
+    "AddOffsetsToTxnRequest",
+    VERSIONS,
+    _NEVER_FLEXIBLE,
+    Field("transactional_id", STRING),
+    Field("producer_id", INT64),
+    Field("producer_epoch", INT16),
+    Field("group_id", STRING),
+)
+
+RESPONSE = MessageSchema(
+    "AddOffsetsToTxnResponse",
+    VERSIONS,
+    _NEVER_FLEXIBLE,
+    Field("throttle_time_ms", INT32),
+    Field("error_code", INT16),
+)
