@@ -54,7 +54,7 @@ def proposed(spark: SparkSession, topics: Topics, results: Results, targets: dic
 
 def written(spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules) -> Repair:
     """The clean topics, by the plan that was proposed by the same rules, or a new one; goes on where a run before was
-    killed. Where nothing is damaged, none is made. Raises RepairBegun and CannotWrite.
+    killed. Where nothing is damaged and nothing left out, none is made. Raises RepairBegun and CannotWrite.
     """
     needed = [*rights.for_reading(topics.names), *rights.for_clean_topics(topics, targets)]
     rights.check(rights.lacking(topics, needed))
@@ -63,7 +63,7 @@ def written(spark: SparkSession, topics: Topics, results: Results, targets: dict
         plan = job.planned(spark, topics, results, targets, rules)
     results.forget_summary()
     listing = job.listed(spark, topics, results, plan)
-    is_needed = listing.changes or plan.begun
+    is_needed = listing.changes or plan.begun or plan.leaves_out
     done = job.apply(spark, topics, results, plan, listing) if is_needed else None
     return _told(results, plan, listing, done, rules.now_ms)
 

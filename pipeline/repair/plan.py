@@ -42,6 +42,11 @@ class Plan:
         """The same for plans that do the same."""
         return sha256(replace(self, begun=False).as_json().encode()).hexdigest()[:16]
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether clean topics hold less than their sources."""
+        return self.rules.skip_unreadable and any(each.contents.unreadable for each in self.partitions)
+
     def as_json(self) -> str:
         """To be read by `plan_from`."""
         return json.dumps(

@@ -22,6 +22,7 @@ SETTINGS = {
     "segment.bytes": "1048576",
     "min.cleanable.dirty.ratio": "0.0001",
     "delete.retention.ms": "0",
+    "message.timestamp.after.max.ms": str(2**63 - 1),
 }
 _FILLER_BYTES = 1_047_000  # with anything before it more than a segment holds, so that a new one begins
 _HEADER = struct.Struct(">qiibIhiqqqhii")
@@ -103,9 +104,9 @@ class CleanedTopic:
         producer.init_transactions(_SECONDS)
         return producer
 
-    def overwrite(self, key: str, value: str) -> None:
+    def overwrite(self, key: str, value: str, **more: int) -> None:
         """One record without a transaction."""
-        self._plain.produce(self.name, value, key, partition=0)
+        self._plain.produce(self.name, value, key, partition=0, **more)
         assert self._plain.flush(_SECONDS) == 0
 
     def clean(self) -> None:
