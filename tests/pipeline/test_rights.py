@@ -17,9 +17,12 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
+from pyspark.sql import SparkSession
 
+from sluicegate.pipeline import plan_replay, replay
 from sluicegate.pipeline.kafka.rights import Operation, Resource, Right, missing
 from sluicegate.pipeline.repair import rights
+from sluicegate.pipeline.repair.transactions import CannotWrite
 from sluicegate.pipeline.topics import Topics
 from tests.broker.eventually import eventually
 from tests.integration.secure_brokers import Guarded, login
@@ -44,7 +47,9 @@ def bob(guarded: Guarded) -> dict[str, str]:
     return login(USER, "secret") | {"ssl.ca.location": str(guarded.authority.file)}
 
 
-def topic_of(guarded: Guarded, name: str, times: list[int]) -> str:
+def topic_of(
+    guarded: Guarded, name: str, times: list[int], headers: list[tuple[str, str | bytes | None]] | None = None
+) -> str:
     """A topic of the administrator's, with records of these times."""
     admin = guarded.admin()
     for future in admin.create_topics([NewTopic(name, 1, 1, config=UNLIMITED)]).values():
@@ -54,7 +59,7 @@ def topic_of(guarded: Guarded, name: str, times: list[int]) -> str:
         | {"bootstrap.servers": guarded.kafka.bootstrap, "ssl.ca.location": str(guarded.authority.file)}
     )
     for time in times:
-        producer.produce(name, b"v", b"k", timestamp=time)
+        producer.produce(name, b"v", b"k", timestamp=time, headers=headers)
     assert producer.flush(60) == 0
     return name
 
@@ -149,3 +154,43 @@ def test_a_dry_run_of_a_repair_names_what_apply_lacks_and_with_these_acls_it_wri
         f"WRITE on topic {topic} is missing: kafka-acls --bootstrap-server HOST:PORT --add "
         f"--allow-principal User:{USER} --operation Write --topic {topic}"
     )
+
+
+def test_a_dry_run_of_a_replay_names_what_apply_lacks_and_with_these_acls_it_writes(
+    spark: SparkSession, guarded: Guarded, bob: dict[str, str], tmp_path: Path
+) -> None:
+    admin, bootstrap, time_ms = guarded.admin(), guarded.kafka.bootstrap, 1_764_000_000_000
+    target = topic_of(guarded, "rights-of-a-replay", [])
+    told = {"reason": "timestamp too far ahead", "topic": target, "partition": "0", "index": "0"}
+    told |= {"timestamp": f"{time_ms}000000"}
+    headers: list[tuple[str, str | bytes | None]] = [(f"sluicegate.{name}", text) for name, text in told.items()]
+    dead = topic_of(guarded, f"{target}.dead", [time_ms], headers)
+    file = tmp_path / "sluicegate.yaml"
+    file.write_text(
+        f"upstream: {{bootstrap: ['{bootstrap}'], topic_settings: false}}\nlisten: {{bootstrap: '127.0.0.1:1'}}\n"
+    )
+
+    def lacks(work: Any) -> list[str]:
+        """In the words of the error; the ACLs in it are given."""
+        with pytest.raises(CannotWrite, match="nothing is written, because rights are missing") as raised:
+            work(spark, bootstrap, dead, tmp_path / "out", file, settings=bob, fix="unit")
+        for acl in acls_in(str(raised.value)):
+            granted(admin, acl)
+        return str(raised.value).splitlines()[1:]
+
+    for operation in (Operation.READ, Operation.DESCRIBE_CONFIGS):
+        granted(admin, Right(Resource.TOPIC, dead, operation).in_words(f"User:{USER}"))
+    group = [line.partition(": ")[0] for line in lacks(plan_replay)]
+    assert [re.sub(r"\.[^. ]* is", ".ID is", line) for line in group] == [
+        f"READ on group sluicegate-replay.{dead}.ID is missing"
+    ]
+    dry = plan_replay(spark, bootstrap, dead, tmp_path / "out", file, settings=bob, fix="unit")
+    named = [line.partition(": ")[0] for line in dry.warnings if "is missing" in line]
+    assert named[0].startswith(f"WRITE on transactional-id sluicegate-replay.{dead}.")
+    assert named[1:] == [f"WRITE on topic {target} is missing"]
+
+    assert len(lacks(replay)) == 1
+    assert len(lacks(replay)) == 1
+    assert replay(spark, bootstrap, dead, tmp_path / "out", file, settings=bob, fix="unit").summary["topics"] == {
+        dead: {"records": 1, "replayed": 1, "corrected": 1, "left": 0}
+    }
