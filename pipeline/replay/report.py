@@ -29,10 +29,9 @@ def first_lines(summary: Mapping[str, Any]) -> list[str]:
         to[row["to_topic"]] += row["records"]
     for row in summary["left"]:
         why[row["why"]] += row["records"]
-    lines = [
-        f"{back:,} of {records:,} {summary['of']}s {goes}, {corrected:,} of them corrected{_in_words(to)}.",
-        f"{left:,} are left where they are{_in_words(why)}; the table left says why of each.",
-    ]
+    lines = [f"{back:,} of {records:,} {summary['of']}s {goes}, {corrected:,} of them corrected{_in_words(to)}."]
+    if left:
+        lines.append(f"{left:,} are left where they are{_in_words(why)}; the table left says why of each.")
     if summary["left_by_earlier_runs"]:
         lines.append(f"{summary['left_by_earlier_runs']:,} more were left by earlier runs; they are in that table too.")
     return lines

@@ -114,3 +114,12 @@ def test_where_even_that_is_too_wide_each_row_is_a_table_of_its_own() -> None:
     lines = printed(repair(), 80)
 
     assert any(re.search(r"before +│ no date \(1764000000123456789\)", line) for line in lines), "\n".join(lines)
+
+
+def test_nothing_is_said_of_records_that_are_left_where_there_are_none() -> None:
+    counts = {"records": 5, "replayed": 5, "corrected": 0, "left": 0}
+    summary = {"of": "dead letter", "applied": False, "topics": {NAME: counts}, "replays": [], "left": []}
+
+    assert replay_report.first_lines({**summary, "left_by_earlier_runs": 0}) == [
+        "5 of 5 dead letters would go back, 0 of them corrected."
+    ]
