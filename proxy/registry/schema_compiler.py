@@ -5,6 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Protocol
 
+from sluicegate.config.regular_file import read_file
 from sluicegate.proxy.registry.protoc import descriptor_set_of
 from sluicegate.proxy.registry.schema_text import SchemaText
 from sluicegate.proxy.rules_process.making import made
@@ -80,8 +81,7 @@ class CompilesElsewhere:
         try:
             with TemporaryDirectory(prefix="sluicegate-proto-") as folder:
                 self._process.compile(_specification(Kind.PROTO_SOURCE, text, folder))
-                with (Path(folder) / DESCRIPTOR_SET).open("rb") as file:
-                    descriptor_set = file.read(_MOST_DESCRIPTOR_BYTES + 1)
+                descriptor_set = read_file(Path(folder) / DESCRIPTOR_SET, _MOST_DESCRIPTOR_BYTES)
         except OSError as error:
             raise Outage(
                 f"Protobuf is compiled in a folder for temporary files, which cannot be used (TMPDIR): {error.strerror}"
