@@ -64,7 +64,7 @@ def violations() -> ConsoleTable:
 
 
 def extract() -> ConsoleTable:
-    counts = {"records": 9_876_543_210, "skipped": 120_004}
+    counts = {"records": 9_876_543_210, "skipped": 120_004, "too_late": 37}
     return extract_report.console_table({"topics": {NAME: {**counts, "partitions": {"117": counts}}}})
 
 

@@ -369,7 +369,7 @@ def test_what_a_run_that_was_killed_has_left_is_replaced_and_what_came_since_is_
     rows = results.read_table(job.RECORDS).select("offset", "batch", f.expr("unix_millis(event_time) AS at"))
     expected = {(i, i // 3, NOW + i) for i in range(5)} | {(5, 2, NOW + 4)}
     assert {(row["offset"], row["batch"], row["at"]) for row in rows.collect()} == expected
-    counted = {"records": 6, "skipped": 0}
+    counted = {"records": 6, "skipped": 0, "too_late": 0}
     assert job.summary_of(topics, results)["topics"] == {topic: counted | {"partitions": {"0": counted}}}
 
 
@@ -400,5 +400,5 @@ def test_what_has_failed_before_anything_was_written_is_begun_anew_by_another_ex
 
     job.run(spark, topics, results, BuiltIn("skip"), 100)
 
-    counted = {"records": 1, "skipped": 1}
+    counted = {"records": 1, "skipped": 1, "too_late": 0}
     assert job.summary_of(topics, results)["topics"] == {topic: counted | {"partitions": {"0": counted}}}

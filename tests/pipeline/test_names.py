@@ -68,7 +68,7 @@ def test_a_name_keeps_its_beginning_and_its_end() -> None:
 
 
 def test_an_extraction_of_many_partitions_is_a_short_page() -> None:
-    partitions = {str(i): {"records": 10, "skipped": 1} for i in range(1000)}
+    partitions = {str(i): {"records": 10, "skipped": 1, "too_late": 0} for i in range(1000)}
     summary, pages = {"topics": {"t": {"partitions": partitions}}}, Pages()
 
     extract_report.write_report(pages, summary, "skip", NOW)
