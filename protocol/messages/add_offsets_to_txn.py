@@ -6,12 +6,11 @@
 from sluicegate.protocol.messages.schema import INT16, INT32, INT64, STRING, Field, MessageSchema
 
 VERSIONS = range(0, 2)
-_NEVER_FLEXIBLE = 99  # of those that are spoken here
 
 REQUEST = MessageSchema(
     "AddOffsetsToTxnRequest",
     VERSIONS,
-    _NEVER_FLEXIBLE,
+    3,
     Field("transactional_id", STRING),
     Field("producer_id", INT64),
     Field("producer_epoch", INT16),
@@ -21,7 +20,7 @@ REQUEST = MessageSchema(
 RESPONSE = MessageSchema(
     "AddOffsetsToTxnResponse",
     VERSIONS,
-    _NEVER_FLEXIBLE,
+    3,
     Field("throttle_time_ms", INT32),
     Field("error_code", INT16),
 )

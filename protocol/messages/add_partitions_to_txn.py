@@ -6,12 +6,11 @@
 from sluicegate.protocol.messages.schema import INT16, INT32, INT64, STRING, ArrayOf, Field, MessageSchema, array
 
 VERSIONS = range(0, 2)
-_NEVER_FLEXIBLE = 99  # of those that are spoken here
 
 REQUEST = MessageSchema(
     "AddPartitionsToTxnRequest",
     VERSIONS,
-    _NEVER_FLEXIBLE,
+    3,
     Field("v3_and_below_transactional_id", STRING),
     Field("v3_and_below_producer_id", INT64),
     Field("v3_and_below_producer_epoch", INT16),
@@ -21,7 +20,7 @@ REQUEST = MessageSchema(
 RESPONSE = MessageSchema(
     "AddPartitionsToTxnResponse",
     VERSIONS,
-    _NEVER_FLEXIBLE,
+    3,
     Field("throttle_time_ms", INT32),
     Field(
         "results_by_topic_v3_and_below",

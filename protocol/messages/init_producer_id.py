@@ -6,12 +6,11 @@
 from sluicegate.protocol.messages.schema import INT16, INT32, INT64, STRING, Field, MessageSchema
 
 VERSIONS = range(0, 2)
-_NEVER_FLEXIBLE = 99  # of those that are spoken here
 
 REQUEST = MessageSchema(
     "InitProducerIdRequest",
     VERSIONS,
-    _NEVER_FLEXIBLE,
+    2,
     Field("transactional_id", STRING, nullable_since=0),
     Field("transaction_timeout_ms", INT32),
 )
@@ -19,7 +18,7 @@ REQUEST = MessageSchema(
 RESPONSE = MessageSchema(
     "InitProducerIdResponse",
     VERSIONS,
-    _NEVER_FLEXIBLE,
+    2,
     Field("throttle_time_ms", INT32),
     Field("error_code", INT16),
     Field("producer_id", INT64),

@@ -6,12 +6,11 @@
 from sluicegate.protocol.messages.schema import INT16, INT32, INT64, STRING, Field, MessageSchema, array
 
 VERSIONS = range(0, 2)
-_NEVER_FLEXIBLE = 99  # of those that are spoken here
 
 REQUEST = MessageSchema(
     "TxnOffsetCommitRequest",
     VERSIONS,
-    _NEVER_FLEXIBLE,
+    3,
     Field("transactional_id", STRING),
     Field("group_id", STRING),
     Field("producer_id", INT64),
@@ -35,7 +34,7 @@ REQUEST = MessageSchema(
 RESPONSE = MessageSchema(
     "TxnOffsetCommitResponse",
     VERSIONS,
-    _NEVER_FLEXIBLE,
+    3,
     Field("throttle_time_ms", INT32),
     Field(
         "topics",

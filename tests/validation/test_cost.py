@@ -132,7 +132,7 @@ def test_what_a_request_decompresses_to_is_bounded_for_all_its_batches_together(
 @pytest.mark.parametrize(
     ("data", "key"),
     [
-        (many(Rec(NOW, b"", bytes(1000)), 3000, ZSTD), "limits.max_decompression_ratio"),
+        (many(Rec(NOW, b"", bytes(100_000)), 30, ZSTD), "limits.max_decompression_ratio"),
         (batch([Rec(NOW, b"", bytes(17 * MIB))], SNAPPY), "limits.max_decompression_window_bytes"),
     ],
 )
