@@ -6,6 +6,8 @@ from enum import Enum
 from typing import Any
 
 MIB = 1 << 20
+RULES_PROCESS_BYTES = (256 + 64) * MIB
+"""The bytes that a rules process may take: limits.rule_memory, and its libraries."""
 
 
 class Ends(Enum):

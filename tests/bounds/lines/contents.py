@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.bounds.frames import produce, uvarint
-from tests.bounds.line import Extent, Line, once
+from tests.bounds.line import RULES_PROCESS_BYTES, Extent, Line, once
 from tests.wire.batches import Rec, batch
 
 _SCHEMAS = Path(__file__).parent.parent / "schemas"
@@ -41,6 +41,7 @@ def _line(topic: str, what: str, make: Callable[[int], bytes], records: int = 1)
         once(request),
         Extent(2_000_000, connections=2, seconds=15),
         Extent(8_000_000, connections=4, seconds=60),
+        beside=RULES_PROCESS_BYTES,  # begins with the first value that is not known to be cheap
         config=_CONFIG,
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.bounds import costly_schemas as costly
 from tests.bounds.frames import produce
-from tests.bounds.line import MIB, Extent, Line
+from tests.bounds.line import MIB, RULES_PROCESS_BYTES, Extent, Line
 from tests.registry.schemas_by_id import registry_of
 from tests.validation.rules.random_json import RandomJson
 from tests.wire.batches import ZSTD, Rec, batch
@@ -21,8 +21,6 @@ _KEYS = "value.m.all(k, value.m[k] > 0)"
 _ORDERS = "value.orders.filter(o, o.paid).all(o, o.amount > 0)"
 _EXPRESSIONS = {"chained": _CHAIN_FILTERS, "places": _PLACE_IN_EACH, "keys": _KEYS, "orders": _ORDERS}
 _FIRST_WIDE, _FIRST_PATTERNS, _FIRST_RANDOM = 1000, 2000, 10_000
-# limits.rule_memory, and the libraries.
-_OF_RULES_PROCESS = (256 + 64) * MIB
 _TEXTS: dict[int, tuple[str, Callable[[], str]]] = {
     1: ("JSON", lambda: costly.enum_of(249)),
     2: ("JSON", lambda: costly.enum_of(5_000)),
@@ -80,7 +78,7 @@ def _line(name: str, topic: str, values: Callable[[int, int], list[bytes]], code
         name,
         sends,
         config=_CONFIG,
-        beside=_OF_RULES_PROCESS,
+        beside=RULES_PROCESS_BYTES,
         **{"short": Extent(1, 1, 20), "thorough": Extent(1, 2, 60), **more},
     )
 
@@ -165,6 +163,6 @@ RULES = [
         Extent(500, 4, 90),
         held=MIB,
         config=_CONFIG,
-        beside=_OF_RULES_PROCESS,
+        beside=RULES_PROCESS_BYTES,
     ),
 ]
