@@ -2,11 +2,15 @@
 
 import time
 from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
-def eventually(is_so: Callable[[], object], seconds: float = 120, what: str = "") -> None:
-    """Return as soon as `is_so()` is true. Raises AssertionError when it never is."""
+def eventually(wanted: Callable[[], T], seconds: float = 120, what: str = "") -> T:
+    """Return what `wanted()` returns, as soon as that is true. Raises AssertionError if it never is."""
     end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end, f"not within {seconds} s: {what or is_so}"
+    while not (found := wanted()):
+        assert time.monotonic() < end, f"not within {seconds} s: {what or wanted}"
         time.sleep(0.05)
+    return found

@@ -65,8 +65,7 @@ def executors() -> list[int]:
 
 def kill_an_executor() -> None:
     """The first one that there is, at once."""
-    eventually(executors, what="an executor")
-    os.kill(executors()[0], signal.SIGKILL)
+    os.kill(eventually(executors, what="an executor")[0], signal.SIGKILL)
 
 
 def kill_all_executors() -> None:
@@ -77,8 +76,8 @@ def kill_all_executors() -> None:
 
 def kill_an_executor_at_work() -> None:
     """The one whose Python has something to do: it has forked a worker."""
-    busiest = max(executors(), key=lambda pid: len(_below(pid)))
-    os.kill(busiest, signal.SIGKILL)
+    running = eventually(executors, what="an executor")
+    os.kill(max(running, key=lambda pid: len(_below(pid))), signal.SIGKILL)
 
 
 def _command_of(pid: int) -> bytes:

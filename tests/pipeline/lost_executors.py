@@ -189,7 +189,8 @@ def main(master: str, address: str, topic: str, folder: str, now_ms: str, *asked
             eventually(lambda: len(executors()) == _EXECUTORS, what="executors")
             with disturbing(is_time, kill):
                 disturbed = job("disturbed")
-            print(json.dumps({"job": name, "undisturbed": undisturbed, "disturbed": disturbed}), flush=True)
+            both_ways = {"job": name, "undisturbed": undisturbed, "disturbed": disturbed}
+            print(json.dumps(both_ways, default=lambda partitions: sorted(map(str, partitions))), flush=True)
             eventually(lambda: len(executors()) == _EXECUTORS, what="another executor in the place of the lost one")
 
         for name in asked:

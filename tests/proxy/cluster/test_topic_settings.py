@@ -157,8 +157,9 @@ async def test_one_topic_that_the_broker_stumbles_over_does_not_spoil_the_others
         asker = Asker(kafka.address)
         with capture_logs() as lines:
             await asker.know(*(f"t{i}" for i in range(250)), "bad", *(f"t{i}" for i in range(250, 499)))
+            for topic in range(499):  # on a busy machine a first batch may have waited long enough
+                await asker.learns(f"t{topic}")
 
-        assert all(asker.is_learnt(f"t{i}") for i in range(499))
         assert not asker.is_learnt("bad")
         assert [line["event"] for line in lines] == [GOING_ON]
         assert kafka.asked[ApiKey.DESCRIBE_CONFIGS] <= 20
