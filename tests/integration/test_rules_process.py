@@ -27,7 +27,7 @@ def text_of(schema_id: int) -> tuple[str, str] | None:
     if schema_id == SHAPE or schema_id >= FIRST_HONEST:
         return "JSON", json.dumps({"type": "object", "required": ["id"], "title": f"T{schema_id}"})
     if schema_id == CHAIN:
-        return "JSON", all_of_chain(26)
+        return "JSON", all_of_chain(34)
     if schema_id == NO_SCHEMA:
         return "AVRO", '"strang"'
     return ("JSON", patterns(1_500, schema_id)) if schema_id >= FIRST_SLOW else None
