@@ -14,7 +14,7 @@ ENGINE ?= docker
 REVISION = $(shell git rev-parse HEAD 2>/dev/null)
 IS_NEW_ENOUGH := $(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "sluicegate needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Say which to use: make PYTHON=python3.12 ...")'
 
-.PHONY: setup spark sparks run test alone check jars archives broker-archives unit interpreted interpreted-tree lanes conformance clients collector bounds load faults soak fuzz bench bench-scan bench-check bench-rules bench-pipeline executors kafka registry docs wheel wheel-check sbom audit image man format clean
+.PHONY: setup spark sparks run test alone check jars archives broker-archives unit interpreted interpreted-tree lanes conformance clients collector bounds load faults soak fuzz bench bench-scan bench-check bench-rules bench-pipeline executors kafka registry docs wheel wheel-check sbom audit image format clean
 
 # Hundreds of Python processes are started by tests: where an environment forbids to keep compiled modules, each would
 # compile anew whatever it imports, which is most of its start.
@@ -327,11 +327,6 @@ build/locked.txt: uv.lock | setup
 # As one image with the commit in its labels. Needs Docker or podman (ENGINE=podman).
 image:
 	$(ENGINE) build --build-arg REVISION=$(REVISION) --tag sluicegate:$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) .
-
-# The manual page, from the command's own help.
-man: setup
-	mkdir -p docs/man
-	$(BIN)/python -m sluicegate.proxy.process.man_page > docs/man/sluicegate.1
 
 format: setup
 	$(BIN)/ruff check --fix $(SOURCES)

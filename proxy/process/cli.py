@@ -10,12 +10,10 @@ from sluicegate.config.loading import ConfigError, load
 from sluicegate.config.option import Option
 from sluicegate.config.source import Source
 from sluicegate.proxy.process import cluster_commands, policy_commands, watch_commands
-from sluicegate.proxy.process.completion import Shell
 from sluicegate.proxy.process.saying import say, say_all
 from sluicegate.proxy.process.terminal import HELP, end, read, read_file
 
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings=HELP,
@@ -155,17 +153,6 @@ def version() -> None:
     from sluicegate.proxy.process import build_facts  # noqa: PLC0415
 
     say_all(build_facts.lines())
-
-
-@app.command(context_settings=HELP)
-def completion(
-    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="The shell that it is for.")],
-) -> None:
-    """Print what a shell needs to complete this command: source <(sluicegate completion bash)."""
-    from sluicegate.proxy.process.command_tree import commands_of  # noqa: PLC0415
-    from sluicegate.proxy.process.completion import script_for  # noqa: PLC0415
-
-    typer.echo(script_for(shell, list(commands_of(app))), nl=False)
 
 
 def _options_of(upstream: list[str] | None, listen: str | None) -> list[Option]:

@@ -33,9 +33,7 @@ def service() -> dict[str, str]:
 def test_systemd_has_nothing_to_say_of_it(tmp_path: Path) -> None:
     """It exits with 0 whatever it finds: only what it says counts."""
     installed = tmp_path / UNIT.name
-    installed.write_text(
-        UNIT.read_text().replace("/opt/sluicegate/bin/sluicegate", "/bin/true").replace("man:", "file:/")
-    )
+    installed.write_text(UNIT.read_text().replace("/opt/sluicegate/bin/sluicegate", "/bin/true"))
 
     done = analyze("verify", str(installed))
 
@@ -45,7 +43,7 @@ def test_systemd_has_nothing_to_say_of_it(tmp_path: Path) -> None:
 
 def test_systemd_has_nothing_to_say_of_the_sockets_either(tmp_path: Path) -> None:
     for each in (UNIT, SOCKET):
-        text = each.read_text().replace("/opt/sluicegate/bin/sluicegate", "/bin/true").replace("man:", "file:/")
+        text = each.read_text().replace("/opt/sluicegate/bin/sluicegate", "/bin/true")
         (tmp_path / each.name).write_text(text)
 
     done = analyze("verify", str(tmp_path / SOCKET.name))

@@ -40,7 +40,7 @@ NOT_TYPED = {
     "helm install ": "needs a Kubernetes cluster",
     "kubectl apply ": "needs a Kubernetes cluster; tests/deploy/test_kubernetes.py reads the manifests",
     "python3 -m venv /opt/sluicegate": "installs for the whole machine; tests/deploy/test_systemd.py reads the unit",
-    "source <(sluicegate completion bash)": "for somebody's own shell; tests/proxy/process/test_completion.py",
+    "sluicegate --install-completion": "changes the user's shell; tests/proxy/process/test_completion.py",
     "sluicegate-spark judge  --bootstrap": "needs bad records; tests/pipeline/test_replay_findings.py types both",
     "spark-submit ": "needs a cluster; tests/packaging/test_wheel.py runs the archive",
 }

@@ -7,11 +7,12 @@ import signal
 import subprocess
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from sluicegate.proxy.process.cli import app
-from sluicegate.proxy.process.command_tree import commands_of
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND
@@ -21,7 +22,7 @@ from tests.proxy.process.test_cli import sluicegate
 PAGE = (ROOT / "docs/install.md").read_text()
 BLOCKS = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
 LINES = [line for block in BLOCKS for line in block.splitlines()]
-TOOLS = {"pip", "sluicegate", "make", "docker", "helm", "kubectl", "python3", "install", "systemctl", "source"}
+TOOLS = {"pip", "sluicegate", "make", "docker", "helm", "kubectl", "python3", "install", "systemctl"}
 
 
 def test_the_first_run_is_as_the_page_says(kafka_bootstrap: str, tmp_path: Path) -> None:
@@ -53,18 +54,19 @@ def test_the_first_run_is_as_the_page_says(kafka_bootstrap: str, tmp_path: Path)
 
 @pytest.mark.parametrize("line", LINES)
 def test_what_a_command_names_is_there(line: str) -> None:
-    words = shlex.split(line.replace("<(", "").replace(")", "") if line.startswith("source") else line)
+    words = shlex.split(line)
     assert Path(words[0]).name in TOOLS
     if words[0] == "make":
         assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
     for word in words:
         if word.startswith("deploy/"):
             assert (ROOT / word).exists(), word
-    if "sluicegate" in words[:2] and words[0] in ("sluicegate", "source"):
-        at = words.index("sluicegate")
-        known = {command.name: command for command in commands_of(app)}[words[at + 1]]
-        names = {name for option in known.options for name in option.names}
-        assert {word for word in words[at + 2 :] if word.startswith("--")} <= names
+    if words[0] == "sluicegate":
+        group: Any = typer.main.get_command(app)
+        command = group.commands.get(words[1], group)
+        assert {word for word in words if word.startswith("--")} <= {
+            name for one in command.params for name in one.opts
+        }
 
 
 def test_every_extra_that_is_named_is_one() -> None:
