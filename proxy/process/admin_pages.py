@@ -1,18 +1,21 @@
 """What the admin endpoint answers: /metrics, /livez and /readyz."""
 
 import gzip
+from collections.abc import Callable
+
+from prometheus_client.exposition import choose_encoder, gzip_accepted
+from prometheus_client.registry import Collector
 
 from sluicegate.proxy.page.answer import Page, Slow, text_page
 from sluicegate.proxy.process.health import Health
-from sluicegate.proxy.reporting.exposition import takes_gzip, wanted_by
-from sluicegate.proxy.reporting.metrics import Look
+from sluicegate.proxy.reporting.metrics import Look, MetricsCollector
 
 
 class AdminPages:
     """Finds the page for a request."""
 
     def __init__(self, metrics: Look, health: Health) -> None:
-        self._look = metrics
+        self._collector = MetricsCollector(metrics)
         self._health = health
 
     def find(self, method: str, path: str, headers: dict[str, str]) -> Page | Slow | None:
@@ -29,11 +32,19 @@ class AdminPages:
         return None
 
     def _metrics(self, accept: str, accept_encoding: str) -> Page:
-        write, content_type = wanted_by(accept)
-        body, headers = write(self._look()), (("Content-Type", content_type),)
-        if takes_gzip(accept_encoding):
+        encode, content_type = encoder_for(accept)
+        body, headers = encode(self._collector), (("Content-Type", content_type),)
+        if gzip_accepted(accept_encoding):
             return Page(200, gzip.compress(body, 1), (*headers, ("Content-Encoding", "gzip")))
         return Page(200, body, headers)
+
+
+def encoder_for(accept: str) -> tuple[Callable[[Collector], bytes], str]:
+    """Return the encoder that an Accept header asks for, and its Content-Type: the text format or OpenMetrics."""
+    try:
+        return choose_encoder(accept)
+    except TypeError:  # the library compares a version such as `none` with numbers
+        return choose_encoder("")
 
 
 def _state(problem: str | None, *troubles: str | None) -> Page:

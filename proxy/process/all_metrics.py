@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterator
 
+from prometheus_client.core import Metric
+
 from sluicegate.config.model import Config
 from sluicegate.proxy.process.certificate_metrics import certificate_metrics
-from sluicegate.proxy.reporting.metrics import Metric, metrics_of
+from sluicegate.proxy.reporting.metrics import metrics_of
 from sluicegate.proxy.reporting.tally import Snapshot
 
 

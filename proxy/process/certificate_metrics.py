@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from prometheus_client.core import Metric
+
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.certificates import expiries_of
 from sluicegate.proxy.reporting.families.process import CERTIFICATE_DAYS_LEFT, CERTIFICATE_EXPIRES
-from sluicegate.proxy.reporting.metrics import Metric, shown
+from sluicegate.proxy.reporting.metrics import shown
 
 _DAY_SECONDS = 86_400
 

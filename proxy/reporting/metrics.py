@@ -1,60 +1,49 @@
-"""What is counted, as metrics with their series: made when somebody asks.
+"""Builds the families of `prometheus_client` with their current values, for /metrics and OTLP.
 
-Which there are is declared in `sluicegate.proxy.reporting.families`. How they are written down for Prometheus is said
-in `sluicegate.proxy.reporting.exposition`, and for OpenTelemetry in `sluicegate.proxy.telemetry.metric_points`.
+`sluicegate.proxy.reporting.families` declares them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from sluicegate.proxy.reporting.durations import Durations, DurationsBy
 from sluicegate.proxy.reporting.families import FAMILIES
 from sluicegate.proxy.reporting.family import Family, Kind, Reading
 from sluicegate.proxy.reporting.tally import Snapshot
 
-
-class Sample(NamedTuple):
-    """One series at one moment; its name is the metric's, with `_total`, `_bucket`, `_count` or `_sum` where it is
-    one of those.
-    """
-
-    name: str
-    labels: dict[str, str]
-    value: float
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A family at one moment. `type` is what Prometheus calls it, `documentation` its help."""
-
-    name: str
-    documentation: str
-    type: str
-    samples: list[Sample]
-
-
 Look = Callable[[], Iterable[Metric]]
-"""What shows all there is, now."""
+"""Returns all families with their current values."""
+
+
+class MetricsCollector(Collector):
+    """Custom collector: what the encoders of `prometheus_client` read."""
+
+    def __init__(self, look: Look) -> None:
+        self._look = look
+
+    def collect(self) -> Iterable[Metric]:
+        """Return all families with their current values."""
+        return self._look()
 
 
 def metrics_of(snapshot: Snapshot) -> Iterator[Metric]:
-    """Every family with its values."""
+    """Yield every family with its values."""
     for family in FAMILIES:
         if family.read is not None:
             yield shown(family, family.read(snapshot))
 
 
 def shown(family: Family, reading: Reading) -> Metric:
-    """A family with its values."""
-    samples = _of_durations(family, reading) if family.kind is Kind.HISTOGRAM else _of_numbers(family, reading)
-    return Metric(family.name, family.text, family.kind.value, list(samples))
-
-
-def _of_numbers(family: Family, reading: Reading) -> Iterator[Sample]:
+    """Return a family with its values."""
+    if family.kind is Kind.HISTOGRAM:
+        return _histogram(family, reading)
+    made = CounterMetricFamily if family.kind is Kind.COUNTER else GaugeMetricFamily
+    metric = made(family.name, family.text, labels=family.labels)
     for labels, value in _series(family, reading):
-        # A sum of all that a label tells apart has none.
-        yield Sample(family.shown_name, dict(zip(family.labels, labels, strict=False)), value)
+        metric.add_metric(labels, value)  # the sum over all values of a label has no labels
+    return metric
 
 
 def _series(family: Family, reading: Reading) -> Iterator[tuple[tuple[str, ...], float]]:
@@ -72,19 +61,12 @@ def _as_labels(labels: str | tuple[str, ...]) -> tuple[str, ...]:
     return (labels,) if isinstance(labels, str) else labels
 
 
-def _of_durations(family: Family, reading: Reading) -> Iterator[Sample]:
+def _histogram(family: Family, reading: Reading) -> Metric:
+    metric = HistogramMetricFamily(family.name, family.text, labels=family.labels)
     if isinstance(reading, Durations):
-        yield from _histogram(family.name, {}, reading)
-        return
+        metric.add_metric((), list(reading.cumulative()), reading.seconds)
+        return metric
     assert isinstance(reading, DurationsBy)
-    (label,) = family.labels
-    for value, durations in sorted(reading.items()):
-        yield from _histogram(family.name, {label: value}, durations)
-
-
-def _histogram(name: str, labels: dict[str, str], durations: Durations) -> Iterator[Sample]:
-    count = 0.0
-    for bound, count in durations.cumulative():
-        yield Sample(f"{name}_bucket", {**labels, "le": bound}, count)
-    yield Sample(f"{name}_count", labels, count)
-    yield Sample(f"{name}_sum", labels, durations.seconds)
+    for label, durations in sorted(reading.items()):
+        metric.add_metric((label,), list(durations.cumulative()), durations.seconds)
+    return metric

@@ -17,10 +17,10 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
     NumberDataPoint,
     Sum,
 )
+from prometheus_client.core import Metric as Shown
+from prometheus_client.samples import Sample
 
 from sluicegate.proxy.reporting.bounded_text import printable
-from sluicegate.proxy.reporting.metrics import Metric as Shown
-from sluicegate.proxy.reporting.metrics import Sample
 from sluicegate.proxy.telemetry.attributes import attributes_of
 
 _UNITS = {"seconds": "s", "bytes": "By"}

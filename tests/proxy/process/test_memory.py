@@ -11,8 +11,10 @@ from sluicegate.config.reading import config_of
 READS = {"cryptography", "pydantic", "pydantic_core", "rich", "scramp", "typer", "yaml"}
 EXTRA = {"confluent_kafka", "google", "opentelemetry"}
 """What only some keys of the configuration need."""
-LATER = {"cramjam", "email", "greenlet", "html", "prometheus_client", "re2", "zipfile"}
-"""What is loaded with the first pattern, the first snappy batch, the first registry; or never."""
+LATER = {"greenlet", "re2", "zipfile"}
+"""What is loaded with the first pattern or the first registry; or never. cramjam is not listed: prometheus_client
+imports python-snappy, and so cramjam, where the tests have installed it.
+"""
 SERVE = textwrap.dedent("""
     import asyncio, json, pickle, sys
     import sluicegate.proxy.process.serving, sluicegate.proxy.process.running, sluicegate.proxy.process.preloaded

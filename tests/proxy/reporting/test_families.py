@@ -4,12 +4,12 @@ import re
 from dataclasses import fields
 
 import pytest
+from prometheus_client.exposition import generate_latest
 
 from sluicegate.proxy.reporting.durations import Durations, DurationsBy
-from sluicegate.proxy.reporting.exposition import prometheus_text
 from sluicegate.proxy.reporting.families import FAMILIES
 from sluicegate.proxy.reporting.family import Family, Kind
-from sluicegate.proxy.reporting.metrics import metrics_of
+from sluicegate.proxy.reporting.metrics import MetricsCollector, metrics_of
 from sluicegate.proxy.reporting.metrics_reference import page
 from sluicegate.proxy.reporting.standing import Standing
 from sluicegate.proxy.reporting.tally import Snapshot, Tally
@@ -96,27 +96,31 @@ def test_no_name_is_declared_twice() -> None:
 @pytest.mark.parametrize("name", [each.name for each in fields(Tally) if each.name not in _COUNTED_BY_OTHERS])
 def test_whatever_is_counted_is_shown(name: str) -> None:
     tally = Tally()
-    before = prometheus_text(metrics_of(Snapshot(tally, 0)))
+    before = _scraped(Snapshot(tally, 0))
 
     _count_one(tally, name)
 
-    assert prometheus_text(metrics_of(Snapshot(tally, 0))) != before
+    assert _scraped(Snapshot(tally, 0)) != before
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(Standing)])
 def test_whatever_is_looked_at_is_shown(name: str) -> None:
     standing = Standing()
-    before = prometheus_text(metrics_of(Snapshot(Tally(), 0, standing=standing)))
+    before = _scraped(Snapshot(Tally(), 0, standing=standing))
 
     _count_one(standing, name)
 
-    assert prometheus_text(metrics_of(Snapshot(Tally(), 0, standing=standing))) != before
+    assert _scraped(Snapshot(Tally(), 0, standing=standing)) != before
 
 
 def test_the_page_is_what_is_declared() -> None:
     assert (ROOT / "docs" / "metrics.md").read_text() == page(), (
         "write it again: python -m sluicegate.proxy.reporting.metrics_reference > docs/metrics.md"
     )
+
+
+def _scraped(snapshot: Snapshot) -> bytes:
+    return generate_latest(MetricsCollector(lambda: metrics_of(snapshot)))
 
 
 def _count_one(where: Tally | Standing, name: str) -> None:

@@ -2,6 +2,7 @@
 
 import re
 
+from prometheus_client.exposition import generate_latest
 from structlog.testing import capture_logs
 
 from sluicegate.protocol.produce_request import walk_produce_request
@@ -9,8 +10,7 @@ from sluicegate.protocol.records.allowance import Allowance
 from sluicegate.protocol.records.compression import Decompressor
 from sluicegate.proxy.reporting.aggregation import LINES_AT_ONCE
 from sluicegate.proxy.reporting.client_labels import MAX_CLIENTS
-from sluicegate.proxy.reporting.exposition import prometheus_text
-from sluicegate.proxy.reporting.metrics import metrics_of
+from sluicegate.proxy.reporting.metrics import MetricsCollector, metrics_of
 from sluicegate.proxy.reporting.tally import Snapshot
 from sluicegate.proxy.reporting.violation_labels import MAX_KINDS
 from sluicegate.proxy.session.identity import ClientIdentity
@@ -38,7 +38,11 @@ REQUEST = walk_produce_request(bytearray(produce_body(9, [topic_data("t", (0, BA
 
 def series(play: Playbook) -> set[str]:
     """Names and labels of all that is counted."""
-    lines = prometheus_text(metrics_of(Snapshot(play.parts.observer.counted(), 0))).decode().splitlines()
+    lines = (
+        generate_latest(MetricsCollector(lambda: metrics_of(Snapshot(play.parts.observer.counted(), 0))))
+        .decode()
+        .splitlines()
+    )
     return {line.rpartition(" ")[0] for line in lines if not line.startswith("#")}
 
 

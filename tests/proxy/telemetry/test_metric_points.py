@@ -1,6 +1,7 @@
 """What /metrics shows, as OTLP has it."""
 
-from sluicegate.proxy.reporting.metrics import Metric, Sample
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
 from sluicegate.proxy.telemetry.metric_points import metrics_of
 from tests.proxy.telemetry.otlp_receiver import values_of
 
@@ -8,7 +9,8 @@ STARTED, NOW = 1_000, 2_000
 
 
 def test_a_counter_is_a_cumulative_sum_since_the_start() -> None:
-    family = Metric("requests", "How many.", "counter", [Sample("requests_total", {"api": "Produce"}, 3)])
+    family = CounterMetricFamily("requests", "How many.", labels=("api",))
+    family.add_metric(("Produce",), 3)
 
     (metric,) = metrics_of([family], STARTED, NOW)
 
@@ -24,7 +26,7 @@ def test_a_counter_is_a_cumulative_sum_since_the_start() -> None:
 
 
 def test_a_gauge_has_no_start_and_the_unit_of_its_name() -> None:
-    family = Metric("held_bytes_limit", "Memory.", "gauge", [Sample("held_bytes_limit", {}, 5)])
+    family = GaugeMetricFamily("held_bytes_limit", "Memory.", 5)
 
     (metric,) = metrics_of([family], STARTED, NOW)
 
@@ -33,12 +35,8 @@ def test_a_gauge_has_no_start_and_the_unit_of_its_name() -> None:
 
 
 def test_a_histogram_counts_each_bucket_by_itself() -> None:
-    below = [
-        Sample("wait_seconds_bucket", {"api": "Fetch", "le": bound}, count)
-        for bound, count in (("0.5", 2), ("1.0", 2), ("+Inf", 7))
-    ]
-    in_all = [Sample("wait_seconds_count", {"api": "Fetch"}, 7), Sample("wait_seconds_sum", {"api": "Fetch"}, 40.5)]
-    family = Metric("wait_seconds", "How long.", "histogram", below + in_all)
+    family = HistogramMetricFamily("wait_seconds", "How long.", labels=("api",))
+    family.add_metric(("Fetch",), [("0.5", 2), ("1.0", 2), ("+Inf", 7)], 40.5)
 
     (metric,) = metrics_of([family], STARTED, NOW)
 
@@ -48,11 +46,12 @@ def test_a_histogram_counts_each_bucket_by_itself() -> None:
 
 
 def test_a_family_without_series_is_left_out() -> None:
-    assert list(metrics_of([Metric("none", "None.", "counter", [])], STARTED, NOW)) == []
+    assert list(metrics_of([CounterMetricFamily("none", "None.", labels=("api",))], STARTED, NOW)) == []
 
 
 def test_a_label_that_is_no_unicode_costs_no_other_its_place() -> None:
-    family = Metric("violations", "How many.", "counter", [Sample("violations_total", {"client_id": "half \udc80"}, 1)])
+    family = CounterMetricFamily("violations", "How many.", labels=("client_id",))
+    family.add_metric(("half \udc80",), 1)
 
     (metric,) = metrics_of([family], STARTED, NOW)
 

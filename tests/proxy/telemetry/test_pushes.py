@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+from prometheus_client.core import GaugeMetricFamily
 from structlog.testing import capture_logs
 
 from sluicegate.config.otel import Otel
 from sluicegate.config.server_tls import ServerTls
-from sluicegate.proxy.reporting.metrics import Metric, Sample
 from sluicegate.proxy.reporting.tally import Tally
 from sluicegate.proxy.reporting.violation_event import Who
 from sluicegate.proxy.telemetry.attributes import attributes_of
@@ -39,9 +39,7 @@ def receiver() -> Iterator[OtlpReceiver]:
 
 
 def metrics_to(keys: Otel, tally: Tally) -> MetricPush:
-    return MetricPush(
-        lambda: [Metric("now", "Now.", "gauge", [Sample("now", {}, 5)])], Receiver(keys), RESOURCE, 0.05, tally
-    )
+    return MetricPush(lambda: [GaugeMetricFamily("now", "Now.", 5)], Receiver(keys), RESOURCE, 0.05, tally)
 
 
 def spans_to(keys: Otel, tally: Tally) -> SpanPush:
