@@ -1,6 +1,8 @@
 """A new connection does not evade a quota: its first request waits, unread, until its client owes nothing."""
 
+import gc
 import json
+import tracemalloc
 
 import pytest
 
@@ -10,12 +12,15 @@ from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.hold import Hold
 from sluicegate.validation.rules.rule import Client
 from tests.bounds.frames import produce
-from tests.proxy.session.playbook import NOW, Outlet, Playbook, arrive
+from tests.proxy.session.playbook import NOW, Outlet, Playbook, arrive, objects_of_sessions
 from tests.wire.batches import Rec, batch
 
 _SLOW = {"name": "slow", "client_id": "*", "bytes_per_second": 1000}
 _NARROW = {"name": "narrow", "topic": "*", "bytes_per_second": 1000}
 _FIRST_READ_BYTES = 4096
+# Connections of one flood, and what may be kept for each: less than any object, more than the measurement itself takes.
+_FLOOD = 30
+_KEPT_BYTES = 40
 
 
 @pytest.fixture(autouse=True)
@@ -216,6 +221,61 @@ def test_a_flood_under_one_name_is_turned_away(monkeypatch: pytest.MonkeyPatch) 
     other = Session(proxy)
     other.sends(_request(100, client_id=b"other"))
     assert other.broker.sent == _request(100, client_id=b"other")
+
+
+@pytest.mark.parametrize("ending", ["reset", "end of stream"])
+@pytest.mark.parametrize("waits", [True, False], ids=["in the line", "after its turn"])
+@pytest.mark.parametrize("quota", [_SLOW, _NARROW], ids=["client", "topic"])
+def test_a_flood_that_meets_a_quota_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch, quota: dict[str, object], waits: bool, ending: str
+) -> None:
+    """Some wait in the line, and some are rejected because it is full."""
+    monkeypatch.setattr(metering, "_MOST_WAITING", 20)
+    proxy = Proxy(quota)
+    tracemalloc.start()
+    gc.disable()
+    try:
+        _flood(proxy, waits, ending)  # with what a first one is remembered by: a share, lines of the log
+        rejected = proxy.refused()
+        gc.collect()
+        before, bytes_before = objects_of_sessions(), tracemalloc.get_traced_memory()[0]
+        _flood(proxy, waits, ending)
+        left = objects_of_sessions() - before
+        gc.collect()  # also empties the interpreter's lists of free objects
+        kept_bytes = tracemalloc.get_traced_memory()[0] - bytes_before
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+
+    shares = proxy.play.needs.requests.quotas
+    assert proxy.refused() - rejected >= 5
+    assert not left
+    assert kept_bytes < _FLOOD * _KEPT_BYTES
+    assert shares.held_bytes == 0
+    (share,) = (*shares._clients._known.values(), *shares._topics._known.values())
+    assert share.connections == share.requests_waiting == len(share.line) == 0
+
+
+def _flood(proxy: Proxy, waits: bool, ending: str) -> None:
+    """Connections that send one request each, and end in the line or after their turn in it."""
+    sessions = [Session(proxy) for _ in range(_FLOOD)]
+    for session in sessions:
+        session.sends(_request(500))
+    assert any(session.waits for session in sessions)
+    if not waits:
+        proxy.passes(20.0)
+    for session in sessions:
+        if ending == "reset":
+            session.client.aborted = True
+            session.connection.connection_lost(ConnectionResetError())
+        else:
+            session.connection.eof_received()
+    if ending != "reset":
+        proxy.passes(20.0)  # what had come whole before the end of the stream is forwarded in its turn
+    for session in sessions:
+        session.broker.abort()
+        session.client.abort()
+    proxy.passes(1.0)
 
 
 def test_the_wait_is_no_deadlines() -> None:
