@@ -21,10 +21,10 @@ from sluicegate.proxy.answers.addressing import AddressBook
 from sluicegate.proxy.judgement import judging
 from sluicegate.proxy.process.assembly import World, assembled
 from sluicegate.proxy.reporting.tally import Tally
+from sluicegate.proxy.session.arrival import Route
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.leading_back import LeadingBack
+from sluicegate.proxy.session.loop_detection import LoopDetection
 from sluicegate.proxy.session.outlets import Introduced
-from sluicegate.proxy.session.route import Route
 from sluicegate.proxy.session.session import Session
 from sluicegate.validation.rulebook import rulebook_of
 from tests.wire.batches import Rec, batch
@@ -81,9 +81,9 @@ class OneSession:
         )
         book = AddressBook({}, lambda _node_id: _OURS)  # opens no port
         config = load(Source("bench"), _CONFIG).config
-        parts = assembled(config, world, rulebook_of(config), Tally(), book, LeadingBack(1), None)
+        parts = assembled(config, world, rulebook_of(config), Tally(), book, LoopDetection(1), None)
         parts.names.learn([(_TOPIC_ID, "bench")])
-        self._session = Session(parts.needs, lambda _name: Route("bench", ()))
+        self._session = Session(parts.dependencies, lambda _name: Route("bench", ()))
         self._to_client, self._to_broker = _Transport(), _Transport()
         self._session.client.connection_made(self._to_client)
         self._request, self._answer = produce_request(int(time.time() * 1000)), produce_answer()

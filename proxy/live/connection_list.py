@@ -7,8 +7,8 @@ from operator import itemgetter
 from sluicegate.proxy.judgement.short_turns import ShortTurns
 from sluicegate.proxy.live.live_state import Connections, ConnectionState
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.session.hold import Hold
-from sluicegate.proxy.session.life import Stage
+from sluicegate.proxy.session.lifecycle import Stage
+from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.session import Session
 
 MAX_LISTED = 100
@@ -23,22 +23,22 @@ STATES = {
     Stage.ENDED: "ended",
 }
 WAITS = {
-    Hold.CONNECTING: "the connection to the broker",
-    Hold.OTHER_SIDE_FULL: "the broker to read",
-    Hold.ANSWERS_UNREAD: "the client to read its answers",
-    Hold.TURN_OVER: "its turn",
-    Hold.REFUSALS: "answers to what was refused",
-    Hold.JUDGING: "a judgement",
-    Hold.QUARANTINING: "bad records to be kept",
-    Hold.ASKING: "a topic's name",
-    Hold.SETTINGS: "a topic's settings",
-    Hold.MEMORY: "memory",
-    Hold.IN_FLIGHT: "answers to what is in flight",
-    Hold.IN_FLIGHT_IN_ALL: "answers to what others have in flight",
-    Hold.QUOTA: "its quota",
-    Hold.QUOTA_TURN: "its turn under a quota",
-    Hold.DRAINING: "the end",
-    Hold.TURNED_AWAY: "its end: it asked for what was never offered",
+    PauseReason.CONNECTING: "the connection to the broker",
+    PauseReason.OTHER_SIDE_FULL: "the broker to read",
+    PauseReason.ANSWERS_UNREAD: "the client to read its answers",
+    PauseReason.TURN_OVER: "its turn",
+    PauseReason.REFUSALS: "answers to what was refused",
+    PauseReason.JUDGING: "a judgement",
+    PauseReason.QUARANTINING: "bad records to be kept",
+    PauseReason.ASKING: "a topic's name",
+    PauseReason.SETTINGS: "a topic's settings",
+    PauseReason.MEMORY: "memory",
+    PauseReason.IN_FLIGHT: "answers to what is in flight",
+    PauseReason.IN_FLIGHT_IN_ALL: "answers to what others have in flight",
+    PauseReason.QUOTA: "its quota",
+    PauseReason.QUOTA_TURN: "its turn under a quota",
+    PauseReason.DRAINING: "the end",
+    PauseReason.TURNED_AWAY: "its end: it asked for what was never offered",
 }
 
 
@@ -55,7 +55,7 @@ def connections_of(sessions: Iterable[Session], max_listed: int = MAX_LISTED) ->
         count += 1
         by_state[STATES[session.stage]] += 1
         if count <= _MOST_LOOKED_AT:
-            waits_for = [WAITS[hold] for hold in session.client.holds]
+            waits_for = [WAITS[hold] for hold in session.client.pause_reasons]
             place = not waits_for, session.identity.peer.rpartition(":")[0]
             looked_at.append((place[0], by_address[place], session, waits_for))
             by_address[place] += 1

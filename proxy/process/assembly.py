@@ -31,14 +31,18 @@ from sluicegate.proxy.reporting.several_sinks import SeveralSinks
 from sluicegate.proxy.reporting.tally import Tally
 from sluicegate.proxy.reporting.topic_labels import TopicLabels, exact_names, topics_of_one
 from sluicegate.proxy.reporting.violations import ViolationSink
-from sluicegate.proxy.session.admission import Admission, most_connections
-from sluicegate.proxy.session.allowed_names import AllowedNames
+from sluicegate.proxy.session.admission import Admission, AllowedNames, most_connections
+from sluicegate.proxy.session.dependencies import (
+    ClusterLogin,
+    OnInternalError,
+    ProduceDependencies,
+    RequestDependencies,
+    SessionDependencies,
+)
 from sluicegate.proxy.session.in_flight_room import InFlightRoom
-from sluicegate.proxy.session.internal_error import OnInternalError
 from sluicegate.proxy.session.lanes import counts_of_lanes, judge_of_ordinary, room_of_lanes
-from sluicegate.proxy.session.leading_back import LeadingBack
+from sluicegate.proxy.session.loop_detection import LoopDetection
 from sluicegate.proxy.session.memory import GatherBudget
-from sluicegate.proxy.session.needs import ClusterLogin, GateNeeds, RequestNeeds, SessionNeeds
 from sluicegate.proxy.session.outlets import Dial, Introduce, LoopCalls, Timer
 from sluicegate.proxy.session.pacing import LoopTurn, Pacer
 from sluicegate.proxy.session.quarantining import DeadLetterSink
@@ -88,7 +92,7 @@ class World:
 class Assembled:
     """The parts of one proxy that somebody else has to do with; `needs` is what its sessions are made of."""
 
-    needs: SessionNeeds
+    dependencies: SessionDependencies
     rules: RulesInForce
     names: TopicNames
     judges: Judges
@@ -111,7 +115,7 @@ def assembled(
     rulebook: Rulebook,
     tally: Tally,
     book: AddressBook,
-    leading_back: LeadingBack,
+    loop_detection: LoopDetection,
     violations: ViolationSink | None,
 ) -> Assembled:
     """The parts of one proxy. Opens nothing and starts nothing."""
@@ -143,7 +147,7 @@ def assembled(
     rewriter = AnswerRewriter(book, names)
     sessions = OpenSessions(tally)
     login = ClusterLogin()
-    gate = GateNeeds(
+    produce = ProduceDependencies(
         max_request_partitions=limits.max_request_partitions,
         max_request_records=limits.max_request_records,
         rules=rules,
@@ -163,7 +167,7 @@ def assembled(
         on_internal_error=OnInternalError(config.on_internal_error),
     )
     budget = GatherBudget(limits.max_gathered_bytes, limits.max_frame_bytes, world.call_soon)
-    needs = SessionNeeds(
+    dependencies = SessionDependencies(
         limits=limits,
         loop=LoopCalls(world.call_soon, world.call_later, pacer.later),
         turn=turn,
@@ -177,25 +181,25 @@ def assembled(
         admission=Admission(most_connections(limits), limits.max_connections_per_address),
         in_flight=InFlightRoom(limits.max_in_flight_in_all, world.call_later, log.has_to_wait, tally.limits_reached),
         allowed_names=_allowed_names(config),
-        leading_back=leading_back,
+        loop_detection=loop_detection,
         register=sessions,
         log=log,
         counts=tally,
         begin_trace=Tracing(config.log).begin,
         lane_counts=lane_counts,
         lane_room=room_of_lanes(budget.lanes_bytes),
-        requests=RequestNeeds(
+        requests=RequestDependencies(
             budget,
             login,
             rewriter,
             log,
-            gate,
+            produce,
             Quotas(rules, world.seconds, world.call_later),
             config.listen.oauthbearer_claim,
         ),
     )
     return Assembled(
-        needs,
+        dependencies,
         rules,
         names,
         judges,

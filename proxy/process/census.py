@@ -39,7 +39,7 @@ class Census:
         found = self._round
         found.connections[session.stage.name.lower()] += 1
         for side, connection in (("client", session.client), ("broker", session.broker)):
-            for hold in connection.holds:
+            for hold in connection.pause_reasons:
                 found.holds[side, hold.name.lower()] += 1
         if session.wants_broker:
             self.look_at_broker(session.leads_to, "open" if session.broker.is_open else "connecting")

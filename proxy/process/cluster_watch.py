@@ -17,7 +17,7 @@ from sluicegate.proxy.network.tls import TlsContext
 from sluicegate.proxy.process.assembly import Assembled
 from sluicegate.proxy.process.health import Health
 from sluicegate.proxy.reporting.tally import Tally
-from sluicegate.proxy.session.leading_back import LeadingBack
+from sluicegate.proxy.session.loop_detection import LoopDetection
 
 _RETRY_SECONDS = 2.0
 _LEADS_BACK = "upstream.bootstrap leads back to this proxy itself: name brokers there"
@@ -32,7 +32,7 @@ class ClusterWatch:
         broker_tls: TlsContext | None,
         book: AddressBook,
         listeners: Listeners,
-        leading_back: LeadingBack,
+        leading_back: LoopDetection,
         mark: int,
         parts: Assembled,
         health: Health,

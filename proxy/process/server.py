@@ -46,9 +46,9 @@ from sluicegate.proxy.reporting.log_setup import log_lines_dropped
 from sluicegate.proxy.reporting.tally import Snapshot, Tally
 from sluicegate.proxy.reporting.topic_labels import exact_names
 from sluicegate.proxy.reporting.violations import ViolationSink
+from sluicegate.proxy.session.arrival import InTurn, Route
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.leading_back import LeadingBack, new_mark
-from sluicegate.proxy.session.route import InTurn, Route
+from sluicegate.proxy.session.loop_detection import LoopDetection, new_mark
 from sluicegate.proxy.session.session import Session
 from sluicegate.proxy.writing.dead_letter_writer import DeadLetterWriter
 from sluicegate.validation.in_force import RulesInForce
@@ -102,7 +102,7 @@ class Server:
         self._asked_names = AskedNames()
         self._allocator = Allocator()
         self._mark = new_mark() if mark is None else mark
-        self._leading_back = LeadingBack(self._mark)
+        self._leading_back = LoopDetection(self._mark)
         self._client_tls: TlsContext | None = None
         self._handshakes = handshakes_of(config.limits, self.tally.limits_reached, self.tally.cut_off)
         self._entrance: Entrance | None = None
@@ -178,7 +178,7 @@ class Server:
         log, counts = self._parts.log, self.tally
         self._entrance = entrance_of(config, log.turned_away, counts.connections_refused)
         self._rate = connection_rate_of(config.limits, log.delayed_connection, counts.connections_delayed)
-        self._census = Census(self._parts.budget, self._parts.needs.lane_room, self._parts.room)
+        self._census = Census(self._parts.budget, self._parts.dependencies.lane_room, self._parts.room)
         try:
             self._listeners.open_bootstrap()
             if config.admin.listen is not None:
@@ -321,7 +321,7 @@ class Server:
         assert parts is not None
 
         def new_client(told_peer: str | None = None) -> Connection:
-            return Session(parts.needs, partial(self._route, listener), told_peer).client
+            return Session(parts.dependencies, partial(self._route, listener), told_peer).client
 
         proxied = proxy_protocol_of(self._config.listen)
         entrance, rate = self._entrance, self._rate

@@ -44,7 +44,7 @@ from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.log_setup import log_lines_dropped
 from sluicegate.proxy.reporting.tally import Snapshot, Tally, total_of, total_standing
 from sluicegate.proxy.reporting.topic_labels import with_few_topics
-from sluicegate.proxy.session.leading_back import new_mark
+from sluicegate.proxy.session.loop_detection import new_mark
 
 if TYPE_CHECKING:
     from sluicegate.proxy.live.live_state import LiveState

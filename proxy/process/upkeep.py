@@ -12,7 +12,7 @@ from sluicegate.proxy.process.assembly import Assembled
 from sluicegate.proxy.process.census import Census
 from sluicegate.proxy.process.clock import now_ms
 from sluicegate.proxy.process.health import Health
-from sluicegate.proxy.session.life import Stage
+from sluicegate.proxy.session.lifecycle import Stage
 from sluicegate.proxy.session.session import Session
 
 _SWEEP_SECONDS = 2.0

@@ -2,8 +2,11 @@
 
 import resource
 from collections import Counter
+from collections.abc import Iterable
 
 from sluicegate.config.model import Limits
+from sluicegate.proxy.session.limit_names import CONNECTIONS, CONNECTIONS_PER_ADDRESS
+from sluicegate.validation.requests.name_pattern import NamePattern
 
 # Descriptors for everything but clients and their brokers: listeners, files, the proxy's own questions, handshakes.
 _OTHER_DESCRIPTORS = 40
@@ -46,9 +49,9 @@ class Admission:
     def enter(self, address: str) -> tuple[str, int] | None:
         """Let a connection in (None), or say which limit, of which value, it would go beyond."""
         if self._all >= self.most:
-            return "limits.max_connections", self.most
+            return CONNECTIONS, self.most
         if self._per_address is not None and self._of_address[address] >= self._per_address:
-            return "limits.max_connections_per_address", self._per_address
+            return CONNECTIONS_PER_ADDRESS, self._per_address
         self._all += 1
         self._of_address[address] += 1
         return None
@@ -59,3 +62,14 @@ class Admission:
         self._of_address[address] -= 1
         if self._of_address[address] <= 0:
             del self._of_address[address]
+
+
+class AllowedNames:
+    """Patterns, one of which one of a certificate's names must match. Linear in the names."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self._patterns = tuple(NamePattern(pattern) for pattern in patterns)
+
+    def hold_one_of(self, names: Iterable[str]) -> bool:
+        """Whether who has these names may connect. Who has none may not."""
+        return any(pattern.matches(name) for name in names for pattern in self._patterns)

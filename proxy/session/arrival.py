@@ -1,16 +1,47 @@
 """How a session begins: a client is let in, and a broker is called when it asks for something."""
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
-from sluicegate.proxy.session.allowed_names import ALLOWED_NAMES
+from sluicegate.config.address import HostPort
 from sluicegate.proxy.session.client_text import client_text
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.hold import Hold
+from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.identity import ClientIdentity
-from sluicegate.proxy.session.needs import SessionNeeds
+from sluicegate.proxy.session.limit_names import ALLOWED_NAMES
 from sluicegate.proxy.session.outlets import Timer
-from sluicegate.proxy.session.route import NOWHERE, RouteFor
+from sluicegate.proxy.session.pause_reason import PauseReason
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """`label` for people, `addresses` to try in turn."""
+
+    label: str
+    addresses: Sequence[HostPort]
+
+
+class InTurn:
+    """Addresses of which one is as good as another. Each client begins with another one, as clients do by themselves: a
+    broker that takes connections and says nothing does not have all of them.
+    """
+
+    def __init__(self, addresses: Sequence[HostPort]) -> None:
+        self._addresses = deque(addresses)
+
+    def for_the_next(self) -> tuple[HostPort, ...]:
+        """In the order in which they are to be tried."""
+        order = tuple(self._addresses)
+        self._addresses.rotate(-1)
+        return order
+
+
+NOWHERE = Route("?", ())
+
+RouteFor = Callable[[str | None], Route]
+"""Says where a listener leads, given the host name that a TLS client asked for."""
 
 
 class Arrival:
@@ -18,8 +49,10 @@ class Arrival:
     something, so that a broker is needed.
     """
 
-    def __init__(self, needs: SessionNeeds, identity: ClientIdentity, client: Connection, broker: Connection) -> None:
-        self._needs = needs
+    def __init__(
+        self, dependencies: SessionDependencies, identity: ClientIdentity, client: Connection, broker: Connection
+    ) -> None:
+        self._dependencies = dependencies
         self._identity = identity
         self._client = client
         self._broker = broker
@@ -37,11 +70,11 @@ class Arrival:
         address = peer.rpartition(":")[0]
         if not self._is_named(peer, introduced.names):
             return False
-        beyond = self._needs.admission.enter(address)
+        beyond = self._dependencies.admission.enter(address)
         if beyond is not None:
             limit, most = beyond
-            self._needs.log.refused_connection(peer, limit, most)
-            self._needs.counts.connections_refused[limit] += 1
+            self._dependencies.log.refused_connection(peer, limit, most)
+            self._dependencies.counts.connections_refused[limit] += 1
             return False
         self._is_in = True
         self._client.address = self._broker.address = address
@@ -52,38 +85,38 @@ class Arrival:
 
     def _is_named(self, peer: str, names: tuple[str, ...]) -> bool:
         """Whether its certificate, where that is asked for, names somebody who may connect."""
-        allowed = self._needs.allowed_names
+        allowed = self._dependencies.allowed_names
         if allowed is None or allowed.hold_one_of(names):
             return True
         shown = client_text(", ".join(names)) or "nobody"
         reason = f"its certificate names {shown}, whom {ALLOWED_NAMES} does not have: add a name if it may connect"
-        self._needs.log.turned_away(peer, ALLOWED_NAMES, reason)
-        self._needs.counts.connections_refused[ALLOWED_NAMES] += 1
+        self._dependencies.log.turned_away(peer, ALLOWED_NAMES, reason)
+        self._dependencies.counts.connections_refused[ALLOWED_NAMES] += 1
         return False
 
     def call_broker(self, head: bytes, failed: Callable[[Exception], None]) -> None:
         """A first request has begun with `head`. Raises UpstreamLeadsBack."""
         ends = (self._identity.peer, self._client.introduced.own_end)
-        self._needs.leading_back.look_at(ends, head, self.route.label)
-        self._client.hold(Hold.CONNECTING)
+        self._dependencies.loop_detection.look_at(ends, head, self.route.label)
+        self._client.pause(PauseReason.CONNECTING)
         self.has_begun = True
-        self._needs.connecting(partial(self._dial, failed), self._client.address)
+        self._dependencies.connecting(partial(self._dial, failed), self._client.address)
 
     def _dial(self, failed: Callable[[Exception], None]) -> None:
         if not self._is_over:
-            self._dialling = self._needs.dial(self.route.addresses, self._broker, failed)
+            self._dialling = self._dependencies.dial(self.route.addresses, self._broker, failed)
 
     def broker_came(self) -> None:
         """It answers."""
         introduced = self._broker.introduced
         self._ends_upstream = (introduced.own_end, introduced.peer)
-        self._needs.leading_back.made(self._ends_upstream)
-        self._client.release(Hold.CONNECTING)
+        self._dependencies.loop_detection.made(self._ends_upstream)
+        self._client.resume(PauseReason.CONNECTING)
 
     def broker_went(self) -> None:
         """It is gone."""
         if self._ends_upstream is not None:
-            self._needs.leading_back.ended(self._ends_upstream)
+            self._dependencies.loop_detection.ended(self._ends_upstream)
 
     def end(self) -> None:
         """Both have gone."""
@@ -92,4 +125,4 @@ class Arrival:
             self._dialling.cancel()
         if self._is_in:
             self._is_in = False
-            self._needs.admission.leave(self._client.address)
+            self._dependencies.admission.leave(self._client.address)

@@ -13,7 +13,7 @@ cdef class Connection:
     cdef object _transport
     cdef object _write
     cdef object _is_closing
-    cdef set _holds
+    cdef set _pause_reasons
     cdef bytes _backlog
     cdef bint _eof
     cdef bint _eof_told
@@ -23,7 +23,7 @@ cdef class Connection:
     cdef bint _closing
     cdef bint _goes_on_soon
     cdef object _close_timer
-    cdef object _tell
+    cdef object _listener
     cdef readonly long long bytes_in
     cdef readonly Py_ssize_t last_read
     cdef readonly bint closed
@@ -42,7 +42,7 @@ cdef class Connection:
 
     cdef bint _lift(self, reason) except -1
 
-    cdef _pause(self)
+    cdef _stop_reading(self)
 
     cpdef _go_on(self)
 

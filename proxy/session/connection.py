@@ -1,20 +1,66 @@
 """One connection, either side: bytes in through a FrameReader, bytes out with backpressure. It opens no socket: an
 event loop tells it what happens to one, and a Transport takes what it sends.
 
-Reading stops while anything holds it (`hold`/`release`); what had already arrived waits in a small backlog and is
-taken first when reading goes on: in a turn of its own, never within the call that let it go on, because that may come
-from the other side. All connections of a loop share one read buffer, because bytes in it are used up before the next
-read; a gathered frame is read straight into its own.
+Reading stops while there is a reason to pause (`pause`/`resume`). Bytes that had already arrived wait in a small
+backlog and are taken first when reading resumes: in a turn of its own, because the call that resumes it may come from
+the other side. All connections of a loop share one read buffer, because bytes in it are used up before the next read; a
+gathered frame is read straight into its own.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import FrameReader
-from sluicegate.proxy.session.connection_owner import NO_OWNER, ConnectionOwner
-from sluicegate.proxy.session.hold import Hold, HoldsTold
 from sluicegate.proxy.session.outlets import Introduce, Introduced, LoopCalls, Timer, Transport, is_gone, nowhere
+from sluicegate.proxy.session.pause_reason import PauseListener, PauseReason
 
+
+class ConnectionOwner(Protocol):
+    """Is called when something happens to a connection."""
+
+    def on_open(self, connection: "Connection") -> None:
+        """The connection is up."""
+
+    def on_bytes_taken(self, connection: "Connection") -> None:
+        """All bytes that have arrived were taken, or a pause stopped them; not called if the reader is settled."""
+
+    def on_sender_error(self, connection: "Connection", error: SenderError) -> None:
+        """What came in breaks the protocol."""
+
+    def on_our_fault(self, connection: "Connection", error: Exception) -> None:
+        """Something of ours failed over what came in."""
+
+    def on_eof(self, connection: "Connection") -> None:
+        """The peer will send no more, and all it sent was taken."""
+
+    def on_lost(self, connection: "Connection", error: Exception | None) -> None:
+        """The connection is gone."""
+
+    def on_full(self, connection: "Connection", full: bool) -> None:
+        """Its write buffer has filled, or has drained again."""
+
+
+class _NoOwner:
+    """Takes the calls of a connection whose session has ended."""
+
+    def on_open(self, connection: "Connection") -> None:
+        connection.abort()
+
+    def on_bytes_taken(self, connection: "Connection") -> None: ...
+
+    def on_sender_error(self, connection: "Connection", error: SenderError) -> None: ...
+
+    def on_our_fault(self, connection: "Connection", error: Exception) -> None: ...
+
+    def on_eof(self, connection: "Connection") -> None: ...
+
+    def on_lost(self, connection: "Connection", error: Exception | None) -> None: ...
+
+    def on_full(self, connection: "Connection", full: bool) -> None: ...
+
+
+_NO_OWNER = _NoOwner()
 # How long a peer may take to read what is left for it once its connection is being closed.
 _CLOSE_SECONDS = 5.0
 _NOBODY = Introduced("?", "?")
@@ -44,7 +90,7 @@ class Connection:
         self._transport: Transport | None = None
         self._write: _Write = nowhere
         self._is_closing: Callable[[], bool] = is_gone
-        self._holds: set[Hold] | None = None
+        self._pause_reasons: set[PauseReason] | None = None
         self._backlog = b""
         self._eof = False
         self._eof_told = False
@@ -54,7 +100,7 @@ class Connection:
         self._closing = False
         self._goes_on_soon = False
         self._close_timer: Timer | None = None
-        self._tell: HoldsTold | None = None
+        self._listener: PauseListener | None = None
         self.bytes_in = 0
         self.last_read = 0
         self.closed = False
@@ -93,14 +139,14 @@ class Connection:
         return self._reader.frames_ended
 
     @property
-    def is_held(self) -> bool:
+    def is_paused(self) -> bool:
         """Whether reading is stopped for any reason of ours."""
-        return bool(self._holds)
+        return bool(self._pause_reasons)
 
     @property
-    def holds(self) -> tuple[Hold, ...]:
+    def pause_reasons(self) -> tuple[PauseReason, ...]:
         """Why reading is stopped; may be asked from another thread."""
-        return () if self._holds is None else tuple(self._holds)
+        return () if self._pause_reasons is None else tuple(self._pause_reasons)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Send bytes; a buffer handed over must not change until `has_sent_all`."""
@@ -117,8 +163,8 @@ class Connection:
         self._shared = shared_buffer
 
     def forget(self) -> None:
-        """Its owner is told nothing any more: two that hold each other wait for the garbage collector."""
-        self._owner = NO_OWNER
+        """Call its owner no more: a reference cycle would wait for the garbage collector."""
+        self._owner = _NO_OWNER
         self._reader.forget()
 
     @property
@@ -156,22 +202,22 @@ class Connection:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write_eof()
 
-    def tell_holds(self, tell: HoldsTold) -> None:
-        """Let somebody know what holds reading up."""
-        self._tell = tell
+    def report_pauses(self, listener: PauseListener) -> None:
+        """Call `listener` with each pause that begins or ends."""
+        self._listener = listener
 
-    def hold(self, reason: Hold) -> None:
-        """Stop reading until `release(reason)`."""
-        if self._holds is None:
-            self._holds = set()
-        if self._tell is not None and reason not in self._holds:
-            self._tell(reason, True)
-        self._holds.add(reason)
+    def pause(self, reason: PauseReason) -> None:
+        """Stop reading until `resume(reason)`."""
+        if self._pause_reasons is None:
+            self._pause_reasons = set()
+        if self._listener is not None and reason not in self._pause_reasons:
+            self._listener(reason, True)
+        self._pause_reasons.add(reason)
         self._reader.suspended = True
-        self._pause()
+        self._stop_reading()
 
-    def release(self, reason: Hold) -> None:
-        """Undo `hold(reason)`: when nothing holds any more reading goes on, with what waits in a turn of its own."""
+    def resume(self, reason: PauseReason) -> None:
+        """Undo `pause(reason)`. Without a reason left reading resumes; the backlog is taken in a turn of its own."""
         if not self._lift(reason):
             return
         if self._taking:  # in its own turn
@@ -182,34 +228,34 @@ class Connection:
             self._goes_on_soon = True
             self._loop.later(self._go_on, self.address)
 
-    def turn_comes(self, reason: Hold) -> None:
-        """`release`, for who is called in a turn of its own: what waits is taken at once."""
+    def turn_comes(self, reason: PauseReason) -> None:
+        """Resume in a turn of its own: the backlog is taken at once."""
         if self._lift(reason):
             self._reader.suspended = False
             if not self._taking:
                 self._go_on()
 
-    def _lift(self, reason: Hold) -> bool:
-        """Whether this was the last that held."""
-        if not self._holds or reason not in self._holds:
+    def _lift(self, reason: PauseReason) -> bool:
+        """Return whether this was the last reason."""
+        if not self._pause_reasons or reason not in self._pause_reasons:
             return False
-        self._holds.discard(reason)
-        if self._tell is not None:
-            self._tell(reason, False)
-        return not self._holds and not self.closed
+        self._pause_reasons.discard(reason)
+        if self._listener is not None:
+            self._listener(reason, False)
+        return not self._pause_reasons and not self.closed
 
-    def _pause(self) -> None:
+    def _stop_reading(self) -> None:
         if self._transport is not None and not self._paused and not self._eof and not self._transport.is_closing():
             self._paused = True
             self._transport.pause_reading()
 
     def _go_on(self) -> None:
         self._goes_on_soon = False
-        if not self._holds:
+        if not self._pause_reasons:
             self._reader.suspended = False
-        while self._backlog and not self._holds and not self.closed:
+        while self._backlog and not self._pause_reasons and not self.closed:
             self._take_backlog()
-        if self._holds or self.closed:
+        if self._pause_reasons or self.closed:
             return
         if self._eof:
             self._tell_eof()
@@ -220,8 +266,8 @@ class Connection:
     def connection_made(self, transport: Transport) -> None:
         self._transport = transport
         self._write, self._is_closing = transport.write, transport.is_closing
-        if self._holds:
-            self._pause()
+        if self._pause_reasons:
+            self._stop_reading()
         try:
             self.introduced = self._introduce(transport)
             self._owner.on_open(self)
@@ -230,7 +276,7 @@ class Connection:
 
     def get_buffer(self, sizehint: int) -> memoryview:
         # Straight into a frame only when nothing waits before it.
-        view = None if self._holds or self._backlog else self._reader.gathering_view()
+        view = None if self._pause_reasons or self._backlog else self._reader.gathering_view()
         self._into_frame = view is not None  # what was offered before may not have been used
         return self._shared if view is None else view
 
@@ -257,7 +303,7 @@ class Connection:
 
     def eof_received(self) -> bool:
         self._eof = True
-        if not self._holds and not self._goes_on_soon:
+        if not self._pause_reasons and not self._goes_on_soon:
             self._tell_eof()
         return True  # kept open: what is in flight has to be answered
 
@@ -283,7 +329,7 @@ class Connection:
         self._owner.on_full(self, False)
 
     def _receive(self, data: memoryview, end: int) -> None:
-        """Hand data[:end] to the reader; what a hold keeps it from taking waits in the backlog."""
+        """Hand data[:end] to the reader; bytes that a pause keeps it from taking wait in the backlog."""
         used = self._reader.receive(data, end)
         if used < end and not self._closing:
             self._backlog += bytes(data[used:end])  # a transport may still deliver after it was paused

@@ -7,6 +7,8 @@ reads no further.
 from collections.abc import Hashable
 from dataclasses import dataclass
 
+from sluicegate.proxy.session.limit_names import FRAME_SECONDS, GATHERED_BYTES, IDLE_SECONDS
+
 # Slower than this, a request that is being held is cut off while others wait for memory.
 _LEAST_BYTES_A_SECOND = 32 * 1024
 # How long others may wait for memory before anybody is cut off for it.
@@ -27,7 +29,7 @@ class Overdue:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class DeadlineSnapshot:
     """What a connection waits for at one moment; None where it does not.
 
     Equal marks at two moments mean one and the same wait. `request`: a client's frame that has begun.
@@ -74,27 +76,27 @@ class Deadlines:
         self._pressed_bytes = 0
         self._moved = 0
 
-    def look(self, seen: Seen, now: float) -> Overdue | None:
+    def look(self, seen: DeadlineSnapshot, now: float) -> Overdue | None:
         """What has lasted too long at `now` (monotonic); None: nothing."""
         most = self._frame_seconds
         moves, self._moved = seen.moved != self._moved, seen.moved
         if self._request.lasts(seen.request, now) > most:
             text = f"a request has not arrived whole within {most:g} s"
-            return Overdue("limits.frame_seconds", text + (_STILL_ARRIVING if moves else ""))
+            return Overdue(FRAME_SECONDS, text + (_STILL_ARRIVING if moves else ""))
         if self._is_slow(seen.held_of_request, now):
             text = "a request arrived so slowly that others had to wait for the memory it held"
-            return Overdue("limits.max_gathered_bytes", text)
+            return Overdue(GATHERED_BYTES, text)
         if self._answer.lasts(seen.answer, now) > most:
-            return Overdue("limits.frame_seconds", f"the broker's answer has not gone on for {most:g} s")
+            return Overdue(FRAME_SECONDS, f"the broker's answer has not gone on for {most:g} s")
         if self._dealt_with.lasts(seen.dealt_with, now) > 2 * most:
-            return Overdue("limits.frame_seconds", f"a request could not be dealt with within {2 * most:g} s")
+            return Overdue(FRAME_SECONDS, f"a request could not be dealt with within {2 * most:g} s")
         if (lasts := self._unsent.lasts(seen.unsent, now)) > (most if seen.others_wait else 2 * most):
-            return Overdue("limits.frame_seconds", f"the broker has taken nothing of a request for {lasts:.0f} s")
+            return Overdue(FRAME_SECONDS, f"the broker has taken nothing of a request for {lasts:.0f} s")
         if self._unread.lasts(seen.unread, now) > _UNREAD_SECONDS:
             text = "the client does not read an answer for whose memory others wait"
-            return Overdue("limits.max_gathered_bytes", text)
+            return Overdue(GATHERED_BYTES, text)
         if self._idle.lasts(seen.moved, now) > self._idle_seconds:
-            return Overdue("limits.idle_seconds", f"nothing was sent in either direction for {self._idle_seconds:g} s")
+            return Overdue(IDLE_SECONDS, f"nothing was sent in either direction for {self._idle_seconds:g} s")
         return None
 
     def _is_slow(self, held: int | None, now: float) -> bool:

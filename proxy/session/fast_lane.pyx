@@ -3,8 +3,8 @@
 Of whole frames that lie in the read buffer it takes requests that nobody looks into, Produce requests that are good
 (`sluicegate.validation.ordinary`), and answers that need nothing. Which answer belongs to which request is said by the
 session's one queue. It refuses nothing and answers nothing: at the first frame that is anything else, or over which it
-fails itself, it stops, and the slow lane (`sluicegate.proxy.session.request_side`,
-`sluicegate.proxy.session.answer_side`) takes that one. Of a Produce request whose rest is still to come it keeps the
+fails itself, it stops, and the slow lane (`sluicegate.proxy.session.request_handler`,
+`sluicegate.proxy.session.response_handler`) takes that one. Of a Produce request whose rest is still to come it keeps the
 beginning, and reads that rest behind it.
 """
 
@@ -394,7 +394,7 @@ cdef class FastAnswers(OrdinaryFrames):
         if at > position:
             pass_on(self._client, <const char *>origin + position, at - position)
         # A client that is not read may wait for this answer; one whose turn has come waits for nothing else.
-        self.settled = at - position < _MUCH_BYTES and not self._client._holds and not self._queue.is_ready()
+        self.settled = at - position < _MUCH_BYTES and not self._client._pause_reasons and not self._queue.is_ready()
         return at
 
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.in_flight import InFlightQueue, InFlightTotal
+from sluicegate.proxy.session.limit_names import IN_FLIGHT_IN_ALL
+from sluicegate.proxy.session.pause_reason import PauseReason
 
-IN_FLIGHT_IN_ALL = "limits.max_in_flight_in_all"
 # How often it is looked whether answers have come, while somebody waits for that.
 _LOOK_SECONDS = 0.01
 
@@ -35,9 +35,13 @@ class InFlightRoom:
 
     def look_at(self, client: Connection, queue: InFlightQueue) -> None:
         """Requests of `client` were taken, which are in `queue`: whether it may be read on."""
-        if not self.total.is_full() or Hold.IN_FLIGHT_IN_ALL in client.holds or has_to_go_on(client, queue):
+        if (
+            not self.total.is_full()
+            or PauseReason.IN_FLIGHT_IN_ALL in client.pause_reasons
+            or has_to_go_on(client, queue)
+        ):
             return
-        client.hold(Hold.IN_FLIGHT_IN_ALL)
+        client.pause(PauseReason.IN_FLIGHT_IN_ALL)
         self._reached[IN_FLIGHT_IN_ALL] += 1
         why = f"{self.total.count} requests of all clients have no answer: raise {IN_FLIGHT_IN_ALL} if all may ask"
         self._tell(client.introduced.peer, IN_FLIGHT_IN_ALL, why)
@@ -60,7 +64,7 @@ class InFlightRoom:
         if self._waiting:
             self._call_later(_LOOK_SECONDS, self._look)
         for client in free:
-            client.release(Hold.IN_FLIGHT_IN_ALL)
+            client.resume(PauseReason.IN_FLIGHT_IN_ALL)
 
 
 def has_to_go_on(client: Connection, queue: InFlightQueue) -> bool:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sluicegate.proxy.session.lane_room import LaneRoom
     from sluicegate.proxy.session.pacing import LoopTurn
     from sluicegate.proxy.session.request_clock import RequestClock
-    from sluicegate.proxy.session.request_side import ClientSide
+    from sluicegate.proxy.session.request_handler import RequestHandler
     from sluicegate.validation.ordinary import OrdinaryRequests
 
 HAS_FAST_LANE = False
@@ -58,7 +58,7 @@ def lanes_of(
     judge: "OrdinaryRequests | None",
     counts: "LaneCounts | None",
     room: "LaneRoom | None",
-    side: "ClientSide",
+    side: "RequestHandler",
     queue: "InFlightQueue",
     max_in_flight: int,
     max_frame_bytes: int,

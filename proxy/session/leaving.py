@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 
+from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.framing import frame_of
+from sluicegate.protocol.headers import build_request_header
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.in_flight import Exchange, InFlightQueue
-from sluicegate.proxy.session.last_question import LAST_CORRELATION_ID, last_question
-from sluicegate.proxy.session.life import Happening, Life, Stage
+from sluicegate.proxy.session.lifecycle import Lifecycle, LifecycleEvent, Stage
 from sluicegate.proxy.session.outlets import LoopCalls, Timer
-from sluicegate.proxy.session.request_side import ClientSide
+from sluicegate.proxy.session.pause_reason import PauseReason
+from sluicegate.proxy.session.request_handler import RequestHandler
 
 # How long a side that has been told that no more will come may take to finish.
 _LINGER_SECONDS = 10
@@ -21,15 +22,15 @@ class Leaving:
 
     def __init__(
         self,
-        life: Life,
+        life: Lifecycle,
         client: Connection,
         broker: Connection,
-        requests: ClientSide,
+        requests: RequestHandler,
         queue: InFlightQueue,
         loop: LoopCalls,
         abort: Callable[[], None],
     ) -> None:
-        self._life = life
+        self._lifecycle = life
         self._client = client
         self._broker = broker
         self._requests = requests
@@ -40,19 +41,19 @@ class Leaving:
 
     def drain(self) -> None:
         """Take no more requests, let what is in flight be answered, then close."""
-        self._life.comes_to(Happening.IS_TO_END)
+        self._lifecycle.comes_to(LifecycleEvent.IS_TO_END)
         self._take_no_more()
         self.close_if_idle()
 
     def client_was_read(self) -> None:
         """That may have been the end of the last request that is taken."""
-        if self._life.stage is _DRAINING:
+        if self._lifecycle.stage is _DRAINING:
             self._take_no_more()
 
     def _take_no_more(self) -> None:
         """A request that is being passed on comes to its end first: to its beginning alone a broker says nothing."""
         if not self._client.mid_pass:
-            self._client.hold(Hold.DRAINING)
+            self._client.pause(PauseReason.DRAINING)
 
     def close_behind_answers(self) -> None:
         """A broker has answered all that came before when it reads what it closes a connection for."""
@@ -67,7 +68,7 @@ class Leaving:
 
     def settled(self) -> None:
         """A judgement that was waited for is done, or the broker has answered."""
-        stage = self._life.stage
+        stage = self._lifecycle.stage
         if stage is Stage.LEAVING:
             self.say_goodbye()
         elif stage is Stage.DRAINING:
@@ -88,9 +89,9 @@ class Leaving:
         if not self._broker.is_open:
             return
         if self._requests.is_busy:  # one that had arrived whole is still to be forwarded
-            self._life.comes_to(Happening.LAST_IS_BUSY)
+            self._lifecycle.comes_to(LifecycleEvent.LAST_IS_BUSY)
             return
-        if not self._life.comes_to(Happening.GOODBYE_SAID):
+        if not self._lifecycle.comes_to(LifecycleEvent.GOODBYE_SAID):
             return
         self._begin_to_linger()
         if self._broker.can_half_close:
@@ -103,7 +104,7 @@ class Leaving:
 
     def end(self) -> None:
         """Both have gone."""
-        self._life.comes_to(Happening.BOTH_GONE)
+        self._lifecycle.comes_to(LifecycleEvent.BOTH_GONE)
         if self._linger is not None:
             self._linger.cancel()
 
@@ -114,3 +115,13 @@ class Leaving:
     def _last_answered(self, _answer: bytearray) -> None:
         """Brokers take a connection's requests in turn: all that came before has been dealt with."""
         self._broker.close()
+
+
+LAST_CORRELATION_ID = -2
+_VERSION = 0  # has no body
+
+
+def last_question() -> bytes:
+    """An ApiVersions request (a frame without its size)."""
+    header_version = APIS[ApiKey.API_VERSIONS].request_header_version(_VERSION)
+    return build_request_header(ApiKey.API_VERSIONS, _VERSION, LAST_CORRELATION_ID, "sluicegate", header_version)

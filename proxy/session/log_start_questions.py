@@ -8,8 +8,8 @@ from sluicegate.protocol.framing import Parts, frame_of
 from sluicegate.protocol.log_start_question import log_starts_in, question
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.answers.produce_answers import PartlyRefused, Spot
+from sluicegate.proxy.session.dependencies import ProduceDependencies
 from sluicegate.proxy.session.in_flight import Exchange
-from sluicegate.proxy.session.needs import GateNeeds
 
 if TYPE_CHECKING:
     from sluicegate.proxy.session.session import Session
@@ -20,16 +20,16 @@ _OUR_CORRELATION_ID = -1
 class LogStartQuestions:
     """Of one session, on its own connection to the broker."""
 
-    def __init__(self, session: "Session", needs: GateNeeds) -> None:
+    def __init__(self, session: "Session", dependencies: ProduceDependencies) -> None:
         self._session = session
-        self._needs = needs
+        self._dependencies = dependencies
         self._waiting: dict[Spot, list[PartlyRefused]] = {}
 
     def ask_for(self, partly: PartlyRefused) -> Parts:
         """What is to be sent just before the request, so that the answer is there before the request's. Nothing where
         that is being asked already.
         """
-        by_id = self._needs.names.by_id
+        by_id = self._dependencies.names.by_id
         named: dict[tuple[str, int], Spot] = {}
         partitions: dict[str, list[int]] = {}
         for spot in partly.asked_log_starts:
@@ -53,7 +53,7 @@ class LogStartQuestions:
 
     def _answered(self, named: Mapping[tuple[str, int], Spot], answer: bytearray) -> None:
         told = log_starts_in(answer, len(named))
-        now_ms = self._needs.now_ms()
+        now_ms = self._dependencies.now_ms()
         for place, spot in named.items():
             waiting = self._waiting.pop(spot)
             if place in told:

@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.produce_throttle import with_throttle_time
-from sluicegate.proxy.session.hold import Hold
+from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.in_flight import Exchange, Finish
-from sluicegate.proxy.session.needs import SessionNeeds
+from sluicegate.proxy.session.limit_names import QUOTA_CONNECTIONS
 from sluicegate.proxy.session.outlets import Timer
-from sluicegate.proxy.session.quota_line import Wake
-from sluicegate.proxy.session.quotas import Share
+from sluicegate.proxy.session.pause_reason import PauseReason
+from sluicegate.proxy.session.quotas import Share, Wake
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Client
 
 if TYPE_CHECKING:
     from sluicegate.proxy.session.session import Session
 
-CONNECTIONS = "quotas[].connections"
 _NO_TIME = 0
 # Sessions that wait for one share before their first request, and a tenth of all that may connect: who comes beyond is
 # turned away, so that a flood under one name leaves room for others.
@@ -42,13 +41,13 @@ class Standing(Enum):
 class Metering:
     """Of one session. Seconds are of one monotonic clock."""
 
-    def __init__(self, session: "Session", needs: SessionNeeds) -> None:
+    def __init__(self, session: "Session", dependencies: SessionDependencies) -> None:
         self._session = session
-        self._quotas = needs.requests.quotas
-        self._call_later = needs.loop.call_later
-        self._counts = needs.counts
-        self._log = needs.log
-        self._most_waiting = max(1, min(_MOST_WAITING, needs.admission.most // 10))
+        self._quotas = dependencies.requests.quotas
+        self._call_later = dependencies.loop.call_later
+        self._counts = dependencies.counts
+        self._log = dependencies.log
+        self._most_waiting = max(1, min(_MOST_WAITING, dependencies.admission.most // 10))
         self._share: Share | None = None
         self._timer: Timer | None = None
         self._wait_ms = _NO_TIME
@@ -159,7 +158,7 @@ class Metering:
         if wait_ms <= self._wait_ms:
             return
         self._wait_ms = wait_ms
-        self._session.client.hold(Hold.QUOTA)
+        self._session.client.pause(PauseReason.QUOTA)
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._call_later(wait, partial(self._is_over, share))
@@ -199,7 +198,7 @@ class Metering:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._session.client.release(Hold.QUOTA)
+        self._session.client.resume(PauseReason.QUOTA)
         self._wait_ms = _NO_TIME
 
     def _is_over(self, share: Share) -> None:
@@ -210,15 +209,15 @@ class Metering:
             self._in_line = share, turn
             share.line.join_again(turn)
         else:
-            self._session.client.release(Hold.QUOTA)
+            self._session.client.resume(PauseReason.QUOTA)
 
     def _has_its_turn(self) -> None:
         self._in_line = None
-        self._session.client.release(Hold.QUOTA)
+        self._session.client.resume(PauseReason.QUOTA)
 
     def _turn_away(self, reason: str) -> None:
-        self._log.turned_away(self._session.identity.peer, CONNECTIONS, reason)
-        self._counts.connections_refused[CONNECTIONS] += 1
+        self._log.turned_away(self._session.identity.peer, QUOTA_CONNECTIONS, reason)
+        self._counts.connections_refused[QUOTA_CONNECTIONS] += 1
 
 
 def _shown(share: Share) -> str:

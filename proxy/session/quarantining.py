@@ -18,9 +18,9 @@ from sluicegate.proxy.answers.asking_first import question_first
 from sluicegate.proxy.answers.dead_letters import DeadLetters
 from sluicegate.proxy.answers.dispatch import Dispatch
 from sluicegate.proxy.answers.produce_answers import PROVEN_MS, PartlyRefused, Spot, is_transactional, key_of
-from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import Exchange
+from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.reports import Judgements
 from sluicegate.proxy.session.waiting import Tell, Waiting
 from sluicegate.validation.produce import Place
@@ -40,7 +40,7 @@ class DeadLetterSink(Protocol):
         """Store them; `tell` once, on the event loop, of which batches something is not stored. Never waits."""
 
 
-class QuarantineNeeds(Protocol):
+class QuarantineDependencies(Protocol):
     """What it uses of what gates use."""
 
     @property
@@ -65,13 +65,13 @@ class Quarantining:
         self,
         session: "Session",
         waiting: Waiting,
-        needs: QuarantineNeeds,
+        dependencies: QuarantineDependencies,
         proven: Mapping[tuple[Spot, int], int],
         note_proven: Callable[[Sequence[Spot], int], None],
     ) -> None:
         self._session = session
         self._waiting = waiting
-        self._needs = needs
+        self._dependencies = dependencies
         self._proven = proven
         self._note_proven = note_proven
 
@@ -85,11 +85,11 @@ class Quarantining:
             return
         assert dispatch.partly is not None
         ask = partial(self._ask, request, correlation_id, dispatch.partly)
-        self._waiting.until(Hold.ASKING, ask, partial(store, asked))
+        self._waiting.until(PauseReason.ASKING, ask, partial(store, asked))
 
     def _is_to_be_asked(self, request: ProduceRequest, place: Place, spot: Spot) -> bool:
         """A transaction's state changes with every request; all else stands for a second."""
-        since = self._needs.now_ms() - self._proven.get((spot, request.acks), -PROVEN_MS)
+        since = self._dependencies.now_ms() - self._proven.get((spot, request.acks), -PROVEN_MS)
         records = request.records(*place)
         return not 0 <= since < PROVEN_MS or (records is not None and is_transactional(records))
 
@@ -100,7 +100,7 @@ class Quarantining:
             )
             self._note_proven(partly.proven_spots, request.acks)
             for topic in partly.proven_topics:
-                self._needs.judgements.learn(topic)
+                self._dependencies.judgements.learn(topic)
             tell(found)
 
         parts = question_first(request, partly.stand_ins)
@@ -126,10 +126,10 @@ class Quarantining:
         if not whole:
             stored(lacking, {})
             return
-        sink = self._needs.dead_letters
+        sink = self._dependencies.dead_letters
         assert sink is not None  # who has rules that want it has it
         ask = partial(sink.write, self._session.identity, whole)
-        self._waiting.until(Hold.QUARANTINING, ask, partial(stored, lacking))
+        self._waiting.until(PauseReason.QUARANTINING, ask, partial(stored, lacking))
 
     def _stored(
         self,
@@ -144,7 +144,7 @@ class Quarantining:
         for each in letters:
             if each.place in failures:
                 self._cannot_keep(dispatch, spots, each, failures[each.place])
-                self._needs.judgements.not_quarantined(self._session.identity, each, failures[each.place])
+                self._dependencies.judgements.not_quarantined(self._session.identity, each, failures[each.place])
         dispatch.judged.quarantined = frozenset(each.place for each in letters) - failures.keys()
         dispatch.judged.left_open = frozenset(failures)
         dispatch.dead_letters = ()  # nobody needs them while the broker is waited for

@@ -1,7 +1,7 @@
 """One client connection and the one upstream connection that belongs to it.
 
-    client bytes -> ClientSide (which request is this?) -> ProduceGate or straight on -> broker
-    broker bytes -> BrokerSide (what does this answer need?) -> client
+    client bytes -> RequestHandler (which request is this?) -> ProduceHandler or straight on -> broker
+    broker bytes -> ResponseHandler (what does this answer need?) -> client
 
 Answers leave in the order of the requests: the in-flight queue decides, nothing else. SASL, quotas, ordering and
 idempotence hold by themselves, because a client's bytes never share a connection with another's.
@@ -15,28 +15,26 @@ from sluicegate.protocol.errors import SenderError, UnknownApi
 from sluicegate.protocol.framing import FrameHandler, FrameReader
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, HEAD_BYTES
 from sluicegate.proxy.judgement.turns import Account
-from sluicegate.proxy.session.answer_side import BrokerSide
-from sluicegate.proxy.session.arrival import Arrival
+from sluicegate.proxy.session.arrival import Arrival, RouteFor
 from sluicegate.proxy.session.connection import Connection
+from sluicegate.proxy.session.deadline_snapshot import snapshot_of
 from sluicegate.proxy.session.deadlines import Deadlines
-from sluicegate.proxy.session.delivery import Delivery
-from sluicegate.proxy.session.hold import Hold
+from sluicegate.proxy.session.delivery import Delivery, SentFrames
+from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import InFlightQueue
 from sluicegate.proxy.session.in_flight_room import has_to_go_on
 from sluicegate.proxy.session.lanes import NO_LANES, Lanes, lanes_of
 from sluicegate.proxy.session.leaving import Leaving
-from sluicegate.proxy.session.life import Happening, Life, Stage
-from sluicegate.proxy.session.met_limits import GATHERED_BYTES, IN_FLIGHT, limit_met_by
+from sluicegate.proxy.session.lifecycle import Lifecycle, LifecycleEvent, Stage
+from sluicegate.proxy.session.limit_names import GATHERED_BYTES, IN_FLIGHT, limit_of
 from sluicegate.proxy.session.metering import Metering
-from sluicegate.proxy.session.needs import SessionNeeds
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
+from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.read_buffer import where_answers_come, where_first_requests_come, where_frames_start
-from sluicegate.proxy.session.request_side import ClientSide
-from sluicegate.proxy.session.route import RouteFor
-from sluicegate.proxy.session.sent_frames import SentFrames
-from sluicegate.proxy.session.traced_sides import TracedAnswers, TracedRequests, trace_hold
-from sluicegate.proxy.session.watch import seen_of
+from sluicegate.proxy.session.request_handler import RequestHandler
+from sluicegate.proxy.session.response_handler import ResponseHandler
+from sluicegate.proxy.session.traced_handlers import TracedAnswers, TracedRequests, trace_hold
 
 # Who brings as much at once lets others go first where the loop is late.
 _MUCH_BYTES = 16 * 1024
@@ -48,77 +46,80 @@ _TURNED_AWAY_SECONDS = 0.1
 class Session:
     """See the module. Created for each accepted connection; ends when both sides are closed."""
 
-    def __init__(self, needs: SessionNeeds, route_for: RouteFor, told_peer: str | None = None) -> None:
+    def __init__(self, dependencies: SessionDependencies, route_for: RouteFor, told_peer: str | None = None) -> None:
         """`route_for` says where the listener leads, given the host name that a TLS client asked for; `told_peer` is
         the client's address where a load balancer has told it.
         """
-        self._needs = needs
+        self._dependencies = dependencies
         self._route_for = route_for
         self._told_peer = told_peer
-        self.queue = InFlightQueue(needs.in_flight.total)
+        self.queue = InFlightQueue(dependencies.in_flight.total)
         self.identity = ClientIdentity("?")
         self.account = Account()
-        limits = needs.limits
+        limits = dependencies.limits
         self._max_in_flight = limits.max_in_flight
         self._deadlines = Deadlines(limits.frame_seconds, limits.idle_seconds)
-        self._life = Life()
-        self._trace = needs.begin_trace()
-        self.metering = Metering(self, needs)
-        self._requests = ClientSide(self, needs.requests)
-        self._answers = BrokerSide(self, needs.requests.budget, needs.requests.gate.clock)
+        self._lifecycle = Lifecycle()
+        self._trace = dependencies.begin_trace()
+        self.metering = Metering(self, dependencies)
+        self._requests = RequestHandler(self, dependencies.requests)
+        self._answers = ResponseHandler(self, dependencies.requests.budget, dependencies.requests.produce.clock)
         self._connect_sides()
-        self._arrival = Arrival(needs, self.identity, self.client, self.broker)
-        self.sent_frames = SentFrames(self.broker, needs.frames, needs.loop.call_soon)
+        self._arrival = Arrival(dependencies, self.identity, self.client, self.broker)
+        self.sent_frames = SentFrames(self.broker, dependencies.frames, dependencies.loop.call_soon)
         self._leaving = Leaving(
-            self._life, self.client, self.broker, self._requests, self.queue, needs.loop, self.close_now
+            self._lifecycle, self.client, self.broker, self._requests, self.queue, dependencies.loop, self.close_now
         )
         self.delivery = Delivery(self.client, self.broker, self.queue, self._leaving.finish, self._trace)
 
     def _connect_sides(self) -> None:
         """Both connections, each read by its side: by the fast lane first, unless somebody wants to see each frame."""
-        needs, trace = self._needs, self._trace
-        from_client, from_broker = where_frames_start(needs.read_buffer), where_answers_come(needs.read_buffer)
+        dependencies, trace = self._dependencies, self._trace
+        from_client, from_broker = (
+            where_frames_start(dependencies.read_buffer),
+            where_answers_come(dependencies.read_buffer),
+        )
         requests: FrameHandler = self._requests
         answers: FrameHandler = self._answers
         lanes: Lanes = NO_LANES
         if trace is None:
-            ordinary = needs.requests.gate.ordinary
+            ordinary = dependencies.requests.produce.ordinary
             lanes = lanes_of(
                 ordinary,
-                needs.lane_counts,
-                needs.lane_room,
+                dependencies.lane_counts,
+                dependencies.lane_room,
                 self._requests,
                 self.queue,
                 self._max_in_flight,
-                needs.limits.max_frame_bytes,
-                needs.turn,
+                dependencies.limits.max_frame_bytes,
+                dependencies.turn,
                 from_client,
-                needs.read_buffer,
+                dependencies.read_buffer,
                 from_broker,
             )
         else:
             requests = TracedRequests(requests, self.identity, trace)
             answers = TracedAnswers(answers, self.identity, trace)
         self.fast_requests, fast_answers = lanes
-        most = needs.limits.max_frame_bytes
-        client_reader = FrameReader(requests, HEAD_BYTES, most, needs.frames, self.fast_requests)
-        broker_reader = FrameReader(answers, CORRELATION_ID_BYTES, most, needs.frames, fast_answers)
+        most = dependencies.limits.max_frame_bytes
+        client_reader = FrameReader(requests, HEAD_BYTES, most, dependencies.frames, self.fast_requests)
+        broker_reader = FrameReader(answers, CORRELATION_ID_BYTES, most, dependencies.frames, fast_answers)
         # A session that waits for a quota keeps what was read of its first request.
-        self._reads_little = needs.requests.quotas.are_there
-        first = where_first_requests_come(needs.read_buffer) if self._reads_little else from_client
-        self.client = Connection(self, client_reader, first, needs.introduce_client, needs.loop)
-        self.broker = Connection(self, broker_reader, from_broker, needs.introduce_broker, needs.loop)
+        self._reads_little = dependencies.requests.quotas.are_there
+        first = where_first_requests_come(dependencies.read_buffer) if self._reads_little else from_client
+        self.client = Connection(self, client_reader, first, dependencies.introduce_client, dependencies.loop)
+        self.broker = Connection(self, broker_reader, from_broker, dependencies.introduce_broker, dependencies.loop)
         if self.fast_requests is not None and fast_answers is not None:
             self.fast_requests.lead(self.client, self.broker, self.turn_is_over)
             fast_answers.lead(self.client)
         if trace is not None:
-            self.client.tell_holds(partial(trace_hold, trace, "client"))
-            self.broker.tell_holds(partial(trace_hold, trace, "broker"))
+            self.client.report_pauses(partial(trace_hold, trace, "client"))
+            self.broker.report_pauses(partial(trace_hold, trace, "broker"))
 
     @property
     def stage(self) -> Stage:
         """How far it has come."""
-        return self._life.stage
+        return self._lifecycle.stage
 
     @property
     def leads_to(self) -> str:
@@ -133,11 +134,11 @@ class Session:
 
     def on_open(self, connection: Connection) -> None:
         if connection is self.broker:
-            self._life.comes_to(Happening.BROKER_CAME)
+            self._lifecycle.comes_to(LifecycleEvent.BROKER_CAME)
             self._requests.broker_came()
             self._arrival.broker_came()
         elif self._arrival.let_in(self._told_peer, self._route_for):
-            self._needs.register.opened(self)
+            self._dependencies.register.opened(self)
             if self._trace is not None:
                 self._trace.opened(self.identity.peer, self._arrival.route.label)
         else:
@@ -156,8 +157,8 @@ class Session:
         if not isinstance(error, UpstreamUnreachable):  # ours, whatever it is: the client shall not wait for ever
             self.on_our_fault(self.client, error)
             return
-        self._needs.log.upstream_unreachable(self._arrival.route.label, str(error))
-        self._needs.counts.upstream_failures += 1
+        self._dependencies.log.upstream_unreachable(self._arrival.route.label, str(error))
+        self._dependencies.counts.upstream_failures += 1
         self._ends(f"proxy: upstream unreachable: {error}")
         self.client.abort()
 
@@ -179,50 +180,50 @@ class Session:
             self._requests.look_at_begun()
             self._leaving.client_was_read()
             if len(self.queue) >= self._max_in_flight and not has_to_go_on(connection, self.queue):
-                connection.hold(Hold.IN_FLIGHT)
-                self._needs.counts.limits_reached[IN_FLIGHT] += 1
-            self._needs.in_flight.look_at(connection, self.queue)
+                connection.pause(PauseReason.IN_FLIGHT)
+                self._dependencies.counts.limits_reached[IN_FLIGHT] += 1
+            self._dependencies.in_flight.look_at(connection, self.queue)
             return
         self._answers.turn_begins()
         self.delivery.flush_ready()
         if len(self.queue) < self._max_in_flight:
-            self.client.release(Hold.IN_FLIGHT)
+            self.client.resume(PauseReason.IN_FLIGHT)
         self._leaving.settled()
 
     def reads_more(self) -> None:
         """The client is known, and may go on, or waits in a line."""
         if self._reads_little:
             self._reads_little = False
-            self.client.read_into(where_frames_start(self._needs.read_buffer))
+            self.client.read_into(where_frames_start(self._dependencies.read_buffer))
 
     def is_late(self) -> bool:
         """Whether the event loop has not looked at its sockets for long."""
-        return self._needs.turn.is_late()
+        return self._dependencies.turn.is_late()
 
     def turn_is_over(self, connection: Connection) -> None:
         """Much has come on it at once, or the loop is late: others first."""
-        connection.hold(Hold.TURN_OVER)
-        self._needs.loop.later(partial(connection.turn_comes, Hold.TURN_OVER), self.client.address)
+        connection.pause(PauseReason.TURN_OVER)
+        self._dependencies.loop.later(partial(connection.turn_comes, PauseReason.TURN_OVER), self.client.address)
 
     def on_full(self, connection: Connection, full: bool) -> None:
         if connection is self.broker:
             if full:
-                self.client.hold(Hold.OTHER_SIDE_FULL)
+                self.client.pause(PauseReason.OTHER_SIDE_FULL)
             else:
                 self._requests.give_back_memory()
-                self.client.release(Hold.OTHER_SIDE_FULL)
+                self.client.resume(PauseReason.OTHER_SIDE_FULL)
         elif full:  # who reads no answers gets no more requests in, as with a broker
-            self.broker.hold(Hold.OTHER_SIDE_FULL)
-            self.client.hold(Hold.ANSWERS_UNREAD)
+            self.broker.pause(PauseReason.OTHER_SIDE_FULL)
+            self.client.pause(PauseReason.ANSWERS_UNREAD)
         else:
             self._answers.give_back_memory()
-            self.broker.release(Hold.OTHER_SIDE_FULL)
-            self.client.release(Hold.ANSWERS_UNREAD)
+            self.broker.resume(PauseReason.OTHER_SIDE_FULL)
+            self.client.resume(PauseReason.ANSWERS_UNREAD)
 
     def wait_for_memory(self, connection: Connection) -> None:
         """What comes on it is gathered, and there is no room for more now."""
-        connection.hold(Hold.MEMORY)
-        self._needs.counts.limits_reached[GATHERED_BYTES] += 1
+        connection.pause(PauseReason.MEMORY)
+        self._dependencies.counts.limits_reached[GATHERED_BYTES] += 1
 
     def request_settled(self) -> None:
         """What a request waited for has been dealt with."""
@@ -234,22 +235,22 @@ class Session:
 
     @property
     def _has_ended(self) -> bool:
-        return self._life.stage is Stage.ENDED
+        return self._lifecycle.stage is Stage.ENDED
 
     def on_sender_error(self, connection: Connection, error: SenderError) -> None:
         self._ends(f"proxy: {error}")
         self._requests.abandon()
-        limit = limit_met_by(error)
+        limit = limit_of(error)
         if limit is not None:
-            self._needs.counts.limits_reached[limit] += 1
+            self._dependencies.counts.limits_reached[limit] += 1
         if connection is self.broker:
-            self._needs.log.bad_broker(self._arrival.route.label, self.broker.introduced.peer, error)
+            self._dependencies.log.bad_broker(self._arrival.route.label, self.broker.introduced.peer, error)
             self.client.close()
             self.broker.abort()
             return
-        self._needs.log.bad_client(self.identity, self._arrival.route.label, error)
-        self._needs.counts.bad_clients += 1
-        self._needs.counts.request_errors[_error_of(error)] += 1
+        self._dependencies.log.bad_client(self.identity, self._arrival.route.label, error)
+        self._dependencies.counts.bad_clients += 1
+        self._dependencies.counts.request_errors[_error_of(error)] += 1
         if isinstance(error, UnknownApi):
             self._turn_away(error)
         else:
@@ -257,24 +258,24 @@ class Session:
 
     def _turn_away(self, error: UnknownApi) -> None:
         """A client that goes by no ApiVersions answer comes again at once, thousands of times a second: let it wait."""
-        self._needs.counts.unsupported_versions[error.api] += 1
-        self.client.hold(Hold.TURNED_AWAY)
-        self._needs.loop.call_later(_TURNED_AWAY_SECONDS, self._leaving.close_behind_answers)
+        self._dependencies.counts.unsupported_versions[error.api] += 1
+        self.client.pause(PauseReason.TURNED_AWAY)
+        self._dependencies.loop.call_later(_TURNED_AWAY_SECONDS, self._leaving.close_behind_answers)
 
     def on_our_fault(self, connection: Connection, error: BaseException) -> None:
         self._ends("proxy: a fault of its own")
-        self._needs.log.our_fault(self.identity, error)
-        self._needs.counts.internal_errors["closed"] += 1
+        self._dependencies.log.our_fault(self.identity, error)
+        self._dependencies.counts.internal_errors["closed"] += 1
         self.close_now()
 
     def goes_unjudged(self, error: BaseException) -> None:
         """A request goes on as it came, because of a fault of ours over it."""
-        self._needs.log.goes_unjudged(self.identity, error)
-        self._needs.counts.internal_errors["forwarded"] += 1
+        self._dependencies.log.goes_unjudged(self.identity, error)
+        self._dependencies.counts.internal_errors["forwarded"] += 1
 
     def on_eof(self, connection: Connection) -> None:
         if self.is_late():  # thousands may leave at once
-            self._needs.loop.later(partial(self._no_more_comes, connection), self.client.address)
+            self._dependencies.loop.later(partial(self._no_more_comes, connection), self.client.address)
         else:
             self._no_more_comes(connection)
 
@@ -301,9 +302,9 @@ class Session:
         else:
             self._answers.give_up()
             self._arrival.broker_went()
-            why = self._needs.why_lost(error)
+            why = self._dependencies.why_lost(error)
             if why is not None:
-                self._needs.log.upstream_unreachable(self._arrival.route.label, why)
+                self._dependencies.log.upstream_unreachable(self._arrival.route.label, why)
             self.client.close()
         if self.client.closed and not self.broker.is_open:
             self._end()
@@ -318,7 +319,7 @@ class Session:
         self.queue.clear()
         if self._trace is not None:
             self._trace.closed()
-        self._needs.register.ended(self)
+        self._dependencies.register.ended(self)
         self._part()
 
     def _part(self) -> None:
@@ -347,10 +348,10 @@ class Session:
         """End what has been waited for too long. Called about once a second; `now` in seconds, monotonic."""
         if self._has_ended:
             return
-        overdue = self._deadlines.look(seen_of(self.client, self.broker, self._requests, self._answers), now)
+        overdue = self._deadlines.look(snapshot_of(self.client, self.broker, self._requests, self._answers), now)
         if overdue is not None:
-            self._needs.log.cut_off(self.identity, self._arrival.route.label, overdue.limit, overdue.text)
-            self._needs.counts.cut_off[overdue.limit] += 1
+            self._dependencies.log.cut_off(self.identity, self._arrival.route.label, overdue.limit, overdue.text)
+            self._dependencies.counts.cut_off[overdue.limit] += 1
             self._ends(f"proxy: {overdue.limit}")
             self.close_now()
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.hold import Hold
+from sluicegate.proxy.session.pause_reason import PauseReason
 
 T = TypeVar("T")
 Tell = Callable[[T], None]
@@ -34,14 +34,14 @@ class Waiting:
 
     def __init__(self, session: WaitingSession) -> None:
         self._session = session
-        self._hold: Hold | None = None
+        self._hold: PauseReason | None = None
 
     @property
     def is_under_way(self) -> bool:
         """Whether something is waited for."""
         return self._hold is not None
 
-    def is_for(self, hold: Hold) -> bool:
+    def is_for(self, hold: PauseReason) -> bool:
         """Whether that is what is waited for."""
         return self._hold is hold
 
@@ -49,16 +49,16 @@ class Waiting:
         """What is waited for is no longer wanted."""
         self._hold = None
 
-    def until(self, hold: Hold, ask: Callable[[Tell[T]], None], go_on: Callable[[T], None]) -> None:
+    def until(self, hold: PauseReason, ask: Callable[[Tell[T]], None], go_on: Callable[[T], None]) -> None:
         """Hold the client, and `ask`, which is handed whom to tell what comes of it; then `go_on` with that.
 
         `go_on` may wait for the next thing. It is not called where the broker has gone meanwhile.
         """
         self._hold = hold
-        self._session.client.hold(hold)
+        self._session.client.pause(hold)
         ask(partial(self._told, hold, go_on))
 
-    def _told(self, hold: Hold, go_on: Callable[[T], None], found: T) -> None:
+    def _told(self, hold: PauseReason, go_on: Callable[[T], None], found: T) -> None:
         if self._hold is not hold:
             return
         session = self._session
@@ -68,7 +68,7 @@ class Waiting:
                 go_on(found)
             session.request_settled()
             if self._hold is not hold:  # else it waits for more of the same kind
-                session.client.release(hold)
+                session.client.resume(hold)
         except BaseException as error:
             session.on_our_fault(session.client, error)
             if not isinstance(error, Exception):

@@ -1,12 +1,12 @@
 """Who is here, and what holds them up."""
 
 from sluicegate.proxy.reporting.family import Family, counter, gauge
-from sluicegate.proxy.session.hold import Hold
-from sluicegate.proxy.session.life import Stage
+from sluicegate.proxy.session.lifecycle import Stage
+from sluicegate.proxy.session.pause_reason import PauseReason
 
 _STAGES = tuple(stage.name.lower() for stage in Stage if stage is not Stage.ENDED)
 _SIDES = ("client", "broker")
-_HOLDS = tuple((side, hold.name.lower()) for side in _SIDES for hold in Hold)
+_HOLDS = tuple((side, hold.name.lower()) for side in _SIDES for hold in PauseReason)
 _SHARES = (
     "Shares: `small_requests` (up to 1 MiB), `large_requests`, `small_answers`, `large_answers`, `ordinary_requests` "
     "(begun on the fast lane; where it is full the slow lane gathers them), `quarantine` (bad records until they are "

@@ -1,18 +1,18 @@
 """What the page says that a connection waits for."""
 
 from sluicegate.proxy.live.connection_list import WAITS, connections_of
-from sluicegate.proxy.session.hold import Hold
+from sluicegate.proxy.session.pause_reason import PauseReason
 from tests.proxy.session.playbook import Playbook
 
 
 def test_every_reason_not_to_be_read_has_its_words() -> None:
-    assert set(WAITS) == set(Hold)
-    assert len(set(WAITS.values())) == len(Hold)
+    assert set(WAITS) == set(PauseReason)
+    assert len(set(WAITS.values())) == len(PauseReason)
 
 
 def test_a_client_that_waits_for_its_quota_is_listed_with_that() -> None:
     play = Playbook()
-    play.session.client.hold(Hold.QUOTA)
+    play.session.client.pause(PauseReason.QUOTA)
 
     (listed,) = connections_of([play.session])["listed"]
 
@@ -25,7 +25,7 @@ def test_one_address_with_many_connections_leaves_places_for_others() -> None:
     sessions = [play.another()[0] for _ in peers]
     for session, peer in zip(sessions, peers, strict=True):
         session.identity.peer = peer
-        session.client.hold(Hold.QUOTA)
+        session.client.pause(PauseReason.QUOTA)
 
     listed = connections_of(sessions, max_listed=20)["listed"]
 

@@ -13,8 +13,8 @@ from sluicegate.config.address import HostPort
 from sluicegate.proxy.network.native_sockets import native_sockets
 from sluicegate.proxy.network.upstream import Dialler
 from sluicegate.proxy.process.assembly import World
+from sluicegate.proxy.session.arrival import Route
 from sluicegate.proxy.session.outlets import Introduced
-from sluicegate.proxy.session.route import Route
 from sluicegate.proxy.session.session import Session
 from tests.proxy.session.playbook import proxy_in
 
@@ -56,7 +56,7 @@ def test_all_of_it_in_order_to_a_broker_that_is_slow(run: Callable[[Coroutine[No
             why_lost=lambda _error: None,
         )
         parts = proxy_in(world, {})
-        session = Session(parts.needs, lambda _: Route("bootstrap", (address,)))
+        session = Session(parts.dependencies, lambda _: Route("bootstrap", (address,)))
         client, ours = socket.socketpair()
         for each in (client, ours, brokers):
             each.setblocking(False)
@@ -72,7 +72,7 @@ def test_all_of_it_in_order_to_a_broker_that_is_slow(run: Callable[[Coroutine[No
             assert await exactly(broker, sum(map(len, sent))) == b"".join(sent)
             await sending
 
-        lane = parts.needs.lane_counts
+        lane = parts.dependencies.lane_counts
         assert lane is not None
         assert lane.by_api()[LIST_GROUPS] > FRAMES // 4  # the rest lay in the buffer in part
         for each in (client, broker, brokers):

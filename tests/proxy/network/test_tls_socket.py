@@ -14,7 +14,7 @@ import uvloop
 from sluicegate.proxy.network import tls_handshake
 from sluicegate.proxy.network.tls_socket import SocketTransport, TlsSocket, new_sealed_buffer
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.hold import Hold
+from sluicegate.proxy.session.pause_reason import PauseReason
 from tests.proxy.network.wires import Tls, Wire, contexts, framed, over_native_tls, over_tls, until
 
 MUCH = 3 << 20
@@ -35,19 +35,19 @@ async def test_nothing_is_lost_of_who_sends_much_and_closes_at_once(wire: Wire) 
 
 
 def hold_for_a_turn(wire: Wire) -> None:
-    wire.connection.hold(Hold.OTHER_SIDE_FULL)
-    asyncio.get_running_loop().call_soon(wire.connection.release, Hold.OTHER_SIDE_FULL)
+    wire.connection.pause(PauseReason.OTHER_SIDE_FULL)
+    asyncio.get_running_loop().call_soon(wire.connection.resume, PauseReason.OTHER_SIDE_FULL)
 
 
 @over_tls
 async def test_what_waits_while_something_holds_comes_before_the_end(wire: Wire) -> None:
-    wire.connection.hold(Hold.OTHER_SIDE_FULL)
+    wire.connection.pause(PauseReason.OTHER_SIDE_FULL)
     await wire.send(framed(5_000))
     wire.peer.shutdown(socket.SHUT_WR)
     await asyncio.sleep(0)
     before = len(wire.told.received)
 
-    wire.connection.release(Hold.OTHER_SIDE_FULL)
+    wire.connection.resume(PauseReason.OTHER_SIDE_FULL)
 
     await wire.told.ended.wait()
     assert len(wire.told.received) == 5_000

@@ -2,7 +2,7 @@
 
 from sluicegate.proxy.process.census import Census
 from sluicegate.proxy.reporting.standing import standing_of_all
-from sluicegate.proxy.session.hold import Hold
+from sluicegate.proxy.session.pause_reason import PauseReason
 from tests.bounds.frames import good_batch, produce
 from tests.proxy.session.playbook import NOW, Playbook
 
@@ -10,7 +10,7 @@ MIB = 1 << 20
 
 
 def census_of(play: Playbook) -> Census:
-    return Census(play.parts.budget, play.parts.needs.lane_room, play.parts.room)
+    return Census(play.parts.budget, play.parts.dependencies.lane_room, play.parts.room)
 
 
 def looked(census: Census, *plays: Playbook) -> Census:
@@ -42,8 +42,8 @@ def test_one_that_has_asked_waits_for_its_broker_and_is_held_meanwhile() -> None
 def test_one_whose_broker_is_there_is_open_and_says_what_holds_it() -> None:
     play = Playbook()
     play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}, -1, 1))
-    play.session.client.hold(Hold.MEMORY)
-    play.session.broker.hold(Hold.OTHER_SIDE_FULL)
+    play.session.client.pause(PauseReason.MEMORY)
+    play.session.broker.pause(PauseReason.OTHER_SIDE_FULL)
 
     standing = looked(census_of(play), play).standing()
 

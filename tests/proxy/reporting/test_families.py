@@ -43,7 +43,7 @@ _BOUNDED = {
     "bound": "the configuration",
     "api": "APIS",
     "lane": "two",
-    "reason": "LookedCloser, Hold",
+    "reason": "LookedCloser, PauseReason",
     "side": "two",
     "stage": "Stage",
     "share": "GatherBudget's shares",

@@ -19,12 +19,12 @@ from sluicegate.config.source import Source
 from sluicegate.proxy.answers.addressing import AddressBook
 from sluicegate.proxy.process.assembly import Assembled, World, assembled
 from sluicegate.proxy.reporting.tally import Tally
+from sluicegate.proxy.session.arrival import Route
 from sluicegate.proxy.session.connection import Connection
+from sluicegate.proxy.session.dependencies import ProduceDependencies, SessionDependencies
 from sluicegate.proxy.session.lanes import HAS_FAST_LANE
-from sluicegate.proxy.session.leading_back import LeadingBack
-from sluicegate.proxy.session.needs import GateNeeds, SessionNeeds
+from sluicegate.proxy.session.loop_detection import LoopDetection
 from sluicegate.proxy.session.outlets import Introduced
-from sluicegate.proxy.session.route import Route
 from sluicegate.proxy.session.session import Session
 from sluicegate.validation.rulebook import rulebook_of
 
@@ -40,9 +40,9 @@ _THREAD_SECONDS = 30.0
 _OF_A_SESSION = frozenset(
     {
         "Session",
-        "ClientSide",
-        "BrokerSide",
-        "ProduceGate",
+        "RequestHandler",
+        "ResponseHandler",
+        "ProduceHandler",
         "Metering",
         "Connection",
         "FrameReader",
@@ -190,7 +190,7 @@ def proxy_in(world: World, environment: dict[str, str]) -> Assembled:
     """The parts of a proxy; `environment` is its configuration."""
     config = load(Source("test"), _LEAST | environment).config
     book = AddressBook({}, lambda _: HostPort("h", 1))
-    return assembled(config, world, rulebook_of(config), Tally(), book, LeadingBack(_MARK), None)
+    return assembled(config, world, rulebook_of(config), Tally(), book, LoopDetection(_MARK), None)
 
 
 class Playbook:
@@ -199,7 +199,7 @@ class Playbook:
     def __init__(
         self,
         has_fast_lane: bool = HAS_FAST_LANE,
-        change: Callable[[SessionNeeds], SessionNeeds] = lambda needs: needs,
+        change: Callable[[SessionDependencies], SessionDependencies] = lambda dependencies: dependencies,
         **environment: str,
     ) -> None:
         """`change` may hand the session something else; `environment` is the configuration."""
@@ -218,10 +218,10 @@ class Playbook:
             seconds=lambda: self.loop.seconds,
         )
         self.parts = proxy_in(world, environment)
-        needs = self.parts.needs
+        dependencies = self.parts.dependencies
         if not has_fast_lane:
-            needs = with_gate(needs, ordinary=None)
-        self.needs = change(needs)
+            dependencies = with_produce(dependencies, ordinary=None)
+        self.dependencies = change(dependencies)
         self.session, self.client = self.another()
         self.broker = Outlet(self.session.broker)
         self._not_read = b""
@@ -229,7 +229,7 @@ class Playbook:
 
     def another(self) -> tuple[Session, Outlet]:
         """Another session of the same proxy, and its client."""
-        session = Session(self.needs, lambda _: Route("bootstrap", ()))
+        session = Session(self.dependencies, lambda _: Route("bootstrap", ()))
         client = Outlet(session.client)
         session.client.connection_made(client)
         return session, client
@@ -268,10 +268,10 @@ def objects_of_sessions() -> Counter[str]:
     )
 
 
-def with_gate(needs: SessionNeeds, **changed: Any) -> SessionNeeds:
+def with_produce(dependencies: SessionDependencies, **changed: Any) -> SessionDependencies:
     """The same, and its Produce requests are handled with something else."""
-    gate: GateNeeds = replace(needs.requests.gate, **changed)
-    return replace(needs, requests=replace(needs.requests, gate=gate))
+    produce: ProduceDependencies = replace(dependencies.requests.produce, **changed)
+    return replace(dependencies, requests=replace(dependencies.requests, produce=produce))
 
 
 def arrive(connection: Connection, outlet: Outlet, data: bytes) -> bytes:

@@ -7,8 +7,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from sluicegate.config.model import ListenTls
-from sluicegate.proxy.session.allowed_names import AllowedNames
-from sluicegate.proxy.session.needs import SessionNeeds
+from sluicegate.proxy.session.admission import AllowedNames
+from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.outlets import Introduced
 from tests.proxy.session.playbook import Playbook
 
@@ -23,8 +23,10 @@ CERTIFICATES_ASKED = {
 def play_of(*names: str) -> Playbook:
     """A client whose certificate has these names."""
 
-    def named(needs: SessionNeeds) -> SessionNeeds:
-        return replace(needs, introduce_client=lambda _: Introduced("192.0.2.1:5", "192.0.2.2:9092", True, names=names))
+    def named(dependencies: SessionDependencies) -> SessionDependencies:
+        return replace(
+            dependencies, introduce_client=lambda _: Introduced("192.0.2.1:5", "192.0.2.2:9092", True, names=names)
+        )
 
     allowed = {"SLUICEGATE__LISTEN__TLS__ALLOWED_NAMES": "[billing, '*.orders.example.com', 'spiffe://example.com/*']"}
     return Playbook(change=named, **CERTIFICATES_ASKED, **allowed)

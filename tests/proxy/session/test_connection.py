@@ -11,8 +11,8 @@ from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.protocol.framing import Disposition, FrameReader, frame_of
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.outlets import Introduced, LoopCalls
+from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.read_buffer import new_shared_buffer
 from tests.proxy.session.playbook import Outlet, Steps
 
@@ -53,7 +53,7 @@ class Owner:
         self.frames.append(bytes(frame))
         if frame[:1] == b"H":
             assert self.connection is not None
-            self.connection.hold(Hold.JUDGING)
+            self.connection.pause(PauseReason.JUDGING)
 
     def on_open(self, connection: Connection) -> None: ...
 
@@ -104,12 +104,12 @@ def test_frames_keep_their_order(sent: list[bytes], cuts: list[int], chance: obj
         deliver(connection, stream[:size])
         stream = stream[size:]
         if cast("object", chance).random() < 0.5:  # type: ignore[attr-defined]
-            connection.release(Hold.JUDGING)
+            connection.resume(PauseReason.JUDGING)
         if cast("object", chance).random() < 0.5:  # type: ignore[attr-defined]
             steps.turn()
     steps.turns()
-    while connection.is_held:
-        connection.release(Hold.JUDGING)
+    while connection.is_paused:
+        connection.resume(PauseReason.JUDGING)
         steps.turns()
 
     assert owner.frames == [payload for payload in sent if payload[:1] in (b"G", b"H")]
@@ -122,7 +122,7 @@ def test_an_end_behind_held_bytes_is_told_after_them() -> None:
     connection.eof_received()
     assert not owner.ended
 
-    connection.release(Hold.JUDGING)
+    connection.resume(PauseReason.JUDGING)
     steps.turns()
 
     assert owner.frames == [b"H first", b"G second"]
@@ -133,7 +133,7 @@ def test_an_end_between_a_release_and_its_turn_is_told_behind_what_waits() -> No
     owner, connection, _, steps = connected()
     deliver(connection, frame_of(b"H first") + frame_of(b"G second"))
 
-    connection.release(Hold.JUDGING)
+    connection.resume(PauseReason.JUDGING)
     connection.eof_received()
     assert not owner.ended
     steps.turns()
@@ -142,12 +142,12 @@ def test_an_end_between_a_release_and_its_turn_is_told_behind_what_waits() -> No
     assert owner.ended
 
 
-@pytest.mark.parametrize("lets_go_on", [Connection.release, Connection.turn_comes])
-def test_what_waits_is_taken_in_a_turn_of_its_own(lets_go_on: Callable[[Connection, Hold], None]) -> None:
+@pytest.mark.parametrize("lets_go_on", [Connection.resume, Connection.turn_comes])
+def test_what_waits_is_taken_in_a_turn_of_its_own(lets_go_on: Callable[[Connection, PauseReason], None]) -> None:
     owner, connection, _, steps = connected()
     deliver(connection, frame_of(b"H first") + frame_of(b"G second"))
 
-    lets_go_on(connection, Hold.JUDGING)
+    lets_go_on(connection, PauseReason.JUDGING)
     assert (len(owner.frames) == 2) is (lets_go_on is Connection.turn_comes)
     steps.turns()
 
@@ -158,27 +158,27 @@ def test_a_new_hold_between_a_release_and_its_turn_holds() -> None:
     owner, connection, transport, steps = connected()
     deliver(connection, frame_of(b"H first") + frame_of(b"G second"))
 
-    connection.release(Hold.JUDGING)
-    connection.hold(Hold.MEMORY)
+    connection.resume(PauseReason.JUDGING)
+    connection.pause(PauseReason.MEMORY)
     steps.turns()
     assert owner.frames == [b"H first"]
-    connection.release(Hold.MEMORY)
+    connection.resume(PauseReason.MEMORY)
     steps.turns()
 
     assert owner.frames == [b"H first", b"G second"]
     assert not transport.paused
 
 
-@pytest.mark.parametrize("hold", list(Hold))
-def test_each_hold_stops_reading_until_it_is_released(hold: Hold) -> None:
+@pytest.mark.parametrize("hold", list(PauseReason))
+def test_each_hold_stops_reading_until_it_is_released(hold: PauseReason) -> None:
     _, connection, transport, _ = connected()
 
-    connection.hold(hold)
-    connection.hold(Hold.JUDGING)
+    connection.pause(hold)
+    connection.pause(PauseReason.JUDGING)
     assert transport.paused
-    connection.release(Hold.JUDGING)
-    assert transport.paused is (hold is not Hold.JUDGING)
-    connection.release(hold)
+    connection.resume(PauseReason.JUDGING)
+    assert transport.paused is (hold is not PauseReason.JUDGING)
+    connection.resume(hold)
     assert not transport.paused
 
 
@@ -189,8 +189,8 @@ def test_room_that_was_offered_and_not_used_is_offered_anew() -> None:
     deliver(connection, frame[:50])
     connection.get_buffer(-1)
 
-    connection.hold(Hold.JUDGING)
+    connection.pause(PauseReason.JUDGING)
     deliver(connection, frame[50:])
-    connection.turn_comes(Hold.JUDGING)
+    connection.turn_comes(PauseReason.JUDGING)
 
     assert owner.frames == [b"G" * 100]

@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from sluicegate.proxy.session.deadlines import Deadlines, Overdue, Seen
+from sluicegate.proxy.session.deadlines import Deadlines, DeadlineSnapshot, Overdue
 
-NOTHING = Seen(None, None, None, None, None, False, None, 0)
-
-
-def seen(**what: Any) -> Seen:
-    values = {field: getattr(NOTHING, field) for field in Seen.__slots__}
-    return Seen(**values | what)
+NOTHING = DeadlineSnapshot(None, None, None, None, None, False, None, 0)
 
 
-def watched(looks: list[Seen], frame_seconds: float = 3, idle_seconds: float = 900) -> list[Overdue | None]:
+def seen(**what: Any) -> DeadlineSnapshot:
+    values = {field: getattr(NOTHING, field) for field in DeadlineSnapshot.__slots__}
+    return DeadlineSnapshot(**values | what)
+
+
+def watched(looks: list[DeadlineSnapshot], frame_seconds: float = 3, idle_seconds: float = 900) -> list[Overdue | None]:
     deadlines = Deadlines(frame_seconds, idle_seconds)
     return [deadlines.look(look, float(now)) for now, look in enumerate(looks)]
 

@@ -374,6 +374,6 @@ def _read_at_once(play: Play) -> str:
 
 
 def _held(play: Play) -> int:
-    room = play.playbook.parts.needs.lane_room
+    room = play.playbook.parts.dependencies.lane_room
     assert room is not None
     return room.held_bytes

@@ -7,14 +7,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from sluicegate.proxy.judgement.judging import Judges
+from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.lanes import HAS_FAST_LANE
-from sluicegate.proxy.session.needs import SessionNeeds
-from sluicegate.proxy.session.request_side import ClientSide
+from sluicegate.proxy.session.request_handler import RequestHandler
 from sluicegate.validation.policy import JudgementLimits
 from sluicegate.validation.previous_times import PreviousTimes
 from sluicegate.validation.rules.size import Size
 from tests.bounds.frames import good_batch, produce, request
-from tests.proxy.session.playbook import NOW, Playbook, with_gate
+from tests.proxy.session.playbook import NOW, Playbook, with_produce
 
 CLOSED = "a fault of sluicegate's own, connection closed: please report it"
 FORWARDED = "a fault of sluicegate's own, request forwarded unjudged: please report it"
@@ -33,21 +33,21 @@ class FailsOnTheLoop:
     previous = PreviousTimes()
 
 
-def in_a_thread(needs: SessionNeeds) -> SessionNeeds:
-    gate = needs.requests.gate
-    judges = Judges(gate.names.by_id, gate.rules, JudgementLimits(), gate.now_ms, fails, needs.loop.call_soon)
-    return with_gate(needs, judges=judges)
+def in_a_thread(dependencies: SessionDependencies) -> SessionDependencies:
+    of = dependencies.requests.produce
+    judges = Judges(of.names.by_id, of.rules, JudgementLimits(), of.now_ms, fails, dependencies.loop.call_soon)
+    return with_produce(dependencies, judges=judges)
 
 
-def on_the_loop(needs: SessionNeeds) -> SessionNeeds:
-    return with_gate(needs, judges=FailsOnTheLoop())
+def on_the_loop(dependencies: SessionDependencies) -> SessionDependencies:
+    return with_produce(dependencies, judges=FailsOnTheLoop())
 
 
 DAMAGED = produce(9, {b"t": [(n, good_batch(NOW)[:-1] + b"\xff") for n in range(300)]})
 PLACES = pytest.mark.parametrize(("change", "request_"), [(on_the_loop, ONE), (in_a_thread, DAMAGED)])
 
 
-def play_of(change: Callable[[SessionNeeds], SessionNeeds], word: str) -> Playbook:
+def play_of(change: Callable[[SessionDependencies], SessionDependencies], word: str) -> Playbook:
     return Playbook(change=change, SLUICEGATE__ON_INTERNAL_ERROR=word)
 
 
@@ -152,7 +152,7 @@ def test_a_bug_in_one_rule_concerns_only_requests_that_it_is_asked_about(
 def test_a_request_over_which_the_fast_lane_fails_is_judged_by_the_slow_one(
     word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ClientSide, "plain_finish", fails)  # which only the fast lane asks for
+    monkeypatch.setattr(RequestHandler, "plain_finish", fails)  # which only the fast lane asks for
     good = produce(11, {b"t": [(0, good_batch(NOW))]})
     bad = produce(11, {b"t": [(0, good_batch(NOW)[:-1] + b"\xff")]})
     unread = request(3, 9, b"\1\0\0\0\0")

@@ -10,9 +10,9 @@ import sluicegate.proxy.judgement.judging
 from sluicegate.config.quotas import Quota
 from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.messages import produce as messages
-from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.lanes import HAS_FAST_LANE
 from sluicegate.proxy.session.metering import Standing
+from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.validation.rulebook import compile_policies
 from tests.bounds.frames import good_batch, int32, produce, request, short_string
 from tests.bounds.stand_in_answers import StandInAnswers, topic_id_of
@@ -42,7 +42,7 @@ class Play:
     @property
     def waits(self) -> bool:
         """Whether the client is not read because of its quota."""
-        return Hold.QUOTA in self.playbook.session.client.holds
+        return PauseReason.QUOTA in self.playbook.session.client.pause_reasons
 
     def passes(self, seconds: float) -> None:
         self.playbook.loop.seconds += seconds
@@ -155,7 +155,7 @@ def test_refusals_tell_it_too(has_fast_lane: bool) -> None:
 def test_each_name_has_a_quota_of_its_own_which_all_its_connections_share() -> None:
     play = Play(HAS_FAST_LANE, _ONE_A_SECOND)
     play.says(_good(9, 1, client_id=b"etl-1"))
-    quotas = play.playbook.needs.requests.quotas
+    quotas = play.playbook.dependencies.requests.quotas
 
     other, again = play.playbook.another()[0], play.playbook.another()[0]
     for session, name in ((other, "etl-2"), (again, "etl-1")):
@@ -164,7 +164,10 @@ def test_each_name_has_a_quota_of_its_own_which_all_its_connections_share() -> N
         session.metering.take(100)
 
     assert quotas.are_there
-    assert (Hold.QUOTA in other.client.holds, Hold.QUOTA in again.client.holds) == (False, True)
+    assert (PauseReason.QUOTA in other.client.pause_reasons, PauseReason.QUOTA in again.client.pause_reasons) == (
+        False,
+        True,
+    )
 
 
 def test_who_no_quota_is_about_is_not_counted() -> None:

@@ -18,7 +18,7 @@ from sluicegate.proxy.judgement.quarantine_room import QuarantineRoom
 from sluicegate.proxy.session.identity import ClientIdentity
 from sluicegate.validation.produce import Place
 from sluicegate.validation.rulebook import file_policies_of
-from tests.proxy.session.playbook import NOW, Playbook, with_gate
+from tests.proxy.session.playbook import NOW, Playbook, with_produce
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
 
@@ -57,7 +57,9 @@ class Quarantined(Playbook):
         monkeypatch.setattr(sluicegate.proxy.process.assembly, "QuarantineRoom", lambda _: self.room)
         self.sink: Any = Sink()
         self.now_ms = NOW
-        super().__init__(change=lambda needs: with_gate(needs, dead_letters=self.sink, now_ms=lambda: self.now_ms))
+        super().__init__(
+            change=lambda dependencies: with_produce(dependencies, dead_letters=self.sink, now_ms=lambda: self.now_ms)
+        )
         self.parts.rules.adopt(file_policies_of(load(read_yaml(_FILE, "f"), {}).config))
 
     def send(self, *topics: Any, acks: int = -1, version: int = 9) -> None:

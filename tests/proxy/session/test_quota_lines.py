@@ -9,7 +9,7 @@ import pytest
 import sluicegate.proxy.judgement.judging
 from sluicegate.proxy.session import metering, quotas
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.hold import Hold
+from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.validation.rules.rule import Client
 from tests.bounds.frames import produce
 from tests.proxy.session.playbook import NOW, Outlet, Playbook, arrive, objects_of_sessions
@@ -64,7 +64,7 @@ class Session:
 
     @property
     def waits(self) -> bool:
-        return Hold.QUOTA_TURN in self.connection.holds
+        return PauseReason.QUOTA_TURN in self.connection.pause_reasons
 
     def sends(self, data: bytes) -> None:
         self.unread += data
@@ -132,7 +132,7 @@ def test_sessions_that_send_all_the_time_let_a_new_one_in_and_keep_to_the_rate()
         if tick == 20 * 20:
             new.sends(_request(100))
         for session in busy:
-            if not session.connection.is_held and not session.unread:
+            if not session.connection.is_paused and not session.unread:
                 session.sends(_request(1500))
         proxy.passes(0.05)
         for session in (*busy, new):
@@ -247,7 +247,7 @@ def test_a_flood_that_meets_a_quota_leaves_nothing_behind(
         tracemalloc.stop()
         gc.enable()
 
-    shares = proxy.play.needs.requests.quotas
+    shares = proxy.play.dependencies.requests.quotas
     assert proxy.refused() - rejected >= 5
     assert not left
     assert kept_bytes < _FLOOD * _KEPT_BYTES
@@ -349,7 +349,7 @@ def test_topics_and_other_names_push_out_no_client_that_is_there_or_owes() -> No
     there = [Session(proxy) for _ in range(2)]
     there[0].sends(_request(3000, client_id=b"etl"))
     there[1].sends(_request(100, client_id=b"etl"))
-    shares = proxy.play.needs.requests.quotas
+    shares = proxy.play.dependencies.requests.quotas
     quota = proxy.play.parts.rules.rulebook.in_file.quotas[1]
     for number in range(12_000):
         shares.share_of_topic(quota, f"topic-{number}")

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from sluicegate.protocol.api import ApiKey
+from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.in_flight import Exchange
 from sluicegate.proxy.session.lanes import HAS_FAST_LANE, counts_of_lanes
-from sluicegate.proxy.session.needs import SessionNeeds
 from sluicegate.proxy.session.request_clock import RequestClock
 from tests.bounds.frames import good_batch, int32, produce, request, sized_frame
-from tests.proxy.session.playbook import NOW, Playbook, with_gate
+from tests.proxy.session.playbook import NOW, Playbook, with_produce
 
 METADATA, HEARTBEAT = 3, 12
 Told = tuple[int, float, int]
@@ -34,8 +34,10 @@ class Watch:
     def failed(self, _peer: str, error: Exception) -> None:
         raise error
 
-    def hand_in(self, needs: SessionNeeds) -> SessionNeeds:
-        return replace(with_gate(needs, clock=self.clock), lane_counts=counts_of_lanes(self.clock, self.failed))
+    def hand_in(self, dependencies: SessionDependencies) -> SessionDependencies:
+        return replace(
+            with_produce(dependencies, clock=self.clock), lane_counts=counts_of_lanes(self.clock, self.failed)
+        )
 
 
 def play(watch: Watch, has_fast_lane: bool) -> Playbook:
@@ -101,8 +103,8 @@ def test_of_the_fast_lane_the_first_is_timed_and_then_each_128th_for_those_befor
 
     assert [stands_for for _, _, stands_for in watch.sent] == [1, 128, 128]
     assert watch.answered == [(ApiKey.PRODUCE, 0.5, 1), (ApiKey.PRODUCE, 0.5, 128), (ApiKey.PRODUCE, 0.5, 128)]
-    assert made.needs.lane_counts is not None
-    assert made.needs.lane_counts.by_api() == {ApiKey.PRODUCE: 270}
+    assert made.dependencies.lane_counts is not None
+    assert made.dependencies.lane_counts.by_api() == {ApiKey.PRODUCE: 270}
 
 
 @pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")

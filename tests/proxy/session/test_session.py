@@ -18,7 +18,7 @@ from sluicegate.proxy.session.outlets import UpstreamUnreachable
 from sluicegate.validation.previous_times import PreviousTimes
 from tests.bounds.frames import good_batch, int32, request, sized_frame
 from tests.bounds.frames import produce as produce_request
-from tests.proxy.session.playbook import NOW, Playbook, objects_of_sessions, with_gate
+from tests.proxy.session.playbook import NOW, Playbook, objects_of_sessions, with_produce
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
 
@@ -119,7 +119,7 @@ def test_where_no_broker_can_be_reached_the_client_is_let_go() -> None:
 
 def test_a_fault_of_ours_ends_the_session_and_is_told() -> None:
     broken = SimpleNamespace(previous=PreviousTimes())
-    play = Playbook(change=lambda needs: with_gate(needs, judges=broken))
+    play = Playbook(change=lambda dependencies: with_produce(dependencies, judges=broken))
 
     with capture_logs() as lines:
         play.from_client(produce_frame(batch([Rec(NOW)]), acks=1))
@@ -244,7 +244,7 @@ def test_answers_to_refused_requests_are_kept_for_few_at_a_time(monkeypatch: pyt
 def test_what_is_judged_for_a_client_that_has_left_still_counts_against_the_memory() -> None:
     limits = {"SLUICEGATE__LIMITS__MAX_FRAME_BYTES": "100000", "SLUICEGATE__LIMITS__MAX_GATHERED_BYTES": "800000"}
     play = Playbook(**limits)
-    share = play.parts.needs.requests.budget.small  # of 200,000 bytes
+    share = play.parts.dependencies.requests.budget.small  # of 200,000 bytes
     body = produce_body(9, [topic_data("t", *((n, batch([Rec(NOW)])) for n in range(300)))])
 
     play.from_client(frame_of(build_request_header(0, 9, 7, "test", 2), body))

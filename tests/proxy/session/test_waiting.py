@@ -11,12 +11,12 @@ from structlog.testing import capture_logs
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.messages import metadata
 from sluicegate.proxy.judgement.judging import Judges
-from sluicegate.proxy.session.hold import Hold
-from sluicegate.proxy.session.needs import SessionNeeds
+from sluicegate.proxy.session.dependencies import SessionDependencies
+from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.waiting import Tell, Waiting
 from sluicegate.validation.policy import JudgementLimits
 from tests.bounds.frames import good_batch, produce
-from tests.proxy.session.playbook import NOW, Playbook, with_gate
+from tests.proxy.session.playbook import NOW, Playbook, with_produce
 
 _ID = b"sixteen bytes id"
 
@@ -26,12 +26,12 @@ class _Side:
 
     def __init__(self) -> None:
         self.closed = False
-        self.held: list[Hold] = []
+        self.held: list[PauseReason] = []
 
-    def hold(self, reason: Hold) -> None:
+    def pause(self, reason: PauseReason) -> None:
         self.held.append(reason)
 
-    def release(self, reason: Hold) -> None:
+    def resume(self, reason: PauseReason) -> None:
         self.held.remove(reason)
 
 
@@ -53,8 +53,8 @@ def test_the_client_is_held_until_what_is_waited_for_is_there() -> None:
     session, told, found = _Session(), list[Tell[int]](), list[int]()
     waiting = Waiting(session)
 
-    waiting.until(Hold.ASKING, told.append, found.append)
-    assert (session.client.held, waiting.is_under_way, found) == ([Hold.ASKING], True, [])
+    waiting.until(PauseReason.ASKING, told.append, found.append)
+    assert (session.client.held, waiting.is_under_way, found) == ([PauseReason.ASKING], True, [])
     told[0](5)
 
     assert (session.client.held, waiting.is_under_way, found, session.settled) == ([], False, [5], 1)
@@ -62,7 +62,7 @@ def test_the_client_is_held_until_what_is_waited_for_is_there() -> None:
 
 def test_what_is_told_twice_is_gone_on_with_once() -> None:
     session, told, found = _Session(), list[Tell[int]](), list[int]()
-    Waiting(session).until(Hold.ASKING, told.append, found.append)
+    Waiting(session).until(PauseReason.ASKING, told.append, found.append)
 
     told[0](1)
     told[0](2)
@@ -70,12 +70,12 @@ def test_what_is_told_twice_is_gone_on_with_once() -> None:
     assert found == [1]
 
 
-@pytest.mark.parametrize("second", [Hold.JUDGING, Hold.ASKING])
-def test_one_wait_may_follow_another(second: Hold) -> None:
+@pytest.mark.parametrize("second", [PauseReason.JUDGING, PauseReason.ASKING])
+def test_one_wait_may_follow_another(second: PauseReason) -> None:
     session, told, found = _Session(), list[Tell[int]](), list[int]()
     waiting = Waiting(session)
 
-    waiting.until(Hold.ASKING, told.append, lambda _: waiting.until(second, told.append, found.append))
+    waiting.until(PauseReason.ASKING, told.append, lambda _: waiting.until(second, told.append, found.append))
     told[0](1)
     assert session.client.held[-1] is second
     assert waiting.is_under_way
@@ -87,7 +87,7 @@ def test_one_wait_may_follow_another(second: Hold) -> None:
 
 def test_nothing_is_gone_on_with_when_the_broker_has_gone() -> None:
     session, told, found = _Session(), list[Tell[int]](), list[int]()
-    Waiting(session).until(Hold.ASKING, told.append, found.append)
+    Waiting(session).until(PauseReason.ASKING, told.append, found.append)
     session.broker.closed = True
 
     told[0](1)
@@ -102,7 +102,7 @@ def test_an_error_behind_a_wait_is_told_to_the_session(error: Exception) -> None
     def fail(_found: int) -> None:
         raise error
 
-    Waiting(session).until(Hold.ASKING, told.append, fail)
+    Waiting(session).until(PauseReason.ASKING, told.append, fail)
     told[0](1)
 
     assert session.faults == [error]
@@ -114,7 +114,7 @@ def test_what_ends_the_process_goes_on_to_do_so() -> None:
     def stop(_found: int) -> None:
         raise SystemExit
 
-    Waiting(session).until(Hold.ASKING, told.append, stop)
+    Waiting(session).until(PauseReason.ASKING, told.append, stop)
     with pytest.raises(SystemExit):
         told[0](1)
 
@@ -154,7 +154,7 @@ def _names_answer() -> bytes:
 
 
 def _names() -> Playbook:
-    play = Playbook(change=partial(with_gate, judges=Fails()))
+    play = Playbook(change=partial(with_produce, judges=Fails()))
     play.from_client(produce(13, {_ID: [(0, good_batch(NOW))]}))
     play.from_broker(_names_answer())
     return play
@@ -162,14 +162,14 @@ def _names() -> Playbook:
 
 def _settings() -> Playbook:
     settings = Settings()
-    play = Playbook(change=partial(with_gate, settings=settings, judges=Fails()))
+    play = Playbook(change=partial(with_produce, settings=settings, judges=Fails()))
     play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}))
     settings.tells[0](None)
     return play
 
 
 def _judgement() -> Playbook:
-    play = Playbook(change=partial(with_gate, judgements=Fails()))
+    play = Playbook(change=partial(with_produce, judgements=Fails()))
     play.from_client(produce(9, {b"t": [(n, good_batch(NOW)) for n in range(300)]}))  # more than the loop judges itself
     play.loop.until(lambda: play.client.aborted)
     return play
@@ -186,12 +186,17 @@ def test_a_fault_behind_each_wait_closes_the_connection_and_writes_a_line(wait: 
 
 
 def test_what_the_judging_thread_fails_over_is_told_too() -> None:
-    def whose_refusals_fail(needs: SessionNeeds) -> SessionNeeds:
-        gate = needs.requests.gate
+    def whose_refusals_fail(dependencies: SessionDependencies) -> SessionDependencies:
+        of = dependencies.requests.produce
         judges = Judges(
-            gate.names.by_id, gate.rules, JudgementLimits(), gate.now_ms, Fails().prepare, needs.loop.call_soon
+            of.names.by_id,
+            of.rules,
+            JudgementLimits(),
+            of.now_ms,
+            Fails().prepare,
+            dependencies.loop.call_soon,
         )
-        return with_gate(needs, judges=judges)
+        return with_produce(dependencies, judges=judges)
 
     play = Playbook(change=whose_refusals_fail)
     damaged = good_batch(NOW)[:-1] + b"\xff"

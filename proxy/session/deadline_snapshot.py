@@ -1,20 +1,22 @@
 """What a session waits for at this moment, as its deadlines look at it."""
 
-from sluicegate.proxy.session.answer_side import BrokerSide
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.deadlines import Seen
-from sluicegate.proxy.session.hold import Hold
-from sluicegate.proxy.session.request_side import ClientSide
+from sluicegate.proxy.session.deadlines import DeadlineSnapshot
+from sluicegate.proxy.session.pause_reason import PauseReason
+from sluicegate.proxy.session.request_handler import RequestHandler
+from sluicegate.proxy.session.response_handler import ResponseHandler
 
 
-def seen_of(client: Connection, broker: Connection, requests: ClientSide, answers: BrokerSide) -> Seen:
-    """See `Seen`."""
+def snapshot_of(
+    client: Connection, broker: Connection, requests: RequestHandler, answers: ResponseHandler
+) -> DeadlineSnapshot:
+    """See `DeadlineSnapshot`."""
     answer: tuple[bool, int] | None = None
-    if broker.mid_frame and not broker.is_held:
+    if broker.mid_frame and not broker.is_paused:
         answer = (True, broker.frames_ended) if broker.is_gathering else (False, broker.bytes_in)
     # A request that the proxy does not read because of a quota has its time when it is read again.
-    waits = Hold.QUOTA in client.holds or Hold.QUOTA_TURN in client.holds
-    return Seen(
+    waits = PauseReason.QUOTA in client.pause_reasons or PauseReason.QUOTA_TURN in client.pause_reasons
+    return DeadlineSnapshot(
         request=client.frames_ended if client.mid_frame and not waits else None,
         held_of_request=client.bytes_in if requests.holds_what_others_wait_for and not waits else None,
         answer=answer,

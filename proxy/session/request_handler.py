@@ -18,15 +18,15 @@ from sluicegate.protocol.headers import (
 )
 from sluicegate.proxy.answers.rewriting import cut_down_versions, unsupported_api_versions
 from sluicegate.proxy.session.client_text import client_text
-from sluicegate.proxy.session.hold import Hold
+from sluicegate.proxy.session.dependencies import RequestDependencies
 from sluicegate.proxy.session.identity import SaslStage, SaslWatch
 from sluicegate.proxy.session.in_flight import Exchange, Finish
 from sluicegate.proxy.session.lanes import GOOD, LOOK_CLOSER
 from sluicegate.proxy.session.memory import Gathering
 from sluicegate.proxy.session.metering import Standing
-from sluicegate.proxy.session.needs import RequestNeeds
-from sluicegate.proxy.session.produce_gate import ProduceGate
-from sluicegate.proxy.session.raw_tokens import may_be_request
+from sluicegate.proxy.session.pause_reason import PauseReason
+from sluicegate.proxy.session.produce_handler import ProduceHandler
+from sluicegate.proxy.session.sasl_token import may_be_request
 
 if TYPE_CHECKING:
     from sluicegate.proxy.session.session import Session
@@ -46,15 +46,15 @@ _WITH_CLIENT_ID = 1
 _REQUESTS_A_TURN = 64
 
 
-class ClientSide:
+class RequestHandler:
     """Tells requests apart by their first eight bytes; only those that need it are gathered."""
 
-    def __init__(self, session: "Session", needs: RequestNeeds) -> None:
+    def __init__(self, session: "Session", dependencies: RequestDependencies) -> None:
         self._session = session
-        self._needs = needs
-        self._counts, self._clock = needs.gate.counts, needs.gate.clock
-        self._sasl = SaslWatch(session.identity, needs.oauthbearer_claim)
-        self._gate = ProduceGate(session, needs.gate)
+        self._dependencies = dependencies
+        self._counts, self._clock = dependencies.produce.counts, dependencies.produce.clock
+        self._sasl = SaslWatch(session.identity, dependencies.oauthbearer_claim)
+        self._produce_handler = ProduceHandler(session, dependencies.produce)
         self._on_gathered: Callable[[bytearray], None] | None = None
         self._version = 0
         self._correlation_id = 0
@@ -66,7 +66,7 @@ class ClientSide:
         self._is_unmet = False
         self._before_broker = b""
         self._turn_left = _REQUESTS_A_TURN
-        budget = needs.budget
+        budget = dependencies.budget
         self._small_frame_bytes = budget.small_frame_bytes
         self._small = Gathering(budget.small, self._memory_came)
         self._large = Gathering(budget.large, self._memory_came)
@@ -74,12 +74,12 @@ class ClientSide:
     @property
     def is_busy(self) -> bool:
         """Whether a request is being judged or waits for an answer to a question of ours."""
-        return self._gate.is_busy
+        return self._produce_handler.is_busy
 
     @property
     def busy_with(self) -> int | None:
         """Which request the proxy itself is busy with, by number; None: none."""
-        return self._gate.busy_with
+        return self._produce_handler.busy_with
 
     @property
     def takes_ordinary(self) -> bool:
@@ -87,12 +87,12 @@ class ClientSide:
         return (
             self._has_begun
             and self._sasl.stage is not _RAW_TOKENS
-            and (self._sasl.logged_in or not self._needs.login.is_wanted)
+            and (self._sasl.logged_in or not self._dependencies.login.is_wanted)
         )
 
     def plain_finish(self, version: int) -> Finish | None:
         """What a broker's answer to a Produce request needs that was forwarded as it came."""
-        return self._gate.plain_finish(version)
+        return self._produce_handler.plain_finish(version)
 
     @property
     def others_wait(self) -> bool:
@@ -183,8 +183,8 @@ class ClientSide:
         self._session.identity.client_id = None if client_id is None else client_text(client_id)
         match self._session.metering.meet(self._session.identity.as_rules_see_it()):
             case Standing.WAITS:
-                self._session.client.hold(Hold.QUOTA_TURN)
-                self._session.metering.until_turn(partial(self._session.client.release, Hold.QUOTA_TURN))
+                self._session.client.pause(PauseReason.QUOTA_TURN)
+                self._session.metering.until_turn(partial(self._session.client.resume, PauseReason.QUOTA_TURN))
             case Standing.TURNED_AWAY:
                 self._session.delivery.in_turn(Exchange(closes=True))
 
@@ -194,7 +194,7 @@ class ClientSide:
 
     def give_back_memory(self) -> None:
         """What was gathered has been sent on: others may have its memory."""
-        if self._on_gathered is None and not self._gate.is_busy and not self._session.broker.is_full:
+        if self._on_gathered is None and not self._produce_handler.is_busy and not self._session.broker.is_full:
             self._small.settle()
             self._large.settle()
 
@@ -202,20 +202,20 @@ class ClientSide:
         """The client is gone; what is being judged for it goes on, as it would at a broker, and holds its memory."""
         self._small.stop_waiting()
         self._large.stop_waiting()
-        if not self._gate.is_busy:
+        if not self._produce_handler.is_busy:
             self._small.settle()
             self._large.settle()
 
     def end(self) -> None:
         """The session is over."""
-        self._gate.end()
+        self._produce_handler.end()
         self._on_gathered = None
         self._small.leave()
         self._large.leave()
 
     def abandon(self) -> None:
         """Nothing of what the client sent is wanted any more."""
-        self._gate.abandon()
+        self._produce_handler.abandon()
 
     def _by_treatment(self, api: Api, version: int, correlation_id: int, size: int) -> Disposition:
         treatment = api.treatment
@@ -223,10 +223,10 @@ class ClientSide:
             self._passes(api, Exchange(correlation_id))
             return _STREAM
         if treatment is _REWRITE:
-            self._passes(api, Exchange(correlation_id, self._needs.rewriter.rewriting(api.key, version)))
+            self._passes(api, Exchange(correlation_id, self._dependencies.rewriter.rewriting(api.key, version)))
             return _STREAM
         if treatment is _JUDGE:
-            if self._needs.login.is_wanted and not self._sasl.logged_in:
+            if self._dependencies.login.is_wanted and not self._sasl.logged_in:
                 raise LoginMissing(f"{api.name} before the login that the cluster wants")
             self._version = version
             self._correlation_id = correlation_id
@@ -256,7 +256,7 @@ class ClientSide:
     def _memory_came(self) -> None:
         try:
             self.give_back_memory()
-            self._session.client.release(Hold.MEMORY)
+            self._session.client.resume(PauseReason.MEMORY)
         except Exception as error:  # ours, whatever it is: the client shall not wait for ever
             self._session.on_our_fault(self._session.client, error)
 
@@ -291,7 +291,7 @@ class ClientSide:
                 exchange = fast.exchange(self._correlation_id, version) if verdict == GOOD else None
                 if exchange is not None:
                     metering.told(exchange, version)
-                self._gate.forward(frame, exchange)
+                self._produce_handler.forward(frame, exchange)
                 self._clock.sent(_PRODUCE.key, came, exchange)
                 return
         header_version = 2 if version >= _PRODUCE.flexible_since else 1
@@ -308,29 +308,29 @@ class ClientSide:
             self._session.reads_more()
             if body_at <= _REMEMBERED_HEADER_BYTES:
                 self._header_version = header_version
-                self._header_generation = self._gate.rules_generation
+                self._header_generation = self._produce_handler.rules_generation
                 self._header_rest = bytes(frame[HEAD_BYTES:body_at])
                 self._header_client_id = self._session.identity.client_id
-                if fast is not None and not self._gate.is_exempt:
+                if fast is not None and not self._produce_handler.is_exempt:
                     fast.remember(header_version, self._header_rest)
                     fast.meter(self._session.metering.passed if self._session.metering.is_on else None)
         if standing is Standing.WAITS:
             take = partial(self._take, frame, version, self._correlation_id, body_at)
-            self._gate.wait_for_turn(self._session.metering.until_turn, take)
+            self._produce_handler.wait_for_turn(self._session.metering.until_turn, take)
         else:
             self._take(frame, version, self._correlation_id, body_at)
 
     def _take(self, frame: bytearray, version: int, correlation_id: int, body_at: int) -> None:
         self._counts.closely_taken[_PRODUCE.name] += 1
         self._session.metering.take(len(frame))
-        self._gate.take(frame, version, correlation_id, body_at, self._clock.now())
+        self._produce_handler.take(frame, version, correlation_id, body_at, self._clock.now())
 
     def _knows_header_of(self, version: int, frame: bytearray | memoryview) -> bool:
         """Whether a Produce request, or what has come of it, has the header of the one before, under the same rules."""
         rest = self._header_rest
         return (
             (2 if version >= _PRODUCE.flexible_since else 1) == self._header_version
-            and self._header_generation == self._gate.rules_generation
+            and self._header_generation == self._produce_handler.rules_generation
             and bytes(frame[HEAD_BYTES : HEAD_BYTES + len(rest)]) == rest
         )
 
@@ -360,7 +360,7 @@ class ClientSide:
             at = response_body_at(answer, api.response_header_version(version))
             failure = self._sasl.authenticate_answered(login, version, answer, at)
             if failure is not None:
-                self._needs.log.login_refused(self._session.identity, failure)
+                self._dependencies.log.login_refused(self._session.identity, failure)
                 self._counts.request_errors[api.name, _LOGIN_REFUSED] += 1
             else:
                 self._may_be_somebody_else()
@@ -383,5 +383,5 @@ class ClientSide:
         self._header_version = -1
         if self._session.fast_requests is not None:
             self._session.fast_requests.remember(-1, b"")
-        if not self._session.identity.is_verified and self._gate.names_principals:
-            self._needs.log.unverified(self._session.identity)
+        if not self._session.identity.is_verified and self._produce_handler.names_principals:
+            self._dependencies.log.unverified(self._session.identity)

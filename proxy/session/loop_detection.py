@@ -25,7 +25,7 @@ def new_mark() -> int:
     return secrets.randbits(30) | 1 << 30
 
 
-class LeadingBack:
+class LoopDetection:
     """What of this process's own has come back to it. `listener`: at which listener the last one arrived."""
 
     def __init__(self, mark: int) -> None:

@@ -20,7 +20,7 @@ class Stage(IntEnum):
     """Both have gone."""
 
 
-class Happening(Enum):
+class LifecycleEvent(Enum):
     """What a session's stage depends on."""
 
     BROKER_CAME = "the connection to the broker is up"
@@ -30,11 +30,11 @@ class Happening(Enum):
     BOTH_GONE = "both connections are closed"
 
 
-_CAME, _TO_END, _BUSY, _SAID, _GONE = Happening
+_CAME, _TO_END, _BUSY, _SAID, _GONE = LifecycleEvent
 _CONNECTING, _OPEN, _DRAINING, _LEAVING, _GOODBYE, _ENDED = Stage
 
 # What is not listed changes nothing.
-RULES: dict[Stage, dict[Happening, Stage]] = {
+RULES: dict[Stage, dict[LifecycleEvent, Stage]] = {
     _CONNECTING: {_CAME: _OPEN, _TO_END: _DRAINING, _GONE: _ENDED},
     _OPEN: {_TO_END: _DRAINING, _BUSY: _LEAVING, _SAID: _GOODBYE, _GONE: _ENDED},
     _DRAINING: {_BUSY: _LEAVING, _SAID: _GOODBYE, _GONE: _ENDED},
@@ -44,13 +44,13 @@ RULES: dict[Stage, dict[Happening, Stage]] = {
 }
 
 
-class Life:
+class Lifecycle:
     """One session's stage."""
 
     def __init__(self) -> None:
         self.stage = Stage.CONNECTING
 
-    def comes_to(self, happening: Happening) -> bool:
+    def comes_to(self, happening: LifecycleEvent) -> bool:
         """Whether that changes the stage."""
         stage = RULES[self.stage].get(happening)
         if stage is None:

@@ -1,10 +1,14 @@
-"""The name that a login's token claims. No more of a token is decoded than a name may take."""
+"""SASL tokens: the name that a token claims, and how tokens without headers (SaslHandshake v0) differ from requests.
+
+No more of a token is decoded than a name may take.
+"""
 
 import base64
 import binascii
 import json
 from typing import NamedTuple
 
+from sluicegate.protocol.headers import HEAD_BYTES, read_request_head
 from sluicegate.proxy.session.client_text import MAX_CHARACTERS, client_text
 
 _KIND = "User:"
@@ -80,3 +84,19 @@ def _bearer(response: bytes) -> bytes:
     auth = [value for key, _, value in (pair.partition(b"=") for pair in pairs.split(b"\x01")) if key == b"auth"]
     scheme, _, token = auth[-1].partition(b" ") if auth else (b"", b"", b"")
     return token.lstrip(b" ") if scheme.lower() == b"bearer" else b""
+
+
+# Far above every API key and version there is, and below what SASL tokens begin with.
+_API_KEYS_END = 512
+_VERSIONS_END = 32
+
+
+def may_be_request(size: int, head: bytes) -> bool:
+    """Whether a frame among raw SASL tokens opens like a Kafka request, of whatever API and version.
+
+    No token does: PLAIN, SCRAM and OAUTHBEARER tokens begin with text (or a NUL and text), GSSAPI's with 0x60 or 0x05.
+    """
+    if size < HEAD_BYTES or len(head) < HEAD_BYTES:
+        return False
+    api_key, version, _ = read_request_head(head)
+    return 0 <= api_key < _API_KEYS_END and 0 <= version < _VERSIONS_END

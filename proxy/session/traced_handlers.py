@@ -7,14 +7,14 @@ from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.framing import SIZE_BYTES, Disposition, FrameHandler
 from sluicegate.protocol.headers import HEAD_BYTES, parse_request_header, read_request_head
 from sluicegate.proxy.session.client_text import client_text
-from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.reports import Trace
 
 _LOOKED_INTO_BYTES = 65_536
 
 
-def trace_hold(trace: Trace, side: str, reason: Hold, begins: bool) -> None:
+def trace_hold(trace: Trace, side: str, reason: PauseReason, begins: bool) -> None:
     """One side is no longer read, or is again."""
     (trace.held if begins else trace.released)(side, reason.name.lower().replace("_", " "))
 

@@ -10,8 +10,8 @@ from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.proxy.session.client_text import MAX_CHARACTERS
 from sluicegate.proxy.session.identity import ClientIdentity
 from sluicegate.proxy.session.lanes import HAS_FAST_LANE
-from sluicegate.proxy.session.raw_tokens import may_be_request
-from sluicegate.proxy.session.request_side import ClientSide
+from sluicegate.proxy.session.request_handler import RequestHandler
+from sluicegate.proxy.session.sasl_token import may_be_request
 from tests.bounds.frames import request
 from tests.proxy.session.playbook import Playbook
 
@@ -38,13 +38,13 @@ def test_requests_are_requests_known_or_not(key: int, version: int) -> None:
     assert may_be_request(50, struct.pack(">hhi", key, version, 1))
 
 
-def a_side() -> tuple[ClientSide, ClientIdentity]:
+def a_side() -> tuple[RequestHandler, ClientIdentity]:
     """Of a session that has all the memory it wants."""
     play = Playbook()
-    return ClientSide(play.session, play.needs.requests), play.session.identity
+    return RequestHandler(play.session, play.dependencies.requests), play.session.identity
 
 
-def take(side: ClientSide, frame: bytes) -> None:
+def take(side: RequestHandler, frame: bytes) -> None:
     """The body is missing: that is found when the header has been read."""
     side.on_head(len(frame), frame[:8])
     with suppress(MalformedMessage):

@@ -23,12 +23,11 @@ from sluicegate.proxy.answers.dispatch import Dispatch
 from sluicegate.proxy.answers.produce_answers import MOST_ALONE, PartlyRefused, Spot
 from sluicegate.proxy.answers.topic_names import names_in, question
 from sluicegate.proxy.judgement.job import Job, Judgement
-from sluicegate.proxy.session.hold import Hold
+from sluicegate.proxy.session.dependencies import OnInternalError, ProduceDependencies
 from sluicegate.proxy.session.in_flight import Exchange, Finish
-from sluicegate.proxy.session.internal_error import OnInternalError
 from sluicegate.proxy.session.log_start_questions import LogStartQuestions
 from sluicegate.proxy.session.metering import Standing
-from sluicegate.proxy.session.needs import GateNeeds
+from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.quarantining import Quarantining
 from sluicegate.proxy.session.stored_times import StoredTimes
 from sluicegate.proxy.session.waiting import Tell, Waiting
@@ -50,12 +49,12 @@ _MOST_KEPT_BYTES = 64 * 1024
 _MOST_PROVEN = MOST_ALONE
 
 
-class ProduceGate:
+class ProduceHandler:
     """Takes the Produce requests of one session, one at a time."""
 
-    def __init__(self, session: "Session", needs: GateNeeds) -> None:
+    def __init__(self, session: "Session", dependencies: ProduceDependencies) -> None:
         self._session = session
-        self._needs = needs
+        self._dependencies = dependencies
         self._waiting = Waiting(session)
         self._finish: Finish | None = None
         self._finish_version = -1
@@ -64,8 +63,8 @@ class ProduceGate:
         self._came = 0.0
         self._kept_bytes = 0
         self._proven: dict[tuple[Spot, int], int] = {}
-        self._log_starts = LogStartQuestions(session, needs)
-        self._stored_times = StoredTimes(needs.judges.previous)
+        self._log_starts = LogStartQuestions(session, dependencies)
+        self._stored_times = StoredTimes(dependencies.judges.previous)
 
     @property
     def is_busy(self) -> bool:
@@ -75,17 +74,17 @@ class ProduceGate:
     @property
     def busy_with(self) -> int | None:
         """The number of the request that is waited for; None: none is, or one waits for its quota."""
-        return self._requests if self.is_busy and not self._waiting.is_for(Hold.QUOTA_TURN) else None
+        return self._requests if self.is_busy and not self._waiting.is_for(PauseReason.QUOTA_TURN) else None
 
     def abandon(self) -> None:
         """Nobody waits for a verdict any more. A request that waits for its quota is dropped, as a broker drops what it
         has not read.
         """
-        if self._waiting.is_for(Hold.QUOTA_TURN):
+        if self._waiting.is_for(PauseReason.QUOTA_TURN):
             self._waiting.give_up()
         if self._job is not None and not self._job.is_abandoned:
-            self._needs.counts.judgements_abandoned += 1
-            self._needs.judges.abandon(self._job)
+            self._dependencies.counts.judgements_abandoned += 1
+            self._dependencies.judges.abandon(self._job)
 
     def end(self) -> None:
         """The session is over."""
@@ -100,7 +99,7 @@ class ProduceGate:
         def asks(tell: Tell[None]) -> None:
             ask(partial(tell, None))
 
-        self._waiting.until(Hold.QUOTA_TURN, asks, lambda _: go_on())
+        self._waiting.until(PauseReason.QUOTA_TURN, asks, lambda _: go_on())
 
     def take(self, frame: bytearray, version: int, correlation_id: int, body_at: int, came: float) -> None:
         """A Produce request that has come whole at `came` (seconds, monotonic), its body from `body_at` on. Raises
@@ -108,11 +107,11 @@ class ProduceGate:
         """
         self._requests += 1
         self._came = came
-        request = walk_produce_request(frame, version, body_at, self._needs.max_request_partitions)
-        check_record_count(request, self._needs.max_request_records)
+        request = walk_produce_request(frame, version, body_at, self._dependencies.max_request_partitions)
+        check_record_count(request, self._dependencies.max_request_records)
         if version >= TOPIC_ID_SINCE:
             ids = [topic.topic_id for topic in request.topics if topic.topic_id is not None]
-            missing = self._needs.names.missing(ids, self._needs.now_ms())
+            missing = self._dependencies.names.missing(ids, self._dependencies.now_ms())
             if missing:
                 self._ask_names(missing, request, correlation_id)
                 return
@@ -126,57 +125,59 @@ class ProduceGate:
             session.queue.add(Exchange(_OUR_CORRELATION_ID, partial(self._names_answered, missing, tell)))
             session.broker.write(frame_of(question(missing, _OUR_CORRELATION_ID)))
 
-        self._waiting.until(Hold.ASKING, ask, lambda _: self._named(request, correlation_id))
+        self._waiting.until(PauseReason.ASKING, ask, lambda _: self._named(request, correlation_id))
 
     def _names_answered(self, missing: list[bytes], tell: Tell[None], answer: bytearray) -> None:
-        names = self._needs.names
+        names = self._dependencies.names
         names.learn(names_in(answer))
-        names.asked(missing, self._needs.now_ms())
+        names.asked(missing, self._dependencies.now_ms())
         tell(None)
 
     def _named(self, request: ProduceRequest, correlation_id: int) -> None:
         """Every topic has its name, as far as anybody knows it."""
-        settings = self._needs.settings
+        settings = self._dependencies.settings
         if settings is None:
             self._judge(request, correlation_id)
             return
-        by_id = self._needs.names.by_id
+        by_id = self._dependencies.names.by_id
         names = (t.name if t.name is not None else by_id.get(t.topic_id or b"") for t in request.topics)
         told = settings.known_soon(name for name in names if name is not None)
         if told is None:
             self._judge(request, correlation_id)
             return
         # The cluster is being asked what topics are set to, on a connection of the proxy's own.
-        self._waiting.until(Hold.SETTINGS, told.add_done_callback, lambda _: self._judge(request, correlation_id))
+        self._waiting.until(
+            PauseReason.SETTINGS, told.add_done_callback, lambda _: self._judge(request, correlation_id)
+        )
 
     @property
     def rules_generation(self) -> int:
         """Another one where other rules hold."""
-        return self._needs.rules.generation
+        return self._dependencies.rules.generation
 
     @property
     def names_principals(self) -> bool:
         """Whether a policy depends on the principal that a client logs in as."""
-        return self._needs.rules.rulebook.in_file.names_principals
+        return self._dependencies.rules.rulebook.in_file.names_principals
 
     @property
     def is_exempt(self) -> bool:
         """Whether this client is asked nothing, so that nobody has to look at what it sends."""
         client = self._who_asks()
-        return client is not None and self._needs.rules.rulebook.exempts(client)
+        return client is not None and self._dependencies.rules.rulebook.exempts(client)
 
     def _who_asks(self) -> Client | None:
         """Who the client is, where the rulebook asks for that."""
-        return self._session.identity.as_rules_see_it() if self._needs.rules.rulebook.asks_who else None
+        return self._session.identity.as_rules_see_it() if self._dependencies.rules.rulebook.asks_who else None
 
     def _judge(self, request: ProduceRequest, correlation_id: int) -> None:
-        rulebook = self._needs.rules.rulebook
+        rulebook = self._dependencies.rules.rulebook
         if not rulebook.in_file.has_topic_quotas:
             self._judge_now(request, correlation_id)
             return
         metering, size = self._session.metering, len(request.frame)
-        policy_of = self._needs.policy_memo.by(rulebook)
-        shares = metering.shares_of_topics(request, policy_of, self._needs.names.by_id)
+        policy_of = self._dependencies.policy_memo.by(rulebook)
+        shares = metering.shares_of_topics(request, policy_of, self._dependencies.names.by_id)
 
         def go_on() -> None:
             metering.take_of_topics(shares)
@@ -193,7 +194,7 @@ class ProduceGate:
     def _judge_now(self, request: ProduceRequest, correlation_id: int) -> None:
         client = self._who_asks()
         try:
-            dispatch = self._needs.judges.judge(request, client, self._stored_times.previous)
+            dispatch = self._dependencies.judges.judge(request, client, self._stored_times.previous)
         except PreviousUnderWay:
             self._judge_later(request, correlation_id)
             return
@@ -204,7 +205,7 @@ class ProduceGate:
             self._judged(request, correlation_id, dispatch)
         else:
             self._waiting.until(
-                Hold.JUDGING,
+                PauseReason.JUDGING,
                 partial(self._judge_in_thread, request, client),
                 partial(self._judged_in_thread, request, correlation_id),
             )
@@ -212,12 +213,14 @@ class ProduceGate:
     def _judge_later(self, request: ProduceRequest, correlation_id: int) -> None:
         """When the broker has responded to what was sent before: a record's time depends on what it stored of that."""
         again = partial(self._judge_now, request, correlation_id)
-        self._waiting.until(Hold.ASKING, self._stored_times.when_settled, lambda _: again())
+        self._waiting.until(PauseReason.ASKING, self._stored_times.when_settled, lambda _: again())
 
     def _judge_in_thread(self, request: ProduceRequest, client: Client | None, tell: Tell[Judgement]) -> None:
-        self._job = self._needs.judges.submit(request, self._session.account, client, self._stored_times.previous)
+        self._job = self._dependencies.judges.submit(
+            request, self._session.account, client, self._stored_times.previous
+        )
         # Not the job, which would hold itself by this, and what it has found.
-        self._job.future.add_done_callback(partial(self._needs.from_thread, tell))
+        self._job.future.add_done_callback(partial(self._dependencies.from_thread, tell))
 
     def _judged_in_thread(self, request: ProduceRequest, correlation_id: int, judgement: Judgement) -> None:
         self._job = None
@@ -234,17 +237,17 @@ class ProduceGate:
     def _not_judged(self, request: ProduceRequest, correlation_id: int, error: BaseException) -> None:
         """A fault of ours, before anything of the request was sent. Raises it again where nothing may pass unjudged."""
         is_ours = isinstance(error, Exception) and not isinstance(error, SenderError)
-        if not is_ours or self._needs.on_internal_error is OnInternalError.CLOSE:
+        if not is_ours or self._dependencies.on_internal_error is OnInternalError.CLOSE:
             raise error
         self._session.goes_unjudged(error)
         exchange = self._plain_exchange(request, correlation_id)
         self.forward(request.frame, exchange)
-        self._needs.clock.sent(_PRODUCE, self._came, exchange)
+        self._dependencies.clock.sent(_PRODUCE, self._came, exchange)
 
     def _judged(self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch) -> None:
         if dispatch.dead_letters:
             then = partial(self._send, request, correlation_id, dispatch)
-            kept = Quarantining(self._session, self._waiting, self._needs, self._proven, self._note_proven)
+            kept = Quarantining(self._session, self._waiting, self._dependencies, self._proven, self._note_proven)
             kept.keep(request, correlation_id, dispatch, then)
         else:
             self._send(request, correlation_id, dispatch)
@@ -252,15 +255,15 @@ class ProduceGate:
     def _send(self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch) -> None:
         """Forward it as it came, or with stand-ins for what was refused."""
         identity = self._session.identity
-        self._needs.judgements.judged(identity, request, dispatch.judged)
+        self._dependencies.judgements.judged(identity, request, dispatch.judged)
         awaited = self._sent(request, correlation_id, dispatch)
-        self._needs.clock.sent(_PRODUCE, self._came, awaited)
-        traces = self._needs.traces
+        self._dependencies.clock.sent(_PRODUCE, self._came, awaited)
+        traces = self._dependencies.traces
         if traces is not None:
-            traces.sent(identity, request, dispatch.judged, self._came, self._needs.clock.now(), awaited)
+            traces.sent(identity, request, dispatch.judged, self._came, self._dependencies.clock.now(), awaited)
         partly = dispatch.partly
         if request.acks == 0 and partly is not None and partly.refuses_anything:
-            self._needs.counts.closed_acks_0 += 1
+            self._dependencies.counts.closed_acks_0 += 1
             self._session.delivery.in_turn(Exchange(closes=True))
 
     def _sent(self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch) -> Exchange | None:
@@ -279,7 +282,7 @@ class ProduceGate:
             return exchange
         assert dispatch.parts is not None
         if request.acks != 0:
-            alone = partly.answer_alone(self._proven, correlation_id, self._needs.now_ms())
+            alone = partly.answer_alone(self._proven, correlation_id, self._dependencies.now_ms())
             if alone is not None:
                 session.delivery.in_turn(session.metering.told(Exchange(answer=alone), request.version))
                 return None
@@ -322,28 +325,28 @@ class ProduceGate:
 
     def _teach(self, request: ProduceRequest) -> None:
         """The fast lane may take what comes for these topics from now on."""
-        needs = self._needs
-        if needs.ordinary is None or request.acks not in VALID_ACKS:
+        dependencies = self._dependencies
+        if dependencies.ordinary is None or request.acks not in VALID_ACKS:
             return
-        policy_of = needs.policy_memo.by(needs.rules.rulebook)
+        policy_of = dependencies.policy_memo.by(dependencies.rules.rulebook)
         for topic in request.topics:
-            name = topic.name if topic.name is not None else needs.names.by_id.get(topic.topic_id or b"")
+            name = topic.name if topic.name is not None else dependencies.names.by_id.get(topic.topic_id or b"")
             if name is not None and is_legal_topic_name(name):
                 key = topic.topic_id if topic.topic_id is not None else name.encode()
                 policy = policy_of(name).ordinary
                 if policy is not None:
-                    needs.ordinary.teach(key, topic.topic_id is not None, policy)
+                    dependencies.ordinary.teach(key, topic.topic_id is not None, policy)
 
     def _refusal_begins(self, partly: PartlyRefused) -> None:
         """What clients are told is kept until the broker has answered: no more of it than a broker's answer or two."""
         self._kept_bytes += partly.kept_bytes
         if self._kept_bytes > _MOST_KEPT_BYTES:
-            self._session.client.hold(Hold.REFUSALS)
+            self._session.client.pause(PauseReason.REFUSALS)
 
     def _refusal_ends(self, partly: PartlyRefused) -> None:
         self._kept_bytes -= partly.kept_bytes
         if self._kept_bytes <= _MOST_KEPT_BYTES:
-            self._session.client.release(Hold.REFUSALS)
+            self._session.client.resume(PauseReason.REFUSALS)
 
     def plain_finish(self, version: int) -> Finish | None:
         """What a broker's answer to a request that was forwarded whole needs: addresses, from v10 on."""
@@ -363,14 +366,14 @@ class ProduceGate:
         if tail_at < 0:
             return (frame,)
         view = memoryview(frame)
-        return view[:tail_at], self._needs.rewriter.produce_tail(view[tail_at:])
+        return view[:tail_at], self._dependencies.rewriter.produce_tail(view[tail_at:])
 
     def _finish_partly(self, partly: PartlyRefused, version: int, acks: int, frame: bytearray) -> Parts:
         body_at = response_body_at(frame, 1 if version >= FLEXIBLE_SINCE else 0)
-        answer = partly.finish(frame, body_at, self._needs.rewriter)
+        answer = partly.finish(frame, body_at, self._dependencies.rewriter)
         self._note_proven(partly.proven_spots, acks)
         for topic in partly.proven_topics:
-            self._needs.judgements.learn(topic)
+            self._dependencies.judgements.learn(topic)
         self._refusal_ends(partly)
         return answer
 
@@ -379,6 +382,6 @@ class ProduceGate:
         proven = spots[:_MOST_PROVEN]
         if len(self._proven) + len(proven) > _MOST_PROVEN:
             self._proven.clear()
-        now_ms = self._needs.now_ms()
+        now_ms = self._dependencies.now_ms()
         for spot in proven:
             self._proven[spot, acks] = now_ms

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 
 
-class Hold(Enum):
+class PauseReason(Enum):
     """One reason; reading goes on when none is left."""
 
     CONNECTING = auto()
@@ -25,5 +25,5 @@ class Hold(Enum):
     TURNED_AWAY = auto()
 
 
-HoldsTold = Callable[[Hold, bool], None]
+PauseListener = Callable[[PauseReason, bool], None]
 """Told of each hold that begins (True) or ends."""

@@ -11,11 +11,9 @@ from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.proxy.answers.rewriting import AnswerRewriter
 from sluicegate.proxy.answers.topic_names import TopicNames
 from sluicegate.proxy.judgement.judging import Judges
-from sluicegate.proxy.session.admission import Admission
-from sluicegate.proxy.session.allowed_names import AllowedNames
+from sluicegate.proxy.session.admission import Admission, AllowedNames
 from sluicegate.proxy.session.in_flight_room import InFlightRoom
-from sluicegate.proxy.session.internal_error import OnInternalError
-from sluicegate.proxy.session.leading_back import LeadingBack
+from sluicegate.proxy.session.loop_detection import LoopDetection
 from sluicegate.proxy.session.memory import GatherBudget
 from sluicegate.proxy.session.outlets import Dial, Introduce, LoopCalls, Reached
 from sluicegate.proxy.session.pacing import LoopTurn
@@ -31,6 +29,17 @@ if TYPE_CHECKING:
     from sluicegate.proxy.session.lane_room import LaneRoom
     from sluicegate.validation.ordinary import OrdinaryRequests
 
+from enum import Enum
+
+
+class OnInternalError(Enum):
+    """The operator's word: whether a fault of the proxy stops what it stands in front of."""
+
+    CLOSE = "close"
+    """The connection is closed, and the client tries again: nothing passes unjudged."""
+    FORWARD = "forward"
+    """The request goes on as it came."""
+
 
 class Settings(Protocol):
     """Knows what topics are set to on the cluster."""
@@ -40,7 +49,7 @@ class Settings(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class GateNeeds:
+class ProduceDependencies:
     """What the gates of all sessions use. `ordinary` None: there are no fast lanes; `clock` times requests; `traces`
     None: nobody traces them; `from_thread` runs something on the event loop; `now_ms` is the proxy's clock; `settings`
     None: nobody asks for topics' settings; `dead_letters` None: nothing can be kept.
@@ -73,20 +82,20 @@ class ClusterLogin:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestNeeds:
+class RequestDependencies:
     """What the client's side of every session uses. `oauthbearer_claim`: `listen.sasl.oauthbearer.claim`."""
 
     budget: GatherBudget
     login: ClusterLogin
     rewriter: AnswerRewriter
     log: Lines
-    gate: GateNeeds
+    produce: ProduceDependencies
     quotas: Quotas
     oauthbearer_claim: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class SessionNeeds:
+class SessionDependencies:
     """What all sessions of one proxy use. `connecting` begins connections to brokers, in the turn of an address;
     `why_lost` says of a broker's connection what has to be told of its end; `allowed_names` None: no certificate
     has to name its client; `lane_counts` and `lane_room` None: there are no fast lanes.
@@ -105,11 +114,11 @@ class SessionNeeds:
     admission: Admission
     in_flight: InFlightRoom
     allowed_names: AllowedNames | None
-    leading_back: LeadingBack
+    loop_detection: LoopDetection
     register: Register
     log: Lines
     counts: Counts
     begin_trace: BeginTrace
     lane_counts: "LaneCounts | None"
     lane_room: "LaneRoom | None"
-    requests: RequestNeeds
+    requests: RequestDependencies

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from sluicegate.protocol.errors import ResponseOutOfOrder
 from sluicegate.protocol.framing import Disposition
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, read_correlation_id
-from sluicegate.proxy.session.hold import Hold
 from sluicegate.proxy.session.in_flight import ANY_CORRELATION_ID, Finish
 from sluicegate.proxy.session.memory import GatherBudget, Gathering
+from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.request_clock import RequestClock
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
 
 
-class BrokerSide:
+class ResponseHandler:
     """Answers that need nothing pass as they come; the others are gathered and finished."""
 
     def __init__(self, session: "Session", budget: GatherBudget, clock: RequestClock) -> None:
@@ -60,7 +60,7 @@ class BrokerSide:
         self._finish = None
 
     def _memory_came(self) -> None:
-        self._session.broker.release(Hold.MEMORY)
+        self._session.broker.resume(PauseReason.MEMORY)
 
     def on_head(self, size: int, head: bytes) -> Disposition:
         """Match an answer with the oldest request. Raises ResponseOutOfOrder when it is not its answer."""

@@ -1,0 +1,25 @@
+"""The configuration keys of the limits that a connection may reach, as they appear in log lines and metrics."""
+
+from sluicegate.protocol.errors import FrameSizeError, RequestTooLarge, SenderError, TooManyRecords
+
+ALLOWED_NAMES = "listen.tls.allowed_names"
+CONNECTIONS = "limits.max_connections"
+CONNECTIONS_PER_ADDRESS = "limits.max_connections_per_address"
+FRAME_BYTES = "limits.max_frame_bytes"
+FRAME_SECONDS = "limits.frame_seconds"
+GATHERED_BYTES = "limits.max_gathered_bytes"
+IDLE_SECONDS = "limits.idle_seconds"
+IN_FLIGHT = "limits.max_in_flight"
+IN_FLIGHT_IN_ALL = "limits.max_in_flight_in_all"
+QUOTA_CONNECTIONS = "quotas[].connections"
+REQUEST_PARTITIONS = "limits.max_request_partitions"
+REQUEST_RECORDS = "limits.max_request_records"
+
+
+def limit_of(error: SenderError) -> str | None:
+    """Return the limit that a peer's bytes exceed, or None if the error has another reason."""
+    if isinstance(error, RequestTooLarge):
+        return REQUEST_PARTITIONS
+    if isinstance(error, TooManyRecords):
+        return REQUEST_RECORDS
+    return FRAME_BYTES if isinstance(error, FrameSizeError) and error.size > 0 else None
