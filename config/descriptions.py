@@ -228,7 +228,7 @@ KEYS = {
     "otel.metrics_every_seconds": "how often",
     "otel.traces_per_second": "spans a second, at most, of Produce requests in which something is wrong, and as many "
     "of those in which nothing is; 0: none",
-    "otel.timeout_seconds": "patience with the receiver; no client ever waits for it",
+    "otel.timeout_seconds": "timeout of one export, with its retries; no client waits for it",
     "limits.max_frame_bytes": "largest request or gathered answer",
     "limits.max_gathered_bytes": "all requests that are being gathered, of all connections together; at least "
     "`max_frame_bytes`",

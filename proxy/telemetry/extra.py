@@ -1,15 +1,15 @@
-"""Whether OTLP's messages are installed: they are an extra, and loaded only where `otel` is set."""
+"""Checks that OpenTelemetry's SDK and exporters are installed: they are an extra, loaded only if `otel` is set."""
 
 
 class ExtraMissing(Exception):
-    """opentelemetry-proto is not installed; the text says how to have it."""
+    """The exporters are not installed; the text has the command that installs them."""
 
 
 def check_extra() -> None:
     """Raises ExtraMissing."""
     try:
-        import opentelemetry.proto.trace.v1.trace_pb2  # noqa: F401, PLC0415
+        import opentelemetry.exporter.otlp.proto.http.trace_exporter  # noqa: F401, PLC0415
     except ImportError:
         raise ExtraMissing(
-            "otel needs the package opentelemetry-proto: pip install 'sluicegate[otel]', or leave otel out"
+            "otel needs OpenTelemetry's exporters: pip install 'sluicegate[otel]', or leave otel out"
         ) from None

@@ -1,75 +1,64 @@
-"""What /metrics shows, as OTLP has it: the same names, labels, values and bounds.
+"""Converts the families of /metrics to the SDK's metrics: the same names, labels, values and bounds.
 
-Counters are monotonic cumulative sums since the proxy's start; their names have no `_total`, which who stores them as
-Prometheus does puts there again.
+Counters are monotonic cumulative sums since the proxy's start. Their names have no `_total`: a store that follows
+Prometheus appends it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
-from opentelemetry.proto.common.v1.common_pb2 import KeyValue
-from opentelemetry.proto.metrics.v1.metrics_pb2 import (
-    AGGREGATION_TEMPORALITY_CUMULATIVE,
+from opentelemetry.sdk.metrics.export import (
+    AggregationTemporality,
     Gauge,
     Histogram,
     HistogramDataPoint,
     Metric,
+    MetricsData,
     NumberDataPoint,
+    ResourceMetrics,
+    ScopeMetrics,
     Sum,
 )
-from prometheus_client.core import Metric as Shown
+from opentelemetry.sdk.resources import Resource
+from prometheus_client.core import Metric as Family
 from prometheus_client.samples import Sample
 
 from sluicegate.proxy.reporting.bounded_text import printable
-from sluicegate.proxy.telemetry.attributes import attributes_of
+from sluicegate.proxy.telemetry.resource import SCOPE
 
 _UNITS = {"seconds": "s", "bytes": "By"}
 _BOUND = "le"
-_Labels = tuple[tuple[str, str], ...]
+_CUMULATIVE = AggregationTemporality.CUMULATIVE
 
 
-def metrics_of(shown: Iterable[Shown], started_ns: int, now_ns: int) -> Iterator[Metric]:
-    """Of those that have series. Times in ns since the epoch: that of the start, from which all is counted, and that of
-    the look.
-    """
-    for family in shown:
-        if not family.samples:
-            continue
-        metric = Metric(name=family.name, description=family.documentation, unit=_unit_of(family.name))
-        if family.type == "histogram":
-            points = _histogram_points(family.samples, started_ns, now_ns)
-            metric.histogram.CopyFrom(
-                Histogram(data_points=points, aggregation_temporality=AGGREGATION_TEMPORALITY_CUMULATIVE)
-            )
-        elif family.type == "counter":
-            metric.sum.CopyFrom(
-                Sum(
-                    data_points=_number_points(family.samples, started_ns, now_ns),
-                    aggregation_temporality=AGGREGATION_TEMPORALITY_CUMULATIVE,
-                    is_monotonic=True,
-                )
-            )
-        else:
-            metric.gauge.CopyFrom(Gauge(data_points=_number_points(family.samples, 0, now_ns)))
-        yield metric
+def metrics_data(resource: Resource, families: Iterable[Family], started_ns: int, now_ns: int) -> MetricsData:
+    """Return one export of these families. Times: `metrics_of`."""
+    scope_metrics = ScopeMetrics(SCOPE, list(metrics_of(families, started_ns, now_ns)), "")
+    return MetricsData([ResourceMetrics(resource, [scope_metrics], "")])
 
 
-def _number_points(samples: Iterable[Sample], started_ns: int, now_ns: int) -> list[NumberDataPoint]:
-    return [
-        NumberDataPoint(
-            attributes=_attributes(tuple(sample.labels.items())),
-            start_time_unix_nano=started_ns,
-            time_unix_nano=now_ns,
-            as_double=sample.value,
-        )
-        for sample in samples
+def metrics_of(families: Iterable[Family], started_ns: int, now_ns: int) -> Iterator[Metric]:
+    """Yield the families that have series. Times in ns since the epoch: when counting started, and now."""
+    for family in families:
+        if family.samples:
+            data = _data_of(family, started_ns, now_ns)
+            yield Metric(family.name, family.documentation, _unit_of(family.name), data)
+
+
+def _data_of(family: Family, started_ns: int, now_ns: int) -> Sum | Gauge | Histogram:
+    if family.type == "histogram":
+        return Histogram(_histogram_points(family.samples, started_ns, now_ns), _CUMULATIVE)
+    points = [
+        NumberDataPoint(_attributes(sample.labels), started_ns, now_ns, float(sample.value))
+        for sample in family.samples
     ]
+    return Sum(points, _CUMULATIVE, is_monotonic=True) if family.type == "counter" else Gauge(points)
 
 
 def _histogram_points(samples: Iterable[Sample], started_ns: int, now_ns: int) -> list[HistogramDataPoint]:
-    """Of each set of labels: Prometheus's buckets hold what is below too, OTLP's do not."""
-    cumulative: dict[_Labels, list[tuple[str, float]]] = {}
-    sums: dict[_Labels, float] = {}
+    """Return one point for each set of labels. Prometheus's buckets include the lower ones, OTLP's do not."""
+    cumulative: dict[tuple[tuple[str, str], ...], list[tuple[str, float]]] = {}
+    sums: dict[tuple[tuple[str, str], ...], float] = {}
     for sample in samples:
         labels = tuple((name, value) for name, value in sample.labels.items() if name != _BOUND)
         if sample.name.endswith("_bucket"):
@@ -78,22 +67,24 @@ def _histogram_points(samples: Iterable[Sample], started_ns: int, now_ns: int) -
             sums[labels] = sample.value
     return [
         HistogramDataPoint(
-            attributes=_attributes(labels),
+            attributes=_attributes(dict(labels)),
             start_time_unix_nano=started_ns,
             time_unix_nano=now_ns,
             count=int(buckets[-1][1]),
             sum=sums[labels],
-            explicit_bounds=[float(bound) for bound, _ in buckets[:-1]],
             bucket_counts=[int(above - below) for below, above in pairwise([0.0, *(count for _, count in buckets)])],
+            explicit_bounds=[float(bound) for bound, _ in buckets[:-1]],
+            min=None,  # type: ignore[arg-type]  # optional in OTLP; the proxy does not keep it
+            max=None,  # type: ignore[arg-type]
         )
         for labels, buckets in cumulative.items()
     ]
 
 
-def _attributes(labels: _Labels) -> list[KeyValue]:
-    return attributes_of({name: printable(value) for name, value in labels})
+def _attributes(labels: Mapping[str, str]) -> dict[str, str]:
+    return {name: printable(value) for name, value in labels.items()}
 
 
 def _unit_of(name: str) -> str:
-    """As the name says it: those who store metrics as Prometheus does put no unit behind a name that has it."""
+    """Return the unit that the name has: a store that follows Prometheus does not append a unit that is there."""
     return next((unit for word, unit in _UNITS.items() if word in name.split("_")), "")

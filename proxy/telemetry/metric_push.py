@@ -1,6 +1,7 @@
-"""Sends metrics every few seconds, from a thread of its own. Nobody waits for a receiver.
+"""Exports metrics every few seconds, from a thread of its own. No client waits for a receiver.
 
-What was not taken is not sent again: the next look has all of it. One log line a minute says why, and it is counted.
+An export that fails is counted, and one log line a minute has the reason. Nothing is kept for later: the next export
+has all of its figures.
 """
 
 import contextvars
@@ -9,25 +10,20 @@ import time
 
 import structlog
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # it ships none
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
-    ExportMetricsServiceRequest,
-    ExportMetricsServiceResponse,
-)
-from opentelemetry.proto.metrics.v1.metrics_pb2 import ResourceMetrics, ScopeMetrics
-from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
+from opentelemetry.sdk.resources import Resource
 
 from sluicegate.proxy.reporting.metrics import Look
 from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
 from sluicegate.proxy.reporting.tally import Tally
-from sluicegate.proxy.telemetry.metric_points import metrics_of
-from sluicegate.proxy.telemetry.receiver import METRICS, NotTaken, Receiver
-from sluicegate.proxy.telemetry.resource import SCOPE
+from sluicegate.proxy.telemetry.metric_points import metrics_data
+from sluicegate.proxy.telemetry.receiver import NotTaken, Receiver
 
 _AT_THE_END_SECONDS = 2.0
 
 
 class MetricPush:
-    """Sends what `look` shows, from now on until `close`."""
+    """Exports what `look` returns, from now on until `close`."""
 
     def __init__(
         self,
@@ -39,6 +35,7 @@ class MetricPush:
     ) -> None:
         self._look = look
         self._receiver = receiver
+        self._exporter = receiver.metric_exporter()
         self._resource = resource
         self._every_seconds = every_seconds
         self._tally = tally
@@ -51,19 +48,22 @@ class MetricPush:
         self._thread.start()
 
     def close(self) -> None:
-        """Send the last figures, for at most 2 s."""
+        """Export the last figures, for at most 2 s."""
+        self._receiver.end_at(time.monotonic() + _AT_THE_END_SECONDS)
         self._ends.set()
         self._thread.join(_AT_THE_END_SECONDS)
+        self._exporter.shutdown()
 
     def _run(self) -> None:
         while not self._ends.is_set():
-            self._push(None)
+            self._push()
             self._ends.wait(self._every_seconds)
-        self._push(_AT_THE_END_SECONDS)
+        self._push()
 
-    def _push(self, seconds: float | None) -> None:
+    def _push(self) -> None:
         try:
-            rejected = self._rejected_of(self._receiver.send(METRICS, self._message(), seconds))
+            data = metrics_data(self._resource, self._look(), self._started_ns, time.time_ns())
+            rejected = self._rejected_of(self._receiver.response_to(lambda: self._exporter.export(data)))
             if rejected:
                 self._failed(f"it rejected {rejected} of their points")
             else:
@@ -73,16 +73,9 @@ class MetricPush:
         except Exception as error:  # whatever one look comes to, the next is taken
             self._failed(f"our fault: {error!r}")
 
-    def _message(self) -> bytes:
-        metrics = list(metrics_of(self._look(), self._started_ns, time.time_ns()))
-        scope = ScopeMetrics(scope=SCOPE, metrics=metrics)
-        resource_metrics = ResourceMetrics(resource=self._resource, scope_metrics=[scope])
-        message: bytes = ExportMetricsServiceRequest(resource_metrics=[resource_metrics]).SerializeToString()
-        return message
-
-    def _rejected_of(self, answer: bytes) -> int:
+    def _rejected_of(self, response: bytes) -> int:
         try:
-            return int(ExportMetricsServiceResponse.FromString(answer).partial_success.rejected_data_points)
+            return int(ExportMetricsServiceResponse.FromString(response).partial_success.rejected_data_points)
         except DecodeError:
             raise NotTaken("it answers what is not OTLP: look at otel.endpoint") from None
 

@@ -1,74 +1,148 @@
-"""POST of OTLP messages at a receiver, each bounded in time and size. For one thread.
+"""The OTLP exporters of OpenTelemetry's SDK, with the HTTP that they send by.
 
-Nothing that a receiver sends stands in what is told of it, so that no answer puts words into a log line.
+The exporters encode, and retry with a backoff. They send with `requests`, which bounds each read but not the whole
+request: a receiver that sends a byte at a time would occupy an exporter for ever. The transport adapter here bounds
+time and bytes of each request, reads the files of headers and certificates again for each one, and keeps the reason of
+a failure. A reason has no words of the receiver, so no response puts words into a log line.
 """
 
+import logging
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from functools import cache
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from io import BytesIO
 from time import monotonic
+from typing import Any
 from urllib.parse import urlsplit
+
+from opentelemetry.exporter.otlp.proto.http import Compression
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.metrics.export import MetricExportResult
+from opentelemetry.sdk.trace.export import SpanExportResult
+from requests import ConnectionError as Unreachable
+from requests import PreparedRequest, RequestException, Response, Session
+from requests.adapters import BaseAdapter
 
 from sluicegate.config.http_headers import headers_in
 from sluicegate.config.otel import Otel
 from sluicegate.config.password import PasswordUnreadable
 from sluicegate.config.server_tls import ServerTls
-from sluicegate.proxy.network.bounded_socket import BoundedSocket, Bounds, connected
+from sluicegate.proxy.network.bounded_socket import BoundedSocket, Bounds, TooLarge, connected
 from sluicegate.proxy.network.http_failures import why_failed
 from sluicegate.proxy.network.tls import BadTlsFiles, context_for_server
 
-METRICS, TRACES = "/v1/metrics", "/v1/traces"
-_MOST_ANSWER_BYTES = 64 << 10
-# What the specification has senders try again upon.
+_MOST_RESPONSE_BYTES = 64 << 10
+_LEAST_SECONDS = 0.1
+# The exporters repeat these (OTLP specification, "Retryable Response Codes").
 _LATER = frozenset({429, 502, 503, 504})
 _PROTOBUF = "application/x-protobuf"
 _OWN_HEADERS = {"content-type": _PROTOBUF, "user-agent": "sluicegate"}
 
+# The SDK logs each attempt, with words of the receiver; the proxy logs one line a minute instead.
+_sdk_log = logging.getLogger("opentelemetry")
+_sdk_log.addHandler(logging.NullHandler())
+_sdk_log.propagate = False
+
 
 class NotTaken(Exception):
-    """The text says why. `later`: it may be taken when it is sent again, after `wait_seconds` if these are not 0."""
-
-    def __init__(self, words: str, later: bool = False, wait_seconds: float = 0) -> None:
-        super().__init__(words)
-        self.later = later
-        self.wait_seconds = wait_seconds
+    """The receiver did not take a message; the text is the reason."""
 
 
 class Receiver:
-    """Where `otel` says. A connection is made for each message: there is one in some seconds."""
+    """The receiver that `otel` names. For one thread; `end_at` may be called from another one."""
 
     def __init__(self, keys: Otel) -> None:
+        self._keys = keys
+        self._adapter = _BoundedAdapter(keys)
+        self._session = Session()
+        self._session.trust_env = False
+        for scheme in ("http://", "https://"):
+            self._session.mount(scheme, self._adapter)
+
+    def metric_exporter(self) -> OTLPMetricExporter:
+        """Return the SDK's exporter of metrics."""
+        return OTLPMetricExporter(self._url("/v1/metrics"), **self._options())
+
+    def span_exporter(self) -> OTLPSpanExporter:
+        """Return the SDK's exporter of spans."""
+        return OTLPSpanExporter(self._url("/v1/traces"), **self._options())
+
+    def response_to(self, export: Callable[[], MetricExportResult | SpanExportResult]) -> bytes:
+        """Call one of the exporters and return the OTLP response; empty if the receiver gives none. Raises NotTaken."""
+        self._adapter.begin()
+        if export().name != "SUCCESS":
+            raise NotTaken(self._adapter.reason or "our fault: the exporter did not send it")
+        return self._adapter.body
+
+    def end_at(self, end: float) -> None:
+        """Give no request longer than until `end` (s, monotonic)."""
+        self._adapter.end = end
+
+    def _url(self, path: str) -> str:
+        return self._keys.endpoint.rstrip("/") + path
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "session": self._session,
+            "timeout": self._keys.timeout_seconds,
+            "compression": Compression.NoCompression,
+        }
+
+
+class _BoundedAdapter(BaseAdapter):
+    """Sends each request over a new connection: there is one every few seconds. Keeps the last outcome."""
+
+    def __init__(self, keys: Otel) -> None:
+        super().__init__()
         parts = urlsplit(keys.endpoint)
         self._host = parts.hostname or ""
         self._is_https = parts.scheme == "https"
         self._port = parts.port or (443 if self._is_https else 80)
-        self._path = parts.path.rstrip("/")
         self._headers = keys.current_headers
         self._seconds = keys.timeout_seconds
-        # Files are looked at when it is first connected to, and again at each connection.
+        # Files are read at the first connection, and again at each one.
         self._tls = cache(lambda: context_for_server("otel.tls", keys.tls or ServerTls()))
+        self.end = float("inf")
+        self.begin()
 
-    def send(self, path: str, message: bytes, seconds: float | None = None) -> bytes:
-        """The answer to a message that was taken; empty where it is none of OTLP's, which some receivers give.
+    def begin(self) -> None:
+        """Forget the last request."""
+        self.reason: str | None = None
+        self.body = b""
 
-        It is given `otel.timeout_seconds`, or `seconds` where that is less. Raises NotTaken.
-        """
-        given = self._seconds if seconds is None else min(seconds, self._seconds)
-        bounds = Bounds(monotonic() + given, _MOST_ANSWER_BYTES)
+    def send(
+        self, request: PreparedRequest, stream: bool = False, timeout: Any = None, *_args: object, **_options: object
+    ) -> Response:
+        """Send it within `timeout` (s). Raises RequestException; the exporter retries after Unreachable."""
+        given = max(min(float(timeout), self.end - monotonic()), _LEAST_SECONDS)
+        body = request.body
+        assert isinstance(body, bytes)
+        bounds = Bounds(monotonic() + given, _MOST_RESPONSE_BYTES)
         try:
             headers = self._all_headers()
             with closing(self._connected(bounds)) as connection:
-                connection.request("POST", self._path + path, message, headers)
+                connection.request("POST", request.path_url, body, headers)
                 with connection.getresponse() as response:
-                    answer = response.read()
+                    content = response.read()
         except (PasswordUnreadable, BadTlsFiles) as error:
-            raise NotTaken(str(error)) from error
+            self.reason = str(error)
+            raise RequestException(self.reason) from error
         except (OSError, HTTPException) as error:
-            raise NotTaken(why_failed(error, round(given, 1)), later=True) from error
-        self._judge(response, path)
-        return answer if response.headers.get_content_type() == _PROTOBUF else b""
+            self.reason = why_failed(error, self._seconds)
+            failure = RequestException if isinstance(error, TooLarge) else Unreachable
+            raise failure(self.reason) from error
+        self.reason = _reason_of(response, urlsplit(request.path_url).path)
+        if self.reason is not None and response.status not in _LATER:
+            raise RequestException(self.reason)
+        self.body = content if response.headers.get_content_type() == _PROTOBUF else b""
+        return _response_of(request, response.status, response.headers.get("Retry-After"))
 
-    def _all_headers(self) -> dict[str, str]:
+    def close(self) -> None:
+        """Do nothing: no connection is kept."""
+
+    def _all_headers(self) -> Mapping[str, str]:
         text = self._headers.get()
         try:
             return {**(headers_in(text) if text else {}), **_OWN_HEADERS}
@@ -93,21 +167,27 @@ class Receiver:
         connection.sock = BoundedSocket(made, bounds)
         return connection
 
-    def _judge(self, response: HTTPResponse, path: str) -> None:
-        status = response.status
-        if status in _LATER:
-            raise NotTaken(f"it wants to be asked later (HTTP {status})", True, _wait_of(response))
-        if status in (401, 403):
-            raise NotTaken(f"it does not let us in (HTTP {status}): look at otel.headers or otel.headers_file")
-        if 300 <= status < 400 or status in (404, 405):
-            raise NotTaken(f"it takes nothing at {path} (HTTP {status}): look at otel.endpoint")
-        if not 200 <= status < 300:
-            raise NotTaken(f"it does not take this (HTTP {status})")
-        if response.headers.get_content_type() == "text/html":
-            raise NotTaken("it answers with a web page: look at otel.endpoint")
+
+def _reason_of(response: HTTPResponse, path: str) -> str | None:
+    """Return why a response is a failure, or None."""
+    status = response.status
+    if status in _LATER:
+        return f"it wants to be asked later (HTTP {status})"
+    if status in (401, 403):
+        return f"it does not let us in (HTTP {status}): look at otel.headers or otel.headers_file"
+    if 300 <= status < 400 or status in (404, 405):
+        return f"it takes nothing at {path} (HTTP {status}): look at otel.endpoint"
+    if not 200 <= status < 300:
+        return f"it does not take this (HTTP {status})"
+    if response.headers.get_content_type() == "text/html":
+        return "it answers with a web page: look at otel.endpoint"
+    return None
 
 
-def _wait_of(response: HTTPResponse) -> float:
-    """How long it wants to be left alone (seconds); a date instead counts as nothing said."""
-    said = response.headers.get("Retry-After", "").strip()
-    return float(said) if said.isascii() and said.isdigit() and len(said) < 10 else 0
+def _response_of(request: PreparedRequest, status: int, retry_after: str | None) -> Response:
+    """Return what the exporter reads of a response."""
+    made = Response()
+    made.request, made.status_code, made.raw = request, status, BytesIO()
+    if retry_after is not None:
+        made.headers["Retry-After"] = retry_after
+    return made

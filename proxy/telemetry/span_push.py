@@ -1,7 +1,8 @@
-"""Sends spans, from a thread of its own behind a bounded queue. The wire never waits for a receiver.
+"""Exports spans, from a thread of its own after a bounded queue. The event loop never waits for a receiver.
 
-What finds no room in the queue is dropped and counted, what is not taken is counted too, and one log line a minute
-says why. What a receiver may take later is sent up to three times.
+Spans that find no room in the queue are dropped and counted, spans that the receiver does not take are counted too, and
+one log line a minute has the reason. The SDK's own BatchSpanProcessor is not used: it does not report how many spans it
+drops, bounds no bytes, and logs each drop on the event loop.
 """
 
 import contextvars
@@ -10,18 +11,14 @@ import time
 
 import structlog
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # it ships none
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
-    ExportTraceServiceRequest,
-    ExportTraceServiceResponse,
-)
-from opentelemetry.proto.resource.v1.resource_pb2 import Resource
-from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan
 
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
 from sluicegate.proxy.reporting.tally import Tally
-from sluicegate.proxy.telemetry.receiver import TRACES, NotTaken, Receiver
-from sluicegate.proxy.telemetry.resource import SCOPE
+from sluicegate.proxy.telemetry.receiver import NotTaken, Receiver
 from sluicegate.proxy.telemetry.seen_request import SeenRequest
 from sluicegate.proxy.telemetry.spans import span_of
 
@@ -32,9 +29,6 @@ _AT_ONCE = 200
 _GATHER_SECONDS = 1.0
 _AT_THE_END_SECONDS = 2.0
 _TO_COUNT_SECONDS = 0.5
-_TRIES = 3
-_BETWEEN_TRIES_SECONDS = 2.0
-_LONGEST_WAIT_SECONDS = 30.0
 
 
 class SpanPush:
@@ -42,6 +36,7 @@ class SpanPush:
 
     def __init__(self, receiver: Receiver, resource: Resource, tally: Tally) -> None:
         self._receiver = receiver
+        self._exporter = receiver.span_exporter()
         self._resource = resource
         self._tally = tally
         self._queue: BoundedQueue[SeenRequest] = BoundedQueue(_MAX_QUEUED, _MAX_QUEUED_BYTES)
@@ -59,11 +54,14 @@ class SpanPush:
             self._tally.otel_spans_dropped += 1
 
     def close(self) -> None:
-        """Send what is queued, for at most 2 s; what is left is counted."""
+        """Export the queued spans, for at most 2 s; spans that are left are counted."""
         self._ends_at = time.monotonic() + _AT_THE_END_SECONDS
+        self._receiver.end_at(self._ends_at)
         self._queue.close()
         self._ends.set()
-        self._thread.join(_AT_THE_END_SECONDS + _TO_COUNT_SECONDS)
+        self._thread.join(_AT_THE_END_SECONDS)
+        self._exporter.shutdown()  # type: ignore[no-untyped-call]  # it ends the wait between two attempts
+        self._thread.join(_TO_COUNT_SECONDS)
 
     def _run(self) -> None:
         while not self._queue.ended and time.monotonic() < self._ends_at:
@@ -75,42 +73,31 @@ class SpanPush:
                     self._send(spans)
         self._tally.otel_spans_dropped += len(self._queue)
 
-    def _gathered(self, first: SeenRequest) -> list[Span]:
-        spans: list[Span] = []
+    def _gathered(self, first: SeenRequest) -> list[ReadableSpan]:
+        spans: list[ReadableSpan] = []
         seen: SeenRequest | None = first
         while seen is not None:
             try:
-                spans.append(span_of(seen))
+                spans.append(span_of(seen, self._resource))
             except Exception as error:  # whatever a client has said, the spans after it are sent
                 self._failed(1, f"our fault: {error!r}")
             seen = self._queue.take(0) if len(spans) < _AT_ONCE else None
         return spans
 
-    def _send(self, spans: list[Span]) -> None:
-        scope = ScopeSpans(scope=SCOPE, spans=spans)
-        resource_spans = ResourceSpans(resource=self._resource, scope_spans=[scope])
-        message = ExportTraceServiceRequest(resource_spans=[resource_spans]).SerializeToString()
-        for left in reversed(range(_TRIES)):
-            try:
-                answer = self._receiver.send(TRACES, message, self._seconds_left())
-                rejected = min(self._rejected_of(answer), len(spans))
-            except NotTaken as error:
-                if not error.later or not left or self._ends.is_set():
-                    self._failed(len(spans), str(error))
-                    return
-                self._ends.wait(min(error.wait_seconds or _BETWEEN_TRIES_SECONDS, _LONGEST_WAIT_SECONDS))
-            else:
-                self._tally.otel_spans_sent += len(spans) - rejected
-                if rejected:
-                    self._failed(rejected, "it rejected them")
-                return
-
-    def _seconds_left(self) -> float | None:
-        return max(self._ends_at - time.monotonic(), 0.1) if self._ends.is_set() else None
-
-    def _rejected_of(self, answer: bytes) -> int:
+    def _send(self, spans: list[ReadableSpan]) -> None:
         try:
-            return int(ExportTraceServiceResponse.FromString(answer).partial_success.rejected_spans)
+            response = self._receiver.response_to(lambda: self._exporter.export(spans))
+            rejected = min(self._rejected_of(response), len(spans))
+        except NotTaken as error:
+            self._failed(len(spans), str(error))
+        else:
+            self._tally.otel_spans_sent += len(spans) - rejected
+            if rejected:
+                self._failed(rejected, "it rejected them")
+
+    def _rejected_of(self, response: bytes) -> int:
+        try:
+            return int(ExportTraceServiceResponse.FromString(response).partial_success.rejected_spans)
         except DecodeError:
             raise NotTaken("it answers what is not OTLP: look at otel.endpoint") from None
 

@@ -1,35 +1,44 @@
 """The span of one Produce request, by OpenTelemetry's names for messaging where it has them."""
 
-from os import urandom
+from collections.abc import Sequence
 
-from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode
 
 from sluicegate.proxy.reporting.bounded_text import printable
-from sluicegate.proxy.telemetry.attributes import Value, attributes_of
+from sluicegate.proxy.telemetry.resource import SCOPE
 from sluicegate.proxy.telemetry.seen_request import NOT_STORED, SeenRequest
 
+Value = str | int | float | bool | Sequence[str]
+
+_IDS = RandomIdGenerator()
 _NS = 1_000_000_000
 _OURS = "sluicegate."
 _PROBLEM = ("topic", "partition", "error", "reason", "rule", "record", "record_timestamp", "diagnosis")
 
 
-def span_of(seen: SeenRequest) -> Span:
-    """From when it had come whole until its broker's answer began, or else until it was sent. In a trace of its own."""
+def span_of(seen: SeenRequest, resource: Resource) -> ReadableSpan:
+    """Return a span in a trace of its own: from the request's last byte until the broker's response began, or, without
+    one, until the request was sent.
+    """
     sent_ns = seen.sent_ms * 1_000_000
     topic = seen.topics[0] if seen.topic_count == 1 and seen.topics else None
-    span = Span(
-        trace_id=urandom(16),
-        span_id=urandom(8),
-        name="produce" if topic is None else f"produce {topic}",
-        kind=Span.SPAN_KIND_SERVER,
-        start_time_unix_nano=sent_ns - int(seen.proxy_seconds * _NS),
-        end_time_unix_nano=sent_ns + int((seen.upstream_seconds or 0) * _NS),
-        attributes=attributes_of(_attributes(seen, topic)),
-    )
+    status = Status(StatusCode.UNSET)
     if seen.verdict in NOT_STORED and seen.problem is not None:
-        message = f"{seen.problem['error']}: {seen.problem['reason']}"
-        span.status.CopyFrom(Status(code=Status.STATUS_CODE_ERROR, message=message))
-    return span
+        status = Status(StatusCode.ERROR, f"{seen.problem['error']}: {seen.problem['reason']}")
+    return ReadableSpan(
+        name="produce" if topic is None else f"produce {topic}",
+        context=SpanContext(_IDS.generate_trace_id(), _IDS.generate_span_id(), is_remote=False),
+        resource=resource,
+        attributes={name: value for name, value in _attributes(seen, topic).items() if value is not None},
+        kind=SpanKind.SERVER,
+        status=status,
+        start_time=sent_ns - int(seen.proxy_seconds * _NS),
+        end_time=sent_ns + int((seen.upstream_seconds or 0) * _NS),
+        instrumentation_scope=SCOPE,
+    )
 
 
 def _attributes(seen: SeenRequest, topic: str | None) -> dict[str, Value | None]:

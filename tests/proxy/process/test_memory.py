@@ -9,7 +9,7 @@ import textwrap
 from sluicegate.config.reading import config_of
 
 READS = {"cryptography", "pydantic", "pydantic_core", "rich", "scramp", "typer", "yaml"}
-EXTRA = {"confluent_kafka", "google", "opentelemetry"}
+EXTRA = {"confluent_kafka", "google", "opentelemetry", "requests"}
 """What only some keys of the configuration need."""
 LATER = {"greenlet", "re2", "zipfile"}
 """What is loaded with the first pattern or the first registry; or never. cramjam is not listed: prometheus_client

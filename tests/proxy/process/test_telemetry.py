@@ -13,12 +13,12 @@ from sluicegate.proxy.process.supervisor import Supervisor
 
 LEAST = {"upstream": {"bootstrap": "127.0.0.1:1"}, "listen": {"bootstrap": "127.0.0.1:0", "broker_ports": 20000}}
 ENDPOINT = "https://collector.internal:4318"
-MISSING = "otel needs the package opentelemetry-proto: pip install 'sluicegate[otel]', or leave otel out"
+MISSING = "otel needs OpenTelemetry's exporters: pip install 'sluicegate[otel]', or leave otel out"
 
 
 @pytest.fixture
 def not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "opentelemetry.proto.trace.v1.trace_pb2", None)
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
 
 
 @pytest.mark.usefixtures("not_installed")

@@ -2,14 +2,15 @@
 
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
-from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+from opentelemetry.sdk.resources import Resource
 from prometheus_client.core import GaugeMetricFamily
 from structlog.testing import capture_logs
 
@@ -17,7 +18,6 @@ from sluicegate.config.otel import Otel
 from sluicegate.config.server_tls import ServerTls
 from sluicegate.proxy.reporting.tally import Tally
 from sluicegate.proxy.reporting.violation_event import Who
-from sluicegate.proxy.telemetry.attributes import attributes_of
 from sluicegate.proxy.telemetry.metric_push import MetricPush
 from sluicegate.proxy.telemetry.receiver import Receiver
 from sluicegate.proxy.telemetry.seen_request import SeenRequest
@@ -28,7 +28,7 @@ from tests.proxy.telemetry.otlp_receiver import OtlpReceiver, receiving, values_
 
 PROTOBUF = "application/x-protobuf"
 NOW = 1_800_000_000_000
-RESOURCE = Resource(attributes=attributes_of({"service.name": "test"}))
+RESOURCE = Resource({"service.name": "test"})
 SEEN = SeenRequest(Who("10.0.0.1:5", "c", None, None, None), ("t",), 1, 1, 1, -1, 9, "forwarded", {}, None, 0, NOW, 0.1)
 
 
@@ -40,6 +40,11 @@ def receiver() -> Iterator[OtlpReceiver]:
 
 def metrics_to(keys: Otel, tally: Tally) -> MetricPush:
     return MetricPush(lambda: [GaugeMetricFamily("now", "Now.", 5)], Receiver(keys), RESOURCE, 0.05, tally)
+
+
+def hasty(receiver: OtlpReceiver) -> Otel:
+    """Too little time for a second attempt."""
+    return Otel(endpoint=receiver.endpoint, timeout_seconds=0.5)
 
 
 def spans_to(keys: Otel, tally: Tally) -> SpanPush:
@@ -64,10 +69,7 @@ def test_metrics_go_to_their_path_below_the_endpoint_with_the_headers_of_a_file_
     assert tally.otel_metrics_sent
 
 
-def test_spans_that_a_receiver_wants_later_are_sent_again(
-    receiver: OtlpReceiver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sluicegate.proxy.telemetry.span_push._BETWEEN_TRIES_SECONDS", 0.05)
+def test_spans_that_a_receiver_wants_later_are_sent_again(receiver: OtlpReceiver) -> None:
     receiver.status, tally = 503, Tally()
     push = spans_to(Otel(endpoint=receiver.endpoint), tally)
     push.keep(SEEN)
@@ -94,7 +96,7 @@ def test_a_receiver_that_refuses_is_told_once_and_counted_each_time(
     receiver: OtlpReceiver, status: int, words: str
 ) -> None:
     receiver.status, receiver.answer, tally = status, b"<b>its own words</b>", Tally()
-    with capture_logs() as lines, closing(metrics_to(Otel(endpoint=receiver.endpoint), tally)):
+    with capture_logs() as lines, closing(metrics_to(hasty(receiver), tally)):
         eventually(lambda: tally.otel_metrics_failed >= 3)
 
     assert [line["reason"] for line in lines] == [words]
@@ -155,6 +157,38 @@ def test_while_a_receiver_is_gone_or_silent_nobody_waits_and_what_waits_is_bound
     assert len(lines) <= 4  # at the end there is less time for it
     assert tally.otel_spans_dropped >= 2500
     assert tally.otel_spans_failed + tally.otel_spans_dropped == 5000
+
+
+def _drips(listening: socket.socket) -> None:
+    peer, _ = listening.accept()
+    with closing(peer), suppress(OSError):
+        peer.sendall(b"HTTP/1.1 200 OK\r\nx: ")
+        while True:
+            peer.sendall(b"x")
+            time.sleep(0.05)
+
+
+def _floods(listening: socket.socket) -> None:
+    peer, _ = listening.accept()
+    with closing(peer), suppress(OSError):
+        peer.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        while True:
+            peer.sendall(bytes(1 << 16))
+
+
+@pytest.mark.parametrize(
+    ("respond", "words"),
+    [(_drips, "no answer within 0.5 s"), (_floods, "it sends an answer of more than 65536 bytes")],
+)
+def test_a_response_is_bounded_in_time_and_bytes(respond: Callable[[socket.socket], None], words: str) -> None:
+    tally = Tally()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=respond, args=(listening,), daemon=True).start()
+        keys = Otel(endpoint=f"http://127.0.0.1:{listening.getsockname()[1]}", timeout_seconds=0.5)
+        with capture_logs() as lines, closing(metrics_to(keys, tally)):
+            eventually(lambda: tally.otel_metrics_failed)
+
+    assert lines[0]["reason"] == words
 
 
 def test_a_receiver_behind_tls_must_be_one_that_is_trusted(tmp_path: Path) -> None:
