@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from sluicegate.config import schema_kinds as schema
 from sluicegate.config.notes import Checks, Reads
 from sluicegate.config.quantity import shown
-from sluicegate.config.sending import sent_often
 
 _MAX_PORT = 65535
 _MAX_HOST = 255
@@ -16,7 +15,6 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9_+.-]*)://")
 WILDCARDS = frozenset({"", "0.0.0.0", "::"})  # noqa: S104  # compared with, never bound by default
 
 
-@sent_often
 @dataclass(frozen=True, slots=True)
 class HostPort:
     """A TCP address; port 0 asks the system for a free one."""

@@ -1,8 +1,10 @@
-"""Notes on kinds of values: how their texts are read and checked. pydantic finds them there; they do not load it."""
+"""Notes on kinds of values: how pydantic reads and checks their texts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from pydantic_core import core_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,8 +15,6 @@ class Reads:
 
     def __get_pydantic_core_schema__(self, kind: Any, handler: Any) -> Any:
         """For pydantic."""
-        from pydantic_core import core_schema  # noqa: PLC0415  # only where a file is read
-
         return core_schema.no_info_before_validator_function(self.read, handler(kind))
 
 
@@ -31,6 +31,4 @@ class Checks:
 
     def __get_pydantic_core_schema__(self, kind: Any, handler: Any) -> Any:
         """For pydantic."""
-        from pydantic_core import core_schema  # noqa: PLC0415  # only where a file is read
-
         return core_schema.no_info_after_validator_function(self.check, handler(kind))

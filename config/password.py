@@ -5,7 +5,6 @@ from pathlib import Path
 
 from sluicegate.config.regular_file import read_file
 from sluicegate.config.secret import SecretText
-from sluicegate.config.sending import sent_often
 
 _MAX_BYTES = 64 << 10
 
@@ -19,7 +18,6 @@ class PasswordUnreadable(Exception):
         self.message = message
 
 
-@sent_often
 @dataclass(frozen=True, slots=True)
 class Password:
     """A password, the file that holds it, or neither. `key` is the one of the file, for messages."""

@@ -2,10 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from sluicegate.config.sending import sent_often
 
-
-@sent_often
 @dataclass(frozen=True, slots=True)
 class SecretText:
     """A password as a file gave it; whoever prints it, or what holds it, sees none of it."""

@@ -1,14 +1,8 @@
-"""What every section of the configuration file is: a frozen value, which whoever only uses it needs no reader for.
-
-`config/reading.py` makes sections out of what a file says; nothing else here knows how. So a process that serves
-loads no library that reads.
-"""
+"""Defines sections of the configuration: frozen dataclasses, which `config/reading.py` makes of a file's data."""
 
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
-
-from sluicegate.config.sending import sent_often
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -26,7 +20,7 @@ def section(made: type[_Made]) -> type[_Made]:
     """Keys that stand together. `__post_init__` raises ValueError for what they cannot be together."""
     whole = dataclass(frozen=True, slots=True, kw_only=True)(made)
     whole.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]  # keys that nobody knows are mistakes
-    return sent_often(whole)
+    return whole
 
 
 def is_section(kind: type) -> bool:

@@ -17,16 +17,18 @@ import h11
 import structlog
 
 from sluicegate.config.address import HostPort
+from sluicegate.config.loading import Loaded
 from sluicegate.config.model import Config
+from sluicegate.config.source import Source
 from sluicegate.proxy.network.daemon_thread import DaemonThread
 from sluicegate.proxy.network.listeners import CannotListen
 from sluicegate.proxy.page.answer import Page, text_page
 from sluicegate.proxy.process.admin_connections import AdminConnection, AdminConnections
 from sluicegate.proxy.process.admin_pages import AdminPages
 from sluicegate.proxy.process.all_metrics import all_metrics
-from sluicegate.proxy.process.config_file import ConfigFile
 from sluicegate.proxy.process.health import Health
 from sluicegate.proxy.process.http_exchange import HttpExchange, Request, refusal_of
+from sluicegate.proxy.process.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.metrics import Look
 from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
 from sluicegate.proxy.reporting.tally import Snapshot
@@ -47,18 +49,18 @@ def serve(
     snapshot: Callable[[], Snapshot],
     health: Health,
     look: "Callable[[Wish], LiveState]",
-    file: ConfigFile | None,
+    policy_query: PolicyQuery | None = None,
 ) -> "AdminServer":
-    """The endpoint of a proxy that counts what `snapshot` says and shows what `look` does; `file` is what it was told
-    by. Raises CannotListen.
+    """Return the endpoint of a proxy: `snapshot` has its counters, `look` what the web UI shows, and
+    `policy_query` the policies of a topic. Raises CannotListen.
     """
 
     def make_site() -> "Site":
         from sluicegate.proxy.page.access import Access  # noqa: PLC0415
         from sluicegate.proxy.page.site import Site  # noqa: PLC0415
-        from sluicegate.proxy.process.asked_policy import explainer  # noqa: PLC0415
 
-        return Site(Access(listen, config.admin.token_of_page), look, explainer(file))
+        explain = policy_query or PolicyQuery(Loaded(config, Source("configuration"), (), ()))
+        return Site(Access(listen, config.admin.token_of_page), look, explain)
 
     return AdminServer(listen, partial(all_metrics, config, snapshot), health, make_site if config.admin.page else None)
 

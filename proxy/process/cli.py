@@ -43,29 +43,34 @@ def _options(
 
 
 @app.command(context_settings=HELP)
-def run(context: typer.Context, config: _Config = None, upstream: _Upstream = None, listen: _Listen = None) -> None:
+def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = None) -> None:
     """Run the proxy until SIGTERM or Ctrl-C. Options and SLUICEGATE__… variables go before the file."""
-    # Runs in a reader's process; what it finds is served by the one that has asked (proxy/process/serving.py).
-    options = _options_of(upstream, listen)
-    from sluicegate.proxy.process.config_file import ConfigFile  # noqa: PLC0415
+    from sluicegate.proxy.network.certificates import Severity  # noqa: PLC0415
+    from sluicegate.proxy.reload.config_check import flaws_in  # noqa: PLC0415
+    from sluicegate.proxy.reload.config_file import ConfigFile  # noqa: PLC0415
 
+    options = _options_of(upstream, listen)
     file = ConfigFile(config, options) if config is not None else None
     if file is None:
         loaded = read(lambda: load(Source("command line"), os.environ, options), {"upstream", "listen"})
     else:
         loaded = read(file.read)
-    from sluicegate.proxy.network.certificates import Severity  # noqa: PLC0415
-    from sluicegate.proxy.process.file_check import flaws_in  # noqa: PLC0415
-
     flaws = list(flaws_in(loaded.config))
     unusable = [str(flaw) for flaw in flaws if flaw.level is Severity.UNUSABLE]
     if unusable:
         end([f"sluicegate: {words}" for words in unusable])
     for warning in (*loaded.warnings, *flaws):
         say(f"warning: {warning}", err=True)
-    from sluicegate.proxy.process.reading_apart import Usable  # noqa: PLC0415
+    from sluicegate.proxy.network.inherited_sockets import BadSocket, inherited_sockets  # noqa: PLC0415
+    from sluicegate.proxy.process.cannot_start import CannotStart  # noqa: PLC0415
+    from sluicegate.proxy.process.running import run_until_signal  # noqa: PLC0415
+    from sluicegate.proxy.reporting.log_setup import logging_behind_a_queue  # noqa: PLC0415
 
-    context.obj(Usable(loaded.config, file))
+    try:
+        with logging_behind_a_queue(loaded.config.log):
+            run_until_signal(loaded, file, inherited_sockets(os.environ, os.getpid()))
+    except (CannotStart, BadSocket) as error:
+        end([f"sluicegate: {error}"])
 
 
 @app.command(context_settings=HELP)
@@ -82,7 +87,7 @@ def check(
     if chosen is None or (file is not None and config is not None):
         raise typer.BadParameter("give one file to check: sluicegate check FILE")
     loaded = read_file(chosen)
-    from sluicegate.proxy.process.file_check import flaws_in, problem_of  # noqa: PLC0415
+    from sluicegate.proxy.reload.config_check import flaws_in, problem_of  # noqa: PLC0415
 
     flaws = list(flaws_in(loaded.config))
     errors = [str(problem_of(flaw, loaded.source)) for flaw in flaws if flaw.is_error]
@@ -162,8 +167,3 @@ def _options_of(upstream: list[str] | None, listen: str | None) -> list[Option]:
     if listen is not None:
         given.append(Option("--listen", ("listen", "bootstrap"), listen))
     return given
-
-
-def main() -> None:
-    """The console script."""
-    app()

@@ -1,12 +1,13 @@
-"""Where the command `sluicegate` begins. It imports nothing itself: multiprocessing imports it in each worker too."""
+"""The console script `sluicegate`. It imports little itself, because multiprocessing imports it in each worker too."""
 
+import signal
 import sys
 
 
 def main() -> None:
-    """The console script. What serves does not read the command line itself: that is a reader's."""
+    """Run the command line."""
     if sys.argv[1:2] == ["run"]:
-        from sluicegate.proxy.process.serving import main as run  # noqa: PLC0415
-    else:
-        from sluicegate.proxy.process.cli import main as run  # noqa: PLC0415
-    run()
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the event loop handles it
+    from sluicegate.proxy.process.cli import app  # noqa: PLC0415
+
+    app()

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from sluicegate.config.loading import ConfigError
 from sluicegate.proxy.process.saying import say_all
 from sluicegate.proxy.process.terminal import HELP, end, read_file
 
@@ -50,15 +51,15 @@ def try_one(
 ) -> None:
     """Judge one record as the proxy would, without a cluster: exit 0 where it is forwarded, 1 where it is refused."""
     from sluicegate.proxy.process.clock import now_ms  # noqa: PLC0415
-    from sluicegate.proxy.process.file_check import problem_of  # noqa: PLC0415
     from sluicegate.proxy.process.given_record import BadGivenRecord, given_record  # noqa: PLC0415
-    from sluicegate.proxy.process.rule_check import flaws_in_rules  # noqa: PLC0415
     from sluicegate.proxy.process.trial import judge_one  # noqa: PLC0415
+    from sluicegate.proxy.reload.config_check import check_policies  # noqa: PLC0415
 
     loaded = read_file(file, _USAGE)
-    unusable = [str(problem_of(flaw, loaded.source)) for flaw in flaws_in_rules(loaded.config)]
-    if unusable:
-        end(unusable, _USAGE)
+    try:
+        check_policies(loaded)
+    except ConfigError as error:
+        end([str(problem) for problem in error.problems], _USAGE)
     now = now_ms()
     try:
         most = loaded.config.limits.max_frame_bytes

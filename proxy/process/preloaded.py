@@ -1,8 +1,7 @@
-"""What every worker needs, loaded once: workers are forked from a process that has imported this and nothing else.
+"""Imports what every worker needs, once: workers are forked from a process that has imported only this.
 
-That process has one thread and no event loop, so that forking it is safe whenever a worker is started again; what it
-has loaded lies in memory once for all workers, as long as nobody writes to it. So the garbage collector, which would
-write to each object, is told to leave it alone.
+That process has one thread and no event loop, so that forking it is safe whenever a worker is restarted. The garbage
+collector leaves its objects alone, because it would write to each, and workers would no longer share their memory.
 """
 
 import gc

@@ -1,6 +1,6 @@
-"""Runs a server, or several as one, until a signal ends it: SIGTERM and SIGINT drain, a second one stops at once.
+"""Runs a server, or a supervisor of several, until a signal: SIGTERM and SIGINT drain, a second one stops at once.
 
-SIGHUP has the configuration's file read again; without a file it only leaves a line in the log.
+SIGHUP reloads the configuration; without a file it only logs a line.
 """
 
 import asyncio
@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING
 import structlog
 import uvloop
 
-from sluicegate.config.model import Config
+from sluicegate.config.loading import Loaded
 from sluicegate.proxy.network.inherited_sockets import NOTHING_INHERITED, InheritedSockets
 from sluicegate.proxy.network.listeners import bind
-from sluicegate.proxy.process.config_file import ConfigFile
 from sluicegate.proxy.process.descriptors import raise_descriptor_limit, reserve_descriptors
-from sluicegate.proxy.process.reloading import Reloading
 from sluicegate.proxy.process.server import Server
+from sluicegate.proxy.process.topic_explanation import PolicyQuery
+from sluicegate.proxy.reload.config_file import ConfigFile
+from sluicegate.proxy.reload.reloader import Reloader
 
 if TYPE_CHECKING:
     from sluicegate.proxy.process.supervisor import Supervisor
 
 
 def run_until_signal(
-    config: Config, file: ConfigFile | None = None, inherited: InheritedSockets = NOTHING_INHERITED
+    loaded: Loaded, file: ConfigFile | None = None, inherited: InheritedSockets = NOTHING_INHERITED
 ) -> None:
-    """Blocks. `file` is where the configuration came from, to be read again; `inherited` are listening sockets that
-    were there before. Raises CannotStart.
+    """Block until a signal. `file`: where the configuration came from, to be reloaded; `inherited`: listening sockets
+    that were there before. Raises CannotStart.
     """
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the loop runs
     raise_descriptor_limit()
     reserve_descriptors()
-    uvloop.run(_run(config, file, inherited))
+    uvloop.run(_run(loaded, file, inherited))
 
 
 def _say_what_a_hangup_does() -> None:
@@ -41,18 +41,20 @@ def _say_what_a_hangup_does() -> None:
     )
 
 
-def _server(config: Config, file: ConfigFile | None, inherited: InheritedSockets) -> "Server | Supervisor":
+def _server(loaded: Loaded, query: PolicyQuery, inherited: InheritedSockets) -> "Server | Supervisor":
+    config = loaded.config
     if inherited.sockets:
         structlog.get_logger("sluicegate").info("sockets were handed over", addresses=inherited.addresses)
     if config.workers == 1:
-        return Server(config, bind=inherited.before(bind), file=file)
+        return Server(config, bind=inherited.before(bind), policy_query=query)
     from sluicegate.proxy.process.supervisor import Supervisor  # noqa: PLC0415  # one process needs none
 
-    return Supervisor(config, file, inherited)
+    return Supervisor(config, query, inherited)
 
 
-async def _run(config: Config, file: ConfigFile | None, inherited: InheritedSockets) -> None:
-    server = _server(config, file, inherited)
+async def _run(loaded: Loaded, file: ConfigFile | None, inherited: InheritedSockets) -> None:
+    query = PolicyQuery(loaded)
+    server = _server(loaded, query, inherited)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -63,10 +65,15 @@ async def _run(config: Config, file: ConfigFile | None, inherited: InheritedSock
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended)
-    reloading = Reloading(file, config, server.adopt, server.health, server.tally) if file is not None else None
-    loop.add_signal_handler(signal.SIGHUP, reloading.ask if reloading is not None else _say_what_a_hangup_does)
+
+    async def adopt(newest: Loaded) -> None:
+        await server.adopt(newest.config)
+        query.loaded = newest
+
+    reloader = Reloader(file, loaded.config, adopt, server.health, server.tally) if file is not None else None
+    loop.add_signal_handler(signal.SIGHUP, reloader.request if reloader is not None else _say_what_a_hangup_does)
     await server.start()
-    watching = loop.create_task(reloading.run()) if reloading is not None else None
+    watching = loop.create_task(reloader.run()) if reloader is not None else None
     await stop.wait()
     if watching is not None:
         watching.cancel()

@@ -35,12 +35,12 @@ from sluicegate.proxy.process.cannot_start import CannotStart
 from sluicegate.proxy.process.census import Census
 from sluicegate.proxy.process.clock import now_ms
 from sluicegate.proxy.process.cluster_watch import ClusterWatch
-from sluicegate.proxy.process.config_file import ConfigFile
 from sluicegate.proxy.process.health import Health
-from sluicegate.proxy.process.schemas import SchemaReading
 from sluicegate.proxy.process.telemetry import check_telemetry, metric_push, span_push
 from sluicegate.proxy.process.told_violations import check_may_write, open_violations
+from sluicegate.proxy.process.topic_explanation import PolicyQuery
 from sluicegate.proxy.process.upkeep import Upkeep, keep_on
+from sluicegate.proxy.reload.rule_makers import RuleMakers
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.log_setup import log_lines_dropped
 from sluicegate.proxy.reporting.tally import Snapshot, Tally
@@ -79,12 +79,13 @@ class Server:
         violations: ViolationSink | None = None,
         bind: Bind = bind,
         mark: int | None = None,
-        file: ConfigFile | None = None,
+        policy_query: PolicyQuery | None = None,
     ) -> None:
         """`violations` takes the events instead of the configured file; `bind` makes the listening sockets; `mark` is
-        what this proxy knows its own questions by, where it is several processes; `file` is where `config` came from.
+        what this proxy knows its own questions by, where it is several processes; `policy_query` explains the policies
+        in force.
         """
-        self._file = file
+        self._policy_query = policy_query
         self._config = config
         self._violations = violations
         self._log = structlog.get_logger("sluicegate")
@@ -110,7 +111,7 @@ class Server:
         self._broker_tls: TlsContext | None = None
         self._sockets: PlainSockets | None = None
         self._patience = Patience()
-        self._schemas = SchemaReading(self._patience, self.tally, config.limits)
+        self._rule_makers = RuleMakers(self._patience, self.tally, config.limits)
         self._config_generation = 1
 
     @property
@@ -137,7 +138,7 @@ class Server:
 
     def _policies_of(self, config: Config) -> FilePolicies:
         """Reads the files that rules name. Raises RuleUnusable."""
-        return file_policies_of(config, self._schemas.rules_of(config.registries))
+        return file_policies_of(config, self._rule_makers.for_registries(config.registries))
 
     def snapshot(self) -> Snapshot:
         """What the metrics show now; may be asked from another thread."""
@@ -184,7 +185,8 @@ class Server:
             if config.admin.listen is not None:
                 from sluicegate.proxy.process.admin import serve  # noqa: PLC0415  # workers have none
 
-                self._admin = serve(config, config.admin.listen, self.snapshot, self.health, self.look, self._file)
+                listen, query = config.admin.listen, self._policy_query
+                self._admin = serve(config, listen, self.snapshot, self.health, self.look, query)
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
         for node_id in self._book.node_ids:
@@ -259,7 +261,7 @@ class Server:
         if self._parts.settings is not None:
             self._parts.settings.close()
         self._parts.judges.close()
-        await asyncio.to_thread(self._schemas.close)
+        await asyncio.to_thread(self._rule_makers.close)
         if self._dead_letters is not None:
             await asyncio.to_thread(self._dead_letters.close)
         self._parts.log.flush()

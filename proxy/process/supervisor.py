@@ -20,13 +20,13 @@ from sluicegate.config.model import Config
 from sluicegate.proxy.network.inherited_sockets import NOTHING_INHERITED, InheritedSockets
 from sluicegate.proxy.network.listeners import CannotListen, reserve_shared
 from sluicegate.proxy.process.cannot_start import CannotStart
-from sluicegate.proxy.process.config_file import ConfigFile
 from sluicegate.proxy.process.health import Health
 from sluicegate.proxy.process.inbox import Inbox
 from sluicegate.proxy.process.outbox import Outbox
 from sluicegate.proxy.process.resident import resident_bytes
 from sluicegate.proxy.process.socket_folder import choose_socket_folder
 from sluicegate.proxy.process.telemetry import check_telemetry, metric_push
+from sluicegate.proxy.process.topic_explanation import PolicyQuery
 from sluicegate.proxy.process.worker import (
     Adopt,
     Adopted,
@@ -68,10 +68,10 @@ class Supervisor:
     """Start it, wait, drain it; as `sluicegate.proxy.process.server.Server`, but with processes instead of sessions."""
 
     def __init__(
-        self, config: Config, file: ConfigFile | None = None, inherited: InheritedSockets = NOTHING_INHERITED
+        self, config: Config, policy_query: PolicyQuery | None = None, inherited: InheritedSockets = NOTHING_INHERITED
     ) -> None:
-        """`file` is where `config` came from; `inherited` are sockets that its workers share."""
-        self._file = file
+        """`policy_query` explains the policies in force; `inherited` are sockets that its workers share."""
+        self._policy_query = policy_query
         self._inherited = inherited
         self._workers_look = WorkersLook(_FRESH_SECONDS)
         self._config = config
@@ -105,7 +105,7 @@ class Supervisor:
                 from sluicegate.proxy.process.admin import serve  # noqa: PLC0415  # workers have none
 
                 listen = self._config.admin.listen
-                self._admin = serve(self._config, listen, self._snapshot, self.health, self._look, self._file)
+                self._admin = serve(self._config, listen, self._snapshot, self.health, self._look, self._policy_query)
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
         bootstrap = HostPort(shared.host, self._reserved.getsockname()[1])

@@ -1,19 +1,19 @@
 """What applies to a topic, from which file and line each part of it comes, and why (`sluicegate explain`)."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from sluicegate.config.glob_cover import misses_dashes
 from sluicegate.config.keys import each_key_of
 from sluicegate.config.loading import Loaded
+from sluicegate.config.model import Config
 from sluicegate.config.secret import SecretText
 from sluicegate.config.section import is_section
 from sluicegate.config.source import Path
 from sluicegate.config.topics import Topic, TopicKeys
 from sluicegate.protocol.int64 import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.proxy.registry.registries import Registries
-from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.validation.policy import Fix, Mode, TimestampType, TopicPolicy
 from sluicegate.validation.rulebook import rulebook_of
 from sluicegate.validation.topic_patterns import TopicPatterns
@@ -29,14 +29,16 @@ Given = tuple[Path, Any]
 
 
 class TopicExplanation:
-    """Of one topic, by a configuration alone; `policy` is what its batches are held to."""
+    """Explains one topic's policy by a configuration alone.
 
-    def __init__(self, topic: str, loaded: Loaded) -> None:
+    `policy`: the topic's policy; None: it is compiled without its rules, which may take long.
+    """
+
+    def __init__(self, topic: str, loaded: Loaded, policy: TopicPolicy | None = None) -> None:
         self._topic = topic
         self._loaded = loaded
         self._place = TopicPatterns([entry.match for entry in loaded.config.topics]).first_match(topic)
-        schema_rules = SchemaRules(Registries().by_name(loaded.config.registries))
-        self.policy = rulebook_of(loaded.config, schema_rules).of(topic)
+        self.policy = policy or rulebook_of(self._without_rules(loaded.config)).of(topic)
 
     def decides(self) -> str:
         """Which entry it is that decides."""
@@ -55,6 +57,12 @@ class TopicExplanation:
         if key in (BEFORE, AFTER):
             given = self._origin_of_bound(key, given)
         return "built in" if given is None else self._stands(given[0])
+
+    def _without_rules(self, config: Config) -> Config:
+        """Return the configuration with the entry that decides, if any, and without rules."""
+        deciding = () if self._place is None else config.topics[self._place : self._place + 1]
+        topics = tuple(replace(entry, rules=None) for entry in deciding)
+        return replace(config, defaults=replace(config.defaults, rules=None), topics=topics)
 
     def lines(self) -> Iterator[str]:
         """What holds, a line for each key, and notes."""
@@ -139,6 +147,17 @@ class TopicExplanation:
             yield "  upstream.topic_settings is on: where the cluster's own settings are stricter, they hold"
             if policy.timestamp_type is TimestampType.LOG_APPEND_TIME:
                 yield "  message.timestamp.type is the cluster's word: with CreateTime there, the bounds above hold"
+
+
+class PolicyQuery:
+    """Explains which policies in force apply to a topic. `loaded` is replaced on a reload."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+
+    def __call__(self, topic: str) -> list[str]:
+        """Return lines for a person. Takes a second for thousands of patterns."""
+        return list(explain(topic, self.loaded))
 
 
 def explain(topic: str, loaded: Loaded) -> Iterator[str]:

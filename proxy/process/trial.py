@@ -15,11 +15,13 @@ from sluicegate.protocol.records.record_batch import RecordBatch
 from sluicegate.protocol.records.writing import NewRecord, write_batch
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.process.topic_explanation import AFTER, BEFORE, NO_TOPIC, TopicExplanation
+from sluicegate.proxy.registry.registries import Registries
+from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reporting.violation_event import shown_beginning
 from sluicegate.validation.policy import Mode, TimestampType, TopicPolicy
 from sluicegate.validation.produce import JudgedRequest, judge_request
 from sluicegate.validation.rehearsals import bounds_of
-from sluicegate.validation.rulebook import limits_of
+from sluicegate.validation.rulebook import limits_of, rulebook_of
 from sluicegate.validation.rules.rule import OnOutage, OnSchemaError
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.verdict import TIMED, Beginning, Reason, Refused
@@ -57,7 +59,8 @@ def judge_one(topic: str, record: NewRecord, loaded: Loaded, now_ms: int) -> Tri
     """Judge a batch of this one record, at `now_ms`, by the configuration alone."""
     if not is_legal_topic_name(topic):
         return Trial(False, (f"{topic}: {NO_TOPIC}",))
-    explanation = TopicExplanation(topic, loaded)
+    maker = SchemaRules(Registries().by_name(loaded.config.registries))
+    explanation = TopicExplanation(topic, loaded, rulebook_of(loaded.config, maker).of(topic))
     judged = _judge(topic, record, loaded, explanation.policy, now_ms)
     words = _Words(judged, record, explanation, now_ms)
     lines = [explanation.decides(), *words.lines()]

@@ -10,7 +10,7 @@ import yaml
 
 from sluicegate.config.loading import load
 from sluicegate.config.yaml_source import read_yaml
-from sluicegate.proxy.process.file_check import flaws_in
+from sluicegate.proxy.reload.config_check import flaws_in
 from tests.broker.certificates import Authority
 from tests.broker.kafka import Kafka
 from tests.docs.blocks import BLOCKS, Block

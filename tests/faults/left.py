@@ -70,12 +70,12 @@ def processes(proxy: ProxyProcess) -> list[int]:
 
 
 def _is_the_proxys(pid: int) -> bool:
-    """multiprocessing's tracker is Python's own, and the reader of the file lives for a moment."""
+    """multiprocessing's resource tracker is Python's own."""
     try:
         said = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False  # it has ended meanwhile
-    return b"resource_tracker" not in said and b"process.reader" not in said
+    return b"resource_tracker" not in said
 
 
 class Left:

@@ -56,7 +56,7 @@ def test_a_hangup_ends_nothing_and_says_so(kafka_bootstrap: str, tmp_path: Path)
             with RawClient(proxy.bootstrap) as client:
                 client.metadata()
                 proxy.process.send_signal(signal.SIGHUP)
-                proxy.wait_for_line("the configuration was read again")
+                proxy.wait_for_line("configuration reloaded")
                 client.metadata()
             assert proxy.get("/readyz")[0] == 200
         finally:

@@ -124,7 +124,7 @@ def test_what_is_installed_has_one_name_and_runs_beside_a_users_own_config_and_p
     ]
     for room in ROOMS:  # a user's own come first where a program begins
         (tmp_path / f"{room}.py").write_text("MINE = True\n")
-    begin = "from sluicegate.proxy.process.cli import main; main()"
+    begin = "from sluicegate.proxy.process.command import main; main()"
     assert run(python, "-c", begin, "version", cwd=tmp_path).startswith("sluicegate ")
     assert run(environment / "bin" / "sluicegate", "version", cwd=tmp_path).startswith("sluicegate ")
     assert "profile" in run(environment / "bin" / "sluicegate-spark", "--help", cwd=tmp_path)

@@ -15,8 +15,8 @@ from sluicegate.config.loading import load
 from sluicegate.config.reading import read_section
 from sluicegate.config.registries import Registry
 from sluicegate.config.yaml_source import read_yaml
-from sluicegate.proxy.process.file_check import flaws_in
 from sluicegate.proxy.registry.registries import Registries
+from sluicegate.proxy.reload.config_check import flaws_in
 from sluicegate.validation.rules.rule import Outage
 from tests.broker.certificates import Authority, Certificate
 from tests.broker.eventually import eventually

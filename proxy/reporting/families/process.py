@@ -57,13 +57,13 @@ PROCESS: tuple[Family, ...] = (
     ),
     counter(
         "sluicegate_config_reloads",
-        "Times that the configuration was read again and taken.",
+        "Reloads of the configuration that took effect.",
         "After a change of the file.",
         lambda s: s.tally.config_reloads,
     ),
     counter(
         "sluicegate_config_reload_failures",
-        "Times that the configuration was read again and not taken.",
+        "Reloads of the configuration that were rejected.",
         "Any rise: the file has a mistake, and the old policies hold. `/readyz` and the log say which.",
         lambda s: s.tally.config_reload_failures,
     ),

@@ -47,9 +47,7 @@ _AGAIN_AND_AGAIN = "something that is done again and again"
 BUGS = {
     "metrics": Bug("sluicegate.proxy.process.server:Server.snapshot", "metrics cannot be shown", asks_for("/metrics")),
     "page": Bug("sluicegate.proxy.process.server:Server.look", "the page cannot be shown", asks_for("/api/live")),
-    "reload": Bug(
-        "sluicegate.proxy.process.server:Server.adopt", "the configuration's file was not taken", changes_the_file
-    ),
+    "reload": Bug("sluicegate.proxy.process.server:Server.adopt", "configuration rejected", changes_the_file),
     "events": Bug("sluicegate.proxy.reporting.event_file:EventFile.append", "violation events cannot be written"),
     "an event": Bug("sluicegate.proxy.reporting.violations:ViolationFile.write", "a judgement is not told"),
     "the page's figures": Bug("sluicegate.proxy.live.live_view:LiveView.tick", _AGAIN_AND_AGAIN),

@@ -7,9 +7,9 @@ import pytest
 
 from sluicegate.config.reading import config_of
 from sluicegate.proxy.process.cannot_start import CannotStart
-from sluicegate.proxy.process.file_check import flaws_in
 from sluicegate.proxy.process.server import Server
 from sluicegate.proxy.process.supervisor import Supervisor
+from sluicegate.proxy.reload.config_check import flaws_in
 
 LEAST = {"upstream": {"bootstrap": "127.0.0.1:1"}, "listen": {"bootstrap": "127.0.0.1:0", "broker_ports": 20000}}
 ENDPOINT = "https://collector.internal:4318"

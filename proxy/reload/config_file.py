@@ -1,22 +1,21 @@
-"""The configuration's files while the proxy runs: whether one has changed, and what they say now."""
+"""Reads the configuration's files, and finds out whether one has changed since."""
 
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sluicegate.config.file_deadline import within_deadline
 from sluicegate.config.file_patterns import MOST_BYTES, TooManyFiles, patterns_in, topic_files
 from sluicegate.config.keys import each_key_of
+from sluicegate.config.loading import ConfigError, Loaded, load
 from sluicegate.config.model import POLICIES, Config
 from sluicegate.config.option import Option
 from sluicegate.config.regular_file import stat_now
 from sluicegate.config.section import is_section
 from sluicegate.config.source import MAX_BYTES, Problem, digest_of_file
-
-if TYPE_CHECKING:
-    from sluicegate.config.loading import Loaded
+from sluicegate.config.yaml_source import read_file
 
 _MOST_NAMED = 10
 
@@ -24,10 +23,9 @@ _Look = tuple[object, ...]
 
 
 class ConfigFile:
-    """A file, those that its `topics_from` names, and what goes before them: the environment and the command line.
+    """A file and those that its `topics_from` names; the environment and the command line override them.
 
-    They are looked at by their paths, so that a link that leads elsewhere, as in a ConfigMap, is seen; what counts is
-    what they hold.
+    Files are compared by path and content, so that a link that leads elsewhere, as in a ConfigMap, is a change.
     """
 
     def __init__(self, path: Path, options: Sequence[Option]) -> None:
@@ -43,10 +41,10 @@ class ConfigFile:
         return str(self._path)
 
     def has_changed(self) -> bool:
-        """Whether they hold anything else than when they were read, and have been as they are since the last look: who
-        writes a file where it stands may be half through. Reads them where they look different.
+        """Return whether the content differs from what was read, and has been the same since the last call: an editor
+        that writes in place may be half through. Reads files only if their stat differs.
 
-        Blocks, for some seconds at most. Raises FileUnreadable while a file system does not respond.
+        Blocks for some seconds at most. Raises FileUnreadable while a file system does not respond.
         """
         looked_at = within_deadline((self._path, "look"), self._look)
         if looked_at != self._looked_at:
@@ -58,16 +56,8 @@ class ConfigFile:
         self._is_settled = True
         return self._is_unusable or digests != self._digests  # what was wrong need not have been in what was read
 
-    def take(self, read_elsewhere: "ConfigFile") -> None:
-        """What another process has just read is what changes are looked for from."""
-        self._digests, self._patterns = read_elsewhere._digests, read_elsewhere._patterns
-        self._is_unusable = read_elsewhere._is_unusable
-
-    def read(self) -> "Loaded":
-        """What they say now. Raises ConfigError."""
-        from sluicegate.config.loading import ConfigError, load  # noqa: PLC0415  # who only looks needs none of it
-        from sluicegate.config.yaml_source import read_file  # noqa: PLC0415
-
+    def read(self) -> Loaded:
+        """Read and validate the files as they are now. Raises ConfigError."""
         self._is_unusable = True
         source = read_file(self._path)
         try:
@@ -87,7 +77,7 @@ class ConfigFile:
         return [self._path, *topic_files(self._patterns, self._path.parent, self._path)]
 
     def _look(self) -> _Look | None:
-        """What tells, unread, that a file is another one or was written to; None: the first is not there."""
+        """Return what changes when a file is written to or replaced; None if the main file is missing."""
         seen: list[object] = []
         try:
             files = self._files()
@@ -105,7 +95,7 @@ class ConfigFile:
         return tuple(seen)
 
     def _digests_now(self) -> dict[Path, bytes] | None:
-        """None: there is more than may be read, which is for the one that reads it to report."""
+        """Return None if there is more than may be read; `read` reports that."""
         try:
             files = self._files()
         except TooManyFiles:
@@ -123,8 +113,8 @@ class ConfigFile:
         return found
 
 
-def waits_for_a_restart(before: Config, after: Config) -> list[str]:
-    """The keys that are different and count only with the next start; no values, some are secret."""
+def keys_needing_restart(before: Config, after: Config) -> list[str]:
+    """Return the changed keys that take effect only after a restart; no values, because some are secret."""
     return list(_different(before, after, ""))[:_MOST_NAMED]
 
 

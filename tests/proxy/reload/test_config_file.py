@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sluicegate.config.loading import ConfigError
-from sluicegate.proxy.process.config_file import ConfigFile, waits_for_a_restart
+from sluicegate.proxy.reload.config_file import ConfigFile, keys_needing_restart
 from tests.config.reading import SMALLEST, loaded
 
 
@@ -106,4 +106,4 @@ def test_keys_that_wait_for_a_restart_are_named_without_values() -> None:
         SMALLEST + "topics: [{match: b}]\ndefaults: {mode: observe}\nlimits: {max_in_flight: 7}\nadmin: {listen: 'h:1'}"
     ).config
 
-    assert waits_for_a_restart(before, after) == ["admin.listen", "limits.max_in_flight"]
+    assert keys_needing_restart(before, after) == ["admin.listen", "limits.max_in_flight"]

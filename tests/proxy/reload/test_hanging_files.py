@@ -93,7 +93,7 @@ class Named:
     trigger: Callable[[Stage], None] = nothing
 
 
-_RELOAD, _TLS = "the configuration's file was not taken", "changed certificates cannot be used"
+_RELOAD, _TLS = "configuration rejected", "changed certificates cannot be used"
 FILES = {
     "configuration": Named("sluicegate.yaml", _RELOAD),
     "topics": Named("teams/a.yaml", _RELOAD),
@@ -124,7 +124,7 @@ def test_a_fifo_in_a_files_place_stops_nothing(which: str, stage: Stage) -> None
     path.unlink()
     path.write_bytes(content)
     stage.change_policies()
-    stage.proxy.wait_for_line("the configuration was read again")
+    stage.proxy.wait_for_line("configuration reloaded")
     stage.responds()
     stage.stops_at_once()
 
@@ -146,10 +146,10 @@ def test_a_file_system_that_hangs_stops_nothing_and_is_read_when_it_is_back(whic
     stage.responds()
     hangs.unlink()
     stage.change_policies()
-    stage.proxy.wait_for_line("the configuration was read again")
+    stage.proxy.wait_for_line("configuration reloaded")
     if named.logged == _TLS:
         stage.proxy.wait_for_line("certificates read again")
-    eventually(lambda: "was not taken" not in stage.proxy.get("/readyz")[1], what="/readyz without the file")
+    eventually(lambda: "rejected" not in stage.proxy.get("/readyz")[1], what="/readyz without the file")
     stage.responds()
     stage.stops_at_once()
 

@@ -1,0 +1,88 @@
+"""Checks what a configuration names: certificates, files with secrets, schemas, expressions and entry points."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from sluicegate.config.http_headers import headers_in
+from sluicegate.config.loading import ConfigError, Loaded
+from sluicegate.config.model import Config
+from sluicegate.config.otel import Otel
+from sluicegate.config.password import PasswordUnreadable
+from sluicegate.config.source import Problem, Source
+from sluicegate.proxy.network.certificates import Flaw, files_for_server, flaws_of, tls_files
+from sluicegate.proxy.registry.registries import Registries
+from sluicegate.proxy.registry.schema_rules import SchemaRules
+from sluicegate.proxy.telemetry.extra import ExtraMissing, check_extra
+from sluicegate.validation.rules.expression_runtime import ExpressionUnusable
+from sluicegate.validation.rules.from_keys import parts_of
+from sluicegate.validation.rules.rule import RuleUnusable
+
+
+def flaws_in(config: Config) -> Iterator[Flaw]:
+    """Yield flaws in certificates, keys, files with secrets, in what rules name, and in what `otel` needs."""
+    now = datetime.now(UTC)
+    for files in tls_files(config):
+        yield from flaws_of(files, now)
+    sasl = config.upstream.sasl
+    for secret in (None if sasl is None else sasl.current_password, config.admin.token_of_page):
+        try:
+            if secret is not None:
+                secret.get()
+        except PasswordUnreadable as error:
+            yield Flaw(error.key, error.message)
+    yield from flaws_in_rules(config)
+    if config.otel is not None:
+        yield from _flaws_in_otel(config.otel, now)
+
+
+def flaws_in_rules(config: Config) -> Iterator[Flaw]:
+    """Yield flaws in schemas, expressions, entry points, and registries' passwords and certificates.
+
+    No registry is asked.
+    """
+    schema_rules = SchemaRules(Registries().by_name(config.registries))
+    sections = [("defaults", config.defaults), *((f"topics.{i}", topic) for i, topic in enumerate(config.topics))]
+    for place, keys in sections:
+        for i, rule in enumerate(keys.rules or ()):
+            try:
+                for _ in parts_of(rule, schema_rules):
+                    pass
+            except ExpressionUnusable as error:
+                yield Flaw(f"{place}.rules.{i}.cel", f"rule {rule.name}: {error}")
+            except RuleUnusable as error:
+                yield Flaw(f"{place}.rules.{i}", f"rule {rule.name}: {error}")
+    for name, registry in config.registries.items():
+        try:
+            registry.current_password.get()
+        except PasswordUnreadable as error:
+            yield Flaw(f"registries.{name}.password_file", error.message)
+        if registry.tls is not None:
+            yield from flaws_of(files_for_server(f"registries.{name}.tls", registry.tls), datetime.now(UTC))
+
+
+def check_policies(loaded: Loaded) -> None:
+    """Check what takes effect on a reload. Raises ConfigError."""
+    problems = [problem_of(flaw, loaded.source) for flaw in flaws_in_rules(loaded.config)]
+    if problems:
+        raise ConfigError(problems)
+
+
+def problem_of(flaw: Flaw, source: Source) -> Problem:
+    """Return a flaw as a problem of the file, with its place."""
+    path = tuple(int(part) if part.isdigit() else part for part in flaw.key.split("."))
+    return Problem(source.key_of(path), source.place_of(path), flaw.message)
+
+
+def _flaws_in_otel(otel: Otel, now: datetime) -> Iterator[Flaw]:
+    """No receiver is asked."""
+    try:
+        check_extra()
+    except ExtraMissing as error:
+        yield Flaw("otel", str(error))
+    try:
+        if otel.headers_file is not None:
+            headers_in(otel.current_headers.get())
+    except (PasswordUnreadable, ValueError) as error:
+        yield Flaw("otel.headers_file", error.message if isinstance(error, PasswordUnreadable) else str(error))
+    if otel.tls is not None:
+        yield from flaws_of(files_for_server("otel.tls", otel.tls), now)

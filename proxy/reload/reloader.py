@@ -1,0 +1,124 @@
+"""Reloads the configuration while the proxy runs: on SIGHUP, and when its files have changed.
+
+The new policies are compiled beside those in force and replace them as a whole. A file with a mistake changes nothing;
+the log, /readyz and a metric report it until the file is right again.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Protocol
+
+import structlog
+
+from sluicegate.config.file_deadline import FileUnreadable, within_deadline
+from sluicegate.config.loading import ConfigError, Loaded
+from sluicegate.config.model import Config
+from sluicegate.proxy.network.daemon_thread import in_daemon_thread
+from sluicegate.proxy.reload.config_check import check_policies
+from sluicegate.proxy.reload.config_file import ConfigFile, keys_needing_restart
+from sluicegate.proxy.reporting.tally import Tally
+
+_LOOK_SECONDS = 1.0
+# Looking at many files takes long: the next look waits for this many times as long, up to the longest pause.
+_PAUSE_FOR_LOOK = 20
+_LONGEST_PAUSE_SECONDS = 10.0
+_LOAD_SECONDS = 60.0
+_MOST_PROBLEMS = 5
+
+Adopt = Callable[[Loaded], Awaitable[None]]
+"""Puts a configuration's policies in force."""
+
+
+class ReloadStatus(Protocol):
+    """`bad_config`: why the newest configuration is not in force; None: it is."""
+
+    bad_config: str | None
+
+
+class Reloader:
+    """Belongs to the process that its user started. `running` is the configuration that it was started with."""
+
+    def __init__(self, file: ConfigFile, running: Config, adopt: Adopt, status: ReloadStatus, tally: Tally) -> None:
+        self._file = file
+        self._running = running
+        self._adopt = adopt
+        self._status = status
+        self._tally = tally
+        self._requested = asyncio.Event()
+        self._pause = _LOOK_SECONDS
+        self._unreadable: str | None = None
+        self._log = structlog.get_logger("sluicegate")
+
+    def request(self) -> None:
+        """Reload soon, whether the files have changed or not."""
+        self._requested.set()
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        while True:
+            try:
+                async with asyncio.timeout(self._pause):
+                    await self._requested.wait()
+            except TimeoutError:
+                pass
+            is_requested = self._requested.is_set()
+            self._requested.clear()
+            try:
+                # A file that could not be read is loaded when it can be, changed or not.
+                if await self._has_changed() or is_requested or self._unreadable is not None:
+                    await self._reload()
+                self._unreadable = None
+            except FileUnreadable as error:
+                self._report_unreadable(error)
+            except ConfigError as error:
+                self._unreadable = None
+                self._reject([str(problem) for problem in error.problems])
+            except Exception as error:  # the policies in force stay
+                self._reject([f"our fault: {type(error).__name__}"], error)
+
+    async def _has_changed(self) -> bool:
+        """Raises FileUnreadable."""
+        began_at = time.monotonic()
+        try:
+            return await in_daemon_thread(self._file.has_changed)
+        finally:
+            took = time.monotonic() - began_at
+            self._pause = min(max(_LOOK_SECONDS, _PAUSE_FOR_LOOK * took), _LONGEST_PAUSE_SECONDS)
+
+    async def _reload(self) -> None:
+        """Raises ConfigError and FileUnreadable."""
+        load = partial(within_deadline, (self._file, "load"), self._load, _LOAD_SECONDS)
+        loaded: Loaded = await in_daemon_thread(load)
+        await self._adopt(loaded)
+        self._status.bad_config = None
+        self._tally.config_reloads += 1
+        self._log.info("configuration reloaded", file=str(self._file), topics=len(loaded.config.topics))
+        for warning in loaded.warnings[:_MOST_PROBLEMS]:
+            self._log.warning("configuration has a likely mistake", warning=warning)
+        keys = keys_needing_restart(self._running, loaded.config)
+        if keys:
+            self._log.warning("these changes need a restart", keys=keys)
+
+    def _load(self) -> Loaded:
+        """Blocks. Raises ConfigError."""
+        loaded = self._file.read()
+        check_policies(loaded)
+        return loaded
+
+    def _report_unreadable(self, error: FileUnreadable) -> None:
+        """Report it once, however long it lasts."""
+        reason = f"{error.filename or self._file}: {error.strerror}"
+        if reason != self._unreadable:
+            self._unreadable = reason
+            self._reject([reason])
+
+    def _reject(self, problems: list[str], error: Exception | None = None) -> None:
+        self._status.bad_config = f"configuration rejected: {problems[0]}"
+        self._tally.config_reload_failures += 1
+        self._log.error(
+            "configuration rejected; previous policies stay in force",
+            problems=problems[:_MOST_PROBLEMS],
+            exc_info=error,
+        )

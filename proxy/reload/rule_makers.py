@@ -1,0 +1,32 @@
+"""Makes the rules of each configuration that a process serves. Registries and the rules process outlive a reload."""
+
+from collections.abc import Mapping
+
+from sluicegate.config.model import Limits
+from sluicegate.config.registries import Registry
+from sluicegate.proxy.judgement.patience import Patience
+from sluicegate.proxy.registry.registries import Registries
+from sluicegate.proxy.registry.schema_compiler import REGISTRY_KINDS, CompilesElsewhere
+from sluicegate.proxy.registry.schema_rules import SchemaRules
+from sluicegate.proxy.reporting.registry_reports import RegistryReports
+from sluicegate.proxy.reporting.rules_reports import RulesReports
+from sluicegate.proxy.reporting.tally import Tally
+from sluicegate.proxy.rules_process.rules_process import RuleLimits, RulesProcess
+
+
+class RuleMakers:
+    """Belongs to one process. `tally` counts requests to registries and evaluations in the rules process."""
+
+    def __init__(self, patience: Patience, tally: Tally, limits: Limits) -> None:
+        self._process = RulesProcess(RuleLimits(limits.rule_seconds, limits.rule_memory), patience, RulesReports(tally))
+        self._registries = Registries(patience, RegistryReports(tally), compiler=CompilesElsewhere(self._process))
+
+    def for_registries(self, registries: Mapping[str, Registry]) -> SchemaRules:
+        """Return the maker for one configuration. Registries that only the one before names are closed."""
+        if registries:
+            self._process.prepare(REGISTRY_KINDS)
+        return SchemaRules(self._registries.by_name(registries), self._process)
+
+    def close(self) -> None:
+        """End the rules process; rules that need it report an outage from now on."""
+        self._process.close()

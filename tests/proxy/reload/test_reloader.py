@@ -1,0 +1,148 @@
+"""Reloads in process: what takes effect, what is rejected, and files that do not respond."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from sluicegate.config.file_deadline import FileUnreadable
+from sluicegate.config.loading import Loaded
+from sluicegate.proxy.reload import reloader as module
+from sluicegate.proxy.reload.config_file import ConfigFile
+from sluicegate.proxy.reload.reloader import Reloader
+from sluicegate.proxy.reporting.tally import Tally
+from tests.config.reading import SMALLEST
+from tests.proxy.network.wires import until
+
+
+class Status:
+    bad_config: str | None = None
+
+
+class Stage:
+    """A reloader of one file, and what it has put in force."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.file = ConfigFile(path, ())
+        self.in_force = [self.file.read()]
+        self.status = Status()
+        self.tally = Tally()
+        self.reloader = Reloader(self.file, self.in_force[0].config, self.adopt, self.status, self.tally)
+
+    async def adopt(self, loaded: Loaded) -> None:
+        self.in_force.append(loaded)
+
+    async def has_counted(self, reloads: int, failures: int) -> None:
+        wanted = (reloads, failures)
+        await until(lambda: (self.tally.config_reloads, self.tally.config_reload_failures) == wanted)
+
+
+@pytest.fixture
+async def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stage]:
+    monkeypatch.setattr(module, "_LOOK_SECONDS", 0.02)
+    path = tmp_path / "c.yaml"
+    path.write_text(SMALLEST + "topics: [{match: orders, mode: observe}]\n")
+    stage = Stage(path)
+    running = asyncio.create_task(stage.reloader.run())
+    yield stage
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+
+
+async def test_a_changed_file_takes_effect(stage: Stage) -> None:
+    stage.path.write_text(SMALLEST + "topics: [{match: payments}]\n")
+
+    await stage.has_counted(1, 0)
+
+    assert [topic.match for topic in stage.in_force[-1].config.topics] == ["payments"]
+    assert stage.status.bad_config is None
+
+
+async def test_a_rejected_file_names_each_problem_and_changes_nothing(stage: Stage) -> None:
+    stage.path.write_text(SMALLEST + "limits: {max_in_flight: many}\ndrain_seconds: soon\n")
+
+    await stage.has_counted(0, 1)
+
+    assert stage.status.bad_config is not None
+    assert "limits.max_in_flight" in stage.status.bad_config
+    assert len(stage.in_force) == 1
+
+    stage.path.write_text(SMALLEST)
+    await stage.has_counted(1, 1)
+    assert stage.status.bad_config is None
+
+
+async def test_a_rule_that_cannot_be_compiled_is_rejected_with_its_place(stage: Stage) -> None:
+    rule = "{name: r, value: {schema: {format: json, file: none.json}}}"
+    stage.path.write_text(SMALLEST + f"topics:\n  - match: a\n    rules: [{rule}]\n")
+
+    await stage.has_counted(0, 1)
+
+    assert stage.status.bad_config is not None
+    assert "topics[0].rules[0]: rule r" in stage.status.bad_config
+    assert "none.json cannot be read" in stage.status.bad_config
+
+
+async def test_a_load_that_hangs_is_reported_once_and_repeated_when_it_is_back(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event loop goes on meanwhile; nothing else has to change for the file to take effect."""
+    monkeypatch.setattr(module, "_LOAD_SECONDS", 0.05)
+    goes_on = threading.Event()
+    read = stage.file.read
+
+    def hangs() -> Loaded:
+        goes_on.wait(60)
+        return read()
+
+    monkeypatch.setattr(stage.file, "read", hangs)
+    stage.path.write_text(SMALLEST + "topics: [{match: payments}]\n")
+
+    await stage.has_counted(0, 1)
+    assert stage.status.bad_config is not None
+    assert "has not responded" in stage.status.bad_config
+    assert stage.tally.config_reload_failures == 1
+    goes_on.set()
+    await stage.has_counted(1, 1)
+
+    assert [topic.match for topic in stage.in_force[-1].config.topics] == ["payments"]
+    assert stage.status.bad_config is None
+
+
+async def test_a_look_that_hangs_is_reported_once_and_the_file_is_loaded_when_it_is_back(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = 0
+    has_changed = stage.file.has_changed
+
+    def fails() -> bool:
+        nonlocal looks
+        looks += 1
+        if looks < 5:
+            raise FileUnreadable(110, "its file system has not responded within 5 s", str(stage.path))
+        return has_changed()
+
+    monkeypatch.setattr(stage.file, "has_changed", fails)
+
+    await stage.has_counted(1, 1)
+    assert looks >= 5
+
+
+async def test_a_fault_in_adopting_leaves_the_reloader_running(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    adopted = stage.adopt
+
+    async def fails(_: Loaded) -> None:
+        monkeypatch.setattr(stage.reloader, "_adopt", adopted)
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(stage.reloader, "_adopt", fails)
+    stage.reloader.request()
+    await stage.has_counted(0, 1)
+
+    stage.reloader.request()
+    await stage.has_counted(1, 1)
