@@ -122,13 +122,13 @@ def figures_of(raw: dict[str, Any]) -> list[Figure]:
 def _goals(runs: _Runs) -> list[Figure]:
     cpu, each = "ms CPU per MB", "us CPU per request"
     made = []
-    for load, of_peer, of_relay in ((_LZ4, 0.9, 1.6), (_PLAIN, 0.75, 1.25), (_ZSTD, None, None)):
+    for load, of_peer, of_relay in ((_LZ4, 1.0, 1.6), (_PLAIN, 1.0, 1.25), (_ZSTD, None, None)):
         made.append(_ratio(runs, "CPU per MB, all checks : Kroxylicious unchecked", load, cpu, _PEER, of_peer))
         made.append(_ratio(runs, "CPU per MB, all checks : bare relay", load, cpu, _RELAY, of_relay))
         made.append(_ratio(runs, "CPU per MB, all checks : sluicegate with no topic checked", load, cpu, _UNCHECKED))
     made.append(_ratio(runs, "CPU per MB, all checks : Kroxylicious's cheapest rule", _ZSTD, cpu, _VALIDATING, 0.8))
     one, fifty, two_hundred = _REQUESTS
-    for load, goal in ((one, 1.5), (fifty, 1.2), (two_hundred, None)):
+    for load, goal in ((one, 1.5), (fifty, 1.25), (two_hundred, None)):
         made.append(_ratio(runs, "CPU per one-record request : bare relay", load, each, _RELAY, goal))
     for load in (fifty, two_hundred):
         made.append(_ratio(runs, "CPU per one-record request : Kroxylicious unchecked", load, each, _PEER, 1.0))
@@ -143,8 +143,8 @@ def _goals(runs: _Runs) -> list[Figure]:
     idle = runs.raw["idle_connections"][_OURS]["bytes_for_one"] / 1024
     made.append(Figure("memory for one more idle connection", "idle connections", idle, "KiB", 24))
     for figure, held, goal in (
-        ("resident, one process", "one_process", 45),
-        ("resident, each further worker (PSS)", "further_worker", 15),
+        ("resident, one process", "one_process", 64),
+        ("resident, each further worker (PSS)", "further_worker", 24),
     ):
         made.append(Figure(figure, "nobody connected", runs.raw["memory"][held] / 2**20, "MB", goal))
     return [figure for figure in made if figure is not None]

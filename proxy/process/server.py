@@ -29,7 +29,6 @@ from sluicegate.proxy.network.plain_accepting import accept_plain
 from sluicegate.proxy.network.proxy_protocol import proxy_protocol_of
 from sluicegate.proxy.network.tls import AskedNames, BadTlsFiles, TlsContext, context_for_brokers, context_for_clients
 from sluicegate.proxy.network.upstream import Dialler, why_lost
-from sluicegate.proxy.process.allocator import Allocator
 from sluicegate.proxy.process.assembly import Assembled, World, assembled
 from sluicegate.proxy.process.cannot_start import CannotStart
 from sluicegate.proxy.process.census import Census
@@ -101,7 +100,6 @@ class Server:
         self._metric_push: MetricPush | None = None
         self._span_push: SpanPush | None = None
         self._asked_names = AskedNames()
-        self._allocator = Allocator()
         self._mark = new_mark() if mark is None else mark
         self._leading_back = LoopDetection(self._mark)
         self._client_tls: TlsContext | None = None
@@ -170,7 +168,6 @@ class Server:
     async def start(self) -> None:
         """Open every port that can be known now. Raises CannotStart."""
         config = self._config
-        self._allocator.set_up()
         try:
             self._read_certificates()
         except BadTlsFiles as error:
@@ -211,7 +208,7 @@ class Server:
         await self._listeners.started()
         self._metric_push = metric_push(config, self.snapshot, self.tally)
         loop = asyncio.get_running_loop()
-        upkeep = Upkeep(self._parts, self.health, self._allocator, config.limits.frame_seconds, self._census)
+        upkeep = Upkeep(self._parts, self.health, config.limits.frame_seconds, self._census)
         self._tasks = [
             loop.create_task(keep_on(watch.look_again)),
             loop.create_task(keep_on(upkeep.sweep)),

@@ -1,13 +1,11 @@
 """What a proxy does again and again while it runs, besides its look at the cluster."""
 
 import asyncio
-import gc
 import time
 from collections.abc import Awaitable, Callable
 
 import structlog
 
-from sluicegate.proxy.process.allocator import Allocator
 from sluicegate.proxy.process.assembly import Assembled
 from sluicegate.proxy.process.census import Census
 from sluicegate.proxy.process.clock import now_ms
@@ -20,7 +18,6 @@ _SWEEP_SECONDS = 2.0
 _LOOK_SECONDS = 1.0
 _FLOW_SECONDS = 1.0
 _LOOKS_AT_ONCE = 200
-_FEW_SESSIONS = 100
 # How often it is measured whether the loop comes back when it was asked to.
 _DELAY_SECONDS = 0.25
 
@@ -40,17 +37,14 @@ async def keep_on(step: Callable[[], Awaitable[None]]) -> None:
 class Upkeep:
     """Of one proxy. Each method takes its time, and is called again when it is done."""
 
-    def __init__(
-        self, parts: Assembled, health: Health, allocator: Allocator, frame_seconds: float, census: Census
-    ) -> None:
+    def __init__(self, parts: Assembled, health: Health, frame_seconds: float, census: Census) -> None:
         self._parts = parts
         self._census = census
         self._health = health
-        self._allocator = allocator
         self._look_seconds = min(_LOOK_SECONDS, frame_seconds / 4)
 
     async def sweep(self) -> None:
-        """Write what has gathered, forget what is over, give memory back."""
+        """Write what has gathered and forget what is over."""
         parts = self._parts
         self._health.beat()
         parts.observer.sweep()
@@ -58,10 +52,6 @@ class Upkeep:
         parts.names.sweep(now_ms())
         if parts.traces is not None:
             parts.traces.sweep()
-        if self._allocator.has_grown:
-            if len(parts.sessions) <= _FEW_SESSIONS:
-                gc.collect()
-            await asyncio.to_thread(self._allocator.trim)
         await asyncio.sleep(_SWEEP_SECONDS)
 
     async def write_down_flow(self) -> None:

@@ -1,7 +1,13 @@
-"""What a worker holds of its own. Other proxies would share its pages too: it runs alone."""
+"""The memory of an idle proxy stays within its limits. Other proxies would share its pages: this runs alone."""
 
 from bench import memory
 
 
-def test_a_further_worker_shares_most_of_what_it_has_loaded() -> None:
-    assert memory.measure().further_worker <= 15 << 20
+MB = 1 << 20
+
+
+def test_an_idle_process_and_each_further_worker_stay_within_the_limits() -> None:
+    held = memory.measure()
+
+    assert held.one_process <= 64 * MB
+    assert held.further_worker <= 24 * MB

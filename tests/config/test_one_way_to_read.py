@@ -18,7 +18,6 @@ ALLOWED = {
     "proxy/network/spare_descriptor.py": _OWN,
     "proxy/page/assets.py": _OWN,
     "proxy/process/admin_connections.py": _OWN,
-    "proxy/process/allocator.py": _OWN,
     "proxy/process/build_facts.py": _OWN,
     "proxy/process/descriptors.py": _OWN,
     "proxy/process/resident.py": _OWN,
