@@ -2,7 +2,6 @@
 
 from bench import memory
 
-
 MB = 1 << 20
 
 
