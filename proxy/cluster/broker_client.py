@@ -17,7 +17,7 @@ from sluicegate.protocol.headers import build_request_header, read_correlation_i
 from sluicegate.protocol.messages import api_versions
 from sluicegate.protocol.messages.schema import MessageSchema, Value
 from sluicegate.proxy.cluster.broker_login import LoginNotOffered, LoginRefused, log_in
-from sluicegate.proxy.network.first_to_arrive import NoneArrived, first_to_arrive
+from sluicegate.proxy.network.happy_eyeballs import AllFailed, happy_eyeballs
 from sluicegate.proxy.network.tls import TlsContext
 from sluicegate.proxy.network.upstream import NEXT_BROKER_SECONDS, HandshakeClosed, check, reason_of, shown
 
@@ -141,8 +141,8 @@ async def ask_any_broker(
 
     attempts = [partial(ask_one, address) for address in upstream.bootstrap]
     try:
-        return await first_to_arrive(attempts, NEXT_BROKER_SECONDS, _forget)
-    except NoneArrived as none:
+        return await happy_eyeballs(attempts, NEXT_BROKER_SECONDS, _forget)
+    except AllFailed as none:
         raise _failure(upstream, none.errors) from none
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from sluicegate.config.address import HostPort
 from sluicegate.proxy.network.connecting import connected
 from sluicegate.proxy.network.event_loop_protocol import as_protocol
-from sluicegate.proxy.network.first_to_arrive import NoneArrived, first_to_arrive
+from sluicegate.proxy.network.happy_eyeballs import AllFailed, happy_eyeballs
 from sluicegate.proxy.network.tls import TlsContext, words_of
 from sluicegate.proxy.network.tls_handshake import Handshake, with_broker
 from sluicegate.proxy.network.tls_socket import TlsSocket, new_sealed_buffer
@@ -85,8 +85,8 @@ class Dialler:
         """Connect `connection` to the first address that answers. Raises UpstreamUnreachable, and nothing else."""
         attempts = [partial(self._reach, address) for address in addresses]
         try:
-            reached = await first_to_arrive(attempts, NEXT_BROKER_SECONDS, _Reached.close)
-        except NoneArrived as none:
+            reached = await happy_eyeballs(attempts, NEXT_BROKER_SECONDS, _Reached.close)
+        except AllFailed as none:
             reasons = map(self._reason, addresses, none.errors)
             raise UpstreamUnreachable("; ".join(reasons) or "no address is known") from None
         try:

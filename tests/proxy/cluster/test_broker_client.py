@@ -3,11 +3,13 @@
 import asyncio
 import base64
 import hashlib
+import socket
 import ssl
 from pathlib import Path
 from time import monotonic
 
 import pytest
+from aiohappyeyeballs import start_connection
 
 from sluicegate.config.address import HostPort
 from sluicegate.config.reading import read_section
@@ -119,6 +121,17 @@ async def test_a_broker_that_says_nothing_is_not_waited_for() -> None:
             )
 
     assert address == good.address
+
+
+async def test_for_a_tcp_race_a_broker_that_never_responds_wins() -> None:
+    """So `aiohappyeyeballs` does not fit here (proxy/network/happy_eyeballs.py)."""
+    async with ScriptedBroker({ApiKey.METADATA: lambda _v, _b: SILENCE}) as silent, ScriptedBroker({}) as good:
+        found = [
+            (socket.AF_INET, socket.SOCK_STREAM, 0, "", (each.address.host, each.address.port))
+            for each in (silent, good)
+        ]
+        with await start_connection(found, happy_eyeballs_delay=0.25) as reached:
+            assert reached.getpeername()[1] == silent.address.port
 
 
 async def test_a_broker_that_never_reads_is_left_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

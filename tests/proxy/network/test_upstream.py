@@ -1,6 +1,7 @@
 """Whatever a broker calls itself, connecting to it ends in words; one that says nothing keeps nobody waiting."""
 
 import asyncio
+import errno
 import socket
 from collections.abc import Coroutine, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -134,13 +135,19 @@ async def test_an_address_of_a_name_that_says_nothing_is_not_waited_for(monkeypa
             assert reached.getpeername()[0] == "127.0.0.1"
 
 
-async def test_of_several_addresses_of_a_name_the_first_one_s_refusal_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("second", "reason"),
+    [
+        ("127.0.0.2", rf"^\[Errno {errno.ECONNREFUSED}\] Connection refused$"),
+        ("255.255.255.255", rf"^Multiple exceptions: .*Errno {errno.ECONNREFUSED}.*, .*Errno"),
+    ],
+)
+async def test_of_several_addresses_of_a_name_each_reason_is_reported_once(
+    second: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     nobody = free_ports(1)
-    where = [
-        (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", nobody)),
-        (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("255.255.255.255", nobody)),
-    ]
+    where = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (host, nobody)) for host in ("127.0.0.1", second)]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: where)
 
-    with pytest.raises(ConnectionRefusedError):
+    with pytest.raises(OSError, match=reason):
         await connected("kafka.example", nobody)

@@ -1,4 +1,4 @@
-"""Several ways to one end: who says nothing keeps nobody waiting, and nobody is left behind."""
+"""Attempts that fail, succeed or hang: a hanging one delays no other, and none is left running."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.proxy.network.first_to_arrive import NoneArrived, first_to_arrive
+from sluicegate.proxy.network.happy_eyeballs import AllFailed, happy_eyeballs
 
 _LONG = 60.0
 _SHORT = 0.05
@@ -62,7 +62,7 @@ class Ways:
         return attempt
 
     async def first(self, *attempts: Attempt, after: float = _LONG) -> str:
-        return await asyncio.wait_for(first_to_arrive(attempts, after, self.dropped.append), _LONG / 2)
+        return await asyncio.wait_for(happy_eyeballs(attempts, after, self.dropped.append), _LONG / 2)
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ async def test_the_first_may_still_arrive_once_all_have_begun(ways: Ways) -> Non
 async def test_where_all_fail_each_says_why(ways: Ways, count: int) -> None:
     names = ["a", "b", "c"][:count]
 
-    with pytest.raises(NoneArrived) as raised:
+    with pytest.raises(AllFailed) as raised:
         await ways.first(*(ways.fails(name) for name in names))
 
     assert list(map(str, raised.value.errors)) == names
