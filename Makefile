@@ -102,7 +102,7 @@ run: setup
 	$(BIN)/sluicegate run --config sluicegate.yaml --upstream $(UPSTREAM) $(if $(LISTEN),--listen $(LISTEN))
 else
 run: $(if $(wildcard $(STAMP)),setup,$(VENV)/.tour)
-	@$(BIN)/python -c 'from sluicegate.proxy.process.command import main; main()' demo $(if $(SECONDS),--seconds $(SECONDS))
+	@$(BIN)/python -c 'from sluicegate.proxy.cli.main import main; main()' demo $(if $(SECONDS),--seconds $(SECONDS))
 endif
 
 $(VENV)/.tour: pyproject.toml uv.lock
@@ -120,7 +120,7 @@ $(VENV)/.tour: pyproject.toml uv.lock
 # comes first, and a file's tests stay together, because they share what they start; so do files that share a session of
 # Spark's (tests/together.py). Those keep two processes busy; tests with brokers wait for much of their time, so two more run
 # beside them.
-ALONE := tests/bounds tests/load tests/fuzz/test_frames.py tests/bench/test_memory.py tests/validation/rules/test_expression_steps.py
+ALONE := tests/bounds tests/load tests/fuzz/test_frames.py tests/bench/test_memory.py tests/validation/rules/cel/test_steps.py
 UNITS := tests/proxy tests/protocol tests/validation tests/config tests/lanes
 BESIDE := -n $(or $(TEST_PROCESSES),2) --dist loadfile --no-loadscope-reorder
 WITH_BROKERS := -n $(or $(TEST_PROCESSES),4) --dist loadfile --no-loadscope-reorder
@@ -133,7 +133,7 @@ UNMIXED := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 test: $(VENV)/.libraries
 	$(MAKE) -j2 check archives
-	$(BIN)/python -m pytest $(WITH_BROKERS) tests/pipeline tests/integration tests/faults tests/soak tests/page tests/registry tests/conformance tests/clients tests/packaging tests/fuzz tests/bench tests/docs tests/deploy tests/broker tests/framing $(UNITS) $(ALONE:%=--ignore=%) $(PYTEST_ARGS) $(ONCE_MORE)
+	$(BIN)/python -m pytest $(WITH_BROKERS) tests/pipeline tests/integration tests/faults tests/soak tests/webui tests/registry tests/conformance tests/clients tests/packaging tests/fuzz tests/bench tests/docs tests/deploy tests/broker tests/framing $(UNITS) $(ALONE:%=--ignore=%) $(PYTEST_ARGS) $(ONCE_MORE)
 	$(MAKE) -j2 $(UNMIXED) alone interpreted GIVES_WAY='nice -n 19'
 
 alone:

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from sluicegate.config.reading import read_section
 from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.produce_request import walk_produce_request
-from sluicegate.protocol.records.allowance import Allowance
-from sluicegate.protocol.records.compression import Decompressor
-from sluicegate.proxy.session.lanes import GOOD, judge_of_ordinary
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.proxy.fastpath.paths import GOOD, judge_of_ordinary
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits
 from sluicegate.validation.policy_memo import PolicyMemo

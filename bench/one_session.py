@@ -10,17 +10,17 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from sluicegate.config.address import HostPort
 from sluicegate.config.loading import load
 from sluicegate.config.source import Source
+from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.protocol.messages import list_offsets, produce
 from sluicegate.protocol.messages.schema import MessageSchema
-from sluicegate.proxy.answers.addressing import AddressBook
-from sluicegate.proxy.judgement import judging
-from sluicegate.proxy.process.assembly import World, assembled
-from sluicegate.proxy.reporting.tally import Tally
+from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.responses.broker_addresses import AddressBook
+from sluicegate.proxy.scheduling import scheduler as judging
+from sluicegate.proxy.server.assembly import World, assembled
 from sluicegate.proxy.session.arrival import Route
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.loop_detection import LoopDetection

@@ -16,13 +16,13 @@ from typing import Any
 import fastavro
 
 from bench.page import PAGE, fill_in
-from sluicegate.validation.rules.avro_schema import avro_content
-from sluicegate.validation.rules.json_schema import json_schema_content
-from sluicegate.validation.rules.json_syntax import DuplicateKeys, JsonSyntax
-from sluicegate.validation.rules.ordinary_contents import OrdinaryContents
-from sluicegate.validation.rules.ordinary_questions import ordinary_questions
+from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.json.schema import json_schema_content
+from sluicegate.validation.rules.json.syntax import DuplicateKeys, JsonSyntax
+from sluicegate.validation.rules.native.contents import OrdinaryContents
+from sluicegate.validation.rules.native.questions import ordinary_questions
 from sluicegate.validation.rules.rule import Client, Rule, RuledRecord
-from sluicegate.validation.rules.schema_file import FollowsSchema
+from sluicegate.validation.rules.schemas.schema_file import FollowsSchema
 from sluicegate.validation.rules.side import Side
 from tests.wire.batches import Rec
 from tests.wire.batches import record as written_record

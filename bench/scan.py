@@ -16,11 +16,11 @@ from bench.page import PAGE, fill_in
 from bench.targets import KAFKA_CLASS_PATH
 from sluicegate.config.reading import read_section
 from sluicegate.config.topics import TopicKeys
-from sluicegate.protocol.records.allowance import Allowance
-from sluicegate.protocol.records.codec import Codec
-from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
-from sluicegate.proxy.session.lanes import GOOD, judge_of_ordinary
+from sluicegate.proxy.fastpath.paths import GOOD, judge_of_ordinary
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.judge import Submission, judge_partition
 from sluicegate.validation.policy import JudgementLimits, TopicPolicy

@@ -5,12 +5,12 @@ Run: python -m bench.slowed_proxy ARGUMENTS, those of sluicegate.
 
 from functools import partial
 
-import sluicegate.proxy.process.assembly
-from sluicegate.proxy.process.command import main
+import sluicegate.proxy.server.assembly
+from sluicegate.proxy.cli.main import main
 from sluicegate.proxy.session.pacing import LoopTurn
 
 _HALF_SECONDS = 0.05
 
 if __name__ == "__main__":
-    sluicegate.proxy.process.assembly.LoopTurn = partial(LoopTurn, half_seconds=_HALF_SECONDS)  # type: ignore[assignment,misc]
+    sluicegate.proxy.server.assembly.LoopTurn = partial(LoopTurn, half_seconds=_HALF_SECONDS)  # type: ignore[assignment,misc]
     main()

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from sluicegate.config.topic_pattern import compiled, exact_name_of, regular_expression_of
 from sluicegate.config.topics import Topic
+from sluicegate.config.values.topic_pattern import compiled, exact_name_of, regular_expression_of
 
 
 def check_dead_letters(topics: Sequence[Topic], events_topic: str | None) -> None:

@@ -11,12 +11,12 @@ from typing import Any
 
 import yaml
 
+from sluicegate.config.files.yaml_nodes import BadNode, Reader
+from sluicegate.config.files.yaml_source import compose
 from sluicegate.config.keys import annotation_at, is_list, item_of, keys_of, section_of
 from sluicegate.config.model import Config
 from sluicegate.config.source import Path, Problem, Source
 from sluicegate.config.suggestions import nearest
-from sluicegate.config.yaml_nodes import BadNode, Reader
-from sluicegate.config.yaml_source import compose
 
 PREFIX = "SLUICEGATE__"
 _MAX_DIGITS = 5

@@ -5,9 +5,9 @@ from dataclasses import MISSING, dataclass, fields
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from sluicegate.config.secret import SecretText
 from sluicegate.config.section import default_of, is_section
 from sluicegate.config.source import Path
+from sluicegate.config.values.secret import SecretText
 
 # What is asked again and again, while a file is read.
 _KEYS: dict[type[Any], tuple["Key", ...]] = {}

@@ -6,16 +6,16 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from sluicegate.config.environment import apply_environment, override
+from sluicegate.config.files.relative_names import resolve_files
+from sluicegate.config.files.topic_files import include_topics
+from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.keys import annotation_at, each_key_of, is_optional, item_of, keys_of, section_of
 from sluicegate.config.model import Config
 from sluicegate.config.option import Option
 from sluicegate.config.reading import NotWhatIsWanted, config_of
-from sluicegate.config.relative_files import resolve_files
 from sluicegate.config.remarks import hints_of, warnings_of
 from sluicegate.config.source import Path, Problem, Source
-from sluicegate.config.topic_files import include_topics
 from sluicegate.config.validation_words import problem_of
-from sluicegate.config.yaml_source import read_file
 
 
 class ConfigError(Exception):

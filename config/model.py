@@ -7,9 +7,16 @@ import socket
 from dataclasses import field, replace
 from typing import Annotated, Literal
 
-from sluicegate.config.address import HostPort, check_host
 from sluicegate.config.dead_letter_topics import check_dead_letters
-from sluicegate.config.kinds import (
+from sluicegate.config.otel import Otel
+from sluicegate.config.quotas import Quota, check_quota_names
+from sluicegate.config.registries import Registry
+from sluicegate.config.requests import Exempt, RequestRule, check_request_names
+from sluicegate.config.section import named, section
+from sluicegate.config.topics import Topic, TopicKeys
+from sluicegate.config.upstream import Upstream
+from sluicegate.config.values.address import HostPort, check_host
+from sluicegate.config.values.kinds import (
     AdvertisedHost,
     Bytes,
     FileName,
@@ -30,15 +37,8 @@ from sluicegate.config.kinds import (
     Workers,
     WrittenFileName,
 )
-from sluicegate.config.notes import Checks
-from sluicegate.config.otel import Otel
-from sluicegate.config.password import Password, check_one
-from sluicegate.config.quotas import Quota, check_quota_names
-from sluicegate.config.registries import Registry
-from sluicegate.config.requests import Exempt, RequestRule, check_request_names
-from sluicegate.config.section import named, section
-from sluicegate.config.topics import Topic, TopicKeys
-from sluicegate.config.upstream import Upstream
+from sluicegate.config.values.notes import Checks
+from sluicegate.config.values.password import Password, check_one
 
 NODE_ID = "{node_id}"
 MAX_NAMED_NODE = 999_999_999

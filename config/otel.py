@@ -3,13 +3,13 @@
 from dataclasses import replace
 from typing import Annotated
 
-from sluicegate.config.http_headers import headers_in
-from sluicegate.config.http_url import url_like
-from sluicegate.config.kinds import FileName, Flag, NoneOrMore, Seconds, Secret, Text
-from sluicegate.config.notes import Checks
-from sluicegate.config.password import Password, check_one
 from sluicegate.config.section import section
 from sluicegate.config.server_tls import ServerTls
+from sluicegate.config.values.http_headers import headers_in
+from sluicegate.config.values.http_url import url_like
+from sluicegate.config.values.kinds import FileName, Flag, NoneOrMore, Seconds, Secret, Text
+from sluicegate.config.values.notes import Checks
+from sluicegate.config.values.password import Password, check_one
 
 
 @section

@@ -1,7 +1,7 @@
 """How much clients may send, or topics be sent, and on how many connections (docs/quotas.md)."""
 
-from sluicegate.config.kinds import Bytes, OneOrMore, Pattern, Text
 from sluicegate.config.section import section
+from sluicegate.config.values.kinds import Bytes, OneOrMore, Pattern, Text
 
 _SAYS = ("bytes_per_second", "requests_per_second", "connections")
 

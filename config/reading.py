@@ -5,8 +5,8 @@ from typing import Annotated, Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from sluicegate.config.model import Config
-from sluicegate.config.notes import Checks
-from sluicegate.config.schema_kinds import Schema
+from sluicegate.config.reference.json_schema_kinds import Schema
+from sluicegate.config.values.notes import Checks
 
 _Section = TypeVar("_Section")
 # To make one takes a while.

@@ -2,12 +2,12 @@
 
 from typing import Annotated
 
-from sluicegate.config.http_url import url_like
-from sluicegate.config.kinds import FileName, Seconds, Secret, Text
-from sluicegate.config.notes import Checks
-from sluicegate.config.password import Password, check_one
 from sluicegate.config.section import section
 from sluicegate.config.server_tls import ServerTls
+from sluicegate.config.values.http_url import url_like
+from sluicegate.config.values.kinds import FileName, Seconds, Secret, Text
+from sluicegate.config.values.notes import Checks
+from sluicegate.config.values.password import Password, check_one
 
 
 @section

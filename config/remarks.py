@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from sluicegate.config.glob_cover import beginning, covers, misses_dashes
 from sluicegate.config.model import Config
 from sluicegate.config.source import Path, Source, printable
-from sluicegate.config.topic_pattern import exact_name_of, is_for_every_principal
 from sluicegate.config.topics import TopicKeys
+from sluicegate.config.values.glob_cover import beginning, covers, misses_dashes
+from sluicegate.config.values.topic_pattern import exact_name_of, is_for_every_principal
 
 _LOGIN = "User:"
 _OF_A_CERTIFICATE = re.compile("User:[A-Za-z0-9.]+=")

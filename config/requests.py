@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal
 
-from sluicegate.config.kinds import Bytes, Flag, Pattern, Text
-from sluicegate.config.notes import Checks
 from sluicegate.config.section import section
+from sluicegate.config.values.kinds import Bytes, Flag, Pattern, Text
+from sluicegate.config.values.notes import Checks
 
 _ASKS = ("acks", "codecs", "idempotent", "client_id", "max_batch_bytes", "software")
 

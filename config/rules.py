@@ -3,10 +3,10 @@
 from dataclasses import field
 from typing import Annotated, Any, Literal
 
-from sluicegate.config.kinds import Bytes, Flag, Names, NoneOrMore, OneOrMore, Pattern, SomeBytes, Text
-from sluicegate.config.notes import Checks
 from sluicegate.config.section import is_unset, named, section
 from sluicegate.config.value_rules import Json, Schema
+from sluicegate.config.values.kinds import Bytes, Flag, Names, NoneOrMore, OneOrMore, Pattern, SomeBytes, Text
+from sluicegate.config.values.notes import Checks
 
 _ASKS = ("key", "value", "headers", "batch", "time", "cel", "entry_point")
 

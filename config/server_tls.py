@@ -1,8 +1,8 @@
 """TLS to a server that is no broker: a schema registry, a receiver of OpenTelemetry."""
 
-from sluicegate.config.kinds import FileName, Secret
-from sluicegate.config.password import Password, check_one
 from sluicegate.config.section import section
+from sluicegate.config.values.kinds import FileName, Secret
+from sluicegate.config.values.password import Password, check_one
 
 
 @section

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
 
-from sluicegate.config.regular_file import read_now
+from sluicegate.config.files.regular_file import read_now
 
 Path = tuple[str | int, ...]
 MAX_BYTES = 16 << 20

@@ -5,11 +5,11 @@ Keys that carry Kafka's own names, dots and all, mean what they mean on a broker
 
 from typing import Annotated, Literal
 
-from sluicegate.config import schema_kinds as schema
-from sluicegate.config.kinds import Bytes, Candidates, Flag, Milliseconds, Pattern, TopicName
-from sluicegate.config.notes import Checks
+from sluicegate.config.reference import json_schema_kinds as schema
 from sluicegate.config.rules import Rule, check_names
 from sluicegate.config.section import named, section
+from sluicegate.config.values.kinds import Bytes, Candidates, Flag, Milliseconds, Pattern, TopicName
+from sluicegate.config.values.notes import Checks
 
 _CLEANUP = ("compact", "delete", "compact,delete", "delete,compact")
 

@@ -3,9 +3,9 @@
 from dataclasses import field
 from typing import Literal
 
-from sluicegate.config.kinds import Addresses, BrokerAddress, FileName, Flag, NodeId, Seconds, Secret, Text
-from sluicegate.config.password import Password, check_one
 from sluicegate.config.section import section
+from sluicegate.config.values.kinds import Addresses, BrokerAddress, FileName, Flag, NodeId, Seconds, Secret, Text
+from sluicegate.config.values.password import Password, check_one
 
 
 @section

@@ -4,9 +4,9 @@ from typing import Any
 
 from sluicegate.config.keys import annotation_at, each_key_of, holds_secret, item_of, keys_of, section_of
 from sluicegate.config.model import Config
-from sluicegate.config.quantity import shown
 from sluicegate.config.source import Path, Problem, Source
 from sluicegate.config.suggestions import nearest
+from sluicegate.config.values.quantity import shown
 
 _KEY = "[key]"
 

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal
 
-from sluicegate.config.kinds import FileName, Text
-from sluicegate.config.notes import Reads
-from sluicegate.config.quantity import count
 from sluicegate.config.section import section
+from sluicegate.config.values.kinds import FileName, Text
+from sluicegate.config.values.notes import Reads
+from sluicegate.config.values.quantity import count
 
 MOST_JSON_DEPTH = 500
 """How deep JSON may be nested at most: what Python's reader, which looks for duplicate keys, still follows."""

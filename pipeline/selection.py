@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 import re2
 
-from sluicegate.config.topic_pattern import exact_name_of, options, regular_expression_of
+from sluicegate.config.values.topic_pattern import exact_name_of, options, regular_expression_of
 from sluicegate.pipeline.kafka.cluster import Cluster, SeenTopic
 
 ALL = "*"

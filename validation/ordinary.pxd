@@ -1,11 +1,11 @@
 # What the fast lane in proxy/ calls natively.
 from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
 
-from sluicegate.protocol.records.allowance cimport Allowance
-from sluicegate.protocol.records.compression cimport Decompressor
-from sluicegate.protocol.records.pieces cimport Pieces
+from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance
+from sluicegate.protocol.records.codecs.decompression cimport Decompressor
+from sluicegate.protocol.records.codecs.chunks cimport Pieces
 from sluicegate.validation.in_force cimport RulesInForce
-from sluicegate.validation.rules.ordinary_contents cimport OrdinaryContents
+from sluicegate.validation.rules.native.contents cimport OrdinaryContents
 
 
 cdef struct Topic:

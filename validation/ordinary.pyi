@@ -1,8 +1,8 @@
 import builtins
 from collections.abc import Callable
 
+from sluicegate.validation.fallback_reason import LookedCloser
 from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.looked_closer import LookedCloser
 from sluicegate.validation.policy import JudgementLimits, TopicPolicy
 
 LOOK_CLOSER: int

@@ -14,22 +14,22 @@ from libc.string cimport memcmp, memcpy
 
 from sluicegate.protocol.big_endian cimport int16_at, int32_at, uint32_at, uint64_at
 from sluicegate.protocol.native_walk cimport NativeWalk, uvarint
-from sluicegate.protocol.records.allowance cimport Allowance
-from sluicegate.protocol.records.compression cimport Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance
+from sluicegate.protocol.records.codecs.decompression cimport Decompressor
 from sluicegate.protocol.records.crc32c cimport crc32c, has_crc32c, has_wide_multiplication
-from sluicegate.protocol.records.loaded_libraries cimport crc32_iscsi
-from sluicegate.protocol.records.ordinary_lz4 cimport ordinary_lz4
-from sluicegate.protocol.records.pieces cimport Bounds, Pieces
+from sluicegate.protocol.records.codecs.loaded_libraries cimport crc32_iscsi
+from sluicegate.protocol.records.codecs.native_lz4 cimport ordinary_lz4
+from sluicegate.protocol.records.codecs.chunks cimport Bounds, Pieces
 from sluicegate.protocol.records.scan cimport _ordinary_run, scan_records
-from sluicegate.validation.rules.ordinary_contents cimport OrdinaryContents
+from sluicegate.validation.rules.native.contents cimport OrdinaryContents
 
 from fastcrc import crc32
 
 from sluicegate.protocol import produce_versions
-from sluicegate.protocol.records.allowance import OverLimit
-from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.codecs.decompression_budget import OverLimit
+from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.scan import NULL_KEY, OUT_OF_WINDOW, WHOLE
-from sluicegate.validation.looked_closer import LookedCloser
+from sluicegate.validation.fallback_reason import LookedCloser
 from sluicegate.validation.policy import Framing, TimestampType
 
 cdef enum:

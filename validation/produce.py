@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
-from sluicegate.protocol.records.allowance import Allowance
-from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.record_batch import NO_PRODUCER_ID, CorruptBatch, opens_transactional
 from sluicegate.validation.fixes import Fixed, Previous, fix_times
 from sluicegate.validation.judge import Submission, judge_partition

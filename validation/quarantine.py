@@ -6,10 +6,11 @@ by the same bounds at the same moment, in a second pass that is made only for su
 
 from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
 from sluicegate.protocol.records import scan
-from sluicegate.protocol.records.allowance import Allowance, OverLimit
-from sluicegate.protocol.records.codec import Codec
-from sluicegate.protocol.records.compression import Decompressor
-from sluicegate.protocol.records.pieces import Bounds
+from sluicegate.protocol.records.codecs.chunks import Bounds
+from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OverLimit
+from sluicegate.protocol.records.extraction import Taken, TooMuch, take_records
 from sluicegate.protocol.records.record_batch import (
     HEADER_BYTES,
     LOG_APPEND_TIME,
@@ -18,7 +19,6 @@ from sluicegate.protocol.records.record_batch import (
     magic_at,
     next_batch_end,
 )
-from sluicegate.protocol.records.taking import Taken, TooMuch, take_records
 from sluicegate.validation.judge import Submission
 from sluicegate.validation.policy import JudgementLimits
 from sluicegate.validation.produce import HeldTo

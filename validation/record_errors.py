@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sluicegate.protocol.records import scan
-from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
 from sluicegate.validation import wording
 from sluicegate.validation.timestamps import TimeWindow, as_long

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.protocol.records.allowance import Allowance, Bound, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bound, OverLimit
 from sluicegate.validation import wording
 from sluicegate.validation.verdict import BadRecord, Reason, Refused
 

@@ -6,8 +6,8 @@ Of magic 2; of older messages a broker's record errors do not say which of a set
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sluicegate.protocol.records.allowance import Allowance, OverLimit
-from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OverLimit
 from sluicegate.validation.fixes import Fixed
 from sluicegate.validation.judge import Submission
 from sluicegate.validation.policy import JudgementLimits

@@ -2,7 +2,7 @@
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_versions import ZSTD_SINCE
-from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
     CONTROL,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sluicegate.config.topic_pattern import compiled, exact_name_of, options, regular_expression_of
+from sluicegate.config.values.topic_pattern import compiled, exact_name_of, options, regular_expression_of
 
 if TYPE_CHECKING:
     import re2

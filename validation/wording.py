@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sluicegate.protocol.records.allowance import Bound, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import Bound, OverLimit
 from sluicegate.validation.units import diagnose
 
 INVALID_TIMESTAMPS = "One or more records have been rejected due to invalid timestamp"

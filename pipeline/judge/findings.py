@@ -13,7 +13,7 @@ from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
 from sluicegate.pipeline.source.pieces import Gone
-from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.record_batch import CODEC_MASK
 from sluicegate.validation.policy import Mode
 from sluicegate.validation.produce import JudgedRequest

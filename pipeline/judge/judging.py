@@ -7,8 +7,8 @@ from sluicegate.pipeline.judge.as_sent import CURRENT_VERSION, OLD_VERSION, as_s
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, TopicData
-from sluicegate.protocol.records.allowance import Allowance
-from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.validation.policy import Framing, JudgementLimits, TopicPolicy
 from sluicegate.validation.previous_times import PreviousTimes
 from sluicegate.validation.produce import JudgedRequest, judge_request

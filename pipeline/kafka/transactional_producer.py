@@ -19,7 +19,7 @@ from sluicegate.protocol.messages import (
     txn_offset_commit,
 )
 from sluicegate.protocol.messages.schema import MessageSchema, Value
-from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.record_batch import TRANSACTIONAL
 from sluicegate.protocol.records.writing import NewRecord, write_batch
 

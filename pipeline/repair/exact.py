@@ -21,7 +21,7 @@ from sluicegate.pipeline.repair.transactions import (
     is_enough,
     transactional_id,
 )
-from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.writing import NewRecord
 
 _RECORD_BYTES = 100  # more than what a record takes beside its key, value and headers

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.protocol.int64 import ALL_64
-from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.columns import Columns, read_columns
-from sluicegate.protocol.records.compression import Decompressor
 from sluicegate.protocol.records.message_set import BrokenMessage, Message, has_crc, inner_messages, read_message
 from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,

@@ -8,8 +8,8 @@ Compiled with the types in contents.pxd where a C compiler was at hand.
 """
 
 from sluicegate.protocol.int64 import ALL_64, SIGN_64
-from sluicegate.protocol.records.allowance import Allowance, Bound, OverLimit
-from sluicegate.protocol.records.pieces import Piece, Pieces
+from sluicegate.protocol.records.codecs.chunks import Piece, Pieces
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bound, OverLimit
 from sluicegate.protocol.records.scan import Cursor
 
 MOST_HEADERS = 10_000

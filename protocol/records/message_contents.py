@@ -4,11 +4,11 @@ Of sets that were judged before and are good: several plain messages, or one wra
 no time (-1).
 """
 
-from sluicegate.protocol.records.allowance import Allowance
+from sluicegate.protocol.records.codecs.chunks import Pieces
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.contents import Wanted
 from sluicegate.protocol.records.message_set import Message
 from sluicegate.protocol.records.message_stream import MessageStream
-from sluicegate.protocol.records.pieces import Pieces
 from sluicegate.protocol.records.record_batch import next_batch_end
 
 _MESSAGE_WORK = 128

@@ -2,9 +2,9 @@
 cimport cython
 from libc.stdint cimport uint8_t
 
-from sluicegate.protocol.records.allowance cimport Allowance
+from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance
 from sluicegate.protocol.records.message_set cimport Message, has_crc, size_of_message
-from sluicegate.protocol.records.pieces cimport Pieces
+from sluicegate.protocol.records.codecs.chunks cimport Pieces
 
 cdef Py_ssize_t _OVERHEAD_BYTES
 cdef Py_ssize_t _LEAST_BYTES

@@ -1,8 +1,8 @@
 """The messages of a compressed wrapper (magic 0 and 1), one after the other out of the pieces of its payload."""
 
-from sluicegate.protocol.records.allowance import Allowance, Bound, OverLimit
+from sluicegate.protocol.records.codecs.chunks import Piece, Pieces
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bound, OverLimit
 from sluicegate.protocol.records.message_set import OVERHEAD_BYTES, Message, has_crc, size_of_message
-from sluicegate.protocol.records.pieces import Piece, Pieces
 
 _OVERHEAD_BYTES = OVERHEAD_BYTES
 # What a message counts at least: looking at it costs more than its bytes.

@@ -83,7 +83,7 @@ class RecordBatch:
 
     @property
     def codec_id(self) -> int:
-        """0 to 7; see `sluicegate.protocol.records.codec.Codec`."""
+        """0 to 7; see `sluicegate.protocol.records.codecs.codec.Codec`."""
         return self.attributes & CODEC_MASK
 
     @property

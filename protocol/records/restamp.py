@@ -12,7 +12,7 @@ from collections.abc import Callable
 from fastcrc import crc32
 
 from sluicegate.protocol.int64 import ALL_64, SIGN_64
-from sluicegate.protocol.records.allowance import Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.record_batch import HEADER, LOG_OVERHEAD_BYTES, RecordBatch
 from sluicegate.protocol.records.scan import Cursor
 from sluicegate.protocol.varint import signed_varint

@@ -2,8 +2,8 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from sluicegate.protocol.records.allowance cimport Allowance
-from sluicegate.protocol.records.pieces cimport Pieces
+from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance
+from sluicegate.protocol.records.codecs.chunks cimport Pieces
 from sluicegate.protocol.records.rehearsal cimport Rehearsal
 
 cdef int _NULL_KEY

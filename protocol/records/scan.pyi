@@ -1,5 +1,5 @@
-from sluicegate.protocol.records.allowance import Allowance
-from sluicegate.protocol.records.pieces import Piece, Pieces
+from sluicegate.protocol.records.codecs.chunks import Piece, Pieces
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.rehearsal import Rehearsal
 
 WHOLE: int

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sluicegate.protocol.int64 import ALL_64, SIGN_64
-from sluicegate.protocol.records.codec import Codec
-from sluicegate.protocol.records.recompression import compress
+from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.codecs.recompression import compress
 from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
     HEADER,

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from sluicegate.config.regular_file import read_file
+from sluicegate.config.files.regular_file import read_file
 
 _MAX_BYTES = 1 << 20
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sluicegate.config.address import HostPort
 from sluicegate.config.model import NODE_ID
+from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.int64 import LONG_MAX
 from sluicegate.proxy.bootstrap.grouping import grouped
 from sluicegate.proxy.bootstrap.survey import Survey

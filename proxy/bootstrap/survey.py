@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sluicegate.config.address import HostPort
 from sluicegate.config.upstream import Upstream
+from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.errors import SenderError
 from sluicegate.proxy.cluster.all_topics import all_topics
 from sluicegate.proxy.cluster.broker_client import NoBrokerAnswers
 from sluicegate.proxy.cluster.discovery import look_at_cluster
 from sluicegate.proxy.cluster.topic_questions import QuestionsFailed, ask_many_topics
-from sluicegate.proxy.network.tls import BadTlsFiles, context_for_brokers
+from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_brokers
 from sluicegate.proxy.session.loop_detection import new_mark
 from sluicegate.validation.cluster_settings import ClusterSettings
 

@@ -10,7 +10,7 @@ from sluicegate.config.upstream import Upstream
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import metadata
 from sluicegate.proxy.cluster.broker_client import BrokerClient, ask_any_broker
-from sluicegate.proxy.network.tls import TlsContext
+from sluicegate.proxy.network.tls.contexts import TlsContext
 
 # Of 10,000 topics with some hundred partitions each.
 _MAX_ANSWER_BYTES = 256 << 20

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
-from sluicegate.config.address import HostPort
 from sluicegate.config.upstream import Upstream
+from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import frame_of
@@ -18,7 +18,7 @@ from sluicegate.protocol.messages import api_versions
 from sluicegate.protocol.messages.schema import MessageSchema, Value
 from sluicegate.proxy.cluster.broker_login import LoginNotOffered, LoginRefused, log_in
 from sluicegate.proxy.network.happy_eyeballs import AllFailed, happy_eyeballs
-from sluicegate.proxy.network.tls import TlsContext
+from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.network.upstream import NEXT_BROKER_SECONDS, HandshakeClosed, check, reason_of, shown
 
 T = TypeVar("T")

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from sluicegate.config.password import PasswordUnreadable
 from sluicegate.config.upstream import Sasl
+from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import sasl_authenticate, sasl_handshake
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread

@@ -7,13 +7,13 @@ and from `upstream.brokers`.
 
 from dataclasses import dataclass, replace
 
-from sluicegate.config.address import HostPort, reachable
 from sluicegate.config.upstream import Upstream
+from sluicegate.config.values.address import HostPort, reachable
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import metadata
 from sluicegate.protocol.node_addresses import brokers_in_metadata
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers, OwnLoginRefused, ask_any_broker
-from sluicegate.proxy.network.tls import TlsContext
+from sluicegate.proxy.network.tls.contexts import TlsContext
 
 _NO_TOPICS_SINCE = 1
 

@@ -14,7 +14,7 @@ from sluicegate.protocol.errors import ErrorCode, SenderError
 from sluicegate.protocol.messages import describe_configs
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker, parsed
-from sluicegate.proxy.network.tls import TlsContext
+from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
 
 TOPICS_AT_ONCE = 500

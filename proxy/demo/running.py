@@ -17,7 +17,7 @@ from sluicegate.proxy.demo.sample_stream import SampleStream
 from sluicegate.proxy.demo.shown import shown_on
 from sluicegate.proxy.demo.told import Told
 from sluicegate.proxy.demo.what_next import introduction
-from sluicegate.proxy.process.server import Server
+from sluicegate.proxy.server.server import Server
 
 _BROKERS = 3
 _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from sluicegate.config.source import printable
 from sluicegate.proxy.demo.told import REFUSALS_KEPT, Refusal, Told
-from sluicegate.proxy.reporting.tally import Tally
+from sluicegate.proxy.reporting.metrics.counters import Tally
 
 _FRAMES_A_SECOND = 4
 _LAST_LINES = 3 * REFUSALS_KEPT

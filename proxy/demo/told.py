@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sluicegate.proxy.demo.sample_stream import SAMPLES
-from sluicegate.proxy.reporting.violation_event import Event, event_of
+from sluicegate.proxy.reporting.events.violation_event import Event, event_of
 
 _SAMPLES = frozenset(sample.client_id for sample in SAMPLES)
 _OTHERS_SHOWN = 3

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from sluicegate.config.address import HostPort
 from sluicegate.config.model import NODE_ID, Config
 from sluicegate.config.upstream import Upstream
+from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.discovery import look_at_cluster
 from sluicegate.proxy.doctor.finding import Finding, Level
 from sluicegate.proxy.doctor.names import resolved

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from sluicegate.config.address import HostPort
 from sluicegate.config.upstream import Upstream
+from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker
 from sluicegate.proxy.cluster.discovery import look_at_cluster
 from sluicegate.proxy.doctor.finding import Finding, Level, some_of
-from sluicegate.proxy.network.tls import TlsContext
+from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.session.loop_detection import new_mark
 
 _MOST_BROKERS = 100

@@ -10,15 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from sluicegate.config.address import HostPort
 from sluicegate.config.upstream import Upstream
+from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.error_names import error_name
 from sluicegate.protocol.messages import describe_quorum
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker
 from sluicegate.proxy.doctor.finding import Finding, Level
-from sluicegate.proxy.network.tls import TlsContext
+from sluicegate.proxy.network.tls.contexts import TlsContext
 
 _ABOUT = "clock"
 _TELLS_SINCE = 1

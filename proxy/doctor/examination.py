@@ -10,7 +10,7 @@ from sluicegate.proxy.cluster.broker_client import NoBrokerAnswers
 from sluicegate.proxy.cluster.topic_questions import QuestionsFailed, ask_many_topics
 from sluicegate.proxy.doctor import advertised, brokers, clocks, files, local_limits, logins, names, ports, topics
 from sluicegate.proxy.doctor.finding import Finding, Level
-from sluicegate.proxy.network.tls import BadTlsFiles, TlsContext, context_for_brokers
+from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_brokers
 
 _MOST_COMPLAINTS = 5
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from sluicegate.config.model import Config
-from sluicegate.config.password import PasswordUnreadable
+from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.doctor.finding import Finding, Level
-from sluicegate.proxy.network import certificates
+from sluicegate.proxy.network.tls import certificates
 
 _ADVICE = "put a usable file there; a running proxy uses it for new connections within two seconds"
 

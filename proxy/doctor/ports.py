@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from sluicegate.config.address import HostPort
 from sluicegate.config.model import Config
+from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.doctor.finding import Finding, Level
 from sluicegate.proxy.network.listeners import MAX_BROKERS, CannotListen, bind
 

@@ -12,8 +12,8 @@ from sluicegate.proxy.live.flow_history import Flow, FlowHistory
 from sluicegate.proxy.live.offences import Key, Offences
 from sluicegate.proxy.live.reach import Reach
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.reporting.tally import Tally
-from sluicegate.proxy.reporting.violation_event import Event, Violation
+from sluicegate.proxy.reporting.events.violation_event import Event, Violation
+from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.validation.policy import Mode
 from sluicegate.validation.produce import JudgedRequest
 

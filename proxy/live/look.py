@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sluicegate.config.address import HostPort
-from sluicegate.proxy.judgement.short_turns import ShortTurns
+from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.live.connection_list import connections_of
 from sluicegate.proxy.live.flow_history import SECONDS
 from sluicegate.proxy.live.live_state import Bounds, BrokerState, LiveState
@@ -14,7 +13,8 @@ from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.offences import MAX_OFFENCES
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.build_info import VERSION
-from sluicegate.proxy.reporting.violation_event import event_of
+from sluicegate.proxy.reporting.events.violation_event import event_of
+from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 from sluicegate.proxy.session.session import Session
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import TimestampType, TopicPolicy

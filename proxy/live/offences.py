@@ -7,8 +7,8 @@ for longest. So names that are invented for one request each push out neither ot
 from dataclasses import dataclass
 
 from sluicegate.proxy.live.live_state import OffenceState
-from sluicegate.proxy.reporting.fair_places import FairPlaces
-from sluicegate.proxy.reporting.violation_event import Event, event_of
+from sluicegate.proxy.reporting.events.violation_event import Event, event_of
+from sluicegate.proxy.reporting.metrics.fair_label_slots import FairPlaces
 
 MAX_OFFENCES = 300
 _SHOWN_EVERY_MS = 100

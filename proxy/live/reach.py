@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.live.live_state import Distances
-from sluicegate.proxy.reporting.violation_event import Violation
+from sluicegate.proxy.reporting.events.violation_event import Violation
 from sluicegate.validation.distances import STEPS, step_of
 from sluicegate.validation.produce import JudgedRequest
 from sluicegate.validation.verdict import TIMED

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from sluicegate.proxy.network.connection_rate import ConnectionRate
 from sluicegate.proxy.network.entrance import Entrance
 from sluicegate.proxy.network.event_loop_protocol import as_protocol
-from sluicegate.proxy.network.handshakes import Handshakes
 from sluicegate.proxy.network.proxy_protocol import (
     FIXED_BYTES,
     BadProxyHeader,
@@ -22,10 +21,11 @@ from sluicegate.proxy.network.proxy_protocol import (
     may_begin,
 )
 from sluicegate.proxy.network.spare_descriptor import SpareDescriptor
-from sluicegate.proxy.network.tls import TlsContext, words_of
-from sluicegate.proxy.network.tls_handshake import with_client
-from sluicegate.proxy.network.tls_socket import TlsSocket, new_sealed_buffer
-from sluicegate.proxy.reporting.session_log import SessionLog
+from sluicegate.proxy.network.tls.contexts import TlsContext, words_of
+from sluicegate.proxy.network.tls.handshake import with_client
+from sluicegate.proxy.network.tls.handshakes import Handshakes
+from sluicegate.proxy.network.tls.socket import TlsSocket, new_sealed_buffer
+from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from sluicegate.proxy.session.connection import Connection
 
 if TYPE_CHECKING:

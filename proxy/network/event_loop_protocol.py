@@ -3,7 +3,7 @@
 import asyncio
 from typing import cast
 
-from sluicegate.proxy.network.tls_socket import TlsSocket
+from sluicegate.proxy.network.tls.socket import TlsSocket
 from sluicegate.proxy.session.connection import Connection
 
 

@@ -5,7 +5,7 @@ import ssl
 from http.client import BadStatusLine, IncompleteRead, RemoteDisconnected
 
 from sluicegate.proxy.network.bounded_socket import TooLarge
-from sluicegate.proxy.network.tls import words_of
+from sluicegate.proxy.network.tls.contexts import words_of
 
 # What OpenSSL says where nobody vouches for a certificate that is trusted here.
 _UNKNOWN_ISSUER = frozenset({18, 19, 20, 21})

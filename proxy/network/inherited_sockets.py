@@ -7,7 +7,7 @@ import os
 import socket
 from collections.abc import MutableMapping
 
-from sluicegate.config.address import HostPort
+from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.listeners import Bind, CannotListen
 
 _FIRST_DESCRIPTOR = 3

@@ -4,8 +4,8 @@ import socket
 import ssl
 from typing import Any
 
-from sluicegate.proxy.network.certificate_names import names_of
-from sluicegate.proxy.network.tls import AskedNames, principal_of
+from sluicegate.proxy.network.tls.certificate_names import names_of
+from sluicegate.proxy.network.tls.contexts import AskedNames, principal_of
 from sluicegate.proxy.session.outlets import Introduced
 
 _NOBODY = "?"

@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 import structlog
 
-from sluicegate.config.address import HostPort
 from sluicegate.config.model import NODE_ID, Listen
+from sluicegate.config.values.address import HostPort
 
 BACKLOG = 1024
 MAX_BROKERS = 1000

@@ -1,7 +1,7 @@
 # cython: language_level=3
 from sluicegate.proxy.network.giving_way cimport ClientShare, GivingWay
 from sluicegate.proxy.session.connection cimport Connection
-from sluicegate.proxy.session.direct_outlet cimport DirectOutlet
+from sluicegate.proxy.fastpath.direct_outlet cimport DirectOutlet
 
 
 cdef class PlainSockets:

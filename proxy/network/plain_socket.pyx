@@ -18,7 +18,7 @@ from libc.string cimport memset
 
 from sluicegate.proxy.network.giving_way cimport ClientShare, GivingWay
 from sluicegate.proxy.session.connection cimport Connection
-from sluicegate.proxy.session.direct_outlet cimport DirectOutlet
+from sluicegate.proxy.fastpath.direct_outlet cimport DirectOutlet
 
 cdef extern from "<sys/uio.h>":
     struct iovec:

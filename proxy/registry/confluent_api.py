@@ -8,8 +8,8 @@ from uuid import UUID
 from sluicegate.proxy.registry.failures import AnswerTooLarge, RegistryFailed
 from sluicegate.proxy.registry.http import Answer
 from sluicegate.proxy.registry.schema_text import Reference, SchemaText
-from sluicegate.validation.rules.schema_language import SchemaLanguage
-from sluicegate.validation.rules.wire_format import SchemaId
+from sluicegate.validation.rules.schemas.language import SchemaLanguage
+from sluicegate.validation.rules.schemas.wire_format import SchemaId
 
 _NOT_FOUND = 404
 # The codes in the body of a 404; any other, or none, is the answer of something that is no registry.

@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
-from sluicegate.config.password import Password, PasswordUnreadable
+from sluicegate.config.values.password import Password, PasswordUnreadable
 from sluicegate.proxy.network.bounded_socket import BoundedSocket, Bounds, TooLarge, connected
 from sluicegate.proxy.registry.failures import RegistryFailed, failed
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sluicegate.proxy.rules_process.protoc import NEEDS, write_sources
-from sluicegate.validation.rules.content import SchemaUnusable
+from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
 _SECONDS = 10
 

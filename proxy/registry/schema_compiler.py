@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Protocol
 
-from sluicegate.config.regular_file import read_file
+from sluicegate.config.files.regular_file import read_file
 from sluicegate.proxy.registry.protoc import descriptor_set_of
 from sluicegate.proxy.registry.schema_text import SchemaText
 from sluicegate.proxy.rules_process.making import made
@@ -14,9 +14,9 @@ from sluicegate.proxy.rules_process.protoc import DESCRIPTOR_SET, OWN_NAME
 from sluicegate.proxy.rules_process.rules_process import RulesProcess, TooCostly
 from sluicegate.proxy.rules_process.specification import Kind, Specification
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
-from sluicegate.validation.rules.content import Content, SchemaUnusable
 from sluicegate.validation.rules.rule import Outage
-from sluicegate.validation.rules.schema_language import SchemaLanguage
+from sluicegate.validation.rules.schemas.content import Content, SchemaUnusable
+from sluicegate.validation.rules.schemas.language import SchemaLanguage
 
 # What takes the rules process no more than this (CPU time, bytes) is compiled in the proxy too, and applied inline.
 _CHEAP_SECONDS = 0.01

@@ -15,8 +15,6 @@ from math import inf
 from time import monotonic
 from typing import TypeVar
 
-from sluicegate.proxy.judgement.patience import OutOfPatience, Patience, WaitsElsewhere
-from sluicegate.proxy.judgement.places import Places
 from sluicegate.proxy.registry.breaker import Breaker
 from sluicegate.proxy.registry.confluent_api import Asks, is_under, schema_of
 from sluicegate.proxy.registry.errands import Errands, TooMany
@@ -25,11 +23,13 @@ from sluicegate.proxy.registry.recent import Recent
 from sluicegate.proxy.registry.reports import NobodyIsTold, Reports
 from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compiled_here
 from sluicegate.proxy.registry.schema_text import SchemaText
-from sluicegate.validation.rules.content import SchemaUnusable
+from sluicegate.proxy.scheduling.fair_slots import Places
+from sluicegate.proxy.scheduling.wait_budget import OutOfPatience, Patience, WaitsElsewhere
 from sluicegate.validation.rules.own_rule import place_of
-from sluicegate.validation.rules.registered_schema import RegisteredSchema, UnknownSchema
 from sluicegate.validation.rules.rule import Outage, SchemaError
-from sluicegate.validation.rules.wire_format import SchemaId
+from sluicegate.validation.rules.schemas.content import SchemaUnusable
+from sluicegate.validation.rules.schemas.registered_schema import RegisteredSchema, UnknownSchema
+from sluicegate.validation.rules.schemas.wire_format import SchemaId
 
 _MOST_SCHEMAS = 1000
 _MOST_SCHEMA_BYTES = 24 << 20

@@ -4,19 +4,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from sluicegate.config.regular_file import read_file
+from sluicegate.config.files.regular_file import read_file
 from sluicegate.config.value_rules import Json, Schema
 from sluicegate.proxy.registry.protoc import descriptor_set_of_file
 from sluicegate.proxy.rules_process.making import made
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.specification import Kind, Specification
 from sluicegate.proxy.rules_process.stoppable import StoppableContent, StoppableRule
-from sluicegate.validation.rules.content import Content, SchemaUnusable
 from sluicegate.validation.rules.from_keys import InlineRules
-from sluicegate.validation.rules.registered_schema import HasRegisteredSchema, Schemas, SubjectName
 from sluicegate.validation.rules.rule import Rule
-from sluicegate.validation.rules.schema_file import Envelope, FollowsSchema
-from sluicegate.validation.rules.schema_language import SchemaLanguage
+from sluicegate.validation.rules.schemas.content import Content, SchemaUnusable
+from sluicegate.validation.rules.schemas.language import SchemaLanguage
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, Schemas, SubjectName
+from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 from sluicegate.validation.rules.side import Side
 
 _MOST_BYTES = 10 << 20

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sluicegate.validation.rules.schema_language import SchemaLanguage
+from sluicegate.validation.rules.schemas.language import SchemaLanguage
 
 
 @dataclass(frozen=True, slots=True)

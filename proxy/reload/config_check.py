@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from sluicegate.config.http_headers import headers_in
 from sluicegate.config.loading import ConfigError, Loaded
 from sluicegate.config.model import Config
 from sluicegate.config.otel import Otel
-from sluicegate.config.password import PasswordUnreadable
 from sluicegate.config.source import Problem, Source
-from sluicegate.proxy.network.certificates import Flaw, files_for_server, flaws_of, tls_files
+from sluicegate.config.values.http_headers import headers_in
+from sluicegate.config.values.password import PasswordUnreadable
+from sluicegate.proxy.network.tls.certificates import Flaw, files_for_server, flaws_of, tls_files
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.telemetry.extra import ExtraMissing, check_extra
-from sluicegate.validation.rules.expression_runtime import ExpressionUnusable
+from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.from_keys import parts_of
 from sluicegate.validation.rules.rule import RuleUnusable
 

@@ -6,16 +6,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sluicegate.config.file_deadline import within_deadline
-from sluicegate.config.file_patterns import MOST_BYTES, TooManyFiles, patterns_in, topic_files
+from sluicegate.config.files.deadline import within_deadline
+from sluicegate.config.files.patterns import MOST_BYTES, TooManyFiles, patterns_in, topic_files
+from sluicegate.config.files.regular_file import stat_now
+from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.keys import each_key_of
 from sluicegate.config.loading import ConfigError, Loaded, load
 from sluicegate.config.model import POLICIES, Config
 from sluicegate.config.option import Option
-from sluicegate.config.regular_file import stat_now
 from sluicegate.config.section import is_section
 from sluicegate.config.source import MAX_BYTES, Problem, digest_of_file
-from sluicegate.config.yaml_source import read_file
 
 _MOST_NAMED = 10
 

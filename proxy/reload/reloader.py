@@ -12,13 +12,13 @@ from typing import Protocol
 
 import structlog
 
-from sluicegate.config.file_deadline import FileUnreadable, within_deadline
+from sluicegate.config.files.deadline import FileUnreadable, within_deadline
 from sluicegate.config.loading import ConfigError, Loaded
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reload.config_file import ConfigFile, keys_needing_restart
-from sluicegate.proxy.reporting.tally import Tally
+from sluicegate.proxy.reporting.metrics.counters import Tally
 
 _LOOK_SECONDS = 1.0
 # Looking at many files takes long: the next look waits for this many times as long, up to the longest pause.

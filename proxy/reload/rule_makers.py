@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 from sluicegate.config.model import Limits
 from sluicegate.config.registries import Registry
-from sluicegate.proxy.judgement.patience import Patience
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_compiler import REGISTRY_KINDS, CompilesElsewhere
 from sluicegate.proxy.registry.schema_rules import SchemaRules
-from sluicegate.proxy.reporting.registry_reports import RegistryReports
-from sluicegate.proxy.reporting.rules_reports import RulesReports
-from sluicegate.proxy.reporting.tally import Tally
+from sluicegate.proxy.reporting.logs.registry_reports import RegistryReports
+from sluicegate.proxy.reporting.logs.rules_process_reports import RulesReports
+from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.rules_process.rules_process import RuleLimits, RulesProcess
+from sluicegate.proxy.scheduling.wait_budget import Patience
 
 
 class RuleMakers:

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from sluicegate.protocol.produce_request import ProduceRequest, TopicData
-from sluicegate.proxy.answers.dead_letters import DeadLetters
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.reporting.judgement_counts import JudgementCounts
-from sluicegate.proxy.reporting.judgement_lines import JudgementLines
-from sluicegate.proxy.reporting.tally import Tally
-from sluicegate.proxy.reporting.topic_labels import TopicLabels
-from sluicegate.proxy.reporting.violation_event import Rehearsal, Who, violation, who
-from sluicegate.proxy.reporting.violations import ViolationSink
+from sluicegate.proxy.reporting.events.violation_event import Rehearsal, Who, violation, who
+from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
+from sluicegate.proxy.reporting.logs.validation_lines import JudgementLines
+from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
+from sluicegate.proxy.reporting.metrics.validation_counts import JudgementCounts
+from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.session.identity import ClientIdentity
 from sluicegate.validation.policy import Mode
 from sluicegate.validation.produce import JudgedRequest, Place

@@ -5,8 +5,8 @@ from typing import Final
 
 from sluicegate.proxy.rules_process.protoc import write_descriptor_set
 from sluicegate.proxy.rules_process.specification import Kind, Specification
-from sluicegate.validation.rules.content import Content
 from sluicegate.validation.rules.rule import Rule, RuleUnusable
+from sluicegate.validation.rules.schemas.content import Content
 from sluicegate.validation.rules.side import Side
 
 _RULES = "sluicegate.validation.rules."
@@ -52,26 +52,26 @@ def made(given: Specification) -> Content | Rule | None:
         write_descriptor_set(given.name, given.text.decode(), named)
         return None
     if given.kind is Kind.JSON:
-        from sluicegate.validation.rules.json_schema import json_schema_content  # noqa: PLC0415
+        from sluicegate.validation.rules.json.schema import json_schema_content  # noqa: PLC0415
 
         return json_schema_content(given.text.decode(), named)
     if given.kind is Kind.AVRO:
-        from sluicegate.validation.rules.avro_schema import avro_content  # noqa: PLC0415
+        from sluicegate.validation.rules.avro.schema import avro_content  # noqa: PLC0415
 
         return avro_content(given.text.decode(), [text.decode() for _, text in given.references])
     if given.kind is Kind.PROTOBUF:
-        from sluicegate.validation.rules import protobuf_schema  # noqa: PLC0415
+        from sluicegate.validation.rules.protobuf import schema as protobuf_schema  # noqa: PLC0415
 
         if given.name:
             return protobuf_schema.protobuf_content(given.text, given.name)
         return protobuf_schema.indexed_protobuf_content(given.text)
     if given.kind is Kind.JSON_SYNTAX:
-        from sluicegate.validation.rules.json_syntax import DuplicateKeys, JsonSyntax  # noqa: PLC0415
+        from sluicegate.validation.rules.json.syntax import DuplicateKeys, JsonSyntax  # noqa: PLC0415
 
         options = given.options
         return JsonSyntax(Side(given.name), DuplicateKeys(options["duplicate_keys"]), options["max_depth"])
     if given.kind is Kind.EXPRESSION:
-        from sluicegate.validation.rules.expression import IsTrue  # noqa: PLC0415
+        from sluicegate.validation.rules.cel.rule import IsTrue  # noqa: PLC0415
 
         return IsTrue(given.text.decode())
     from sluicegate.validation.rules.own_rule import own_rule  # noqa: PLC0415

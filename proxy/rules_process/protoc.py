@@ -6,7 +6,7 @@ from importlib import import_module, resources
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
 
-from sluicegate.validation.rules.content import SchemaUnusable
+from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
 OWN_NAME = "registered-schema.proto"
 DESCRIPTOR_SET = "descriptor-set"

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
-from sluicegate.proxy.judgement.patience import Patience
-from sluicegate.proxy.judgement.turns import Account, Turns
 from sluicegate.proxy.rules_process.messages import Outcome, Question, Response, What
 from sluicegate.proxy.rules_process.process import Ended, EvaluationProcess, OverBudget, Start
 from sluicegate.proxy.rules_process.reports import Evaluated, NothingIsReported, RulesReports
 from sluicegate.proxy.rules_process.specification import Kind, Specification
-from sluicegate.validation.rules.content import SchemaUnusable
+from sluicegate.proxy.scheduling.fair_queue import Account, Turns
+from sluicegate.proxy.scheduling.wait_budget import Patience
 from sluicegate.validation.rules.rule import Outage
+from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
 # By the clock on the wall, at most: until an evaluation has its turn, and for itself. What takes longer is an outage.
 _TURN_SECONDS = 30.0

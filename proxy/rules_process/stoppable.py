@@ -4,9 +4,9 @@ from sluicegate.proxy.rules_process.messages import What
 from sluicegate.proxy.rules_process.record_fields import fields_of
 from sluicegate.proxy.rules_process.rules_process import RulesProcess, TooCostly
 from sluicegate.proxy.rules_process.specification import Specification
-from sluicegate.validation.rules.content import Content, HasOrdinaryContent, SchemaUnusable
-from sluicegate.validation.rules.ordinary_questions import BytesQuestion
+from sluicegate.validation.rules.native.questions import BytesQuestion
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, Outage, Rule, RuledRecord, SchemaError
+from sluicegate.validation.rules.schemas.content import Content, HasOrdinaryContent, SchemaUnusable
 
 
 class StoppableContent:

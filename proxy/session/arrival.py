@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from sluicegate.config.address import HostPort
+from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.session.client_text import client_text
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.dependencies import SessionDependencies

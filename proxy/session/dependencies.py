@@ -1,5 +1,5 @@
 """What sessions, their sides and their gates use of the proxy that they stand in; put together in one place
-(`sluicegate.proxy.process.assembly`).
+(`sluicegate.proxy.server.assembly`).
 """
 
 from collections.abc import Callable, Iterable
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sluicegate.config.model import Limits
 from sluicegate.protocol.frame_pool import FramePool
-from sluicegate.proxy.answers.rewriting import AnswerRewriter
-from sluicegate.proxy.answers.topic_names import TopicNames
-from sluicegate.proxy.judgement.judging import Judges
+from sluicegate.proxy.responses.rewriting import AnswerRewriter
+from sluicegate.proxy.responses.topic_names import TopicNames
+from sluicegate.proxy.scheduling.scheduler import Judges
 from sluicegate.proxy.session.admission import Admission, AllowedNames
 from sluicegate.proxy.session.in_flight_room import InFlightRoom
 from sluicegate.proxy.session.loop_detection import LoopDetection
@@ -25,8 +25,8 @@ from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy_memo import PolicyMemo
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.session.lane_counts import LaneCounts
-    from sluicegate.proxy.session.lane_room import LaneRoom
+    from sluicegate.proxy.fastpath.counts import LaneCounts
+    from sluicegate.proxy.fastpath.memory import LaneRoom
     from sluicegate.validation.ordinary import OrdinaryRequests
 
 from enum import Enum

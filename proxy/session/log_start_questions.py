@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sluicegate.protocol.framing import Parts, frame_of
 from sluicegate.protocol.log_start_question import log_starts_in, question
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.proxy.answers.produce_answers import PartlyRefused, Spot
+from sluicegate.proxy.responses.produce_responses import PartlyRefused, Spot
 from sluicegate.proxy.session.dependencies import ProduceDependencies
 from sluicegate.proxy.session.in_flight import Exchange
 

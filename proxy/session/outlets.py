@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sluicegate.config.address import HostPort
+from sluicegate.config.values.address import HostPort
 
 if TYPE_CHECKING:
     from sluicegate.proxy.session.connection import Connection

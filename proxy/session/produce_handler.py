@@ -1,6 +1,6 @@
 """The way of a Produce request: walk it, name its topics, judge it, forward what is good and stand-ins for the rest.
 
-Judging happens where the bytes arrive unless it may take long (`sluicegate.proxy.judgement.judging`); then a thread
+Judging happens where the bytes arrive unless it may take long (`sluicegate.proxy.scheduling.scheduler`); then a thread
 does it. Whatever a request waits for, names, settings or that thread, it waits for in one way
 (`sluicegate.proxy.session.waiting`).
 """
@@ -19,10 +19,10 @@ from sluicegate.protocol.produce_response import tail_with_endpoints
 from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE, NODE_ENDPOINTS_SINCE, TOPIC_ID_SINCE
 from sluicegate.protocol.records.counting import check_record_count
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.proxy.answers.dispatch import Dispatch
-from sluicegate.proxy.answers.produce_answers import MOST_ALONE, PartlyRefused, Spot
-from sluicegate.proxy.answers.topic_names import names_in, question
-from sluicegate.proxy.judgement.job import Job, Judgement
+from sluicegate.proxy.responses.dispatch import Dispatch
+from sluicegate.proxy.responses.produce_responses import MOST_ALONE, PartlyRefused, Spot
+from sluicegate.proxy.responses.topic_names import names_in, question
+from sluicegate.proxy.scheduling.job import Job, Judgement
 from sluicegate.proxy.session.dependencies import OnInternalError, ProduceDependencies
 from sluicegate.proxy.session.in_flight import Exchange, Finish
 from sluicegate.proxy.session.log_start_questions import LogStartQuestions

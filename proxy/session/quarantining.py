@@ -2,7 +2,7 @@
 
 A broker goes first here too: who may not write to a topic, or names one that is not there, shall not write into its
 dead-letter topic with the proxy's login. So it is asked about partitions of which it has not just complained of a
-stand-in alone (`sluicegate.proxy.answers.asking_first`). What is not kept, for whatever reason, is answered so that the
+stand-in alone (`sluicegate.proxy.responses.broker_probe`). What is not kept, for whatever reason, is answered so that the
 client sends it again: no batch is refused for good without its bad records being stored.
 """
 
@@ -14,10 +14,10 @@ from sluicegate.protocol.framing import size_prefix
 from sluicegate.protocol.headers import response_body_at
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE
-from sluicegate.proxy.answers.asking_first import question_first
-from sluicegate.proxy.answers.dead_letters import DeadLetters
-from sluicegate.proxy.answers.dispatch import Dispatch
-from sluicegate.proxy.answers.produce_answers import PROVEN_MS, PartlyRefused, Spot, is_transactional, key_of
+from sluicegate.proxy.responses.broker_probe import question_first
+from sluicegate.proxy.responses.dead_letters import DeadLetters
+from sluicegate.proxy.responses.dispatch import Dispatch
+from sluicegate.proxy.responses.produce_responses import PROVEN_MS, PartlyRefused, Spot, is_transactional, key_of
 from sluicegate.proxy.session.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import Exchange
 from sluicegate.proxy.session.pause_reason import PauseReason

@@ -16,12 +16,12 @@ from sluicegate.protocol.headers import (
     read_request_head,
     response_body_at,
 )
-from sluicegate.proxy.answers.rewriting import cut_down_versions, unsupported_api_versions
+from sluicegate.proxy.fastpath.paths import GOOD, LOOK_CLOSER
+from sluicegate.proxy.responses.rewriting import cut_down_versions, unsupported_api_versions
 from sluicegate.proxy.session.client_text import client_text
 from sluicegate.proxy.session.dependencies import RequestDependencies
 from sluicegate.proxy.session.identity import SaslStage, SaslWatch
 from sluicegate.proxy.session.in_flight import Exchange, Finish
-from sluicegate.proxy.session.lanes import GOOD, LOOK_CLOSER
 from sluicegate.proxy.session.memory import Gathering
 from sluicegate.proxy.session.metering import Standing
 from sluicegate.proxy.session.pause_reason import PauseReason

@@ -14,7 +14,8 @@ from functools import partial
 from sluicegate.protocol.errors import SenderError, UnknownApi
 from sluicegate.protocol.framing import FrameHandler, FrameReader
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, HEAD_BYTES
-from sluicegate.proxy.judgement.turns import Account
+from sluicegate.proxy.fastpath.paths import NO_LANES, Lanes, lanes_of
+from sluicegate.proxy.scheduling.fair_queue import Account
 from sluicegate.proxy.session.arrival import Arrival, RouteFor
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.deadline_snapshot import snapshot_of
@@ -24,7 +25,6 @@ from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import InFlightQueue
 from sluicegate.proxy.session.in_flight_room import has_to_go_on
-from sluicegate.proxy.session.lanes import NO_LANES, Lanes, lanes_of
 from sluicegate.proxy.session.leaving import Leaving
 from sluicegate.proxy.session.lifecycle import Lifecycle, LifecycleEvent, Stage
 from sluicegate.proxy.session.limit_names import GATHERED_BYTES, IN_FLIGHT, limit_of

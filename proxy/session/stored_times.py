@@ -14,7 +14,7 @@ from sluicegate.protocol.headers import response_body_at
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.produce_response import walk_produce_answer
 from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE
-from sluicegate.proxy.answers.produce_answers import Spot, key_of
+from sluicegate.proxy.responses.produce_responses import Spot, key_of
 from sluicegate.proxy.session.in_flight import Exchange, Finish
 from sluicegate.validation.previous_times import Partition, PreviousTimes, PreviousTimesInOrder
 from sluicegate.validation.produce import JudgedRequest

@@ -13,9 +13,9 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped] 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 from opentelemetry.sdk.resources import Resource
 
-from sluicegate.proxy.reporting.metrics import Look
+from sluicegate.proxy.reporting.metrics.collection import Look
+from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
-from sluicegate.proxy.reporting.tally import Tally
 from sluicegate.proxy.telemetry.metric_points import metrics_data
 from sluicegate.proxy.telemetry.receiver import NotTaken, Receiver
 

@@ -25,13 +25,13 @@ from requests import ConnectionError as Unreachable
 from requests import PreparedRequest, RequestException, Response, Session
 from requests.adapters import BaseAdapter
 
-from sluicegate.config.http_headers import headers_in
 from sluicegate.config.otel import Otel
-from sluicegate.config.password import PasswordUnreadable
 from sluicegate.config.server_tls import ServerTls
+from sluicegate.config.values.http_headers import headers_in
+from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.bounded_socket import BoundedSocket, Bounds, TooLarge, connected
 from sluicegate.proxy.network.http_failures import why_failed
-from sluicegate.proxy.network.tls import BadTlsFiles, context_for_server
+from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_server
 
 _MOST_RESPONSE_BYTES = 64 << 10
 _LEAST_SECONDS = 0.1

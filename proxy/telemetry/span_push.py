@@ -16,8 +16,8 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
+from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
-from sluicegate.proxy.reporting.tally import Tally
 from sluicegate.proxy.telemetry.receiver import NotTaken, Receiver
 from sluicegate.proxy.telemetry.seen_request import SeenRequest
 from sluicegate.proxy.telemetry.spans import span_of

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import cast
 
-from sluicegate.config.address import HostPort
+from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.reporting.bounded_text import cut, printable
 

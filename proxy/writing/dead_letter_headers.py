@@ -6,12 +6,12 @@ itself, because it was kept before.
 
 from collections.abc import Sequence
 
-from sluicegate.protocol.records.taking import Header as OwnHeader
-from sluicegate.protocol.records.taking import TakenRecord
+from sluicegate.protocol.records.extraction import Header as OwnHeader
+from sluicegate.protocol.records.extraction import TakenRecord
 from sluicegate.protocol.varint import signed_varint
-from sluicegate.proxy.answers.dead_letters import DeadLetters
 from sluicegate.proxy.reporting.build_info import VERSION
-from sluicegate.proxy.reporting.violation_event import Who
+from sluicegate.proxy.reporting.events.violation_event import Who
+from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.writing.topic_writer import Header
 from sluicegate.validation.dead_letter_headers import DeadLetterHeader
 from sluicegate.validation.verdict import Reason

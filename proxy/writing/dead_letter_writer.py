@@ -14,10 +14,10 @@ from contextlib import suppress
 from typing import Any
 
 from sluicegate.config.upstream import Upstream
-from sluicegate.proxy.answers.dead_letters import DeadLetters
-from sluicegate.proxy.judgement.short_turns import ShortTurns
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
-from sluicegate.proxy.reporting.violation_event import Who, who
+from sluicegate.proxy.reporting.events.violation_event import Who, who
+from sluicegate.proxy.responses.dead_letters import DeadLetters
+from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 from sluicegate.proxy.session.identity import ClientIdentity
 from sluicegate.proxy.writing.dead_letter_headers import headers_of
 from sluicegate.proxy.writing.topic_writer import CannotWrite, ClientMissing, TopicWriter, check_client

@@ -4,7 +4,7 @@ They connect to the brokers themselves, as what the proxy asks the cluster does,
 """
 
 from sluicegate.config.upstream import Upstream, UpstreamTls
-from sluicegate.proxy.network.memory_files import MemoryFiles
+from sluicegate.proxy.network.tls.memory_files import MemoryFiles
 
 Settings = dict[str, str | int | bool]
 

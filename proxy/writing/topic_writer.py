@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sluicegate.config.password import PasswordUnreadable
 from sluicegate.config.upstream import Upstream
-from sluicegate.proxy.network.memory_files import MemoryFiles
+from sluicegate.config.values.password import PasswordUnreadable
+from sluicegate.proxy.network.tls.memory_files import MemoryFiles
 from sluicegate.proxy.writing.producer_settings import Settings, connection_settings
 
 Header = tuple[str, bytes | None]

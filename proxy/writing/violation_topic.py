@@ -13,11 +13,11 @@ import time
 import structlog
 
 from sluicegate.config.upstream import Upstream
-from sluicegate.proxy.judgement.short_turns import ShortTurns
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
+from sluicegate.proxy.reporting.events.violation_event import Event, event_of
+from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
-from sluicegate.proxy.reporting.tally import Tally
-from sluicegate.proxy.reporting.violation_event import Event, event_of
+from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 from sluicegate.proxy.writing.topic_writer import CannotWrite, NoRoom, TopicWriter
 
 _MAX_QUEUED_BYTES = 8 << 20

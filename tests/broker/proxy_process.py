@@ -20,7 +20,7 @@ from tests.broker.ports import free_ports
 _START_SECONDS = 90
 FROZEN_CLOCK = """from sluicegate.proxy.process import clock
 clock.now_ms = lambda: {at}
-from sluicegate.proxy.process.command import main
+from sluicegate.proxy.cli.main import main
 main()"""
 """A program that is sluicegate at one moment (ms) for ever."""
 

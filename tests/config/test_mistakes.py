@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import ConfigError, load, load_file
 from sluicegate.config.option import Option
-from sluicegate.config.yaml_source import read_yaml
 from tests.config.reading import SMALLEST, loaded, problems
 
 ROOT = Path(__file__).parents[2]

@@ -1,4 +1,4 @@
-"""Nothing of the serving side reads a file but through `config/regular_file.py`, which waits for no FIFO or disk."""
+"""Nothing of the serving side reads a file but through `config/files/regular_file.py`, which waits for no FIFO or disk."""
 
 import ast
 from collections.abc import Iterator
@@ -11,27 +11,27 @@ ROOMS = ("config", "validation", "protocol", "proxy")
 _OWN = "of the system or of ourselves, named by no configuration"
 _COMMAND = "of a command, which serves nobody"
 ALLOWED = {
-    "config/regular_file.py": "the one way",
-    "config/file_patterns.py": "lists folders, with a deadline of its callers",
-    "proxy/network/memory_files.py": "writes copies in memory",
-    "proxy/network/tls.py": "reads copies in memory",
+    "config/files/regular_file.py": "the one way",
+    "config/files/patterns.py": "lists folders, with a deadline of its callers",
+    "proxy/network/tls/memory_files.py": "writes copies in memory",
+    "proxy/network/tls/contexts.py": "reads copies in memory",
     "proxy/network/spare_descriptor.py": _OWN,
-    "proxy/page/assets.py": _OWN,
-    "proxy/process/admin_connections.py": _OWN,
-    "proxy/process/build_facts.py": _OWN,
-    "proxy/process/descriptors.py": _OWN,
-    "proxy/process/resident.py": _OWN,
-    "proxy/process/socket_folder.py": _OWN,
+    "proxy/webui/assets.py": _OWN,
+    "proxy/admin/connections.py": _OWN,
+    "proxy/cli/build_facts.py": _OWN,
+    "proxy/server/descriptors.py": _OWN,
+    "proxy/server/resident_memory.py": _OWN,
+    "proxy/workers/socket_folder.py": _OWN,
     "proxy/reporting/build_info.py": _OWN,
-    "proxy/reporting/log_setup.py": _OWN,
+    "proxy/reporting/logs/setup.py": _OWN,
     "proxy/registry/protoc.py": "writes temporary files, for a process with a deadline",
     "proxy/rules_process/host.py": _OWN,
     "proxy/rules_process/memory.py": _OWN,
     "proxy/rules_process/protoc.py": "writes temporary files, in the rules process, which can be stopped",
-    "proxy/reporting/event_file.py": "writes, in a thread of its own",
-    "proxy/process/cluster_commands.py": _COMMAND,
-    "proxy/process/given_record.py": _COMMAND,
-    "proxy/process/health_check.py": _COMMAND,
+    "proxy/reporting/events/event_file.py": "writes, in a thread of its own",
+    "proxy/cli/cluster_commands.py": _COMMAND,
+    "proxy/cli/record_input.py": _COMMAND,
+    "proxy/cli/health_check.py": _COMMAND,
     "proxy/watching/event_files.py": _COMMAND,
 }
 _OF_PATHS = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.config.glob_cover import covers, misses_dashes
+from sluicegate.config.values.glob_cover import covers, misses_dashes
 from tests.config.reading import SMALLEST, loaded
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import ConfigError, load
-from sluicegate.config.password import Password, PasswordUnreadable
-from sluicegate.config.yaml_source import read_yaml
+from sluicegate.config.values.password import Password, PasswordUnreadable
 from tests.config.reading import SMALLEST, loaded, problems
 
 LOGIN = (

@@ -10,7 +10,7 @@ import yaml
 
 from tests.deploy.manifests import DEPLOY
 from tests.oracle.kafka_java import ROOT
-from tests.proxy.process.test_cli import sluicegate
+from tests.proxy.cli.test_commands import sluicegate
 
 FILE = ROOT / "compose.yaml"
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.deploy.manifests import DEPLOY, UID, configurations, containers, documents, of_kind, sluicegates
-from tests.proxy.process.test_cli import sluicegate
+from tests.proxy.cli.test_commands import sluicegate
 
 PLAIN = [DEPLOY / "kubernetes/standalone.yaml", DEPLOY / "kubernetes/sidecar.yaml"]
 CHART = DEPLOY / "helm/sluicegate"

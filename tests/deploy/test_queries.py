@@ -6,8 +6,8 @@ import re
 import pytest
 import yaml
 
-from sluicegate.proxy.reporting.families import FAMILIES, ROWS
-from sluicegate.proxy.reporting.family import Kind
+from sluicegate.proxy.reporting.metrics.families import FAMILIES, ROWS
+from sluicegate.proxy.reporting.metrics.family import Kind
 from tests.deploy.queries import ALL, CONFIGURATION, DASHBOARD, JOB, RULES, Query, alerts
 from tests.oracle.kafka_java import ROOT
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
-from sluicegate.config.yaml_source import read_yaml
 from sluicegate.proxy.reload.config_check import flaws_in
 from tests.broker.certificates import Authority
 from tests.broker.kafka import Kafka
@@ -31,8 +31,8 @@ NOT_TYPED = {
     "source .venv/bin/activate": "the tests' PATH has it",
     "make run     # the tour": "the tutorial types it, and these are the tests of the other line",
     "make spark": "installs Spark; tests/pipeline/test_command.py runs the jobs",
-    "sluicegate top ": "shows until it is ended; tests/page/test_live_proxy.py asks two workers",
-    "sluicegate who ": "tests/page/test_live_proxy.py asks a live proxy and its events",
+    "sluicegate top ": "shows until it is ended; tests/webui/test_live_proxy.py asks two workers",
+    "sluicegate who ": "tests/webui/test_live_proxy.py asks a live proxy and its events",
     "pip install sluicegate": "it is not published; tests/packaging/test_wheel.py installs the wheel",
     "sluicegate bootstrap 127.0.0.1:9092 --output": "tests/docs/test_install.py types it, in an empty folder",
     "make image": "needs a container engine",
@@ -40,7 +40,7 @@ NOT_TYPED = {
     "helm install ": "needs a Kubernetes cluster",
     "kubectl apply ": "needs a Kubernetes cluster; tests/deploy/test_kubernetes.py reads the manifests",
     "python3 -m venv /opt/sluicegate": "installs for the whole machine; tests/deploy/test_systemd.py reads the unit",
-    "sluicegate --install-completion": "changes the user's shell; tests/proxy/process/test_completion.py",
+    "sluicegate --install-completion": "changes the user's shell; tests/proxy/cli/test_completion.py",
     "sluicegate-spark judge  --bootstrap": "needs bad records; tests/pipeline/test_replay_findings.py types both",
     "spark-submit ": "needs a cluster; tests/packaging/test_wheel.py runs the archive",
 }

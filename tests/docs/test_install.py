@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import typer
 
-from sluicegate.proxy.process.cli import app
+from sluicegate.proxy.cli.commands import app
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND
 from tests.oracle.kafka_java import ROOT
-from tests.proxy.process.test_cli import sluicegate
+from tests.proxy.cli.test_commands import sluicegate
 
 PAGE = (ROOT / "docs/install.md").read_text()
 BLOCKS = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)

@@ -4,9 +4,9 @@ import ast
 
 import pytest
 
-from sluicegate.config.reference import documented_keys
-from sluicegate.proxy.reporting.families import FAMILIES
-from sluicegate.proxy.reporting.limits_reference import AT_LIMIT, page
+from sluicegate.config.reference.page import documented_keys
+from sluicegate.proxy.reporting.metrics.families import FAMILIES
+from sluicegate.proxy.reporting.metrics.limits_reference import AT_LIMIT, page
 from tests.oracle.kafka_java import ROOT
 
 KEYS = [key for key in documented_keys() if key.startswith("limits.")]
@@ -78,5 +78,5 @@ def test_the_test_at_its_edge_is_there(key: str) -> None:
 
 def test_the_page_is_what_is_declared() -> None:
     assert (ROOT / "docs" / "limits.md").read_text() == page(), (
-        "write it again: python -m sluicegate.proxy.reporting.limits_reference > docs/limits.md"
+        "write it again: python -m sluicegate.proxy.reporting.metrics.limits_reference > docs/limits.md"
     )

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import pytest
 
+from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
-from sluicegate.config.yaml_source import read_yaml
 from sluicegate.protocol.produce_request import walk_produce_request
-from sluicegate.protocol.records.allowance import Allowance
-from sluicegate.protocol.records.compression import Decompressor
-from sluicegate.proxy.reporting.violation_event import shown_beginning
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.proxy.reporting.events.violation_event import shown_beginning
 from sluicegate.validation.policy import JudgementLimits
 from sluicegate.validation.produce import JudgedRequest, judge_request
 from sluicegate.validation.rulebook import Rulebook, limits_of, rulebook_of

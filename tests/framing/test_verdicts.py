@@ -6,12 +6,12 @@ import pytest
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import walk_produce_request
-from sluicegate.protocol.records.allowance import Allowance
-from sluicegate.protocol.records.compression import Decompressor
-from sluicegate.proxy.session.lanes import HAS_FAST_LANE
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
 from sluicegate.validation.policy import Fix, Framing, JudgementLimits, Mode, Rehearsed, TopicPolicy
 from sluicegate.validation.produce import JudgedRequest, judge_request
-from sluicegate.validation.rules.json_syntax import JsonSyntax
+from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.rule import NamedRule
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.rules.side import Side

@@ -12,26 +12,26 @@ from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.protocol.framing import Disposition, FrameReader
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.produce_response import walk_produce_answer
-from sluicegate.protocol.records.codec import Codec
-from sluicegate.protocol.records.compression import Decompressor
-from sluicegate.proxy.session.lanes import judge_of_ordinary
+from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.proxy.fastpath.paths import judge_of_ordinary
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits
 from sluicegate.validation.produce import judge_request
 from sluicegate.validation.rulebook import Rulebook, compile_policies
-from sluicegate.validation.rules.avro_schema import avro_content
+from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.from_keys import InlineRules
-from sluicegate.validation.rules.json_schema import json_schema_content
-from sluicegate.validation.rules.json_syntax import JsonSyntax
-from sluicegate.validation.rules.ordinary_questions import ordinary_questions
+from sluicegate.validation.rules.json.schema import json_schema_content
+from sluicegate.validation.rules.json.syntax import JsonSyntax
+from sluicegate.validation.rules.native.questions import ordinary_questions
 from sluicegate.validation.rules.rule import Client, Rule, RuledRecord
-from sluicegate.validation.rules.schema_file import Envelope, FollowsSchema
+from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 from sluicegate.validation.rules.side import Side
 from sluicegate.validation.rules.utf8 import Utf8
 from tests.wire.batches import Rec, record
 
 try:
-    from sluicegate.protocol.records.allowance import Allowance
+    from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 except ImportError:
     Allowance = None  # type: ignore[assignment,misc]
 
@@ -118,7 +118,7 @@ def _is_good_on_the_fast_lane(frame: bytearray, version: int, body_at: int, now_
 
 _ASKED: list[tuple[Rule, Any]] = []
 if _FAST is not None:
-    ordinary_contents = import_module("sluicegate.validation.rules.ordinary_contents")
+    ordinary_contents = import_module("sluicegate.validation.rules.native.contents")
     _rules: tuple[Rule, ...] = (
         JsonSyntax(Side.VALUE, max_depth=20),
         FollowsSchema(Side.VALUE, _JSON_SCHEMA),

@@ -11,7 +11,7 @@ from itertools import islice
 
 import pytest
 
-from sluicegate.proxy.session.lanes import HAS_FAST_LANE
+from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
 from sluicegate.validation.policy import Framing, JudgementLimits, TimestampType, TopicPolicy
 from tests.bounds.frames import header, produce
 from tests.fuzz.in_process import headed

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.proxy.session.lanes import HAS_FAST_LANE
+from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
 from tests.fuzz.recorded.streams import batches_in, frames_of, streams
 from tests.proxy.session.playbook import Playbook
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sluicegate.proxy.process import socket_folder
-from sluicegate.proxy.process.cannot_start import CannotStart
+from sluicegate.proxy.server.cannot_start import CannotStart
+from sluicegate.proxy.workers import socket_folder
 from tests.broker.confined import DENIED, can_confine
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import COMMAND, ProxyProcess

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from sluicegate.config.address import parse_host_port
 from sluicegate.config.reading import read_section
 from sluicegate.config.upstream import Upstream
+from sluicegate.config.values.address import parse_host_port
 from sluicegate.proxy.cluster.discovery import Discovered, look_at_cluster
-from sluicegate.proxy.network.tls import context_for_brokers
+from sluicegate.proxy.network.tls.contexts import context_for_brokers
 from tests.integration.secure_brokers import Guarded
 
 

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from sluicegate.config.address import parse_host_port
 from sluicegate.config.upstream import Upstream
+from sluicegate.config.values.address import parse_host_port
 from sluicegate.proxy.doctor import clocks
 from sluicegate.proxy.doctor.finding import Level
 from tests.broker.fixtures import running

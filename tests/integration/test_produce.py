@@ -134,7 +134,7 @@ def test_a_topic_id_is_asked_for_where_no_answer_has_named_it(
 def test_a_batch_that_is_judged_in_a_thread_keeps_its_turn(topic: str, proxy: ProxyProcess) -> None:
     heavy = batch([Rec(now_ms(), value=os.urandom(400)) for _ in range(2000)], LZ4)
     large = batch([*(Rec(now_ms(), value=os.urandom(400)) for _ in range(2000)), Rec(now_ms() * 1000)], LZ4)
-    assert min(len(heavy), len(large)) > 600_000  # what goes to a thread; see sluicegate.proxy.judgement.judging
+    assert min(len(heavy), len(large)) > 600_000  # what goes to a thread; see sluicegate.proxy.scheduling.scheduler
     with RawClient(leader_of(proxy, topic)) as client:
         asked = [
             client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, r))])) for r in (large, good(), heavy, bad())

@@ -22,7 +22,7 @@ WITH_A_BUG = """from sluicegate.proxy.registry import schema_registry
 def fails(*_):
     raise KeyError("a key")
 schema_registry.schema_of = fails
-from sluicegate.proxy.process.command import main
+from sluicegate.proxy.cli.main import main
 main()"""
 
 

@@ -41,7 +41,7 @@ EVIL = '\x1b]0;gone\x07\x1b[2J\r\nevent: forged\x9b31m\u202eknil\u2066\u200b<scr
 RAW = ("\x1b", "\x07", "\r", "\x9b", "\u202e", "\u2066", "\u2028")
 DUMPS = """import faulthandler, signal
 faulthandler.register(signal.SIGUSR1)
-from sluicegate.proxy.process.command import main
+from sluicegate.proxy.cli.main import main
 main()"""
 
 

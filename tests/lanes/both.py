@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.produce_request import walk_produce_request
-from sluicegate.protocol.records.allowance import Allowance
-from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.counting import check_record_count
-from sluicegate.proxy.session.lanes import judge_of_ordinary
+from sluicegate.proxy.fastpath.paths import judge_of_ordinary
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits, TopicPolicy
 from sluicegate.validation.produce import judge_request

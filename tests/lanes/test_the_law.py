@@ -9,18 +9,18 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from sluicegate.proxy.session.lanes import HAS_FAST_LANE
+from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
 from sluicegate.validation.policy import Framing, JudgementLimits, Mode, TimestampType, TopicPolicy
 from sluicegate.validation.requests.request_rule import RequestRule
-from sluicegate.validation.rules.avro_schema import avro_content
+from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.batch_size import MostRecords
 from sluicegate.validation.rules.headers import HeaderBounds
-from sluicegate.validation.rules.json_schema import json_schema_content
-from sluicegate.validation.rules.json_syntax import DuplicateKeys, JsonSyntax
+from sluicegate.validation.rules.json.schema import json_schema_content
+from sluicegate.validation.rules.json.syntax import DuplicateKeys, JsonSyntax
 from sluicegate.validation.rules.presence import Required
 from sluicegate.validation.rules.rule import NamedRule, Rule
 from sluicegate.validation.rules.rule_set import RuleSet
-from sluicegate.validation.rules.schema_file import Envelope, FollowsSchema
+from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 from sluicegate.validation.rules.side import Side
 from sluicegate.validation.rules.size import Size
 from sluicegate.validation.rules.utf8 import Utf8

@@ -98,7 +98,7 @@ def test_a_wheel_without_compiled_parts_runs_anywhere_and_says_so(wheel: Path) -
     assert wheel.name.endswith("-py3-none-any.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert not [name for name in names if name.endswith((".c", ".so"))]
-    needed = ("py.typed", "protocol/framing.pxd", "proxy/session/fast_lane.pyi", "pipeline/log4j2.properties")
+    needed = ("py.typed", "protocol/framing.pxd", "proxy/fastpath/fast_path.pyi", "pipeline/log4j2.properties")
     assert {f"sluicegate/{name}" for name in needed} <= set(names)
     assets = {f"sluicegate/{file.relative_to(ROOT)}" for file in (ROOT / "proxy" / "page" / "assets").iterdir()}
     assert len(assets) > 5
@@ -124,7 +124,7 @@ def test_what_is_installed_has_one_name_and_runs_beside_a_users_own_config_and_p
     ]
     for room in ROOMS:  # a user's own come first where a program begins
         (tmp_path / f"{room}.py").write_text("MINE = True\n")
-    begin = "from sluicegate.proxy.process.command import main; main()"
+    begin = "from sluicegate.proxy.cli.main import main; main()"
     assert run(python, "-c", begin, "version", cwd=tmp_path).startswith("sluicegate ")
     assert run(environment / "bin" / "sluicegate", "version", cwd=tmp_path).startswith("sluicegate ")
     assert "profile" in run(environment / "bin" / "sluicegate-spark", "--help", cwd=tmp_path)

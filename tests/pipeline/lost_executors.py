@@ -17,8 +17,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
+from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import load
-from sluicegate.config.yaml_source import read_file
 from sluicegate.pipeline import judge as judged
 from sluicegate.pipeline import replay
 from sluicegate.pipeline.extract import job as extracting

@@ -13,9 +13,9 @@ import yaml
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_INVALID, Consumer, KafkaError, TopicPartition
 from pyspark.sql import SparkSession
 
+from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import load
 from sluicegate.config.topics import Fix
-from sluicegate.config.yaml_source import read_file
 from sluicegate.pipeline.replay import job
 from sluicegate.pipeline.replay.writing import Headers
 from sluicegate.pipeline.results import Results

@@ -4,9 +4,9 @@ import pytest
 
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.replay.dead_letter import DeadLetter, NoDeadLetter, dead_letter
-from sluicegate.protocol.records.taking import TakenRecord
-from sluicegate.proxy.answers.dead_letters import DeadLetters
-from sluicegate.proxy.reporting.violation_event import Who
+from sluicegate.protocol.records.extraction import TakenRecord
+from sluicegate.proxy.reporting.events.violation_event import Who
+from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.writing.dead_letter_headers import headers_of
 from sluicegate.validation.verdict import Reason
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline.kafka.cluster import TopicPartition, TopicTrouble
 from sluicegate.pipeline.kafka.transactional_producer import TransactionalProducer
 from sluicegate.pipeline.topics import Topics
-from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.writing import NewRecord
 from tests.broker.fixtures import running
 from tests.broker.kafka import Kafka

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
+from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import load
-from sluicegate.config.yaml_source import read_file
 from sluicegate.pipeline.judge import job, report
 from sluicegate.pipeline.judge.clients import clients_of
 from sluicegate.pipeline.judge.policies import policies_of

@@ -17,7 +17,7 @@ from sluicegate.pipeline.topics import Topics
 from sluicegate.protocol.records.record_batch import RecordBatch
 from sluicegate.validation.policy import Fix, JudgementLimits, Mode, TimestampType, TopicPolicy
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
-from sluicegate.validation.rules.expression import IsTrue
+from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.rule import NamedRule, Outage, Part, RuledRecord
 from sluicegate.validation.rules.rule_set import RuleSet
 from tests.framing.cases import AMBIGUOUS, UNREADABLE

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import load
-from sluicegate.config.yaml_source import read_file
 from sluicegate.pipeline.judge import job as judging
 from sluicegate.pipeline.judge import partitions as judged_partitions
 from sluicegate.pipeline.judge.findings import What

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
 from sluicegate.config.topics import Fix
-from sluicegate.config.yaml_source import read_yaml
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.replay.dead_letter import DeadLetter, Record
 from sluicegate.pipeline.replay.deciding import Back, Decider, Judgement, Left

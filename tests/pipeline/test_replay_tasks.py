@@ -6,9 +6,9 @@ import uuid
 import pytest
 from confluent_kafka import Producer
 
+from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
 from sluicegate.config.topics import Fix
-from sluicegate.config.yaml_source import read_yaml
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.repair import transactions
 from sluicegate.pipeline.repair.transactions import CannotWrite, Writing

@@ -7,7 +7,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from sluicegate.config.address import HostPort
+from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.headers import build_response_header, parse_request_header
 from sluicegate.protocol.messages import api_versions, describe_configs, metadata

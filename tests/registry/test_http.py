@@ -12,12 +12,12 @@ from uuid import UUID
 
 import pytest
 
-from sluicegate.config.password import Password
-from sluicegate.config.secret import SecretText
+from sluicegate.config.values.password import Password
+from sluicegate.config.values.secret import SecretText
 from sluicegate.proxy.registry.failures import AnswerTooLarge, RegistryFailed
 from sluicegate.proxy.registry.http import MAX_ANSWER_BYTES, Answer, Login, RegistryHttp
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
-from sluicegate.validation.rules.registered_schema import HasRegisteredSchema
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
 from sluicegate.validation.rules.side import Side
 from tests.registry.stand_in import StandIn, said
 from tests.validation.rules.records import record

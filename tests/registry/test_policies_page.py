@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
 from sluicegate.config.model import Config
-from sluicegate.config.yaml_source import read_yaml
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.validation.produce import JudgedRequest

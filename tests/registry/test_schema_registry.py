@@ -7,12 +7,12 @@ from uuid import UUID
 
 import pytest
 
-from sluicegate.proxy.judgement.patience import Patience, WaitsElsewhere
 from sluicegate.proxy.registry.failures import AnswerTooLarge, RegistryFailed
 from sluicegate.proxy.registry.http import Answer
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
-from sluicegate.validation.rules.registered_schema import UnknownSchema
+from sluicegate.proxy.scheduling.wait_budget import Patience, WaitsElsewhere
 from sluicegate.validation.rules.rule import Outage, SchemaError
+from sluicegate.validation.rules.schemas.registered_schema import UnknownSchema
 from tests.broker.eventually import eventually
 
 LONG = Answer(200, {"schema": '"long"'})

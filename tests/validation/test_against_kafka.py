@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from sluicegate.protocol.records.allowance import Allowance
-from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.validation.judge import Submission, judge_partition
 from sluicegate.validation.policy import JudgementLimits
 from sluicegate.validation.units import diagnose

@@ -5,7 +5,7 @@ import random
 import pytest
 from crc32c import crc32c
 
-from sluicegate.proxy.session.lanes import judge_of_ordinary
+from sluicegate.proxy.fastpath.paths import judge_of_ordinary
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sluicegate.protocol.records.allowance import Allowance
-from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.validation.judge import Submission, judge_partition
 from sluicegate.validation.policy import JudgementLimits, TopicPolicy
 from sluicegate.validation.verdict import Refused

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from sluicegate.protocol.produce_request import walk_produce_request
-from sluicegate.protocol.records.allowance import Allowance, OutOfTime
-from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OutOfTime
 from sluicegate.validation.fixes import Previous
 from sluicegate.validation.policy import Fix, JudgementLimits, Mode, Rehearsed, TopicPolicy
 from sluicegate.validation.previous_times import PreviousTimes, PreviousTimesInOrder, PreviousUnderWay

@@ -3,8 +3,8 @@
 import pytest
 
 from sluicegate.protocol.produce_request import walk_produce_request
-from sluicegate.protocol.records.allowance import Allowance
-from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.validation.policy import JudgementLimits, Mode, Rehearsed, TopicPolicy
 from sluicegate.validation.produce import HeldTo, JudgedRequest, judge_request
 from sluicegate.validation.verdict import Reason

@@ -3,10 +3,10 @@
 import pytest
 
 from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, TopicData
-from sluicegate.protocol.records.allowance import Allowance
-from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.extraction import Taken, TooMuch
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME
-from sluicegate.protocol.records.taking import Taken, TooMuch
 from sluicegate.validation.judge import Submission, judge_partition
 from sluicegate.validation.policy import JudgementLimits, Mode, Rehearsed, TimestampType, TopicPolicy
 from sluicegate.validation.produce import HeldTo, judge_request

@@ -3,8 +3,8 @@
 import pytest
 
 from sluicegate.protocol.produce_request import walk_produce_request
-from sluicegate.protocol.records.allowance import Allowance, OutOfTime
-from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OutOfTime
 from sluicegate.validation.policy import Fix, JudgementLimits, Mode, TopicPolicy
 from sluicegate.validation.produce import JudgedRequest, judge_request
 from sluicegate.validation.rules.presence import Required

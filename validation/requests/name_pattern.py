@@ -1,6 +1,6 @@
 """A pattern that what clients name themselves is held against: a glob, or a regular expression of RE2's."""
 
-from sluicegate.config.topic_pattern import compiled, is_for_every_principal, regular_expression_of
+from sluicegate.config.values.topic_pattern import compiled, is_for_every_principal, regular_expression_of
 from sluicegate.validation.rules.rule import Client
 
 

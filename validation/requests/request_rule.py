@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.validation.policy import Mode
 from sluicegate.validation.requests.name_pattern import NamePattern
 from sluicegate.validation.requests.software_version import LeastVersion

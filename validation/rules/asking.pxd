@@ -1,7 +1,7 @@
 # The types that Cython compiles asking.py with; the file itself stays plain Python.
 cimport cython
 
-from sluicegate.protocol.records.allowance cimport Allowance
+from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance
 from sluicegate.protocol.records.contents cimport RecordContents
 from sluicegate.validation.rules.rule cimport RuledRecord
 

@@ -3,7 +3,7 @@
 Compiled with the types in asking.pxd where a C compiler was at hand.
 """
 
-from sluicegate.protocol.records.allowance import Allowance, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OverLimit
 from sluicegate.protocol.records.contents import MOST_HEADERS, RecordContents
 from sluicegate.protocol.records.message_contents import MessageContents
 from sluicegate.validation.policy import JudgementLimits, Mode

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sluicegate.validation.rules.ordinary_questions import OrdinaryQuestions
+from sluicegate.validation.rules.native.questions import OrdinaryQuestions
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, Part, RuledRecord
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.protocol.records.allowance import Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.validation import wording
 from sluicegate.validation.refusals import TEXTS_AT_LEAST, refuse_records
 from sluicegate.validation.rules.rule import NamedRule, OnOutage, Outage, SchemaError

@@ -7,14 +7,14 @@ from sluicegate.config import rules as keys
 from sluicegate.config.value_rules import Json, Schema
 from sluicegate.validation.policy import Mode
 from sluicegate.validation.rules.batch_size import MostRecords
-from sluicegate.validation.rules.content import SchemaUnusable
-from sluicegate.validation.rules.expression import IsTrue
+from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.headers import ForbiddenHeaders, HeaderBounds, MatchedHeader, RequiredHeaders
-from sluicegate.validation.rules.json_syntax import DuplicateKeys, JsonSyntax
+from sluicegate.validation.rules.json.syntax import DuplicateKeys, JsonSyntax
 from sluicegate.validation.rules.own_rule import own_rule
 from sluicegate.validation.rules.presence import Required
 from sluicegate.validation.rules.rule import NamedRule, OnOutage, OnSchemaError, Rule
 from sluicegate.validation.rules.rule_set import RuleSet
+from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from sluicegate.validation.rules.side import Side
 from sluicegate.validation.rules.size import Size
 from sluicegate.validation.rules.time_order import MonotonicTime

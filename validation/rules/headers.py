@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sluicegate.config.topic_pattern import compiled, regular_expression_of
+from sluicegate.config.values.topic_pattern import compiled, regular_expression_of
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, Part, RuledRecord
 
 _PARTS = Part.HEADERS

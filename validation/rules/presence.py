@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sluicegate.validation.rules.ordinary_questions import BytesQuestion, OrdinaryQuestions, about
+from sluicegate.validation.rules.native.questions import BytesQuestion, OrdinaryQuestions, about
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, Part, RuledRecord
 from sluicegate.validation.rules.side import Side
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sluicegate.protocol.records.allowance import Allowance
-from sluicegate.protocol.records.codec import Codec
-from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.codecs.chunks import Bounds, Pieces
+from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.contents import RecordContents, Wanted
 from sluicegate.protocol.records.message_contents import MessageContents
 from sluicegate.protocol.records.message_set import read_message
-from sluicegate.protocol.records.pieces import Bounds, Pieces
 from sluicegate.protocol.records.record_batch import (
     HEADER_BYTES,
     MAGIC_2,

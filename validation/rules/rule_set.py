@@ -5,7 +5,7 @@ from functools import reduce
 from operator import or_
 
 from sluicegate.protocol.records.scan import is_compiled
-from sluicegate.validation.rules.ordinary_questions import ordinary_questions
+from sluicegate.validation.rules.native.questions import ordinary_questions
 from sluicegate.validation.rules.rule import NamedRule, Part
 
 _FAST: bool = is_compiled()

@@ -11,7 +11,7 @@ from tests.bounds import costly_schemas as costly
 from tests.bounds.frames import produce
 from tests.bounds.line import MIB, RULES_PROCESS_BYTES, Extent, Line
 from tests.registry.schemas_by_id import registry_of
-from tests.validation.rules.random_json import RandomJson
+from tests.validation.rules.json.random_json import RandomJson
 from tests.wire.batches import ZSTD, Rec, batch
 
 _SCHEMAS = Path(__file__).parent.parent / "schemas"

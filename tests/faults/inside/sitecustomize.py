@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from sluicegate.proxy.process import clock
+from sluicegate.proxy.server import clock
 
 _OF_CONNECTIONS = frozenset(
     {

@@ -5,9 +5,9 @@ and without, it does the same, and nothing that happens is a fault of its own.
 import random
 from unittest.mock import patch
 
-import sluicegate.proxy.judgement.judging
+import sluicegate.proxy.scheduling.scheduler
 from sluicegate.protocol.framing import frame_of
-from sluicegate.proxy.session.lanes import HAS_FAST_LANE
+from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
 from tests.bounds.frames import compact_string, good_batch, produce, request
 from tests.bounds.stand_in_answers import topic_id_of
 from tests.proxy.session.playbook import NOW, Playbook
@@ -16,7 +16,9 @@ _MOST_BYTES = 32 * 1024
 _LONGEST_PIECE = 700
 _MOST_SINGLE_BYTES = 2048
 # However slow it is: what leaves the loop is answered at another time, and so otherwise.
-_UNHURRIED = patch.multiple(sluicegate.proxy.judgement.judging, _LOOP_REQUEST_SECONDS=60.0, _LOOP_MAKING_SECONDS=60.0)
+_UNHURRIED = patch.multiple(
+    sluicegate.proxy.scheduling.scheduler, _LOOP_REQUEST_SECONDS=60.0, _LOOP_MAKING_SECONDS=60.0
+)
 _BOUNDS = {"SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": "86400000"}
 
 ASKED = (

@@ -3,8 +3,8 @@
 import time
 from pathlib import Path
 
+from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import ConfigError, load
-from sluicegate.config.yaml_source import read_yaml
 
 _MOST_BYTES = 32 * 1024
 _MOST_SECONDS = 5.0

@@ -4,13 +4,13 @@ import random
 
 import pytest
 
-from sluicegate.protocol.records.allowance import Allowance, OutOfTime, OverLimit
-from sluicegate.protocol.records.codec import Codec
-from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.codecs.chunks import Bounds
+from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OutOfTime, OverLimit
 from sluicegate.protocol.records.contents import MOST_HEADERS, RecordContents, Wanted
 from sluicegate.protocol.records.message_contents import MessageContents
 from sluicegate.protocol.records.message_set import read_message
-from sluicegate.protocol.records.pieces import Bounds
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
 from tests.wire.batches import CODECS, NONE, Rec, batch, message, wrapper
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sluicegate.protocol.records import scan as installed
-from sluicegate.protocol.records.allowance import Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from tests.wire.batches import Rec, record, varint
 
 BASE = 1_800_000_000_000

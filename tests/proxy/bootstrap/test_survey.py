@@ -1,7 +1,7 @@
 """What a cluster of many topics is asked: so much at once, so many in all, and never anything but questions."""
 
-from sluicegate.config.address import HostPort
 from sluicegate.config.upstream import Upstream
+from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import metadata
 from sluicegate.proxy.bootstrap.first_file import lines_of

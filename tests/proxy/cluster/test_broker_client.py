@@ -11,14 +11,14 @@ from time import monotonic
 import pytest
 from aiohappyeyeballs import start_connection
 
-from sluicegate.config.address import HostPort
 from sluicegate.config.reading import read_section
 from sluicegate.config.upstream import Upstream
+from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import metadata, sasl_authenticate, sasl_handshake
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker
 from sluicegate.proxy.cluster.discovery import look_at_cluster
-from sluicegate.proxy.network.tls import context_for_brokers
+from sluicegate.proxy.network.tls.contexts import context_for_brokers
 from tests.broker.certificates import Authority
 from tests.proxy.scripted_broker import CLOSE, SILENCE, Answer, Raw, ScriptedBroker, brokers, greeting
 

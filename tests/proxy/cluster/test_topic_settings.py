@@ -8,9 +8,9 @@ from time import monotonic
 import pytest
 from structlog.testing import capture_logs
 
-from sluicegate.config.address import HostPort
 from sluicegate.config.topics import TopicKeys
 from sluicegate.config.upstream import Upstream
+from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import describe_configs
 from sluicegate.protocol.messages.schema import Value

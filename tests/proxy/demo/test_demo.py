@@ -16,7 +16,7 @@ import pytest
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 
-COMMAND = [sys.executable, "-c", "from sluicegate.proxy.process.command import main; main()", "demo"]
+COMMAND = [sys.executable, "-c", "from sluicegate.proxy.cli.main import main; main()", "demo"]
 """As `make run` begins it."""
 
 

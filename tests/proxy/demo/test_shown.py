@@ -5,8 +5,8 @@ from rich.console import Console
 from sluicegate.proxy.demo.sample_stream import SAMPLES
 from sluicegate.proxy.demo.shown import Lines, LiveTable, shown_on
 from sluicegate.proxy.demo.told import ELSE, Told
-from sluicegate.proxy.reporting.tally import Tally
-from tests.proxy.reporting.test_violations import one
+from sluicegate.proxy.reporting.metrics.counters import Tally
+from tests.proxy.reporting.events.test_violation_writer import one
 
 HOSTILE = "\x1b[2J\x1b[31m" + "x" * 300
 

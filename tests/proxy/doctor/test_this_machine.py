@@ -10,7 +10,7 @@ import yaml
 
 from tests.broker.certificates import Authority
 from tests.broker.ports import free_ports
-from tests.proxy.process.test_cli import sluicegate
+from tests.proxy.cli.test_commands import sluicegate
 
 
 def examined(folder: Path, **sections: Any) -> tuple[int, dict[str, tuple[str, str, str]]]:

@@ -1,7 +1,7 @@
 """Violations as the observer tells them."""
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.proxy.reporting.violation_event import Violation, Who, violation
+from sluicegate.proxy.reporting.events.violation_event import Violation, Who, violation
 from sluicegate.validation.policy import Mode, TopicPolicy
 from sluicegate.validation.produce import HeldTo
 from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Reason, Refused

@@ -6,7 +6,7 @@ from sluicegate.proxy.live.flow_history import Flow
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.look import EVERYTHING, Seen, look
-from sluicegate.proxy.reporting.tally import Tally
+from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.rulebook import Rulebook, compile_policies
 from tests.proxy.live.events import NOW, refused

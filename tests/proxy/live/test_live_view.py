@@ -3,8 +3,8 @@
 import json
 
 from sluicegate.proxy.live.live_view import MAX_VIOLATIONS, LiveView
-from sluicegate.proxy.reporting.tally import Tally
-from sluicegate.proxy.reporting.violation_event import event_of
+from sluicegate.proxy.reporting.events.violation_event import event_of
+from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.validation.policy import Mode
 from tests.proxy.live.events import NOW, SECRET, refused
 

@@ -2,7 +2,7 @@
 
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.offences import MAX_OFFENCES
-from sluicegate.proxy.reporting.tally import Tally
+from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.validation.verdict import Reason
 from tests.proxy.live.events import NOW, refused
 

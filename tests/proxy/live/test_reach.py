@@ -2,8 +2,8 @@
 
 import pytest
 
+from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
 from sluicegate.proxy.live.live_state import Distances
-from sluicegate.proxy.session.lanes import HAS_FAST_LANE
 from sluicegate.validation.distances import step_of
 from tests.bounds.frames import produce
 from tests.proxy.session.playbook import NOW, Playbook

@@ -14,20 +14,20 @@ from typing import cast
 import pytest
 from structlog.testing import capture_logs
 
-from sluicegate.config.address import HostPort
 from sluicegate.config.model import Listen, ListenTls
 from sluicegate.config.reading import read_section
 from sluicegate.config.upstream import UpstreamTls
+from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.accepting import ClientAcceptor, NewConnection
 from sluicegate.proxy.network.address_rate import AddressRate
 from sluicegate.proxy.network.connection_rate import NEW_CONNECTIONS, ConnectionRate
 from sluicegate.proxy.network.entrance import NEW_OF_ADDRESS, Entrance
-from sluicegate.proxy.network.handshakes import HANDSHAKE_SECONDS, MAX_HANDSHAKES, Handshakes
 from sluicegate.proxy.network.listeners import bind
 from sluicegate.proxy.network.networks import networks_of
 from sluicegate.proxy.network.proxy_protocol import ProxyProtocol, proxy_protocol_of
-from sluicegate.proxy.network.tls import AskedNames, context_for_brokers, context_for_clients
-from sluicegate.proxy.reporting.session_log import SessionLog
+from sluicegate.proxy.network.tls.contexts import AskedNames, context_for_brokers, context_for_clients
+from sluicegate.proxy.network.tls.handshakes import HANDSHAKE_SECONDS, MAX_HANDSHAKES, Handshakes
+from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from tests.broker.certificates import Authority
 
 # By the specification: signature, version 2 and command, TCP over IPv4, length; then both addresses, both ports.

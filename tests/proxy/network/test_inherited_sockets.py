@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from sluicegate.config.address import HostPort
+from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.inherited_sockets import InheritedSockets, inherited_sockets
 from sluicegate.proxy.network.listeners import bind
 from tests.broker.proxy_process import HAND_OVER

@@ -6,10 +6,10 @@ import socket
 import pytest
 from structlog.testing import capture_logs
 
-from sluicegate.config.address import HostPort
 from sluicegate.config.model import Listen, ListenTls
-from sluicegate.proxy.answers.addressing import AddressBook
+from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.listeners import MAX_BROKERS, Acceptor, CannotListen, Listeners, bind
+from sluicegate.proxy.responses.broker_addresses import AddressBook
 
 
 async def _accept(_node_id: int | None, listening: socket.socket) -> Acceptor:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Coroutine
 import pytest
 import uvloop
 
-from sluicegate.config.address import HostPort
+from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.native_sockets import native_sockets
 from sluicegate.proxy.network.upstream import Dialler
-from sluicegate.proxy.process.assembly import World
+from sluicegate.proxy.server.assembly import World
 from sluicegate.proxy.session.arrival import Route
 from sluicegate.proxy.session.outlets import Introduced
 from sluicegate.proxy.session.session import Session

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 import uvloop
 
-from sluicegate.config.address import HostPort
+from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.connecting import connected
 from sluicegate.proxy.network.native_sockets import native_sockets
 from sluicegate.proxy.network.upstream import Dialler

@@ -9,7 +9,7 @@ from pathlib import Path
 PROGRAM = textwrap.dedent("""
     import asyncio, json, sys
     from pathlib import Path
-    from sluicegate.proxy.process.server import Server
+    from sluicegate.proxy.server.server import Server
     from sluicegate.proxy.reload.config_check import check_policies
     from sluicegate.proxy.reload.config_file import ConfigFile
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.config.file_deadline import FileUnreadable
+from sluicegate.config.files.deadline import FileUnreadable
 from sluicegate.config.loading import Loaded
 from sluicegate.proxy.reload import reloader as module
 from sluicegate.proxy.reload.config_file import ConfigFile
 from sluicegate.proxy.reload.reloader import Reloader
-from sluicegate.proxy.reporting.tally import Tally
+from sluicegate.proxy.reporting.metrics.counters import Tally
 from tests.config.reading import SMALLEST
 from tests.proxy.network.wires import until
 

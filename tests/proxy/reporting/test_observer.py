@@ -7,12 +7,12 @@ from structlog.testing import capture_logs
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
-from sluicegate.proxy.reporting.aggregation import LINES_A_SECOND, LINES_AT_ONCE
-from sluicegate.proxy.reporting.judgement_counts import JudgementCounts
+from sluicegate.proxy.reporting.events.violation_event import Violation, event_of
+from sluicegate.proxy.reporting.logs.aggregation import LINES_A_SECOND, LINES_AT_ONCE
+from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
+from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
+from sluicegate.proxy.reporting.metrics.validation_counts import JudgementCounts
 from sluicegate.proxy.reporting.observer import Observer
-from sluicegate.proxy.reporting.tally import OTHER, Tally
-from sluicegate.proxy.reporting.topic_labels import TopicLabels
-from sluicegate.proxy.reporting.violation_event import Violation, event_of
 from sluicegate.proxy.session.identity import ClientIdentity
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce import HeldTo, JudgedRequest

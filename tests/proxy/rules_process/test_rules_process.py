@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from sluicegate.proxy.judgement.patience import Patience, WaitsElsewhere
 from sluicegate.proxy.rules_process.messages import What
 from sluicegate.proxy.rules_process.record_fields import fields_of
 from sluicegate.proxy.rules_process.reports import Evaluated
 from sluicegate.proxy.rules_process.rules_process import RuleLimits, RulesProcess, TooCostly
 from sluicegate.proxy.rules_process.specification import Kind, Specification
-from sluicegate.validation.rules.content import SchemaUnusable
+from sluicegate.proxy.scheduling.wait_budget import Patience, WaitsElsewhere
 from sluicegate.validation.rules.rule import Outage
+from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from tests.broker.eventually import eventually
 from tests.proxy.rules_process.processes import children_of, is_alive
 from tests.proxy.rules_process.slow_rules import install

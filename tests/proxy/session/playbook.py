@@ -13,16 +13,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from sluicegate.config.address import HostPort
 from sluicegate.config.loading import load
 from sluicegate.config.source import Source
-from sluicegate.proxy.answers.addressing import AddressBook
-from sluicegate.proxy.process.assembly import Assembled, World, assembled
-from sluicegate.proxy.reporting.tally import Tally
+from sluicegate.config.values.address import HostPort
+from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
+from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.responses.broker_addresses import AddressBook
+from sluicegate.proxy.server.assembly import Assembled, World, assembled
 from sluicegate.proxy.session.arrival import Route
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.dependencies import ProduceDependencies, SessionDependencies
-from sluicegate.proxy.session.lanes import HAS_FAST_LANE
 from sluicegate.proxy.session.loop_detection import LoopDetection
 from sluicegate.proxy.session.outlets import Introduced
 from sluicegate.proxy.session.session import Session

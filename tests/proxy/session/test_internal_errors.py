@@ -6,9 +6,9 @@ from typing import Any, NoReturn
 import pytest
 from structlog.testing import capture_logs
 
-from sluicegate.proxy.judgement.judging import Judges
+from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
+from sluicegate.proxy.scheduling.scheduler import Judges
 from sluicegate.proxy.session.dependencies import SessionDependencies
-from sluicegate.proxy.session.lanes import HAS_FAST_LANE
 from sluicegate.proxy.session.request_handler import RequestHandler
 from sluicegate.validation.policy import JudgementLimits
 from sluicegate.validation.previous_times import PreviousTimes

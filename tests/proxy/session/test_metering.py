@@ -6,11 +6,11 @@ import struct
 import pytest
 from structlog.testing import capture_logs
 
-import sluicegate.proxy.judgement.judging
+import sluicegate.proxy.scheduling.scheduler
 from sluicegate.config.quotas import Quota
 from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.messages import produce as messages
-from sluicegate.proxy.session.lanes import HAS_FAST_LANE
+from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
 from sluicegate.proxy.session.metering import Standing
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.validation.rulebook import compile_policies
@@ -27,7 +27,7 @@ _ONE_A_SECOND = {"name": "slow", "client_id": "*", "requests_per_second": 1}
 @pytest.fixture(autouse=True)
 def _with_time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     # However busy the machine is: what leaves the loop is answered at another time.
-    monkeypatch.setattr(sluicegate.proxy.judgement.judging, "_LOOP_REQUEST_SECONDS", 60.0)
+    monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0)
 
 
 class Play:

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-import sluicegate.proxy.process.assembly
+import sluicegate.proxy.server.assembly
+from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
-from sluicegate.config.yaml_source import read_yaml
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header, parse_request_header, response_body_at
 from sluicegate.protocol.messages import produce
 from sluicegate.protocol.records.stand_in import stand_in
-from sluicegate.proxy.answers.dead_letters import DeadLetters
-from sluicegate.proxy.judgement.quarantine_room import QuarantineRoom
+from sluicegate.proxy.responses.dead_letters import DeadLetters
+from sluicegate.proxy.scheduling.quarantine_memory import QuarantineRoom
 from sluicegate.proxy.session.identity import ClientIdentity
 from sluicegate.validation.produce import Place
 from sluicegate.validation.rulebook import file_policies_of
@@ -54,7 +54,7 @@ class Quarantined(Playbook):
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, room_bytes: int = 1 << 20) -> None:
         self.room = QuarantineRoom(room_bytes)
-        monkeypatch.setattr(sluicegate.proxy.process.assembly, "QuarantineRoom", lambda _: self.room)
+        monkeypatch.setattr(sluicegate.proxy.server.assembly, "QuarantineRoom", lambda _: self.room)
         self.sink: Any = Sink()
         self.now_ms = NOW
         super().__init__(

@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-import sluicegate.proxy.judgement.judging
+import sluicegate.proxy.scheduling.scheduler
 from sluicegate.proxy.session import metering, quotas
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.pause_reason import PauseReason
@@ -26,7 +26,7 @@ _KEPT_BYTES = 40
 @pytest.fixture(autouse=True)
 def _with_time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     # However busy the machine is: what leaves the loop is answered at another time.
-    monkeypatch.setattr(sluicegate.proxy.judgement.judging, "_LOOP_REQUEST_SECONDS", 60.0)
+    monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0)
 
 
 class Proxy:

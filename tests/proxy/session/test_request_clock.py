@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from sluicegate.protocol.api import ApiKey
+from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE, counts_of_lanes
 from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.in_flight import Exchange
-from sluicegate.proxy.session.lanes import HAS_FAST_LANE, counts_of_lanes
 from sluicegate.proxy.session.request_clock import RequestClock
 from tests.bounds.frames import good_batch, int32, produce, request, sized_frame
 from tests.proxy.session.playbook import NOW, Playbook, with_produce

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import pytest
 from structlog.testing import capture_logs
 
-import sluicegate.proxy.judgement.judging
+import sluicegate.proxy.scheduling.scheduler
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.protocol.messages import list_offsets, produce
-from sluicegate.proxy.session.lanes import HAS_FAST_LANE
+from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
 from sluicegate.proxy.session.memory import Gathering
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
 from sluicegate.validation.previous_times import PreviousTimes
@@ -223,7 +223,7 @@ def test_a_request_that_never_ends_is_cut_off_also_while_the_proxy_reads_nothing
 
 def test_answers_to_refused_requests_are_kept_for_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     # However busy the machine is: what leaves the loop is answered at another time.
-    monkeypatch.setattr(sluicegate.proxy.judgement.judging, "_LOOP_REQUEST_SECONDS", 60.0)
+    monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0)
     play = Playbook(SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS="1000")
     log_start = {"partition_index": 0, "error_code": 0, "timestamp": -1, "offset": 5}
     log_starts = list_offsets.RESPONSE.build({"topics": [{"name": "t", "partitions": [log_start]}]}, 1)

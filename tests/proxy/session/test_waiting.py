@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.messages import metadata
-from sluicegate.proxy.judgement.judging import Judges
+from sluicegate.proxy.scheduling.scheduler import Judges
 from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.waiting import Tell, Waiting

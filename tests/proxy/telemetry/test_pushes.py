@@ -16,8 +16,8 @@ from structlog.testing import capture_logs
 
 from sluicegate.config.otel import Otel
 from sluicegate.config.server_tls import ServerTls
-from sluicegate.proxy.reporting.tally import Tally
-from sluicegate.proxy.reporting.violation_event import Who
+from sluicegate.proxy.reporting.events.violation_event import Who
+from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.telemetry.metric_push import MetricPush
 from sluicegate.proxy.telemetry.receiver import Receiver
 from sluicegate.proxy.telemetry.seen_request import SeenRequest

@@ -7,7 +7,7 @@ from threading import Thread
 import pytest
 from rich.console import Console
 
-from sluicegate.config.address import HostPort
+from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.watching.admin_client import Answer, NotShown, ask, ask_all
 from sluicegate.proxy.watching.rates import rates_of
 from sluicegate.proxy.watching.top_screen import screen

@@ -7,8 +7,8 @@ import pytest
 
 from sluicegate.proxy.live.live_state import OffenceState
 from sluicegate.proxy.live.live_view import LiveView
-from sluicegate.proxy.reporting.tally import Tally
-from sluicegate.proxy.reporting.violation_event import Violation, event_of
+from sluicegate.proxy.reporting.events.violation_event import Violation, event_of
+from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.watching.event_files import EventsUnreadable, OffencesOfTopic
 from sluicegate.proxy.watching.who_lines import lines_about
 from sluicegate.validation.policy import Mode

@@ -6,8 +6,8 @@ from typing import Any
 import confluent_kafka
 import pytest
 
-from sluicegate.config.password import PasswordUnreadable
-from sluicegate.proxy.network.memory_files import MemoryFiles
+from sluicegate.config.values.password import PasswordUnreadable
+from sluicegate.proxy.network.tls.memory_files import MemoryFiles
 from sluicegate.proxy.writing.producer_settings import connection_settings
 from tests.config.reading import loaded
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.protocol.records.codec import Codec
+from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.validation.policy import Mode
 from sluicegate.validation.requests.asking import ask_request_rules
 from sluicegate.validation.requests.exemptions import Exemption

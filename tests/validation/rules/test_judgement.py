@@ -6,8 +6,8 @@ import pytest
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import walk_produce_request
-from sluicegate.protocol.records.allowance import Allowance, OutOfTime
-from sluicegate.protocol.records.compression import Decompressor
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OutOfTime
 from sluicegate.validation.policy import EXEMPT, Fix, JudgementLimits, Mode, TopicPolicy
 from sluicegate.validation.produce import JudgedRequest, judge_request
 from sluicegate.validation.rules.presence import Required

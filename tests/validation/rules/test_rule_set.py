@@ -4,7 +4,7 @@ import pytest
 
 from sluicegate.validation.rules import rule_set
 from sluicegate.validation.rules.batch_size import MostRecords
-from sluicegate.validation.rules.json_syntax import JsonSyntax
+from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.rule import NamedRule, Part, Rule
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.rules.side import Side

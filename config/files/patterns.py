@@ -1,0 +1,71 @@
+"""Which files `topics_from` leads to."""
+
+import glob
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path as FilePath
+from typing import Any
+
+from sluicegate.config.files.regular_file import stat_now
+
+KEY = "topics_from"
+MOST_FILES = 1000
+MOST_BYTES = 16 << 20
+
+
+class TooManyFiles(Exception):
+    """A pattern leads to more files than may be read; the text says which pattern, and to how many."""
+
+    def __init__(self, pattern: str, count: int) -> None:
+        super().__init__(f"{pattern} leads to {count} files; {bound()}")
+
+
+def bound() -> str:
+    """How much all patterns together may lead to, in words."""
+    return f"expected at most {MOST_FILES}, of {MOST_BYTES >> 20} MiB together"
+
+
+def topic_files(patterns: Sequence[str], folder: FilePath, main: FilePath | None = None) -> list[FilePath]:
+    """The files that patterns lead to, each once; those of one pattern in the order of their names.
+
+    `main` is the file that the patterns stand in, and never one of them. Names that begin with a dot are not matched
+    by wildcards, so that a ConfigMap's own folders are not. Without a deadline. Raises TooManyFiles.
+    """
+    own = _identity(main) if main is not None else None
+    found: dict[FilePath, None] = {}
+    for pattern in patterns:
+        for file in _matched(str(folder / pattern)) if has_wildcards(pattern) else [folder / pattern]:
+            if own is None or _identity(file) != own:
+                found[file] = None
+        if len(found) > MOST_FILES:
+            raise TooManyFiles(str(folder / pattern), len(found))
+    return list(found)
+
+
+def patterns_in(data: dict[str, Any]) -> list[str]:
+    """What a configuration's data says under `topics_from`, one pattern or several."""
+    value = data.get(KEY)
+    given = value if isinstance(value, list) else [value]
+    return [pattern for pattern in given if isinstance(pattern, str) and pattern and "\0" not in pattern]
+
+
+def _matched(pattern: str) -> list[FilePath]:
+    """Path.glob would also match names that begin with a dot. Raises TooManyFiles, having kept none of them."""
+    names: Iterator[str] = glob.iglob(pattern)  # noqa: PTH207
+    first = list(islice(names, MOST_FILES + 2))  # one of them may be the main file
+    if len(first) > MOST_FILES + 1:
+        raise TooManyFiles(pattern, sum(1 for _ in chain(first, names)))
+    return [FilePath(name) for name in sorted(first)]
+
+
+def has_wildcards(pattern: str) -> bool:
+    """Whether it may lead to several files, or to none."""
+    return glob.has_magic(pattern)
+
+
+def _identity(file: FilePath) -> tuple[int, int] | None:
+    try:
+        found = stat_now(file)
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino

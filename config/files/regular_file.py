@@ -1,0 +1,61 @@
+"""Reads the files that a configuration names: regular ones only, opened without waiting for a peer, up to a bound.
+
+A file system may still hang here. `config/files/deadline.py` bounds the time, and `read_file` is both.
+"""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from sluicegate.config.files.deadline import FileUnreadable, note_file, within_deadline
+
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_CHUNK_BYTES = 1 << 20
+_KINDS = (
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def read_file(path: Path, most_bytes: int) -> bytes:
+    """Return what a regular file holds, at most `most_bytes` and one more, which shows that it is too large.
+
+    May be called from any thread but an event loop's. Raises OSError, FileUnreadable if it is not a regular file or its
+    file system does not respond in time.
+    """
+    return within_deadline((path, most_bytes), lambda: read_now(path, most_bytes))
+
+
+def read_now(path: Path, most_bytes: int) -> bytes:
+    """As `read_file`, but without a deadline: for a thread that has one already."""
+    note_file(path)
+    _check_kind(path.stat())  # opening a device may do something
+    descriptor = os.open(path, _FLAGS)
+    try:
+        _check_kind(os.fstat(descriptor))  # it may have been replaced
+        chunks: list[bytes] = []
+        left = most_bytes + 1
+        while left > 0 and (chunk := os.read(descriptor, min(left, _CHUNK_BYTES))):
+            chunks.append(chunk)
+            left -= len(chunk)
+        return b"".join(chunks)
+    finally:
+        os.close(descriptor)
+
+
+def stat_now(path: Path) -> os.stat_result:
+    """The status of a file, without a deadline: for a thread that has one. Raises OSError."""
+    note_file(path)
+    return path.stat()
+
+
+def _check_kind(status: os.stat_result) -> None:
+    if stat.S_ISREG(status.st_mode):
+        return
+    if stat.S_ISDIR(status.st_mode):
+        raise FileUnreadable(errno.EISDIR, os.strerror(errno.EISDIR))
+    kind = next((name for is_kind, name in _KINDS if is_kind(status.st_mode)), "not a file")
+    raise FileUnreadable(errno.EINVAL, f"it is {kind}; expected a regular file")

@@ -1,0 +1,78 @@
+"""A configuration file as plain data plus the line of every key, so that any later error can name its place.
+
+Values are text, as written: what the model wants there decides how a text is read, so a password that looks like a
+number or a date stays what it is. Nothing (`key:`, `~`, `null`) is None.
+"""
+
+from pathlib import Path as FilePath
+
+import yaml
+
+from sluicegate.config.files.regular_file import read_file as read_regular
+from sluicegate.config.files.yaml_errors import line_of, words_of
+from sluicegate.config.files.yaml_nodes import BadNode, Reader
+from sluicegate.config.source import MAX_BYTES, Problem, Source, digest_of, dotted
+
+_BYTE_ORDER_MARKS = ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
+
+
+def read_file(path: FilePath) -> Source:
+    """Read a YAML file; whatever keeps it from being read is in `problems`."""
+    name = str(path)
+    try:
+        content = read_regular(path, MAX_BYTES)
+    except (OSError, ValueError) as error:  # ValueError: no file can have this name
+        return _unreadable(name, f"cannot be read: {getattr(error, 'strerror', None) or error}")
+    source = _read_content(content, name)
+    source.digests[path] = digest_of(content)
+    return source
+
+
+def _read_content(content: bytes, name: str) -> Source:
+    if len(content) > MAX_BYTES:
+        return _unreadable(name, f"more than {MAX_BYTES >> 20} MiB: this is no configuration file")
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if content.startswith(mark):
+            return _unreadable(name, f"cannot be read: it is {encoding}; save it as UTF-8")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        return _unreadable(f"{name}:{line}", "cannot be read: not UTF-8; save it as UTF-8")
+    return read_yaml(text, name)
+
+
+def read_yaml(text: str, name: str) -> Source:
+    """Read YAML; what is wrong with it is in `problems`, keys given twice included."""
+    source = Source(name)
+    try:
+        root = compose(text)
+        if root is None:
+            return source
+        if not isinstance(root, yaml.MappingNode):
+            return _unreadable(f"{name}:{root.start_mark.line + 1}", "expected keys at the top, as `upstream:`")
+        reader = Reader(lambda path, line: source.places.setdefault(path, f"{name}:{line}"))
+        source.data = reader.value(root, ())
+    except BadNode as error:
+        return _unreadable(f"{name}:{error.line}", str(error))
+    except yaml.YAMLError as error:
+        line = line_of(error, text)
+        return _unreadable(f"{name}:{line}" if line else name, f"not YAML: {words_of(error)}")
+    except RecursionError:
+        return _unreadable(name, "not YAML that can be read: nested too deeply")
+    except (ValueError, OverflowError):  # PyYAML's own, for "\UFFFFFFFF"
+        return _unreadable(name, "not YAML: a \\U in it stands for no character")
+    for path, line in reader.twice:
+        first = source.places[path]
+        source.problems.append(Problem(dotted(path), f"{name}:{line}", f"given twice, first at {first}"))
+    return source
+
+
+def compose(text: str) -> yaml.Node | None:
+    """The nodes of a text, plain scalars left as they are. Raises yaml.YAMLError, RecursionError and ValueError."""
+    node: yaml.Node | None = yaml.compose(text, Loader=yaml.BaseLoader)
+    return node
+
+
+def _unreadable(place: str, message: str) -> Source:
+    return Source(place, problems=[Problem("", place, message)], readable=False)

@@ -1,0 +1,185 @@
+"""The kinds of values that keys take, each with its bounds and with words for what is none."""
+
+import os
+from ipaddress import ip_network
+from typing import Annotated, Any
+
+from sluicegate.config.reference import json_schema_kinds as schema
+from sluicegate.config.values.address import AdvertisedHost, BrokerAddress, ListenAddress, at_least_one, parse_addresses
+from sluicegate.config.values.notes import Checks, NamesFile, Reads
+from sluicegate.config.values.quantity import MILLISECONDS, SECONDS, Quantity, count, shown, size
+from sluicegate.config.values.secret import SecretText
+from sluicegate.config.values.topic_pattern import regular_expression_of
+from sluicegate.protocol.topic_name import is_legal_topic_name
+
+MAX_WORKERS = 64
+_NODE_ID = count(0, 2**31 - 1, "a broker's id")
+_PORT = count(1, 65535, "a port")
+_NONE_OR_MORE, _ONE_OR_MORE = count(0), count(1)
+_WORKERS = count(1, MAX_WORKERS)
+_BYTES = size(1)
+_SOME_BYTES = size(0)
+_FRAME_BYTES = size(1024)  # less would not let any client begin
+_RULE_MEMORY = size(16 << 20)  # less would not let any rule begin
+
+
+def _text(value: str) -> str:
+    if not value:
+        raise ValueError("an empty text; leave the key out instead")
+    if "\0" in value:
+        raise ValueError("a text with a NUL character in it")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError("a text with half a character in it (a lone surrogate)") from None
+    return value
+
+
+def _file_name(value: str) -> str:
+    """Names that are no UTF-8 are names all the same."""
+    try:
+        _text(os.fsencode(value).decode(errors="replace"))
+    except UnicodeEncodeError:
+        raise ValueError("no file can have this name") from None
+    return value
+
+
+def _topic_name(value: str) -> str:
+    if not is_legal_topic_name(value):
+        raise ValueError(f"no topic can have this name (letters, digits, . _ - and at most 249): {shown(value)}")
+    return value
+
+
+def _secret(value: Any) -> SecretText:
+    if isinstance(value, SecretText):
+        return value
+    if not isinstance(value, str):
+        raise ValueError("expected a text")
+    return SecretText(_text(value))
+
+
+def _flag(value: Any) -> Any:
+    """YAML's words for yes and no."""
+    return _FLAGS.get(value.strip().lower(), value) if isinstance(value, str) else value
+
+
+def _network(value: str) -> str:
+    """As 10.0.0.0/8; an address alone is a network of one."""
+    try:
+        return str(ip_network(value.strip()))
+    except ValueError:
+        raise ValueError(f'expected a network, as "10.0.0.0/8", or an address; found {shown(value)}') from None
+
+
+def _pattern(value: str) -> str:
+    """A glob, or a regular expression between slashes."""
+    regular_expression_of(value)
+    return value
+
+
+def _unlike(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+_FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+Text = Annotated[str, Checks(_text), schema.told(schema.TEXT)]
+TopicName = Annotated[str, Checks(_topic_name), schema.told(schema.TEXT)]
+FileName = Annotated[str, Checks(_file_name), schema.told(schema.TEXT), NamesFile()]
+WrittenFileName = Annotated[str, Checks(_file_name), schema.told(schema.TEXT)]
+Secret = Annotated[SecretText, Reads(_secret), schema.told({**schema.TEXT, "writeOnly": True})]
+Flag = Annotated[bool, Reads(_flag), schema.told(schema.FLAG)]
+Milliseconds = Annotated[int, Reads(MILLISECONDS.read), MILLISECONDS]
+Seconds = Annotated[float, Reads(SECONDS.read), SECONDS]
+Bytes = Annotated[int, Reads(_BYTES.read), _BYTES]
+FrameBytes = Annotated[int, Reads(_FRAME_BYTES.read), _FRAME_BYTES]
+RuleMemory = Annotated[int, Reads(_RULE_MEMORY.read), _RULE_MEMORY]
+NodeId = Annotated[int, Reads(_NODE_ID.read), _NODE_ID]
+Port = Annotated[int, Reads(_PORT.read), _PORT]
+NoneOrMore = Annotated[int, Reads(_NONE_OR_MORE.read), _NONE_OR_MORE]
+OneOrMore = Annotated[int, Reads(_ONE_OR_MORE.read), _ONE_OR_MORE]
+Workers = Annotated[int, Reads(_WORKERS.read), _WORKERS]
+Addresses = Annotated[
+    tuple[BrokerAddress, ...],
+    Reads(parse_addresses),
+    Checks(at_least_one),
+    schema.told(schema.one_or_more(schema.ADDRESS)),
+]
+
+_MOST_CANDIDATES = 8
+
+
+def _candidates(value: Any) -> Any:
+    """One bound is as good as a list of one."""
+    return parse_addresses(value) if isinstance(value, str) else [value] if isinstance(value, int) else value
+
+
+def _few(bounds: tuple[int, ...]) -> tuple[int, ...]:
+    if len(bounds) > _MOST_CANDIDATES:
+        raise ValueError(f"expected at most {_MOST_CANDIDATES} bounds, found {len(bounds)}")
+    return tuple(sorted(set(bounds)))
+
+
+def _one_or_more(value: Any) -> Any:
+    """One name is as good as a list of one."""
+    return [value] if isinstance(value, str) else value
+
+
+Candidates = Annotated[
+    tuple[Milliseconds, ...],
+    Reads(_candidates),
+    Checks(_few),
+    schema.told(MILLISECONDS.json_schema_of_several(_MOST_CANDIDATES)),
+]
+Networks = Annotated[
+    tuple[Annotated[str, Checks(_network)], ...],
+    Reads(parse_addresses),
+    schema.told(schema.one_or_more({"type": "string"}, fewest=0)),
+]
+TopicFiles = Annotated[
+    tuple[WrittenFileName, ...],
+    Reads(_one_or_more),
+    schema.told(schema.one_or_more(schema.TEXT, fewest=0)),
+    schema.Takes("the name of a file, a glob, or a list of them"),
+]
+Pattern = Annotated[str, Checks(_text), Checks(_pattern), schema.told(schema.TEXT)]
+Names = Annotated[tuple[Text, ...], Checks(_unlike), schema.told({"type": "array", "items": schema.TEXT})]
+Patterns = Annotated[
+    tuple[Pattern, ...],
+    Reads(_one_or_more),
+    schema.told(schema.one_or_more(schema.TEXT, fewest=0)),
+    schema.Takes("a glob, a regular expression between slashes, or a list of them"),
+]
+SomeBytes = Annotated[int, Reads(_SOME_BYTES.read), _SOME_BYTES]
+
+__all__ = [
+    "MAX_WORKERS",
+    "Addresses",
+    "AdvertisedHost",
+    "BrokerAddress",
+    "Bytes",
+    "Candidates",
+    "FileName",
+    "Flag",
+    "FrameBytes",
+    "ListenAddress",
+    "Milliseconds",
+    "Names",
+    "Networks",
+    "NodeId",
+    "NoneOrMore",
+    "OneOrMore",
+    "Pattern",
+    "Patterns",
+    "Port",
+    "Quantity",
+    "RuleMemory",
+    "Seconds",
+    "Secret",
+    "SomeBytes",
+    "Text",
+    "TopicFiles",
+    "TopicName",
+    "Workers",
+    "WrittenFileName",
+]

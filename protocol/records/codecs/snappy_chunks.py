@@ -1,0 +1,110 @@
+"""Snappy as a broker's SnappyInputStream reads it: one raw block, or xerial's chunks (blocks with their size)."""
+
+from collections.abc import Iterator
+from struct import Struct
+
+from sluicegate.protocol.records.codecs.chunks import Bounds, Damaged, Odd, Oddity, Piece
+from sluicegate.protocol.records.codecs.plain_buffer import PlainBuffer
+
+_INT32 = Struct(">i")
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_MAGIC_AS_SIZE: int = _INT32.unpack_from(_XERIAL_MAGIC)[0]
+_XERIAL_HEADER_BYTES = 16
+_VERSION_AT, _LEAST_VERSION = 8, 1  # of a further stream; the first may say what it wants
+_VERSIONS = b"\x00\x00\x00\x01" * 2  # of the format and of the oldest reader: what all clients write
+_STEP_BYTES = 2048
+# A copy of 64 bytes takes at least two: whoever claims more lies.
+_MAX_RATIO = 32
+
+
+def snappy_pieces(data: memoryview, buffer: PlainBuffer, bounds: Bounds) -> Iterator[Piece]:
+    """Each block; less than a chunk's size at the end is no error. Raises Damaged, Odd and OverLimit.
+
+    A broker reads full steps across chunks, so what a chunk leaves of a step is lost when the next is damaged. Where a
+    further stream should begin and does not, its step ends there; the next goes on behind what stands there, unless
+    nothing was read in this one.
+    """
+    if len(data) < _XERIAL_HEADER_BYTES or not _is_xerial(data, 0):
+        yield _block(data, buffer, bounds)
+        return
+    held = b""
+    total = 0
+    for start, end in _chunks(data, bounds):
+        if end == 0:
+            if total % _STEP_BYTES == 0:
+                break
+            if held:
+                yield held
+            held = b""
+            total = 0
+            continue
+        block = _block(data[start:end], buffer, bounds)
+        total += len(block)
+        ready = len(block) - (total % _STEP_BYTES if end < len(data) else 0)
+        if ready < 0:
+            held += block
+            yield b""
+            continue
+        if held:
+            yield held
+        held = bytes(block[ready:])
+        yield block[:ready]
+    if held:
+        yield held
+    if not _is_one_stream(data):
+        raise Odd(Oddity.TRAILING_BYTES)
+    if data[_VERSION_AT:_XERIAL_HEADER_BYTES] != _VERSIONS:
+        raise Odd(Oddity.UNVERIFIED)
+
+
+def _chunks(data: memoryview, bounds: Bounds) -> Iterator[tuple[int, int]]:
+    """Where each chunk's block starts and ends; an end of 0 for what should begin a further stream and does
+    not. Raises Damaged.
+    """
+    position = _XERIAL_HEADER_BYTES
+    while len(data) - position >= _INT32.size:
+        (size,) = _INT32.unpack_from(data, position)
+        if size == _XERIAL_MAGIC_AS_SIZE:  # another stream behind the first
+            if len(data) - position < _XERIAL_HEADER_BYTES:
+                raise Damaged
+            if not _is_xerial(data, position):
+                yield position, 0
+            elif _INT32.unpack_from(data, position + _VERSION_AT)[0] < _LEAST_VERSION:
+                raise Damaged
+            position += _XERIAL_HEADER_BYTES
+            bounds.spend(0)
+            continue
+        position += _INT32.size
+        if size < 0 or size > len(data) - position:
+            raise Damaged
+        yield position, position + size
+        position += size
+
+
+def _is_one_stream(data: memoryview) -> bool:
+    """Whether chunks fill all that follows the first header; a further header is a negative size."""
+    position = _XERIAL_HEADER_BYTES
+    while len(data) - position >= _INT32.size:
+        (size,) = _INT32.unpack_from(data, position)
+        if size < 0:
+            return False
+        position += _INT32.size + size
+    return position == len(data)
+
+
+def _block(block: memoryview, buffer: PlainBuffer, bounds: Bounds) -> memoryview:
+    import cramjam  # noqa: PLC0415  # 1.5 MB for who sends snappy; loaded within a millisecond or two
+
+    try:
+        claim = cramjam.snappy.decompress_raw_len(block)
+        if claim > _MAX_RATIO * len(block):
+            raise Damaged
+        bounds.check_block(claim)
+        room = buffer.room(claim)
+        return room[: cramjam.snappy.decompress_raw_into(block, room[:claim])]
+    except cramjam.DecompressionError as error:
+        raise Damaged from error
+
+
+def _is_xerial(data: memoryview, position: int) -> bool:
+    return data[position : position + len(_XERIAL_MAGIC)] == _XERIAL_MAGIC

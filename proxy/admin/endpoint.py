@@ -1,0 +1,179 @@
+"""The admin endpoint: /metrics, /livez, /readyz and the page, over plain HTTP, by an event loop in a thread of its own.
+
+A thread, so that it still answers when the proxy's event loop is stuck: /livez then says so. /metrics is made in yet
+another one, so that a slow scrape keeps no health check waiting, and what the page shows in others. What the page needs
+is loaded when somebody first asks for it.
+"""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import h11
+import structlog
+
+from sluicegate.config.loading import Loaded
+from sluicegate.config.model import Config
+from sluicegate.config.source import Source
+from sluicegate.config.values.address import HostPort
+from sluicegate.proxy.admin.collected_metrics import all_metrics
+from sluicegate.proxy.admin.connections import AdminConnection, AdminConnections
+from sluicegate.proxy.admin.http_exchange import HttpExchange, Request, refusal_of
+from sluicegate.proxy.admin.responses import AdminPages
+from sluicegate.proxy.network.daemon_thread import DaemonThread
+from sluicegate.proxy.network.listeners import CannotListen
+from sluicegate.proxy.reload.topic_explanation import PolicyQuery
+from sluicegate.proxy.reporting.event_loop_health import Health
+from sluicegate.proxy.reporting.metrics.collection import Look
+from sluicegate.proxy.reporting.metrics.counters import Snapshot
+from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
+from sluicegate.proxy.webui.answer import Page, text_page
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.admin.webui_serving import PageServing
+    from sluicegate.proxy.live.live_state import LiveState
+    from sluicegate.proxy.live.look import Wish
+    from sluicegate.proxy.webui.site import Site
+
+_BACKLOG = 128
+_CLOSE_SECONDS = 5.0
+
+
+def serve(
+    config: Config,
+    listen: HostPort,
+    snapshot: Callable[[], Snapshot],
+    health: Health,
+    look: "Callable[[Wish], LiveState]",
+    policy_query: PolicyQuery | None = None,
+) -> "AdminServer":
+    """Return the endpoint of a proxy: `snapshot` has its counters, `look` what the web UI shows, and
+    `policy_query` the policies of a topic. Raises CannotListen.
+    """
+
+    def make_site() -> "Site":
+        from sluicegate.proxy.webui.access import Access  # noqa: PLC0415
+        from sluicegate.proxy.webui.site import Site  # noqa: PLC0415
+
+        explain = policy_query or PolicyQuery(Loaded(config, Source("configuration"), (), ()))
+        return Site(Access(listen, config.admin.token_of_page), look, explain)
+
+    return AdminServer(listen, partial(all_metrics, config, snapshot), health, make_site if config.admin.page else None)
+
+
+class AdminServer:
+    """Serves until `close`. Raises CannotListen."""
+
+    def __init__(
+        self,
+        address: HostPort,
+        metrics: Look,
+        health: Health,
+        make_site: "Callable[[], Site] | None" = None,
+    ) -> None:
+        """`make_site` makes what the page is, when it is first asked for; None: there is none."""
+        self._make_site = make_site
+        self._looking: PageServing | None = None
+        self._pages = AdminPages(metrics, health)
+        self._log = structlog.get_logger("sluicegate.admin")
+        self._complaints = OnceAMinute()
+        try:
+            self._listening = _listening_on(address)
+        except OSError as error:
+            raise CannotListen(address, error) from error
+        self.port: int = self._listening.getsockname()[1]
+        self._scraper = DaemonThread("metrics")
+        self._loop = asyncio.new_event_loop()
+        self._serving: asyncio.Task[None] | None = None
+        self._thread = threading.Thread(target=self._run, name="admin", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop serving."""
+        with suppress(RuntimeError):  # it has ended by itself
+            self._loop.call_soon_threadsafe(self._stop)
+        self._thread.join(_CLOSE_SECONDS)
+        self._scraper.close()
+        if self._looking is not None:
+            self._looking.close()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._serving = self._loop.create_task(self._serve_until_stopped())
+        with suppress(asyncio.CancelledError):
+            self._loop.run_until_complete(self._serving)
+        self._loop.run_until_complete(_all_ended(asyncio.all_tasks(self._loop)))
+        self._loop.close()
+
+    def _stop(self) -> None:
+        if self._serving is not None:
+            self._serving.cancel()
+
+    async def _serve_until_stopped(self) -> None:
+        self._connections = AdminConnections(self._listening, self._serve)
+        try:
+            await self._connections.accept_for_ever()
+        finally:
+            self._listening.close()
+            if self._looking is not None:
+                await self._looking.end()
+            await self._connections.close()
+
+    async def _serve(self, connection: AdminConnection) -> None:
+        exchange = HttpExchange(connection.socket)
+        without_body = False
+        try:
+            request = await exchange.request()
+            if request is None:
+                return
+            connection.asked = True
+            without_body = request.method == "HEAD"
+            page = await self._page_for(request, connection, exchange)
+        except h11.RemoteProtocolError as error:
+            connection.asked = True
+            page = refusal_of(error)
+        if page is not None:
+            await exchange.answer(page, without_body)
+
+    async def _page_for(self, request: Request, connection: AdminConnection, exchange: HttpExchange) -> Page | None:
+        """The answer; None: it has been given."""
+        found = self._pages.find(request.method, request.target, request.headers)
+        if found is None and self._make_site is not None:
+            if self._looking is None:
+                from sluicegate.proxy.admin.webui_serving import PageServing  # noqa: PLC0415
+
+                self._looking = PageServing(self._make_site(), self._connections)
+            return await self._looking.answer(request, connection, exchange)
+        if found is None:
+            return text_page(404, "here are /metrics, /livez and /readyz")
+        if isinstance(found, Page):
+            return found
+        self._connections.is_slow(connection)
+        try:
+            return await self._scraper.do(found)
+        except Exception as error:  # whatever fails in showing metrics, the endpoint goes on
+            if self._complaints.due(type(error).__name__) is not None:
+                self._log.error("metrics cannot be shown", exc_info=error)
+            return text_page(500, f"metrics cannot be shown: {type(error).__name__}; the log says more")
+
+
+async def _all_ended(tasks: set[asyncio.Task[Any]]) -> None:
+    if tasks:
+        await asyncio.wait(tasks, timeout=_CLOSE_SECONDS)
+
+
+def _listening_on(address: HostPort) -> socket.socket:
+    listening = socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((address.host, address.port))
+        listening.listen(_BACKLOG)
+        listening.setblocking(False)
+    except OSError:
+        listening.close()
+        raise
+    return listening

@@ -1,0 +1,91 @@
+"""One HTTP request and its answer on a socket (RFC 9112), as h11 reads it; then the connection is closed."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from http import HTTPStatus
+from typing import NamedTuple
+
+import h11
+
+from sluicegate.proxy.reporting.bounded_text import cut
+from sluicegate.proxy.webui.answer import Page, text_page
+
+_MAX_HEAD_BYTES = 8192
+_READ_BYTES = 4096
+_LINGER_SECONDS = 1.0
+_MESSAGE_SECONDS = 10.0
+
+
+class Request(NamedTuple):
+    """A request's head as text; names of headers are in lower case."""
+
+    method: str
+    target: str
+    headers: dict[str, str]
+
+
+class HttpExchange:
+    """Belongs to one event loop. The socket is non-blocking; whoever has made this bounds the time and closes it."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+        self._loop = asyncio.get_running_loop()
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_MAX_HEAD_BYTES)
+
+    async def request(self) -> Request | None:
+        """The request's head; None when the client has gone. Raises h11.RemoteProtocolError."""
+        while True:
+            event = self._http.next_event()
+            if isinstance(event, h11.Request):
+                if event.http_version > b"1.1":
+                    raise h11.RemoteProtocolError("HTTP/1.0 and HTTP/1.1 are spoken here")
+                headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in event.headers}
+                return Request(event.method.decode("latin-1"), event.target.decode("latin-1"), headers)
+            if event is not h11.NEED_DATA:
+                return None
+            data = await self._loop.sock_recv(self._socket, _READ_BYTES)
+            self._http.receive_data(data)
+
+    async def answer(self, page: Page, without_body: bool) -> None:
+        """Send the answer, and wait a moment for the client to have it: a close with unread bytes would cut it off."""
+        headers = [*page.headers, ("Content-Length", str(len(page.body))), ("Connection", "close")]
+        reason = HTTPStatus(page.status).phrase
+        # Written here: h11 tells nothing to who broke the protocol, or speaks another version.
+        lines = [f"HTTP/1.1 {page.status} {reason}", *(f"{name}: {value}" for name, value in headers), "", ""]
+        head = "\r\n".join(lines).encode("latin-1")
+        await self._loop.sock_sendall(self._socket, head if without_body else head + page.body)
+        self._socket.shutdown(socket.SHUT_WR)
+        async with asyncio.timeout(_LINGER_SECONDS):
+            while await self._loop.sock_recv(self._socket, _READ_BYTES):
+                pass
+
+    async def stream(self, headers: tuple[tuple[str, str], ...], messages: AsyncIterator[bytes]) -> None:
+        """Send `messages` as they come, until the client goes, or takes longer than ten seconds for one."""
+        lines = ["HTTP/1.1 200 OK", *(f"{name}: {value}" for name, value in headers), "Connection: close", "", ""]
+        await self._loop.sock_sendall(self._socket, "\r\n".join(lines).encode("latin-1"))
+        sending = self._loop.create_task(self._send_each(messages))
+        leaving = self._loop.create_task(self._has_left())
+        try:
+            await asyncio.wait([sending, leaving], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sending.cancel()
+            leaving.cancel()
+            await asyncio.wait([sending, leaving])
+
+    async def _send_each(self, messages: AsyncIterator[bytes]) -> None:
+        with suppress(OSError, TimeoutError):
+            async for message in messages:
+                async with asyncio.timeout(_MESSAGE_SECONDS):
+                    await self._loop.sock_sendall(self._socket, message)
+
+    async def _has_left(self) -> None:
+        with suppress(OSError):
+            while await self._loop.sock_recv(self._socket, _READ_BYTES):
+                pass
+
+
+def refusal_of(error: h11.RemoteProtocolError) -> Page:
+    """What a request that is none is answered."""
+    return text_page(error.error_status_hint, f"not a request that is understood here: {cut(str(error))}")

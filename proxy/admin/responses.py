@@ -1,0 +1,52 @@
+"""What the admin endpoint answers: /metrics, /livez and /readyz."""
+
+import gzip
+from collections.abc import Callable
+
+from prometheus_client.exposition import choose_encoder, gzip_accepted
+from prometheus_client.registry import Collector
+
+from sluicegate.proxy.reporting.event_loop_health import Health
+from sluicegate.proxy.reporting.metrics.collection import Look, MetricsCollector
+from sluicegate.proxy.webui.answer import Page, Slow, text_page
+
+
+class AdminPages:
+    """Finds the page for a request."""
+
+    def __init__(self, metrics: Look, health: Health) -> None:
+        self._collector = MetricsCollector(metrics)
+        self._health = health
+
+    def find(self, method: str, path: str, headers: dict[str, str]) -> Page | Slow | None:
+        """The page, or what makes it; None: it is none of these. Names of headers are in lower case."""
+        if method not in ("GET", "HEAD"):
+            return text_page(405, "only GET and HEAD are answered", ("Allow", "GET, HEAD"))
+        match path.partition("?")[0]:
+            case "/metrics":
+                return lambda: self._metrics(headers.get("accept", ""), headers.get("accept-encoding", ""))
+            case "/livez":
+                return _state(self._health.not_live())
+            case "/readyz":
+                return _state(self._health.not_ready, self._health.trouble, self._health.bad_config)
+        return None
+
+    def _metrics(self, accept: str, accept_encoding: str) -> Page:
+        encode, content_type = encoder_for(accept)
+        body, headers = encode(self._collector), (("Content-Type", content_type),)
+        if gzip_accepted(accept_encoding):
+            return Page(200, gzip.compress(body, 1), (*headers, ("Content-Encoding", "gzip")))
+        return Page(200, body, headers)
+
+
+def encoder_for(accept: str) -> tuple[Callable[[Collector], bytes], str]:
+    """Return the encoder that an Accept header asks for, and its Content-Type: the text format or OpenMetrics."""
+    try:
+        return choose_encoder(accept)
+    except TypeError:  # the library compares a version such as `none` with numbers
+        return choose_encoder("")
+
+
+def _state(problem: str | None, *troubles: str | None) -> Page:
+    lines = [problem or "ok", *(f"but: {trouble}" for trouble in troubles if trouble is not None)]
+    return text_page(200 if problem is None else 503, "\n".join(lines))

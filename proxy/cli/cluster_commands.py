@@ -1,0 +1,83 @@
+"""The commands that look at a cluster before a proxy stands in front of it. What each needs is imported there."""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sluicegate.config.loading import load
+from sluicegate.config.source import Source
+from sluicegate.proxy.cli.console import say, say_all
+from sluicegate.proxy.cli.terminal import HELP, end, read, read_file
+
+_NOT_LOOKED_AT = 2
+_LISTEN = "127.0.0.1:19092"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Make them commands."""
+    app.command(context_settings=HELP)(doctor)
+    app.command(context_settings=HELP)(bootstrap)
+
+
+def doctor(
+    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="The configuration file.")],
+    as_json: Annotated[bool, typer.Option("--json", help="For programs: one JSON object.")] = False,
+) -> None:
+    """Look at all that a proxy with this file depends on, and say what to do: exit 0, 1 where something must be mended,
+    2 where it could not be looked at. Writes nothing, anywhere.
+    """
+    import uvloop  # noqa: PLC0415
+
+    from sluicegate.proxy.doctor import report  # noqa: PLC0415
+    from sluicegate.proxy.doctor.examination import examine  # noqa: PLC0415
+
+    loaded = read_file(config, _NOT_LOOKED_AT)
+    examined = uvloop.run(examine(loaded.config))
+    if as_json:
+        typer.echo(report.json_of(examined))
+    elif sys.stdout.isatty() and find_spec("rich") is not None:  # of the extra `demo`
+        report.draw(examined)
+        say(report.summary_of(examined))
+    else:
+        say_all(report.lines_of(examined))
+    raise typer.Exit(examined.exit_code)
+
+
+def bootstrap(
+    upstream: Annotated[str, typer.Argument(metavar="UPSTREAM", help="HOST:PORT of a broker; several with commas.")],
+    client_config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A client's .properties, for its security.protocol, ssl.* and sasl.*."),
+    ] = None,
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where clients shall bootstrap.")] = _LISTEN,
+    output: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write it; else it is printed.")] = None,
+) -> None:
+    """Ask a cluster, reading only, and write a first configuration with its topics' own limits, in observe mode."""
+    import uvloop  # noqa: PLC0415
+
+    from sluicegate.proxy.bootstrap.client_settings import UnusableClientSettings, upstream_from  # noqa: PLC0415
+    from sluicegate.proxy.bootstrap.first_file import lines_of  # noqa: PLC0415
+    from sluicegate.proxy.bootstrap.survey import ClusterUnseen, survey  # noqa: PLC0415
+
+    if output is not None and output.exists():
+        end([f"{output} is there already: name another, or move it away"], _NOT_LOOKED_AT)
+    try:
+        access = upstream_from(client_config) if client_config is not None else {}
+    except UnusableClientSettings as error:
+        end([f"{client_config}: {error}"], _NOT_LOOKED_AT)
+    given = Source("command line", {"upstream": {"bootstrap": upstream, **access}, "listen": {"bootstrap": listen}})
+    config = read(lambda: load(given, {}), code=_NOT_LOOKED_AT).config
+    try:
+        found = uvloop.run(survey(config.upstream))
+    except ClusterUnseen as error:
+        end([f"sluicegate bootstrap: {error}"], _NOT_LOOKED_AT)
+    lines = list(lines_of(found, config.upstream.bootstrap, access, config.listen.bootstrap))
+    if output is None:
+        for line in lines:
+            typer.echo(line)
+    else:
+        output.write_text("\n".join(lines) + "\n")
+        say(f"{output}: {len(found.topics)} topics; sluicegate doctor --config {output} says what is still missing")

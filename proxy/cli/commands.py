@@ -1,0 +1,169 @@
+"""The command `sluicegate`. What only one subcommand needs is imported there, so that each starts quickly."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sluicegate.config.loading import ConfigError, load
+from sluicegate.config.option import Option
+from sluicegate.config.source import Source
+from sluicegate.proxy.cli import cluster_commands, policy_commands, watch_commands
+from sluicegate.proxy.cli.console import say, say_all
+from sluicegate.proxy.cli.terminal import HELP, end, read, read_file
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings=HELP,
+    help="A Kafka-protocol proxy that validates what producers write before a broker stores it.",
+)
+
+_Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="The configuration file.")]
+_Upstream = Annotated[
+    list[str] | None,
+    typer.Option("--upstream", metavar="HOST:PORT", help="A broker to bootstrap from; may be repeated."),
+]
+_Listen = Annotated[str | None, typer.Option("--listen", metavar="HOST:PORT", help="Where clients bootstrap.")]
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        version()
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="As the command `version`.")
+    ] = False,
+) -> None: ...
+
+
+@app.command(context_settings=HELP)
+def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = None) -> None:
+    """Run the proxy until SIGTERM or Ctrl-C. Options and SLUICEGATE__… variables go before the file."""
+    from sluicegate.proxy.network.tls.certificates import Severity  # noqa: PLC0415
+    from sluicegate.proxy.reload.config_check import flaws_in  # noqa: PLC0415
+    from sluicegate.proxy.reload.config_file import ConfigFile  # noqa: PLC0415
+
+    options = _options_of(upstream, listen)
+    file = ConfigFile(config, options) if config is not None else None
+    if file is None:
+        loaded = read(lambda: load(Source("command line"), os.environ, options), {"upstream", "listen"})
+    else:
+        loaded = read(file.read)
+    flaws = list(flaws_in(loaded.config))
+    unusable = [str(flaw) for flaw in flaws if flaw.level is Severity.UNUSABLE]
+    if unusable:
+        end([f"sluicegate: {words}" for words in unusable])
+    for warning in (*loaded.warnings, *flaws):
+        say(f"warning: {warning}", err=True)
+    from sluicegate.proxy.network.inherited_sockets import BadSocket, inherited_sockets  # noqa: PLC0415
+    from sluicegate.proxy.reporting.logs.setup import logging_behind_a_queue  # noqa: PLC0415
+    from sluicegate.proxy.server.cannot_start import CannotStart  # noqa: PLC0415
+    from sluicegate.proxy.workers.running import run_until_signal  # noqa: PLC0415
+
+    try:
+        with logging_behind_a_queue(loaded.config.log):
+            run_until_signal(loaded, file, inherited_sockets(os.environ, os.getpid()))
+    except (CannotStart, BadSocket) as error:
+        end([f"sluicegate: {error}"])
+
+
+@app.command(context_settings=HELP)
+def check(
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="The configuration file.")] = None,
+    config: _Config = None,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option("--topic", metavar="NAME", help="Say which policy a topic gets, and why; may be repeated."),
+    ] = None,
+) -> None:
+    """Check a configuration and the files it names: exit 0, or print each error with its key and line and exit 1."""
+    chosen = file or config
+    if chosen is None or (file is not None and config is not None):
+        raise typer.BadParameter("give one file to check: sluicegate check FILE")
+    loaded = read_file(chosen)
+    from sluicegate.proxy.reload.config_check import flaws_in, problem_of  # noqa: PLC0415
+
+    flaws = list(flaws_in(loaded.config))
+    errors = [str(problem_of(flaw, loaded.source)) for flaw in flaws if flaw.is_error]
+    for warning in loaded.warnings:
+        say(f"warning: {warning}")
+    for flaw in flaws:
+        if not flaw.is_error:
+            say(f"warning: {problem_of(flaw, loaded.source)}")
+    if errors:
+        end(errors)
+    for hint in loaded.hints:
+        say(f"hint: {hint}")
+    for name in topic or ():
+        from sluicegate.proxy.reload.topic_explanation import explain  # noqa: PLC0415
+
+        say_all(explain(name, loaded))
+    say(f"{chosen}: ok")
+
+
+policy_commands.add_to(app)
+cluster_commands.add_to(app)
+watch_commands.add_to(app)
+
+
+@app.command(context_settings=HELP)
+def demo(
+    seconds: Annotated[float | None, typer.Option(help="End by itself after this many seconds.", min=0)] = None,
+) -> None:
+    """Show it at work: an embedded cluster, a proxy in front of it, and producers that get some things wrong."""
+    try:
+        from sluicegate.proxy.demo.running import run_demo  # noqa: PLC0415  # needs the extra `demo`
+    except ModuleNotFoundError as error:
+        end([f"sluicegate: the demo needs {error.name}: pip install 'sluicegate[demo]'"])
+    from sluicegate.config.model import Log  # noqa: PLC0415
+    from sluicegate.proxy.reporting.logs.setup import set_up_logging  # noqa: PLC0415
+    from sluicegate.proxy.server.cannot_start import CannotStart  # noqa: PLC0415
+
+    set_up_logging(Log(level="error"))
+    try:
+        run_demo(seconds)
+    except CannotStart as error:
+        end([f"sluicegate: {error}"])
+    except ConfigError as error:  # SLUICEGATE__… variables
+        end([str(problem) for problem in error.problems])
+
+
+@app.command(context_settings=HELP)
+def healthcheck(config: _Config = None) -> None:
+    """Ask a proxy on this machine whether it is alive, where the configuration's admin.listen says: exit 0, or 1."""
+    from sluicegate.proxy.cli.health_check import admin_of, trouble_with  # noqa: PLC0415
+
+    try:
+        admin = admin_of(config, os.environ)
+    except ConfigError as error:
+        end([str(problem) for problem in error.problems])
+    if admin.listen is None:
+        say("admin.listen is not set: nobody can be asked")
+        return
+    trouble = trouble_with(admin.listen)
+    if trouble is not None:
+        end([trouble])
+    say("alive")
+
+
+@app.command(context_settings=HELP)
+def version() -> None:
+    """Say which version this is, whether it is compiled, from which commit, and with which libraries it judges."""
+    from sluicegate.proxy.cli import build_facts  # noqa: PLC0415
+
+    say_all(build_facts.lines())
+
+
+def _options_of(upstream: list[str] | None, listen: str | None) -> list[Option]:
+    given = []
+    if upstream is not None:
+        given.append(Option("--upstream", ("upstream", "bootstrap"), ",".join(upstream)))
+    if listen is not None:
+        given.append(Option("--listen", ("listen", "bootstrap"), listen))
+    return given

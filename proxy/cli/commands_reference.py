@@ -1,0 +1,39 @@
+"""The page of every command, in the words of its own help.
+
+`python -m sluicegate.proxy.cli.commands_reference > docs/commands.md` writes it.
+"""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+
+from sluicegate.proxy.cli.commands import app
+
+_HEAD = """# Commands
+
+What `sluicegate` can be asked to do, as its own help says it, never written by hand:
+`python -m sluicegate.proxy.cli.commands_reference > docs/commands.md`. The pipeline's command has
+a page of its own ([the pipeline](pipeline.md)).
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    group: Any = typer.main.get_command(app)
+    return "\n".join([_HEAD, *(f"## {name}\n\n```text\n{text}\n```\n" for name, text in _helps(group))])
+
+
+def _helps(group: Any) -> Iterator[tuple[str, str]]:
+    for name, command in sorted(group.commands.items()):
+        command.rich_markup_mode = None  # boxes are for terminals
+        with command.make_context(f"sluicegate {name}", [], resilient_parsing=True) as context:
+            context.max_content_width = 100
+            context.terminal_width = 100
+            lines = command.get_help(context).splitlines()
+        yield name, "\n".join(line.rstrip() for line in lines).strip()
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

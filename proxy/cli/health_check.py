@@ -1,0 +1,40 @@
+"""Asks a running proxy whether it is alive, for a container's health check: admin.listen says where."""
+
+import http.client
+from collections.abc import Mapping
+from pathlib import Path
+
+from sluicegate.config.files.yaml_source import read_file
+from sluicegate.config.loading import ConfigError, load
+from sluicegate.config.model import Admin
+from sluicegate.config.source import Source
+from sluicegate.config.values.address import HostPort
+
+_SECONDS = 2.0
+_NEEDED = {"upstream": {"bootstrap": "unused:1"}, "listen": {"bootstrap": "unused:1"}}
+_THIS_MACHINE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+
+
+def admin_of(file: Path | None, environment: Mapping[str, str]) -> Admin:
+    """The admin section of a file, if there is one, and of the environment. Raises ConfigError."""
+    source = read_file(file) if file is not None and file.exists() else Source("environment")
+    if not source.readable:
+        raise ConfigError(source.problems)
+    admin = source.data.get("admin")
+    data = {**_NEEDED, **({"admin": admin} if admin is not None else {})}
+    own = {name: value for name, value in environment.items() if name.startswith("SLUICEGATE__ADMIN")}
+    return load(Source(source.name, data, source.places), own).config.admin
+
+
+def trouble_with(address: HostPort) -> str | None:
+    """Why the proxy at this admin address is not alive; None when it is."""
+    connection = http.client.HTTPConnection(_THIS_MACHINE.get(address.host, address.host), address.port, _SECONDS)
+    try:
+        connection.request("GET", "/livez")
+        answer = connection.getresponse()
+        words = answer.read(1000).decode(errors="replace").strip()
+    except (OSError, http.client.HTTPException) as error:
+        return f"{address}: {getattr(error, 'strerror', None) or error or type(error).__name__}"
+    finally:
+        connection.close()
+    return None if answer.status == http.client.OK else f"{address}: {answer.status} {words}"

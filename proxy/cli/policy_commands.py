@@ -1,0 +1,83 @@
+"""The commands for who writes policies: `explain`, `try` and `schema`. What one of them needs is imported there."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sluicegate.config.loading import ConfigError
+from sluicegate.proxy.cli.console import say_all
+from sluicegate.proxy.cli.terminal import HELP, end, read_file
+
+_USAGE = 2
+
+_File = Annotated[Path, typer.Argument(metavar="FILE", help="The configuration file.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Make them commands."""
+    app.command(context_settings=HELP)(explain)
+    app.command(name="try", context_settings=HELP)(try_one)
+    app.command(context_settings=HELP)(schema)
+
+
+def explain(
+    file: _File,
+    topic: Annotated[list[str], typer.Argument(metavar="TOPIC", help="A topic's name; several are taken in turn.")],
+) -> None:
+    """Say what applies to a topic, from which file and line, and why."""
+    from sluicegate.proxy.reload.topic_explanation import explain as lines_about  # noqa: PLC0415
+
+    loaded = read_file(file)
+    for name in topic:
+        say_all(lines_about(name, loaded))
+
+
+def try_one(
+    file: _File,
+    topic: Annotated[str, typer.Option(metavar="NAME", help="The topic it is written to.")],
+    key: Annotated[str | None, typer.Option(metavar="TEXT", help="Its key; left out: null.")] = None,
+    value: Annotated[str | None, typer.Option(metavar="TEXT", help="Its value; left out: null.")] = None,
+    value_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A file that holds its value; - is the standard input.")
+    ] = None,
+    header: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A header; may be repeated, and is kept in order.")
+    ] = None,
+    timestamp: Annotated[
+        str, typer.Option(metavar="TIME", help="Milliseconds, 2026-11-22T10:00:00Z, now, now+1h or now-7d.")
+    ] = "now",
+) -> None:
+    """Judge one record as the proxy would, without a cluster: exit 0 where it is forwarded, 1 where it is refused."""
+    from sluicegate.proxy.cli.record_input import BadGivenRecord, given_record  # noqa: PLC0415
+    from sluicegate.proxy.cli.try_record import judge_one  # noqa: PLC0415
+    from sluicegate.proxy.reload.config_check import check_policies  # noqa: PLC0415
+    from sluicegate.proxy.server.clock import now_ms  # noqa: PLC0415
+
+    loaded = read_file(file, _USAGE)
+    try:
+        check_policies(loaded)
+    except ConfigError as error:
+        end([str(problem) for problem in error.problems], _USAGE)
+    now = now_ms()
+    try:
+        most = loaded.config.limits.max_frame_bytes
+        record = given_record(key, value, value_file, header or (), timestamp, now, most)
+    except BadGivenRecord as error:
+        end([f"sluicegate try: {error}"], _USAGE)
+    trial = judge_one(topic, record, loaded, now)
+    say_all(trial.lines)
+    raise typer.Exit(0 if trial.is_forwarded else 1)
+
+
+def schema(
+    topics_from: Annotated[
+        bool, typer.Option("--topics-from", help="Of the files that topics_from names, instead of the whole one.")
+    ] = False,
+) -> None:
+    """Print a JSON Schema of the configuration file, so that editors complete it and mark mistakes."""
+    from sluicegate.config.reference.json_schema import schema_of_file, schema_of_topic_files  # noqa: PLC0415
+
+    for line in json.dumps(schema_of_topic_files() if topics_from else schema_of_file(), indent=2).splitlines():
+        typer.echo(line)

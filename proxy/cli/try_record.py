@@ -1,0 +1,187 @@
+"""One record, judged as the proxy would judge it, without a cluster (`sluicegate try`).
+
+It is written as a producer writes it and goes the way of every other: what is said here is what a client gets.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from sluicegate.config.loading import Loaded
+from sluicegate.protocol.error_names import error_name
+from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, TopicData
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.record_batch import RecordBatch
+from sluicegate.protocol.records.writing import NewRecord, write_batch
+from sluicegate.protocol.topic_name import is_legal_topic_name
+from sluicegate.proxy.registry.registries import Registries
+from sluicegate.proxy.registry.schema_rules import SchemaRules
+from sluicegate.proxy.reload.topic_explanation import AFTER, BEFORE, NO_TOPIC, TopicExplanation
+from sluicegate.proxy.reporting.events.violation_event import shown_beginning
+from sluicegate.validation.policy import Mode, TimestampType, TopicPolicy
+from sluicegate.validation.produce import JudgedRequest, judge_request
+from sluicegate.validation.rehearsals import bounds_of
+from sluicegate.validation.rulebook import limits_of, rulebook_of
+from sluicegate.validation.rules.rule import OnOutage, OnSchemaError
+from sluicegate.validation.units import diagnose
+from sluicegate.validation.verdict import TIMED, Beginning, Reason, Refused
+
+_VERSION = 12  # the last in which topics have names
+_ALL_ACKS = -1
+_IDEMPOTENT = (0, 0, 0)  # as Java's producer is by default
+_PLACE = (0, 0)
+_OF_RULES = frozenset({Reason.RULE, Reason.REQUEST_RULE, Reason.OUTAGE, Reason.SCHEMA})
+# What a rule depends on does not respond, or is nothing that it can be asked by.
+_NOT_ASKED = frozenset({Reason.OUTAGE, Reason.SCHEMA})
+_CLUSTERS_WORD = "where the cluster's settings of the topic are stricter, they hold"
+# The key of a topic that a reason comes from.
+_KEYS = {
+    Reason.TIMESTAMP_BEFORE: BEFORE,
+    Reason.TIMESTAMP_AFTER: AFTER,
+    Reason.TIMESTAMP_TYPE: "message.timestamp.type",
+    Reason.NULL_KEY: "cleanup.policy",
+    Reason.TOO_LARGE: "max.message.bytes",
+    Reason.RULE: "rules",
+    Reason.AMBIGUOUS: "framing",
+    Reason.UNREADABLE: "framing",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What was said of a record, in lines for a person, and whether it would go to the broker."""
+
+    is_forwarded: bool
+    lines: tuple[str, ...]
+
+
+def judge_one(topic: str, record: NewRecord, loaded: Loaded, now_ms: int) -> Trial:
+    """Judge a batch of this one record, at `now_ms`, by the configuration alone."""
+    if not is_legal_topic_name(topic):
+        return Trial(False, (f"{topic}: {NO_TOPIC}",))
+    maker = SchemaRules(Registries().by_name(loaded.config.registries))
+    explanation = TopicExplanation(topic, loaded, rulebook_of(loaded.config, maker).of(topic))
+    judged = _judge(topic, record, loaded, explanation.policy, now_ms)
+    words = _Words(judged, record, explanation, now_ms)
+    lines = [explanation.decides(), *words.lines()]
+    if loaded.config.upstream.topic_settings and explanation.policy.checked:
+        lines[2:2] = _of_the_cluster(topic, record, loaded, explanation.policy, now_ms)
+    return Trial(_PLACE not in judged.refused, tuple(lines))
+
+
+def _of_the_cluster(topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy, now_ms: int) -> Iterator[str]:
+    """What a running proxy, which reads the topic's settings, may find otherwise."""
+    yield f"  by the file alone: {_CLUSTERS_WORD} (upstream.topic_settings)"
+    if policy.timestamp_type is not TimestampType.LOG_APPEND_TIME:
+        return
+    with_own_times = replace(policy, timestamp_type=TimestampType.CREATE_TIME)
+    refused = _judge(topic, record, loaded, with_own_times, now_ms).refused.get(_PLACE)
+    if refused is not None and refused.reason in TIMED:
+        words = f"refused: {error_name(refused.code)}: {refused.message or 'without a message'}"
+        yield f"  if the cluster has message.timestamp.type CreateTime for it, not LogAppendTime as the file: {words}"
+
+
+def _judge(topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy, now_ms: int) -> JudgedRequest:
+    limits = replace(limits_of(loaded.config), max_samples=1)
+    records = bytearray(write_batch([record], _IDEMPOTENT))
+    partition = PartitionData(0, 0, 0, len(records))
+    request = ProduceRequest(records, _VERSION, None, _ALL_ACKS, [TopicData(topic, None, [partition])])
+    allowance = Allowance(
+        limits.max_decompressed_bytes,
+        limits.max_record_errors,
+        lambda: None,
+        most_headers=limits.max_request_headers,
+    )
+    return judge_request(request, {}, lambda _: policy, limits, lambda: now_ms, Decompressor(), allowance)
+
+
+class _Words:
+    def __init__(self, judged: JudgedRequest, record: NewRecord, explanation: TopicExplanation, now_ms: int) -> None:
+        self._judged = judged
+        self._record = record
+        self._explanation = explanation
+        self._now_ms = now_ms
+
+    def lines(self) -> Iterator[str]:
+        """What becomes of it, and what was found."""
+        judged = self._judged
+        yield f"  timestamp {self._record.timestamp} {diagnose(self._record.timestamp, self._now_ms)}"
+        if judged.unchecked:
+            yield "forwarded unjudged (checks: none)"
+        elif _PLACE in judged.fixed:
+            fixed = judged.fixed[_PLACE]
+            yield from self._found(fixed.refused)
+            records = memoryview(fixed.records)
+            given = RecordBatch(records, 0, len(records)).base_timestamp
+            yield f"forwarded with the timestamp {given}, which {diagnose(given, self._now_ms)} (fix)"
+        elif _PLACE in judged.refused:
+            refused = judged.refused[_PLACE]
+            yield from self._found(refused)
+            yield f"refused: {error_name(refused.code)}: {refused.message or 'without a message'}"
+        elif _PLACE in judged.observed:
+            yield from self._found(judged.observed[_PLACE])
+            yield self._why_forwarded(judged.observed[_PLACE])
+        elif self._explanation.policy.timestamp_type is TimestampType.LOG_APPEND_TIME:
+            yield "accepted, with the time of the broker (message.timestamp.type: LogAppendTime)"
+        else:
+            yield "accepted"
+        yield from self._rehearsed()
+        yield from self._rules()
+
+    def _why_forwarded(self, observed: Refused) -> str:
+        """What lets a record pass that something was found of."""
+        policy = self._explanation.policy
+        named = {rule.name: rule for rule in (policy.rules.rules if policy.rules is not None else ())}
+        rules = [named[name] for name, _ in observed.rules if name in named]
+        if observed.reason is Reason.OUTAGE and any(rule.on_outage is OnOutage.FORWARD for rule in rules):
+            return "forwarded, and not validated by a rule that depends on what does not respond (on.outage: forward)"
+        if observed.reason is Reason.SCHEMA and any(rule.on_schema_error is OnSchemaError.FORWARD for rule in rules):
+            return "forwarded, and not validated by a rule whose schema cannot be applied (on.schema.error: forward)"
+        if policy.mode is Mode.OBSERVE:
+            return "forwarded as it is (mode: observe); mode reject would refuse it"
+        return "forwarded as it is (mode: observe of the rule); mode reject would refuse it"
+
+    def _found(self, refused: Refused) -> Iterator[str]:
+        if not refused.bad_records:
+            yield f"  {refused.reason.value}{self._held_to(refused.reason)}"
+        for bad in refused.bad_records:
+            yield f"  record {bad.index}: {bad.message}{self._held_to(bad.reason)}"
+            if bad.contents is not None:
+                yield from (
+                    f"    {name} {_shown(part)}" for name, part in zip(("key", "value"), bad.contents, strict=True)
+                )
+
+    def _held_to(self, reason: Reason) -> str:
+        key = _KEYS.get(reason)
+        return f" ({key}: {self._explanation.origin(key)})" if key is not None else ""
+
+    def _rules(self) -> Iterator[str]:
+        """What each rule says, where a broker would have taken the batch."""
+        policy = self._explanation.policy
+        refused = self._judged.refused.get(_PLACE)
+        observed = self._judged.observed.get(_PLACE)
+        found = [each for each in (refused, observed) if each is not None]
+        broken = {name for each in found if each.reason not in _NOT_ASKED for name, _ in each.rules}
+        unanswered = {name for each in found if each.reason in _NOT_ASKED for name, _ in each.rules}
+        asks_requests = all(each.reason in _OF_RULES for each in found)
+        asks_records = asks_requests and (refused is None or refused.reason is not Reason.REQUEST_RULE)
+        groups = ((policy.requests, asks_requests), (policy.rules.rules if policy.rules else (), asks_records))
+        for rules, is_asked in groups:
+            for name in dict.fromkeys(rule.name for rule in rules):
+                says = "breaks it" if name in broken else "keeps it" if is_asked else "is not asked"
+                yield f"rule {name}: {'cannot say' if name in unanswered - broken else says}"
+
+    def _rehearsed(self) -> Iterator[str]:
+        tried = self._explanation.policy.rehearsed
+        if tried is None:
+            return
+        counts = self._judged.rehearsed.get(_PLACE)
+        for i, bound in enumerate(bounds_of(tried)):
+            says = "would refuse it" if counts is not None and counts[i] else "would let it pass"
+            yield f"on trial: {bound.key} {bound.max_ms} {says} ({self._explanation.origin('rehearse')})"
+
+
+def _shown(part: Beginning | None) -> str:
+    """A key or a value as an event shows it (`samples: true`)."""
+    shown = shown_beginning(part)
+    return "is null" if shown is None else f"({shown['size']} bytes): {shown['text']}"

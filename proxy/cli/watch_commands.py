@@ -1,0 +1,141 @@
+"""The commands for who looks at running proxies: `top` and `who`. What one of them needs is imported there."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sluicegate.config.values.address import HostPort, parse_host_port
+from sluicegate.config.values.password import Password, PasswordUnreadable
+from sluicegate.proxy.cli.console import say, say_all
+from sluicegate.proxy.cli.terminal import HELP, end
+
+_DEFAULT = "127.0.0.1:9650"
+_EVERY_SECONDS = 1.0
+_USAGE = 2
+
+_TokenFile = Annotated[
+    Path | None,
+    typer.Option("--token-file", metavar="FILE", help="A file that holds what admin.token_file of the proxy does."),
+]
+_AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of tables and sentences.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Make them commands."""
+    app.command(context_settings=HELP)(top)
+    app.command(context_settings=HELP)(who)
+
+
+def top(
+    admin: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="ADMIN", help=f"Admin addresses, HOST:PORT; {_DEFAULT} where none is given."),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Show it once and end; 1 where no proxy answers.")] = False,
+    as_json: _AsJson = False,
+    token_file: _TokenFile = None,
+) -> None:
+    """Show what running proxies see now: what flows, who breaks what, the last violations. Ends with Ctrl-C."""
+    from sluicegate.proxy.watching.admin_client import ask_all  # noqa: PLC0415
+
+    addresses = [_address(text) for text in admin or (_DEFAULT,)]
+    token = _token(token_file)
+    if as_json:
+        while True:
+            answers = ask_all(addresses, token)
+            states = {str(answer.address): answer.state or {"not_shown": answer.reason} for answer in answers}
+            typer.echo(json.dumps(states))
+            if once:
+                raise typer.Exit(0 if any(answer.state is not None for answer in answers) else 1)
+            time.sleep(_EVERY_SECONDS)
+    try:
+        from rich.console import Console  # noqa: PLC0415
+        from rich.live import Live  # noqa: PLC0415
+
+        from sluicegate.proxy.watching.top_screen import screen  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        end([f"sluicegate: top needs {error.name}: pip install 'sluicegate[top]', or use --json"])
+    console = Console(highlight=False)
+    answers = ask_all(addresses, token)
+    if once:
+        console.print(screen(answers))
+        raise typer.Exit(0 if any(answer.state is not None for answer in answers) else 1)
+    try:
+        with Live(screen(answers), console=console, screen=sys.stdout.isatty(), auto_refresh=False) as live:
+            while True:
+                time.sleep(_EVERY_SECONDS)
+                live.update(screen(ask_all(addresses, token)), refresh=True)
+    except KeyboardInterrupt:
+        raise typer.Exit from None
+
+
+def who(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.")],
+    events: Annotated[
+        list[Path] | None,
+        typer.Option("--events", metavar="FILE", help="A file of violation events; may be repeated."),
+    ] = None,
+    admin: Annotated[
+        list[str] | None,
+        typer.Option("--admin", metavar="HOST:PORT", help="The admin address of a running proxy; may be repeated."),
+    ] = None,
+    as_json: _AsJson = False,
+    token_file: _TokenFile = None,
+) -> None:
+    """Say which clients break what in a topic, since when, how often, with an example and its diagnosis."""
+    if (events is None) == (admin is None):
+        raise typer.BadParameter(f"give --events FILE or --admin HOST:PORT, as --admin {_DEFAULT}")
+    from sluicegate.proxy.watching.who_lines import lines_about  # noqa: PLC0415
+
+    if events is not None:
+        from sluicegate.proxy.watching.event_files import EventsUnreadable, OffencesOfTopic  # noqa: PLC0415
+
+        reading = OffencesOfTopic(topic)
+        try:
+            offences = reading.read(events)
+        except EventsUnreadable as error:
+            end([f"sluicegate who: {error}"])
+        if reading.skipped:
+            say(f"{reading.skipped} lines are no violation events, and were skipped", err=True)
+        if reading.other:
+            say(f"{reading.other} batches more are of clients that are too many to be told apart", err=True)
+    else:
+        from sluicegate.proxy.live.adding_up import added_up  # noqa: PLC0415
+        from sluicegate.proxy.watching.admin_client import ask_all  # noqa: PLC0415
+        from sluicegate.proxy.watching.words import named  # noqa: PLC0415
+
+        answers = ask_all([_address(text) for text in admin or ()], _token(token_file))
+        for answer in answers:
+            if answer.state is None:
+                say(f"{answer.address} does not answer: {answer.reason}", err=True)
+                continue
+            for text in answer.state["trouble"]:
+                say(f"{answer.address}, to be mended: {named(text)}", err=True)
+        states = [answer.state for answer in answers if answer.state is not None]
+        if not states:
+            raise typer.Exit(1)
+        offences = [offence for offence in added_up(states)["offences"] if offence["topic"] == topic]
+    if as_json:
+        typer.echo(json.dumps(offences))
+    else:
+        say_all(lines_about(topic, offences))
+
+
+def _address(text: str) -> HostPort:
+    try:
+        return parse_host_port(text.removeprefix("http://").rstrip("/"))
+    except ValueError as error:
+        end([f"sluicegate: {text}: {error}"], _USAGE)
+
+
+def _token(file: Path | None) -> str | None:
+    if file is None:
+        return None
+    try:
+        return Password("--token-file", None, str(file)).get()
+    except PasswordUnreadable as error:
+        end([f"sluicegate: {error}"], _USAGE)

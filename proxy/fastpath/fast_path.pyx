@@ -1,0 +1,436 @@
+"""The fast lane of a session: ordinary frames are passed on as they came, with their neighbours, in one write.
+
+Of whole frames that lie in the read buffer it takes requests that nobody looks into, Produce requests that are good
+(`sluicegate.validation.ordinary`), and answers that need nothing. Which answer belongs to which request is said by the
+session's one queue. It refuses nothing and answers nothing: at the first frame that is anything else, or over which it
+fails itself, it stops, and the slow lane (`sluicegate.proxy.session.request_handler`,
+`sluicegate.proxy.session.response_handler`) takes that one. Of a Produce request whose rest is still to come it keeps the
+beginning, and reads that rest behind it.
+"""
+
+from cpython.buffer cimport PyBUF_WRITE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.memoryview cimport PyMemoryView_FromMemory
+from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memcmp, memcpy
+
+from sluicegate.protocol.big_endian cimport int16_at, int32_at
+from sluicegate.protocol.framing cimport OrdinaryFrames
+from sluicegate.proxy.session.connection cimport Connection
+from sluicegate.proxy.fastpath.direct_outlet cimport pass_on
+from sluicegate.proxy.session.in_flight cimport Exchange, InFlightQueue
+from sluicegate.proxy.fastpath.counts cimport LaneCounts
+from sluicegate.proxy.fastpath.memory cimport LaneRoom
+from sluicegate.proxy.session.pacing cimport LoopTurn
+from sluicegate.validation.ordinary cimport OrdinaryRequests
+
+from sluicegate.protocol import produce_versions
+from sluicegate.protocol.api import APIS, ApiKey, Treatment
+from sluicegate.validation.fallback_reason import LookedCloser
+from sluicegate.validation.ordinary import GOOD, LOOK_CLOSER
+
+cdef enum:
+    _SIZE_BYTES = 4
+    # API key, version, correlation id.
+    _HEAD_BYTES = 8
+    _CORRELATION_ID_BYTES = 4
+    _API_KEYS = 128
+    # Frames after which it is asked whether others have waited long enough, and bytes of one that ask for it at once.
+    _FRAMES_UNASKED = 16
+    _LARGE_BYTES = 4096
+    # Of so much at once the session is told, which asks whether others have waited long enough.
+    _MUCH_BYTES = 16 * 1024
+    # What is larger may take longer than others should wait.
+    _MOST_GATHERED_BYTES = 512 * 1024
+    # From a quarter of a MiB on memory is mapped and unmapped each time: the slow lane uses its own again.
+    _MOST_BEGUN_BYTES = 240 * 1024
+
+cdef int _PRODUCE = ApiKey.PRODUCE
+cdef int _FLEXIBLE_SINCE = produce_versions.FLEXIBLE_SINCE
+cdef int _NODE_ENDPOINTS_SINCE = produce_versions.NODE_ENDPOINTS_SINCE
+cdef int _TOPIC_ID_SINCE = produce_versions.TOPIC_ID_SINCE
+cdef int _GOOD = GOOD
+cdef int _LOOK_CLOSER = LOOK_CLOSER
+cdef int _BY_SENDER = LookedCloser.SENDER
+cdef int _BY_SIZE = LookedCloser.SIZE
+
+# The highest version of each API that passes both ways; -1 where the slow lane has something to do.
+cdef int[_API_KEYS] _PASSES
+for _key in range(_API_KEYS):
+    _PASSES[_key] = APIS[_key].max_version if _key in APIS and APIS[_key].treatment is Treatment.OPAQUE else -1
+assert APIS[_PRODUCE].flexible_since == _FLEXIBLE_SINCE
+
+
+cdef Exchange _exchange(int64_t correlation_id, object finish, int produce_version):
+    cdef Exchange made = Exchange.__new__(Exchange)
+    made.correlation_id = correlation_id
+    made.finish = finish
+    made.produce_version = produce_version
+    return made
+
+
+cdef class FastRequests(OrdinaryFrames):
+    """Towards the broker. `remember` is told what stands between a Produce request's first eight bytes and its body:
+    who it is from is known until the rules change, and requests that say anything else are for the slow lane.
+    """
+
+    def __init__(
+        self,
+        OrdinaryRequests judge,
+        LaneCounts counts,
+        LaneRoom room,
+        side,
+        InFlightQueue queue,
+        Py_ssize_t max_in_flight,
+        Py_ssize_t max_frame_bytes,
+        LoopTurn turn,
+        read_buffer,
+        wider_buffer,
+    ):
+        """`side.takes_ordinary` says whether the session has come so far; `side.plain_finish` what an answer needs.
+        `wider_buffer`: what the client is read into once a good request did not fit into `read_buffer`.
+        """
+        super().__init__()
+        self._lane_room = room
+        self._max_frame_bytes = max_frame_bytes
+        self._counts = counts
+        self._judge = judge
+        self._data = read_buffer
+        self._view = read_buffer
+        self._wider = wider_buffer
+        self._side = side
+        self._queue = queue
+        self._max_in_flight = max_in_flight
+        self._turn = turn
+        self._header_version = -1
+
+    def lead(self, Connection client, Connection broker, turn_is_over):
+        """`turn_is_over(client)` lets others go first."""
+        self._client = client
+        self._broker = broker
+        self._turn_is_over = turn_is_over
+
+    def remember(self, int header_version, bytes rest):
+        self._header_version = header_version
+        self._header = rest
+        self._header_generation = self._judge._rules.generation
+
+    def meter(self, charge):
+        """`charge(bytes, requests, newest, version)` is told of the Produce requests that were forwarded at once:
+        `newest` is the last of the exchanges, as far as there are any, and `version` its request's. None: nobody is.
+        """
+        self._charge = charge
+
+    cdef bint _knows_header(self, int version) noexcept:
+        # By other rules than these the client may be exempt.
+        if self._header_generation != self._judge._rules.generation:
+            return False
+        return (2 if version >= _FLEXIBLE_SINCE else 1) == self._header_version
+
+    cpdef Py_ssize_t take(self, object data, Py_ssize_t position, Py_ssize_t end) except -1:
+        cdef const uint8_t[::1] view
+        self.taken = 0
+        self.settled = False
+        if not self._side.takes_ordinary:
+            return position
+        if data is self._data:
+            return self._take(data, self._view, position, end)
+        view = data
+        return self._take(data, view, position, end)
+
+    cdef Py_ssize_t _take(
+        self, object data, const uint8_t[::1] view, Py_ssize_t position, Py_ssize_t end
+    ) except -1:
+        cdef const uint8_t *origin = &view[0]
+        cdef Py_ssize_t at = position
+        cdef Py_ssize_t size
+        cdef int64_t now = -1
+        cdef int key, version, unasked = 0
+        cdef int timed_key = -1  # of what is timed among these frames, one at most
+        cdef bint is_due
+        cdef double came = 0
+        cdef Py_ssize_t awaited = 0
+        cdef Exchange timed = None
+        cdef Py_ssize_t before, charged = 0, charged_requests = 0
+        cdef int charged_version = 0
+        cdef Exchange newest = None
+        cdef bint begun = False
+        self.settled = True
+        try:
+            while end - at >= _SIZE_BYTES + _HEAD_BYTES:
+                size = int32_at(origin + at)
+                if size < _HEAD_BYTES or size > self._max_frame_bytes:
+                    break
+                if size > end - at - _SIZE_BYTES:
+                    begun = self._begins(origin + at, end - at, size)
+                    break
+                key, version = int16_at(origin + at + 4), int16_at(origin + at + 6)
+                if key < 0 or key >= _API_KEYS:
+                    break
+                is_due = timed_key < 0 and self._counts.taken[key] >= self._counts.due_at[key]
+                if is_due:
+                    came = self._counts.now()
+                    awaited = self._queue.count
+                if key == _PRODUCE:
+                    if now < 0:
+                        now = self._judge.look_at_clock()
+                    before = self._queue.count
+                    if not self._is_good(data, view, at + _SIZE_BYTES, size, version, now):
+                        self.has_looked = True
+                        break
+                    if self._charge is not None:
+                        charged += _SIZE_BYTES + size
+                        charged_requests += 1
+                        if self._queue.count > before:
+                            charged_version = version
+                            newest = self._queue.newest()
+                elif 0 <= version <= _PASSES[key]:
+                    self._queue.add(_exchange(int32_at(origin + at + 8), None, 0))
+                else:
+                    break
+                self._counts.taken[key] += 1
+                if is_due:
+                    timed_key = key
+                    timed = self._queue.newest() if self._queue.count > awaited else None
+                at += _SIZE_BYTES + size
+                self.taken += 1
+                unasked += 1
+                if unasked == _FRAMES_UNASKED or size >= _LARGE_BYTES:
+                    unasked = 0
+                    if self._turn.is_late():
+                        self._turn_is_over(self._client)
+                        break
+        except Exception as error:  # ours: the slow lane judges that request anew
+            self.has_looked = True
+            self._counts.failed(self._client.introduced.peer, error)
+        if at > position:
+            pass_on(self._broker, <const char *>origin + position, at - position)
+        if timed_key >= 0:
+            self._counts.time(timed_key, came, timed)
+        if charged_requests > 0:
+            self._charge(charged, charged_requests, newest, charged_version)
+            self.settled = False
+        if self._queue.count >= self._max_in_flight or self._queue._total.is_full():
+            self.settled = False
+        return end if begun else at
+
+    cdef bint _begins(self, const uint8_t *start, Py_ssize_t have, Py_ssize_t size) except -1:
+        # Whether it keeps what has come of a frame, which is a Produce request of whom it knows.
+        cdef int version = int16_at(start + 6)
+        if int16_at(start + 4) != _PRODUCE or size > _MOST_BEGUN_BYTES or not self._knows_header(version):
+            return False
+        if not self._has_known_header(start + _SIZE_BYTES, have - _SIZE_BYTES):
+            return False
+        if not self._lane_room.take(_SIZE_BYTES + size):
+            return False
+        # Not cleared: nobody sees it before all of it has come.
+        self._begun = PyBytes_FromStringAndSize(NULL, _SIZE_BYTES + size)
+        memcpy(PyBytes_AS_STRING(self._begun), start, have)
+        self._filled = have
+        self.left = _SIZE_BYTES + size - have
+        return True
+
+    cpdef object room(self):
+        return PyMemoryView_FromMemory(PyBytes_AS_STRING(self._begun) + self._filled, self.left, PyBUF_WRITE)
+
+    cpdef bytearray came(self, Py_ssize_t count):
+        cdef bytes frame
+        self.taken = 0
+        self.settled = True
+        self._filled += count
+        self.left -= count
+        if count >= _LARGE_BYTES and self._turn.is_late():
+            self._turn_is_over(self._client)
+        if self.left > 0:
+            return None
+        frame = self._begun
+        self.drop()
+        if self._passes_on(frame):
+            self.taken = 1
+            return None
+        self.has_looked = True
+        self.settled = False
+        return bytearray(memoryview(frame)[_SIZE_BYTES:])
+
+    cpdef drop(self):
+        if self._begun is not None:
+            self._lane_room.give_back(len(self._begun))
+            self._begun = None
+            self.left = 0
+
+    cdef bint _passes_on(self, bytes frame) except -1:
+        cdef const uint8_t[::1] view = frame
+        cdef int version = int16_at(&view[6])
+        cdef bint is_due = self._counts.taken[_PRODUCE] >= self._counts.due_at[_PRODUCE]
+        cdef double came = self._counts.now() if is_due else 0
+        cdef Py_ssize_t before = self._queue.count
+        cdef Exchange exchange = None
+        cdef Py_ssize_t size = len(frame) - _SIZE_BYTES
+        try:
+            if not self._is_good(memoryview(frame), view, _SIZE_BYTES, size, version, self._judge.look_at_clock()):
+                return False
+        except Exception as error:  # ours: the slow lane judges it anew
+            self._counts.failed(self._client.introduced.peer, error)
+            return False
+        if self._queue.count > before:
+            exchange = self._queue.newest()
+        self._counts.taken[_PRODUCE] += 1
+        self._reads_whole(len(frame))
+        self._broker.write(frame)
+        if is_due:
+            self._counts.time(_PRODUCE, came, exchange)
+        if self._charge is not None:
+            self._charge(len(frame), 1, exchange, version)
+            self.settled = False
+        if self._queue.count >= self._max_in_flight or self._queue._total.is_full():
+            self.settled = False
+        return True
+
+    cdef _reads_whole(self, Py_ssize_t size):
+        # Others of its size are read at once from now on, and judged where they lie.
+        if len(self._data) < size <= len(self._wider):
+            self._data = self._view = self._wider
+            self._client.read_into(self._wider)
+
+    cdef bint _has_known_header(self, const uint8_t *frame, Py_ssize_t size) noexcept:
+        # Behind the API key, the version and the correlation id.
+        cdef const char *header = self._header
+        cdef Py_ssize_t header_bytes = len(self._header)
+        return size >= _HEAD_BYTES + header_bytes and memcmp(frame + _HEAD_BYTES, header, header_bytes) == 0
+
+    cdef bint _is_good(
+        self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t size, int version, int64_t now
+    ) except -1:
+        cdef int verdict
+        cdef Py_ssize_t body
+        if not self._knows_header(version) or not self._has_known_header(&view[start], size):
+            self._judge.look_closer(_BY_SENDER)
+            return False
+        body = start + _HEAD_BYTES + len(self._header)
+        verdict = self._judge.judge_view(data, view, body, start + size, version, now)
+        if verdict == _LOOK_CLOSER:
+            return False
+        if verdict == _GOOD:
+            self._queue.add(self.exchange(int32_at(&view[start + 4]), version))
+        return True
+
+    cpdef Exchange exchange(self, int64_t correlation_id, int version):
+        """Of a Produce request that was forwarded as it came."""
+        if version < _NODE_ENDPOINTS_SINCE:
+            return _exchange(correlation_id, None, 0)
+        if version != self._finish_version:
+            self._finish = self._side.plain_finish(version)
+            self._finish_version = version
+        return _exchange(correlation_id, self._finish, version)
+
+    def judge_gathered(self, bytearray frame, int version):
+        """LOOK_CLOSER, GOOD or GOOD_UNANSWERED for a Produce request that did not lie whole in the read buffer."""
+        cdef bint has_looked = self.has_looked
+        cdef Py_ssize_t header_bytes = len(self._header) if self._header is not None else 0
+        cdef int verdict
+        self.has_looked = False
+        if has_looked:
+            return _LOOK_CLOSER
+        if not self._knows_header(version) or not frame.startswith(self._header, _HEAD_BYTES):
+            self._judge.look_closer(_BY_SENDER)
+            return _LOOK_CLOSER
+        if len(frame) > _MOST_GATHERED_BYTES:
+            self._judge.look_closer(_BY_SIZE)
+            return _LOOK_CLOSER
+        try:
+            verdict = self._judge.judge(memoryview(frame), _HEAD_BYTES + header_bytes, len(frame), version)
+        except Exception as error:
+            self._counts.failed(self._client.introduced.peer, error)
+            return _LOOK_CLOSER
+        if verdict != _LOOK_CLOSER:
+            self._counts.gathered[_PRODUCE] += 1
+            self._reads_whole(_SIZE_BYTES + len(frame))
+        return verdict
+
+
+cdef class FastAnswers(OrdinaryFrames):
+    """Towards the client."""
+
+    def __init__(self, LaneCounts counts, InFlightQueue queue, read_buffer):
+        super().__init__()
+        self._counts = counts
+        self._queue = queue
+        self._data = read_buffer
+        self._view = read_buffer
+
+    def lead(self, Connection client):
+        self._client = client
+
+    cpdef Py_ssize_t take(self, object data, Py_ssize_t position, Py_ssize_t end) except -1:
+        cdef const uint8_t[::1] view
+        if data is self._data:
+            return self._take(&self._view[0], position, end)
+        view = data
+        return self._take(&view[0], position, end)
+
+    cdef Py_ssize_t _take(self, const uint8_t *origin, Py_ssize_t position, Py_ssize_t end) except -1:
+        cdef const uint8_t *frame
+        cdef Py_ssize_t at = position
+        cdef Py_ssize_t size
+        cdef Exchange exchange
+        self.taken = 0
+        while end - at >= _SIZE_BYTES + _CORRELATION_ID_BYTES:
+            size = int32_at(origin + at)
+            frame = origin + at + _SIZE_BYTES
+            if size < _CORRELATION_ID_BYTES or size > end - at - _SIZE_BYTES:
+                break
+            exchange = self._queue.awaited()
+            if exchange is None or exchange.correlation_id != int32_at(frame):
+                break
+            if exchange.finish is not None and (
+                exchange.produce_version == 0 or not _names_no_broker(frame, size, exchange.produce_version)
+            ):
+                break
+            self._queue.pop()
+            if exchange.stands_for:
+                self._counts.clock.answered(exchange)
+            at += _SIZE_BYTES + size
+            self.taken += 1
+        if at > position:
+            pass_on(self._client, <const char *>origin + position, at - position)
+        # A client that is not read may wait for this answer; one whose turn has come waits for nothing else.
+        self.settled = at - position < _MUCH_BYTES and not self._client._pause_reasons and not self._queue.is_ready()
+        return at
+
+
+cdef bint _names_no_broker(const uint8_t *frame, Py_ssize_t size, int version) noexcept:
+    # A Produce answer of version 10 to 13 in which every partition was stored: nothing in it leads anywhere.
+    cdef const uint8_t *at = frame + _CORRELATION_ID_BYTES
+    cdef const uint8_t *end = frame + size
+    cdef Py_ssize_t topics, partitions, name
+    # One byte holds a length or a count up to 126, which is one less than what it says.
+    if end - at < 2 or at[0] != 0 or at[1] == 0 or at[1] > 127:
+        return False
+    topics = at[1] - 1
+    at += 2
+    while topics > 0:
+        topics -= 1
+        if version >= _TOPIC_ID_SINCE:
+            name = 16
+        else:
+            if at >= end or at[0] == 0 or at[0] > 127:
+                return False
+            name = at[0] - 1
+            at += 1
+        if end - at < name + 1:
+            return False
+        at += name
+        if at[0] == 0 or at[0] > 127:
+            return False
+        partitions = at[0] - 1
+        at += 1
+        while partitions > 0:
+            partitions -= 1
+            # index, error code 0, base offset, append time, log start; no record errors, no message, no tags
+            if end - at < 33 or at[4] != 0 or at[5] != 0 or at[30] != 1 or at[31] != 0 or at[32] != 0:
+                return False
+            at += 33
+        if at >= end or at[0] != 0:
+            return False
+        at += 1
+    return end - at == 5 and at[4] == 0  # throttle time, no tags

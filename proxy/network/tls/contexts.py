@@ -1,0 +1,246 @@
+"""TLS contexts that follow their files: new connections use a certificate that was renewed on disk."""
+
+import ssl
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import cast
+from weakref import WeakKeyDictionary
+
+import structlog
+
+from sluicegate.config.files.deadline import FileUnreadable, within_deadline
+from sluicegate.config.files.regular_file import stat_now
+from sluicegate.config.model import ListenTls
+from sluicegate.config.server_tls import ServerTls
+from sluicegate.config.upstream import UpstreamTls
+from sluicegate.config.values.password import PasswordUnreadable
+from sluicegate.proxy.network.tls.certificates import (
+    files_for_brokers,
+    files_for_clients,
+    files_for_server,
+    first_error,
+)
+from sluicegate.proxy.network.tls.memory_files import MemoryFiles
+
+_CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
+_Stamp = tuple[tuple[int, int, int] | None, ...]
+
+
+class BadTlsFiles(Exception):
+    """Certificates or keys cannot be used; the text names the section, the files and the reason."""
+
+
+class TlsContext:
+    """A context made of files. Blocks while it is made, and raises BadTlsFiles when they cannot be used."""
+
+    def __init__(
+        self,
+        section: str,
+        files: list[str],
+        make: Callable[[MemoryFiles], ssl.SSLContext],
+        blame: Callable[[], str | None],
+    ) -> None:
+        """`make` reads files as copies in memory. `blame` looks at each file by itself and says what is wrong with the
+        first that is at fault.
+        """
+        self._section = section
+        self._blame = blame
+        self._files = [Path(file) for file in files]
+        self._make = make
+        self._log = structlog.get_logger("sluicegate.tls")
+        self._following = threading.Lock()
+        self._failed: str | None = None
+        try:
+            self._stamp: _Stamp | None = self._stamp_now()
+        except FileUnreadable as error:
+            raise BadTlsFiles(f"{section}: {_unresponsive(error)}") from error
+        self._context = self._made()
+
+    def current(self) -> ssl.SSLContext:
+        """The context of the files as `follow` last found them; of what they were before, when they cannot be used."""
+        return self._context
+
+    def follow(self) -> None:
+        """Take the files as they are now, if they have changed. Reads files: not for an event loop."""
+        with self._following:
+            try:
+                stamp = self._stamp_now()
+                if stamp == self._stamp:
+                    return
+                self._context = self._made()
+            except (FileUnreadable, BadTlsFiles) as error:
+                self._stamp = None  # tried again until it can be used, reported once
+                reason = _unresponsive(error) if isinstance(error, FileUnreadable) else str(error)
+                if reason != self._failed:
+                    self._log.error("changed certificates cannot be used, going on with those before", reason=reason)
+                self._failed = reason
+            else:
+                self._stamp, self._failed = stamp, None
+                self._log.info("certificates read again", section=self._section)
+
+    def _made(self) -> ssl.SSLContext:
+        try:
+            with MemoryFiles() as copies:
+                context = self._make(copies)
+            context.minimum_version = ssl.TLSVersion.TLSv1_2  # whatever the system's settings allow (RFC 8996)
+            context.options |= ssl.OP_NO_RENEGOTIATION  # as brokers: of TLS 1.2, and good for nothing but attacks
+            return context
+        except PasswordUnreadable as error:
+            raise BadTlsFiles(str(error)) from error
+        except (OSError, ValueError) as error:
+            raise BadTlsFiles(self._reason_of(error)) from error
+
+    def _reason_of(self, error: Exception) -> str:
+        """Which file is to blame, where looking at each tells; else all of them and the TLS library's reason."""
+        blamed = self._blame()
+        if blamed is not None:
+            return blamed
+        names = ", ".join(str(file) for file in self._files)
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        return (
+            f"{self._section}: {names} cannot be used: {words_of(error) if isinstance(error, ssl.SSLError) else reason}"
+        )
+
+    def _stamp_now(self) -> _Stamp:
+        """Raises FileUnreadable while a file system does not respond."""
+        return within_deadline(("tls", *self._files), lambda: tuple(_stamp_of(file) for file in self._files))
+
+
+def context_for_clients(tls: ListenTls, names: "AskedNames") -> TlsContext:
+    """What clients meet. Raises BadTlsFiles."""
+
+    def make(copies: MemoryFiles) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        certificate, key = copies.copy_of(tls.certificate_file), copies.copy_of(tls.key_file)
+        context.load_cert_chain(certificate, key, tls.password_of_key.get())
+        context.verify_mode = _CLIENT_AUTH[tls.client_auth]
+        if tls.client_ca_file is not None:
+            context.load_verify_locations(copies.copy_of(tls.client_ca_file))
+        context.sni_callback = names.remember
+        return context
+
+    files = _named(tls.certificate_file, tls.key_file, tls.client_ca_file, tls.key_password_file)
+    return TlsContext("listen.tls", files, make, lambda: first_error(files_for_clients(tls)))
+
+
+def context_for_brokers(tls: UpstreamTls) -> TlsContext:
+    """What the proxy meets brokers with. Raises BadTlsFiles."""
+
+    def make(copies: MemoryFiles) -> ssl.SSLContext:
+        context = _context_for(tls.ca_file, copies)
+        context.check_hostname = tls.verify_hostname
+        if tls.certificate_file is not None and tls.key_file is not None:
+            certificate, key = copies.copy_of(tls.certificate_file), copies.copy_of(tls.key_file)
+            context.load_cert_chain(certificate, key, tls.password_of_key.get())
+        return context
+
+    files = _named(tls.ca_file, tls.certificate_file, tls.key_file, tls.key_password_file)
+    return TlsContext("upstream.tls", files, make, lambda: first_error(files_for_brokers(tls)))
+
+
+def context_for_server(section: str, tls: ServerTls) -> TlsContext:
+    """What a server that is no broker is met with; `section` is where that stands. Raises BadTlsFiles."""
+
+    def make(copies: MemoryFiles) -> ssl.SSLContext:
+        context = _context_for(tls.ca_file, copies)
+        if tls.certificate_file is not None and tls.key_file is not None:
+            certificate, key = copies.copy_of(tls.certificate_file), copies.copy_of(tls.key_file)
+            context.load_cert_chain(certificate, key, tls.password_of_key(section).get())
+        return context
+
+    files = _named(tls.ca_file, tls.certificate_file, tls.key_file, tls.key_password_file)
+    return TlsContext(section, files, make, lambda: first_error(files_for_server(section, tls)))
+
+
+def _context_for(authorities: str | None, copies: MemoryFiles) -> ssl.SSLContext:
+    """For a server whose certificate is signed by one of these, or by one of the system's."""
+    return ssl.create_default_context(cafile=None if authorities is None else copies.copy_of(authorities))
+
+
+class AskedNames:
+    """Which host name each TLS client asked for (SNI), as long as its connection lives."""
+
+    def __init__(self) -> None:
+        self._names: WeakKeyDictionary[object, str] = WeakKeyDictionary()
+
+    def remember(self, handshake: object, name: str | None, _context: ssl.SSLContext) -> None:
+        """Called by the TLS library in each handshake."""
+        if name is not None:
+            self._names[handshake] = name
+
+    def of(self, handshake: object) -> str | None:
+        """The name that was asked for; None when none was."""
+        return self._names.get(handshake)
+
+
+def principal_of(handshake: ssl.SSLObject) -> str | None:
+    """The principal of a client's certificate as Kafka writes it by default (RFC 2253); None without a certificate."""
+    certificate = handshake.getpeercert()
+    if not certificate:
+        return None
+    subject = cast(tuple[tuple[tuple[str, str], ...], ...], certificate.get("subject", ()))
+    parts = [f"{_SHORT_NAMES.get(key, key)}={_escaped(value)}" for rdn in subject for key, value in rdn]
+    return "User:" + ",".join(reversed(parts))
+
+
+_SHORT_NAMES = {
+    "commonName": "CN",
+    "organizationalUnitName": "OU",
+    "organizationName": "O",
+    "localityName": "L",
+    "stateOrProvinceName": "ST",
+    "countryName": "C",
+    "streetAddress": "STREET",
+    "domainComponent": "DC",
+    "userId": "UID",
+}
+
+
+def _escaped(value: str) -> str:
+    """As Java escapes it, which is more than RFC 2253 asks for."""
+    escaped = "".join(f"\\{char}" if char in ',=+<>#;"\\' else char for char in value)
+    inner = escaped.strip(" ")
+    before, behind = len(escaped) - len(escaped.lstrip(" ")), len(escaped) - len(escaped.rstrip(" "))
+    return "\\ " * before + inner + "\\ " * (behind if inner else 0)
+
+
+def words_of(error: Exception) -> str:
+    """A TLS failure in words a person can act on."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate is not accepted: {error.verify_message}"
+    if isinstance(error, ssl.SSLError) and error.reason is not None:
+        return _REASONS.get(error.reason, error.reason.replace("_", " ").lower())
+    if isinstance(error, ConnectionError | EOFError):
+        return "the connection was closed in the middle of the TLS handshake"
+    return str(error) or type(error).__name__
+
+
+_REASONS = {
+    "TLSV1_ALERT_UNKNOWN_CA": "the peer does not trust the CA of our certificate",
+    "SSLV3_ALERT_BAD_CERTIFICATE": "the peer does not accept our certificate, or wants one and got none",
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the peer says that our certificate has expired",
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the peer does not accept our certificate",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "the peer wants a certificate and got none (certificate_file, key_file)",
+    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client sent no certificate, which client_auth requires",
+    "WRONG_VERSION_NUMBER": "the peer does not speak TLS: a plaintext port or client (security.protocol is wrong)",
+    "HTTP_REQUEST": "an HTTP request on a TLS port",
+    "KEY_VALUES_MISMATCH": "the key is not that of the certificate",
+    "NO_CERTIFICATE_OR_CRL_FOUND": "no certificate in the file",
+}
+
+
+def _unresponsive(error: FileUnreadable) -> str:
+    return f"{error.filename} cannot be read: {error.strerror}" if error.filename else str(error.strerror)
+
+
+def _stamp_of(file: Path) -> tuple[int, int, int] | None:
+    with suppress(OSError):
+        status = stat_now(file)
+        return status.st_mtime_ns, status.st_size, status.st_ino
+    return None
+
+
+def _named(*files: str | None) -> list[str]:
+    return [file for file in files if file is not None]

@@ -1,0 +1,110 @@
+"""Violation events are written as lines (docs/violations.md) by a thread of its own behind a bounded queue.
+
+The wire never waits for the file: what finds no room in the queue is dropped and counted, what cannot be written is
+counted too, and one log line a minute says why.
+"""
+
+import contextvars
+import json
+import threading
+from pathlib import Path
+from typing import Protocol
+
+import structlog
+
+from sluicegate.config.files.deadline import within_deadline
+from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
+from sluicegate.proxy.reporting.events.event_file import EventFile
+from sluicegate.proxy.reporting.events.violation_event import Event, event_of
+from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
+from sluicegate.proxy.reporting.whole_lines import NotWhole
+from sluicegate.proxy.scheduling.switch_interval import ShortTurns
+
+_MAX_QUEUED_BYTES = 8 << 20
+_MAX_WRITTEN_AT_ONCE = 64 << 10
+_AT_THE_END_SECONDS = 3.0
+
+
+class ViolationSink(Protocol):
+    """Where violations go. `write` must never wait."""
+
+    def write(self, event: Event) -> None:
+        """Take one."""
+
+    def close(self) -> None:
+        """No more will come; write what is queued, for a few seconds at most."""
+
+
+class ViolationFile:
+    """Appends events to a file from a thread of its own. Raises OSError at once when the file cannot be opened."""
+
+    def __init__(self, path: Path, queue_size: int, max_file_bytes: int, tally: Tally) -> None:
+        self._path = path
+        self._tally = tally
+        self._queue: BoundedQueue[Event] = BoundedQueue(queue_size, _MAX_QUEUED_BYTES)
+        self._log = structlog.get_logger("sluicegate.violations")
+        self._complaints = OnceAMinute()
+        self._file = within_deadline((path, "open"), lambda: EventFile(path, max_file_bytes))
+        context = contextvars.copy_context()  # log lines say which worker this is
+        self._thread = threading.Thread(target=context.run, args=(self._run,), name="violations", daemon=True)
+        self._thread.start()
+
+    def write(self, event: Event) -> None:
+        """Queue an event; never waits."""
+        if not self._queue.put(event, event.size):
+            self._tally.violations_dropped += 1
+
+    def close(self) -> None:
+        """Write what is queued, then stop; a disk that hangs is waited for 3 s, and what is left is counted."""
+        self._queue.close()
+        self._thread.join(_AT_THE_END_SECONDS)
+        if self._thread.is_alive():
+            left = len(self._queue)
+            self._tally.violations_failed += left
+            self._log.error("violation events were not written before the end", file=str(self._path), events=left)
+
+    def _run(self) -> None:
+        turns = ShortTurns()
+        while not self._queue.ended:
+            lines: list[bytes] = []
+            size = 0
+            event = self._queue.take()
+            while event is not None:
+                line = self._line_of(event)
+                lines.append(line)
+                size += len(line)
+                turns.give_way()
+                event = self._queue.take(0) if size < _MAX_WRITTEN_AT_ONCE else None
+            self._append([line for line in lines if line])
+        self._file.close()
+
+    def _line_of(self, event: Event) -> bytes:
+        """Its line; empty when none can be made, which is counted."""
+        try:
+            return json.dumps(event_of(event)).encode() + b"\n"
+        except Exception as error:  # whatever a client has said, the events after it are written
+            self._failed(1, error)
+            return b""
+
+    def _append(self, lines: list[bytes]) -> None:
+        if not lines:
+            return
+        try:
+            self._file.append(lines)
+        except NotWhole as error:
+            self._failed(len(lines) - error.lines, error)
+        except Exception as error:
+            self._failed(len(lines), error)
+
+    def _failed(self, events: int, error: Exception) -> None:
+        self._tally.violations_failed += events
+        reason = getattr(error, "strerror", None) or str(error)
+        times = self._complaints.due((type(error).__name__, reason))
+        if times is not None:
+            self._log.error(
+                "violation events cannot be written, see that violations.file has room and may be written",
+                file=str(self._path),
+                reason=reason,
+                lost_so_far=self._tally.violations_failed,
+            )

@@ -1,0 +1,136 @@
+"""How log lines look, one JSON object a line or coloured text on a terminal, and how they get to standard error."""
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from sluicegate.config.model import Log
+from sluicegate.proxy.reporting.bounded_text import MAX_CHARACTERS, all_printable, bounded
+from sluicegate.proxy.reporting.logs.exception_text import fault_text
+from sluicegate.proxy.reporting.logs.library_output import stray_reports_as_lines
+from sluicegate.proxy.reporting.logs.writer import Line, LogWriter
+
+_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+_AT_THE_END_SECONDS = 2.0
+_PIPE_BYTES = 4096  # PIPE_BUF: what a pipe takes whole or not at all, whoever else writes to it
+_SHORTER = (MAX_CHARACTERS, 250, 60)
+_FAULT = "exception"
+
+_writer: LogWriter | None = None
+
+
+def set_up_logging(log: Log) -> None:
+    """Configure structlog for a command that may wait for its terminal: lines are written where they are said."""
+    render = _renderer(log)
+
+    def as_text(_logger: WrappedLogger, _name: str, line: EventDict) -> str:
+        return render(dict(line)).decode().removesuffix("\n")
+
+    _configure(log, as_text, structlog.PrintLoggerFactory(sys.stderr))
+
+
+@contextmanager
+def logging_behind_a_queue(log: Log) -> Iterator[None]:
+    """Configure structlog for the proxy: nobody ever waits for a line. At the end what is queued is written (2 s)."""
+    global _writer  # noqa: PLW0603  # as structlog's own configuration: one for the process
+    writer = _writer = LogWriter(_standard_error(), _renderer(log), _lost_lines)
+    _configure(log, _as_it_is, lambda *_: _QueuedLogger(writer))
+    try:
+        with stray_reports_as_lines():
+            yield
+    finally:
+        writer.close(_AT_THE_END_SECONDS)
+
+
+def log_lines_dropped() -> int:
+    """How many lines of this process were never written."""
+    return _writer.dropped if _writer is not None else 0
+
+
+class _QueuedLogger:
+    """What structlog hands finished lines to."""
+
+    def __init__(self, writer: LogWriter) -> None:
+        self.debug = self.info = self.warning = self.error = writer.put
+
+
+def _configure(log: Log, last: Processor, factory: Callable[..., Any]) -> None:
+    structlog.configure(
+        processors=[*_first_processors(), last],
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS["debug" if log.follows_connections else log.level]),
+        logger_factory=factory,
+        cache_logger_on_first_use=False,
+    )
+
+
+def _first_processors() -> list[Processor]:
+    return [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _fault_as_text,
+        _bounded_values,
+    ]
+
+
+def _fault_as_text(_logger: WrappedLogger, _name: str, line: EventDict) -> EventDict:
+    error = line.pop("exc_info", None)
+    if isinstance(error, BaseException):
+        line[_FAULT] = fault_text(error)
+    return line
+
+
+def _bounded_values(_logger: WrappedLogger, _name: str, line: EventDict) -> EventDict:
+    return {key: bounded(value) for key, value in line.items()}
+
+
+def _as_it_is(_logger: WrappedLogger, _name: str, line: EventDict) -> tuple[tuple[EventDict], dict[str, Any]]:
+    return (line,), {}
+
+
+def _renderer(log: Log) -> Callable[[Line], bytes]:
+    """What makes a line's bytes, short enough for a pipe to take it whole."""
+    pretty = log.format == "pretty" or (log.format == "auto" and sys.stderr is not None and sys.stderr.isatty())
+    last: Processor = _pretty() if pretty else structlog.processors.JSONRenderer()
+
+    def render(line: Line) -> bytes:
+        data = b""
+        for characters in _SHORTER:
+            shorter = {key: bounded(value, characters) for key, value in line.items()}
+            data = str(last(None, "", shorter)).encode("utf-8", "backslashreplace") + b"\n"
+            if len(data) <= _PIPE_BYTES:
+                break
+        return data
+
+    return render
+
+
+def _pretty() -> Processor:
+    console = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+
+    def render(logger: WrappedLogger, name: str, line: EventDict) -> str:
+        fault = line.pop(_FAULT, None)
+        shown = {key: all_printable(value) for key, value in line.items()}
+        if fault is not None:
+            shown[_FAULT] = "\n".join(all_printable(part) for part in fault.split("\n"))
+        return console(logger, name, shown)
+
+    return render
+
+
+def _lost_lines(count: int) -> Line:
+    line: EventDict = {"event": "log lines were lost: standard error took none, or not fast enough", "lines": count}
+    for processor in _first_processors():
+        line = processor(None, "warning", line)  # type: ignore[assignment]  # each of them gives a dict
+    return dict(line)
+
+
+def _standard_error() -> int:
+    """Its descriptor; nothing at all where the process was started without one, whose number others then have."""
+    return sys.stderr.fileno() if sys.stderr is not None else os.open(os.devnull, os.O_WRONLY)

@@ -1,0 +1,79 @@
+"""What a log line about a judgement says of it; made only when a line is due."""
+
+from typing import Any
+
+from sluicegate.proxy.reporting.bounded_text import cut
+from sluicegate.proxy.reporting.events.violation_event import Who, who
+from sluicegate.proxy.responses.dead_letters import DeadLetters
+from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.validation.rehearsals import TriedBound
+from sluicegate.validation.units import diagnose
+from sluicegate.validation.verdict import FRAMED, TIMED, Refused
+
+
+def refusal(client: Who, topic: str | None, partition: int, refused: Refused, now_ms: int) -> dict[str, Any]:
+    """What was refused, forwarded all the same, fixed or kept elsewhere, and why."""
+    details: dict[str, Any] = {
+        **_place(client, topic, partition),
+        "error": refused.code.name,
+        "reason": refused.reason.value,
+    }
+    if refused.rules:
+        details["rule"] = cut(refused.rules[0][0])
+    if refused.bad_records:
+        first = refused.bad_records[0]
+        details |= {"record": first.index, "record_timestamp": first.timestamp}
+        if first.reason in TIMED:
+            details["diagnosis"] = diagnose(first.timestamp, now_ms)
+        elif first.rules:
+            details["diagnosis"] = cut(first.message)
+        if first.fixed is not None:
+            details["fixed_timestamp"] = first.fixed
+    elif refused.rules or refused.reason in FRAMED:
+        details["diagnosis"] = None if refused.message is None else cut(refused.message)
+    return details
+
+
+def not_kept(client: Who, topic: str, letters: DeadLetters, reason: str) -> dict[str, Any]:
+    """A batch whose bad records could not be kept."""
+    return {
+        **_place(client, topic, letters.partition),
+        "dead_letter_topic": letters.topic,
+        "reason": reason,
+    }
+
+
+def rehearsal(client: Who, topic: str | None, partition: int, bound: TriedBound) -> dict[str, Any]:
+    """What a bound on trial would refuse."""
+    return {
+        **_place(client, topic, partition),
+        "bound": bound.key,
+        "max_ms": bound.max_ms,
+    }
+
+
+def far_ahead(identity: ClientIdentity, topic: str | None, ahead_ms: int) -> dict[str, Any]:
+    """A time that was accepted, far ahead of ours."""
+    client = who(identity)
+    return {
+        "client_id": client.client_id,
+        "software": _software(client),
+        "peer": client.peer,
+        "topic": topic,
+        "ahead_ms": ahead_ms,
+    }
+
+
+def _place(client: Who, topic: str | None, partition: int) -> dict[str, Any]:
+    return {
+        "client_id": client.client_id,
+        "software": _software(client),
+        "principal": client.principal,
+        "peer": client.peer,
+        "topic": topic,
+        "partition": partition,
+    }
+
+
+def _software(client: Who) -> str | None:
+    return None if client.software_name is None else f"{client.software_name} {client.software_version}"

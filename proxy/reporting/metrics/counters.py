@@ -1,0 +1,118 @@
+"""What the proxy counts. Counting is adding to plain integers: the hot path does it.
+
+Which topics have a label of their own is said in proxy/reporting/metrics/topic_labels.py; all others count under `other`.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+
+from sluicegate.proxy.reporting.metrics.gauges import Standing, standing_of_all
+from sluicegate.proxy.reporting.metrics.histogram import Durations, DurationsBy
+
+OTHER = "other"
+_NOT_ADDED = frozenset({"ready"})
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counters of one proxy since its start; `sluicegate.proxy.reporting.metrics.families` says more."""
+
+    connections_opened: int = 0
+    connections_closed: int = 0
+    bad_clients: int = 0
+    upstream_failures: int = 0
+    own_logins_refused: int = 0
+    produce_requests: int = 0
+    accepted_partitions: int = 0
+    accepted_records: int = 0
+    unchecked_partitions: int = 0
+    exempt_partitions: int = 0
+    violations_dropped: int = 0
+    violations_failed: int = 0
+    violations_topic_dropped: int = 0
+    violations_topic_failed: int = 0
+    otel_metrics_sent: int = 0
+    otel_metrics_failed: int = 0
+    otel_spans_sent: int = 0
+    otel_spans_failed: int = 0
+    otel_spans_dropped: int = 0
+    log_lines_dropped: int = 0
+    judgements_abandoned: int = 0
+    closed_acks_0: int = 0
+    config_reloads: int = 0
+    config_reload_failures: int = 0
+    rules_process_restarts: int = 0
+    ready: bool = False
+    refused: Counter[tuple[str, str]] = field(default_factory=Counter)
+    refused_records: Counter[str] = field(default_factory=Counter)
+    far_ahead: Counter[str] = field(default_factory=Counter)
+    unreadable: Counter[str] = field(default_factory=Counter)
+    fixed: Counter[str] = field(default_factory=Counter)
+    fixed_records: Counter[str] = field(default_factory=Counter)
+    observed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    observed_records: Counter[str] = field(default_factory=Counter)
+    quarantined: Counter[tuple[str, str]] = field(default_factory=Counter)
+    quarantined_records: Counter[str] = field(default_factory=Counter)
+    quarantine_failures: Counter[str] = field(default_factory=Counter)
+    rehearsed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    rehearsed_records: Counter[tuple[str, str]] = field(default_factory=Counter)
+    rehearsed_clients: Counter[tuple[str, str]] = field(default_factory=Counter)
+    rule_batches: Counter[tuple[str, str]] = field(default_factory=Counter)
+    rule_records: Counter[tuple[str, str]] = field(default_factory=Counter)
+    connections_refused: Counter[str] = field(default_factory=Counter)
+    throttled: Counter[str] = field(default_factory=Counter)
+    throttled_ms: Counter[str] = field(default_factory=Counter)
+    connections_delayed: Counter[str] = field(default_factory=Counter)
+    limits_reached: Counter[str] = field(default_factory=Counter)
+    cut_off: Counter[str] = field(default_factory=Counter)
+    unsupported_versions: Counter[str] = field(default_factory=Counter)
+    violations: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
+    broker_invalid: Counter[str] = field(default_factory=Counter)
+    broker_failed: Counter[str] = field(default_factory=Counter)
+    judged_batches: Counter[str] = field(default_factory=Counter)
+    judged_records: Counter[str] = field(default_factory=Counter)
+    judged_bytes: Counter[str] = field(default_factory=Counter)
+    fast_taken: Counter[str] = field(default_factory=Counter)
+    closely_taken: Counter[str] = field(default_factory=Counter)
+    looked_closer: Counter[str] = field(default_factory=Counter)
+    request_errors: Counter[tuple[str, str]] = field(default_factory=Counter)
+    internal_errors: Counter[str] = field(default_factory=Counter)
+    registry_failures: Counter[str] = field(default_factory=Counter)
+    registry_left_alone: Counter[str] = field(default_factory=Counter)
+    rule_evaluations: Counter[str] = field(default_factory=Counter)
+    proxy_seconds: DurationsBy = field(default_factory=DurationsBy)
+    upstream_seconds: DurationsBy = field(default_factory=DurationsBy)
+    loop_delay: Durations = field(default_factory=Durations)
+    cpu_seconds: float = 0.0
+    cluster_looks: Counter[str] = field(default_factory=Counter)
+
+
+def total_of(tallies: Iterable[Tally]) -> Tally:
+    """The counters of several processes as one's; ready when any is."""
+    total = Tally()
+    for tally in tallies:
+        for counter in fields(Tally):
+            if counter.name not in _NOT_ADDED:
+                setattr(total, counter.name, getattr(total, counter.name) + getattr(tally, counter.name))
+        total.ready = total.ready or tally.ready
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What is shown at one moment: counters, requests under way, worker processes that ended and were replaced, the
+    number of the configuration in force (1: that of the start; of several workers the lowest), and what there is now.
+    """
+
+    tally: Tally
+    in_flight: int
+    workers: int = 1
+    worker_restarts: int = 0
+    config_generation: int = 1
+    standing: Standing = field(default_factory=Standing)
+
+
+def total_standing(snapshots: Iterable[Snapshot]) -> Standing:
+    """Of several processes as one's."""
+    return standing_of_all(snapshot.standing for snapshot in snapshots)

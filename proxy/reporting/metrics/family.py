@@ -1,0 +1,79 @@
+"""What a metric is: its name, what it says, its labels, when to look at it, and where its value comes from."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from sluicegate.proxy.reporting.metrics.counters import Snapshot
+from sluicegate.proxy.reporting.metrics.histogram import Durations, DurationsBy
+
+Reading = float | Durations | DurationsBy | Mapping[Any, float]
+"""One value, or one for each set of labels: a text where there is one label, a tuple where there are more."""
+Read = Callable[[Snapshot], Reading]
+
+
+class Kind(Enum):
+    """What Prometheus calls its type."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One metric. `text` is its help, `look` says when to look at it. `labels` tell its series apart; `always` are
+    series that are shown before anything is counted in them, so that a first one is seen as a rise.
+
+    `read` None: who shows it looks elsewhere than at a Snapshot.
+    """
+
+    name: str
+    kind: Kind
+    text: str
+    look: str
+    read: Read | None = None
+    labels: tuple[str, ...] = ()
+    always: tuple[str | tuple[str, ...], ...] = ()
+
+    @property
+    def shown_name(self) -> str:
+        """As a scrape names it: of a counter with `_total`."""
+        return f"{self.name}_total" if self.kind is Kind.COUNTER else self.name
+
+    @property
+    def series_names(self) -> tuple[str, ...]:
+        """What queries may name."""
+        if self.kind is Kind.HISTOGRAM:
+            return tuple(f"{self.name}_{part}" for part in ("bucket", "count", "sum"))
+        return (self.shown_name,)
+
+
+def counter(
+    name: str,
+    text: str,
+    look: str,
+    read: Read,
+    labels: tuple[str, ...] = (),
+    always: tuple[str | tuple[str, ...], ...] = (),
+) -> Family:
+    """Only rises, until its process starts again."""
+    return Family(name, Kind.COUNTER, text, look, read, labels, always)
+
+
+def gauge(
+    name: str,
+    text: str,
+    look: str,
+    read: Read | None,
+    labels: tuple[str, ...] = (),
+    always: tuple[str | tuple[str, ...], ...] = (),
+) -> Family:
+    """As it is now."""
+    return Family(name, Kind.GAUGE, text, look, read, labels, always)
+
+
+def histogram(name: str, text: str, look: str, read: Read, labels: tuple[str, ...] = ()) -> Family:
+    """How long things took, in seconds."""
+    return Family(name, Kind.HISTOGRAM, text, look, read, labels)

@@ -1,0 +1,133 @@
+"""Counts what was judged, by topic, rule and client where these are known."""
+
+from typing import TYPE_CHECKING
+
+from sluicegate.protocol.api import APIS, ApiKey
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.proxy.reporting.events.violation_event import Who
+from sluicegate.proxy.reporting.metrics.broker_meters import has_failed, marks_of
+from sluicegate.proxy.reporting.metrics.client_labels import ClientLabels
+from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
+from sluicegate.proxy.reporting.metrics.outcomes import FIXED, FORWARDED, QUARANTINED, REFUSED
+from sluicegate.proxy.reporting.metrics.rule_labels import RuleLabels
+from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
+from sluicegate.proxy.reporting.metrics.violation_labels import ViolationLabels, rules_of
+from sluicegate.validation.policy import Mode, TopicPolicy
+from sluicegate.validation.produce import JudgedRequest, Place
+from sluicegate.validation.verdict import Refused
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.fastpath.counts import LaneCounts
+    from sluicegate.validation.ordinary import OrdinaryRequests
+
+_PRODUCE = APIS[ApiKey.PRODUCE].name
+_MODES = {mode: mode.value for mode in Mode}
+_RECORD_ERRORS = "limits.max_record_errors"
+_NOT_FORWARDED = frozenset({Mode.REJECT, Mode.QUARANTINE})
+_NAME_OF = {code: code.name for code in ErrorCode}  # the enum's own takes longer
+
+
+class JudgementCounts:
+    """Adds to `tally`. `ordinary` counts what the fast lane called good, `lanes` what it took; None: there is none."""
+
+    def __init__(
+        self,
+        tally: Tally,
+        labels: TopicLabels,
+        ordinary: "OrdinaryRequests | None" = None,
+        lanes: "LaneCounts | None" = None,
+    ) -> None:
+        self._tally = tally
+        self._labels = labels
+        self._ordinary = ordinary
+        self._lanes = lanes
+        self._clients = ClientLabels(self._fold_rehearsed)
+        self._violations = ViolationLabels(tally, labels.folding)
+        self._rules = RuleLabels(tally)
+
+    def judged(self, request: ProduceRequest, judged: JudgedRequest) -> None:
+        """One Produce request: what of it is good or was left to the broker."""
+        tally = self._tally
+        tally.produce_requests += 1
+        tally.unchecked_partitions += judged.unchecked
+        tally.exempt_partitions += judged.exempt
+        tally.accepted_partitions += len(judged.accepted)
+        for place, accepted in judged.accepted.items():
+            tally.accepted_records += accepted.records
+            self._became(FIXED if place in judged.fixed else FORWARDED, request, place, accepted.records)
+        for place, refused in judged.refused.items():
+            self._became(QUARANTINED if place in judged.quarantined else REFUSED, request, place, refused.records)
+        for place, observed in judged.observed.items():
+            if place not in judged.accepted and place not in judged.refused:
+                self._became(FORWARDED, request, place, observed.records)
+
+    def _became(self, outcome: str, request: ProduceRequest, place: Place, records: int) -> None:
+        partition = request.topics[place[0]].partitions[place[1]]
+        self._tally.judged_batches[outcome] += 1
+        self._tally.judged_records[outcome] += records
+        self._tally.judged_bytes[outcome] += max(partition.records_end - partition.records_at, 0)
+
+    def refused(self, mode: Mode, client: Who, topic: str | None, refused: Refused, policy: TopicPolicy) -> None:
+        """Something is wrong with a batch of that client; `mode` is what became of it, `policy` its topic's."""
+        owner = client.owner
+        error = _NAME_OF[refused.code]
+        match mode:
+            case Mode.REJECT:
+                label = self._labels.refused(topic, error, refused.bad_count, owner)
+            case Mode.OBSERVE:
+                label = self._labels.observed(topic, error, refused.bad_count, owner)
+            case Mode.FIX:
+                label = self._labels.fixed(topic, refused.bad_count, owner)
+            case Mode.QUARANTINE:
+                label = self._labels.quarantined(topic, error, refused.bad_count, owner)
+        self._violations.violated(label, rules_of(refused), _MODES[mode], client.client_id, owner)
+        if mode in _NOT_FORWARDED:
+            self._tally.request_errors[_PRODUCE, error] += 1
+            for meter, marks in marks_of(refused, policy).items():
+                self._tally.broker_invalid[meter] += marks
+            if len(refused.bad_records) < refused.bad_count:
+                self.limit_reached(_RECORD_ERRORS)
+            if has_failed(refused):
+                self._tally.broker_failed[label] += 1
+        if refused.rules:
+            self._rules.broken(mode, refused)
+        if refused.limit is not None:
+            self.limit_reached(refused.limit)
+
+    def unreadable(self, client: Who, topic: str | None, found: Refused) -> None:
+        """A batch was forwarded that some clients cannot read."""
+        label = self._labels.unreadable(topic, client.owner)
+        self._violations.violated(label, rules_of(found), _MODES[Mode.OBSERVE], client.client_id, client.owner)
+
+    def limit_reached(self, key: str) -> None:
+        """Something went beyond that limit."""
+        self._tally.limits_reached[key] += 1
+
+    def rehearsed(self, client: Who, topic: str | None, label: str, count: int) -> None:
+        """A bound on trial would refuse so many records."""
+        self._labels.rehearsed(topic, label, count, client.owner)
+        self._tally.rehearsed_clients[self._clients.label(client.client_id, client.owner), label] += 1
+
+    def _fold_rehearsed(self, client: str) -> None:
+        counts = self._tally.rehearsed_clients
+        with self._labels.folding:
+            for pair in [pair for pair in counts if pair[0] == client]:
+                counts[OTHER, pair[1]] += counts.pop(pair)
+
+    def counted(self) -> Tally:
+        """The counters at one moment; may be asked from another thread."""
+        counted = self._labels.counted()
+        ordinary = self._ordinary
+        if ordinary is not None:
+            counted.produce_requests += ordinary.requests
+            counted.accepted_partitions += ordinary.partitions
+            counted.accepted_records += ordinary.records
+            counted.unchecked_partitions += ordinary.unchecked
+            counted.judged_batches[FORWARDED] += ordinary.partitions
+            counted.judged_records[FORWARDED] += ordinary.records
+            counted.judged_bytes[FORWARDED] += ordinary.bytes
+            counted.looked_closer.update({why.name.lower(): count for why, count in ordinary.closer_by().items()})
+        if self._lanes is not None:
+            counted.fast_taken.update({APIS[key].name: count for key, count in self._lanes.by_api().items()})
+        return counted

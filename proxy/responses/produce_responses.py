@@ -1,0 +1,329 @@
+"""What a client gets for a judged Produce request in which something was refused.
+
+The broker is sent a stand-in for every refused batch (`sluicegate.protocol.records.stand_in`), so its answer has an
+entry for each partition: where it complains of the stand-in, our verdict is put in its place; where it complains of
+something that comes before a batch's content, or of the whole request, the broker's word stands.
+
+What a broker has just said on the same connection about a partition it would say again: for a second after it
+complained of nothing but a stand-in, requests that are refused whole are answered without asking it (`answer_alone`),
+so that its meters do not count a corrupt batch for each batch that was refused.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.framing import Parts
+from sluicegate.protocol.headers import build_response_header
+from sluicegate.protocol.produce_request import ProduceRequest, TopicData
+from sluicegate.protocol.produce_response import (
+    PartitionRefusal,
+    RecordError,
+    TopicKey,
+    answer_of,
+    encode_refusal,
+    walk_produce_answer,
+    with_log_start,
+)
+from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE, LOG_START_SINCE, ONE_BATCH_SINCE
+from sluicegate.protocol.records.record_batch import (
+    HEADER_BYTES,
+    HEADER_UP_TO_MAGIC_BYTES,
+    MAGIC_2,
+    TRANSACTIONAL,
+    CorruptBatch,
+    attributes_low_byte,
+    magic_at,
+    next_batch_end,
+)
+from sluicegate.protocol.records.stand_in import breaking_piece, stand_in
+from sluicegate.proxy.responses.dispatch import Dispatch
+from sluicegate.proxy.responses.log_start_offsets import LogStarts
+from sluicegate.proxy.responses.rewriting import AnswerRewriter
+from sluicegate.validation.produce import JudgedRequest, Place, records_of
+from sluicegate.validation.verdict import Refused, Stage
+
+# What the various brokers there are say to a stand-in; success too, because a stand-in holds nothing to store.
+_SAID_TO_STAND_INS = frozenset(
+    {
+        ErrorCode.NONE,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.INVALID_FETCH_SIZE,
+        ErrorCode.UNSUPPORTED_VERSION,
+        ErrorCode.INVALID_RECORD,
+    }
+)
+_OF_WHOLE_REQUESTS = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.UNKNOWN_SERVER_ERROR})
+# A request that is refused as a whole gets the same code for all of it: only success is not believed then.
+_REPLACED = {
+    Stage.REQUEST: frozenset({ErrorCode.NONE}),
+    Stage.PARTITION: _SAID_TO_STAND_INS,
+    Stage.LOG: _SAID_TO_STAND_INS,
+}
+_NOTHING = memoryview(b"")
+# With these a partition's log has complained of a stand-in: so there is one.
+_OF_A_LOG = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_RECORD})
+# With these a broker tells a partition's log start offset.
+_TELL_LOG_START = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP, ErrorCode.UNKNOWN_SERVER_ERROR})
+
+
+def dispatch_of(
+    request: ProduceRequest,
+    judged: JudgedRequest,
+    log_starts: LogStarts,
+    now_ms: int,
+    give_way: Callable[[], None],
+) -> Dispatch:
+    """What a verdict that refuses something means for what the broker gets. `give_way` lets others go on."""
+    partly = PartlyRefused(request, judged, log_starts, now_ms, give_way)
+    parts = partial(_parts_of, request, judged, partly)
+    if not partly.may_be_answered_alone:
+        made = parts(give_way)
+        return Dispatch(judged, partly, lambda: made)
+    return Dispatch(judged, partly, partial(parts, _go_on))
+
+
+def _parts_of(
+    request: ProduceRequest, judged: JudgedRequest, partly: "PartlyRefused", give_way: Callable[[], None]
+) -> list[bytes | memoryview]:
+    """The request with stand-ins for what is refused, and what other batches were fixed to."""
+    replaced = records_of(judged.fixed)
+    for place in judged.refused:
+        unusual = partly.stand_ins.get(place)
+        replaced[place] = stand_in(request.records(*place) or _NOTHING) if unusual is None else unusual
+        give_way()
+    return request.with_records(replaced)
+
+
+def _go_on() -> None:
+    """What is made for few partitions keeps nobody waiting."""
+
+
+MOST_ALONE = 100
+"""Partitions of a request that is answered without asking."""
+PROVEN_MS = 1000
+"""For how long a broker is taken to say again what it has said of a partition."""
+
+_USUAL_ACKS = (-1, 1)
+
+
+class Spot(NamedTuple):
+    """A partition, its topic as answers name it."""
+
+    topic: TopicKey
+    partition: int
+
+
+@dataclass(slots=True)
+class _Entry:
+    """What stands in for the broker's word on a stand-in: bytes, so that no verdict is kept while the broker is waited
+    for. `asks_log_start`: the broker is asked for it.
+    """
+
+    stage: Stage
+    code: ErrorCode
+    answered: bytes
+    asks_log_start: bool
+
+
+class PartlyRefused:
+    """A request that goes to the broker with stand-ins, and what its answer becomes.
+
+    `kept_bytes`: what is kept for that. `asked_log_starts`: partitions that the broker is to be asked about.
+    `stand_ins`: those that are not what `stand_in` makes of a batch. Once the answer is there, `proven_topics` are
+    those that it showed to exist, `proven_spots` the partitions that a broker complained of nothing but the stand-in
+    about.
+    """
+
+    def __init__(
+        self,
+        request: ProduceRequest,
+        judged: JudgedRequest,
+        log_starts: LogStarts,
+        now_ms: int,
+        give_way: Callable[[], None],
+    ) -> None:
+        self.kept_bytes = 0
+        self.proven_topics: set[str] = set()
+        self.proven_spots: list[Spot] = []
+        self.asked_log_starts: dict[Spot, None] = {}  # a broker answers for none that is named twice
+        self._acks = request.acks
+        self._told_log_starts: dict[Spot, int] = {}
+        self._may_answer_alone = True
+        self._version = request.version
+        self._log_starts = log_starts
+        self._entries: dict[Spot, _Entry] = {}
+        self._breaking: set[Spot] = set()
+        self.stand_ins: dict[Place, bytes] = {}
+        named = 0
+        for t, topic in enumerate(request.topics):
+            key = key_of(topic)
+            named += len(topic.partitions)
+            for p, partition in enumerate(topic.partitions):
+                self._put(request, (t, p), Spot(key, partition.index), judged.refused.get((t, p)), now_ms, give_way)
+                give_way()
+        # An answer's topics and partitions are the request's; twice as many, should a broker group them otherwise.
+        self._max_answered = 2 * (len(request.topics) + named)
+        if len(self._entries) != named or self._breaking or request.acks not in _USUAL_ACKS or named > MOST_ALONE:
+            self._may_answer_alone = False
+
+    @property
+    def may_be_answered_alone(self) -> bool:
+        """Whether a broker has nothing to say that it has not said, unless it was long ago."""
+        return self._may_answer_alone and not self.asked_log_starts
+
+    @property
+    def refuses_anything(self) -> bool:
+        """Whether a refused batch counts: not when its partition is named again behind it, with a good one."""
+        return bool(self._entries)
+
+    def _put(
+        self,
+        request: ProduceRequest,
+        place: Place,
+        spot: Spot,
+        refused: Refused | None,
+        now_ms: int,
+        give_way: Callable[[], None],
+    ) -> None:
+        before = self._entries.get(spot)
+        self._breaking.discard(spot)  # of a partition named twice a broker takes the last that keeps the rules
+        if refused is None:
+            if before is not None and before.stage is Stage.LOG:
+                del self._entries[spot]
+            return
+        records = request.records(*place) or _NOTHING
+        if refused.stage is not Stage.LOG or is_transactional(records):
+            self._may_answer_alone = False
+        if refused.stage is not Stage.LOG:
+            self.stand_ins[place] = _breaking_the_rule(records, refused.stage)
+            self._entries[spot] = self._entry(spot[1], refused, -1)
+            return
+        # Whose records were looked at is one whole batch.
+        is_sound = bool(refused.bad_count) and self._version >= ONE_BATCH_SINCE
+        breaking = None if is_sound else breaking_piece(records, give_way)
+        if breaking is not None:
+            self.stand_ins[place] = stand_in(records) + breaking if self._version < ONE_BATCH_SINCE else breaking
+            self._breaking.add(spot)
+            self._entries[spot] = self._entry(spot[1], refused, -1)
+            return
+        start: int | None = -1
+        if self._version >= LOG_START_SINCE and refused.code in _TELL_LOG_START:
+            start = self._log_starts.of(*spot, now_ms)
+            if start is None:
+                self.asked_log_starts[spot] = None
+        if before is None or before.stage is Stage.LOG:
+            self._entries[spot] = self._entry(spot[1], refused, start)
+
+    def _entry(self, index: int, refused: Refused, log_start_offset: int | None) -> _Entry:
+        """`log_start_offset` None: as the broker tells it when it is asked."""
+        errors = tuple(RecordError(record.index, record.message) for record in refused.bad_records)
+        start = -1 if log_start_offset is None else log_start_offset
+        refusal = PartitionRefusal(refused.code, refused.message, errors, start)
+        answered = encode_refusal(index, refusal, self._version)
+        self.kept_bytes += len(answered)
+        return _Entry(refused.stage, refused.code, answered, log_start_offset is None)
+
+    def cannot_keep(self, spot: Spot, message: str) -> None:
+        """The bad records of a refused batch could not be kept elsewhere: its client is told to send it again."""
+        entry = self._entries.get(spot)
+        if entry is not None and entry.stage is Stage.LOG:
+            refusal = PartitionRefusal(ErrorCode.REQUEST_TIMED_OUT, message)
+            answered = encode_refusal(spot.partition, refusal, self._version)
+            self.kept_bytes += len(answered) - len(entry.answered)
+            self._entries[spot] = _Entry(Stage.LOG, ErrorCode.REQUEST_TIMED_OUT, answered, False)
+            self.asked_log_starts.pop(spot, None)
+
+    def left_to_records(self, frame: bytearray, body_at: int) -> set[Spot]:
+        """Of which refused partitions a broker has nothing to say but of their records, by its answer to a stand-in for
+        each batch; none where it failed the request as a whole. Raises MalformedMessage.
+        """
+        answer = walk_produce_answer(frame, self._version, body_at, self._max_answered)
+        found = set()
+        for said in answer.entries:
+            spot = Spot(said.topic, said.index)
+            if said.code in _OF_WHOLE_REQUESTS and spot in self._breaking:
+                return set()
+            if spot in self._entries and said.code in _SAID_TO_STAND_INS:
+                found.add(spot)
+                self._note_proven(spot, said.code)
+        return found
+
+    def _note_proven(self, spot: Spot, code: int) -> None:
+        if code in _OF_A_LOG:
+            self.proven_spots.append(spot)
+            if isinstance(spot.topic, str):
+                self.proven_topics.add(spot.topic)
+
+    def log_start_told(self, spot: Spot, log_start_offset: int, now_ms: int) -> None:
+        """The broker was asked for it."""
+        self._told_log_starts[spot] = log_start_offset
+        self._log_starts.learn(*spot, log_start_offset, now_ms)
+
+    def answer_alone(self, proven: Mapping[tuple[Spot, int], int], correlation_id: int, now_ms: int) -> bytes | None:
+        """The client's answer, where a broker needs not be asked; None where it has to be.
+
+        `proven`: when (ms) a broker last complained of nothing but a stand-in, by partition and acks.
+        """
+        if not self.may_be_answered_alone:
+            return None
+        for spot in self._entries:
+            if not 0 <= now_ms - proven.get((spot, self._acks), -PROVEN_MS) < PROVEN_MS:
+                return None
+        topics: dict[TopicKey, list[bytes]] = {}
+        for spot, entry in self._entries.items():
+            topics.setdefault(spot.topic, []).append(entry.answered)
+        header_version = 1 if self._version >= FLEXIBLE_SINCE else 0
+        return build_response_header(correlation_id, header_version) + answer_of(self._version, topics)
+
+    def finish(self, frame: bytearray, body_at: int, rewriter: AnswerRewriter) -> Parts:
+        """The client's answer, in parts, from the broker's. Raises MalformedMessage."""
+        answer = walk_produce_answer(frame, self._version, body_at, self._max_answered)
+        fails = any(e.code in _OF_WHOLE_REQUESTS for e in answer.entries if (e.topic, e.index) in self._breaking)
+        replaced = {}
+        for position, said in enumerate(answer.entries):
+            spot = Spot(said.topic, said.index)
+            entry = self._entries.get(spot)
+            if entry is None or said.code not in _REPLACED[Stage.REQUEST if fails else entry.stage]:
+                continue
+            replaced[position] = entry.answered
+            self._note_proven(spot, said.code)
+            if entry.asks_log_start and spot in self._told_log_starts:
+                replaced[position] = with_log_start(entry.answered, self._told_log_starts[spot])
+        tail = answer.tail
+        return answer.with_entries(replaced, rewriter.produce_tail(tail) if answer.has_node_endpoints else tail)
+
+
+def is_transactional(records: memoryview) -> bool:
+    """Whether the state of a transaction, which may change at any time, comes before a batch's content."""
+    is_whole = len(records) >= HEADER_BYTES and magic_at(records, 0) == MAGIC_2
+    return is_whole and bool(attributes_low_byte(records, 0) & TRANSACTIONAL)
+
+
+def key_of(topic: TopicData) -> TopicKey:
+    """How answers name a topic: by name up to version 12, by id from 13."""
+    return topic.name if topic.name is not None else topic.topic_id or b""
+
+
+def _breaking_the_rule(records: memoryview, stage: Stage) -> bytes:
+    """What breaks the same rule: a first batch whose head cannot be, two batches where one must be, or none at all."""
+    try:
+        end = next_batch_end(records, 0)
+    except CorruptBatch:
+        return bytes(records[:HEADER_UP_TO_MAGIC_BYTES])
+    if stage is Stage.REQUEST:
+        return stand_in(records)
+    if end is None or magic_at(records, 0) != MAGIC_2:
+        return b""
+    return stand_in(records) + _second(records, end)
+
+
+def _second(records: memoryview, start: int) -> bytes:
+    """A second batch, whose head cannot be where the one behind the first cannot."""
+    try:
+        next_batch_end(records, start)
+    except CorruptBatch:
+        return bytes(records[start : start + HEADER_UP_TO_MAGIC_BYTES])
+    return stand_in(records)

@@ -1,0 +1,205 @@
+"""Where requests are judged: on the event loop while that takes a moment, else in a thread of its own.
+
+What the loop may spend on judging between two looks at its sockets is bounded for all connections together; a request
+that turns out to need more is judged again in the thread (`sluicegate.proxy.scheduling.validation_thread`).
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from time import monotonic
+from typing import Any
+
+from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OutOfTime
+from sluicegate.proxy.responses.dispatch import Dispatch
+from sluicegate.proxy.scheduling.cost_estimate import is_heavy
+from sluicegate.proxy.scheduling.extraction import take_out
+from sluicegate.proxy.scheduling.fair_queue import Account
+from sluicegate.proxy.scheduling.job import Job, settle
+from sluicegate.proxy.scheduling.quarantine_memory import QuarantineRoom
+from sluicegate.proxy.scheduling.validation_thread import JudgingThread
+from sluicegate.proxy.scheduling.wait_budget import Patience, WaitsElsewhere
+from sluicegate.proxy.scheduling.waiting_threads import WaitingRoom
+from sluicegate.validation.fixes import Previous
+from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.policy import EXEMPT, JudgementLimits, TopicPolicy
+from sluicegate.validation.policy_memo import PolicyMemo
+from sluicegate.validation.previous_times import PreviousTimes
+from sluicegate.validation.produce import JudgedRequest, judge_request, records_of
+from sluicegate.validation.rules.rule import Client
+
+# Making what clients are told about more takes its time too.
+_MOST_REFUSED_ON_THE_LOOP = 20
+# Bytes, decompressed ones included, that the loop judges before it looks at its sockets again.
+_LOOP_TURN_BYTES = 8 * 1024 * 1024
+_LOOP_REQUEST_BYTES = 4 * 1024 * 1024
+# Of that, what cannot be interrupted.
+_LOOP_AT_ONCE_BYTES = 64 * 1024
+# And how long, whatever it is.
+_LOOP_REQUEST_SECONDS = 0.003
+# And how long making what is sent for a verdict may take.
+_LOOP_MAKING_SECONDS = 0.03
+
+Prepare = Callable[[ProduceRequest, JudgedRequest, Callable[[], None]], Dispatch]
+"""What it is given last lets others go on."""
+
+
+class Judges:
+    """Judges requests, each by the rules that are in force when its judgement begins.
+
+    `prepare` turns a verdict that refuses something into what is sent. `call_soon` runs something when the loop has
+    looked at its sockets again. `room` is the memory for bad records that are kept, `patience` what rules wait with
+    that look something up.
+    """
+
+    def __init__(
+        self,
+        names: Mapping[bytes, str],
+        rules: RulesInForce,
+        limits: JudgementLimits,
+        now_ms: Callable[[], int],
+        prepare: Prepare,
+        call_soon: Callable[[Callable[[], None]], Any],
+        room: QuarantineRoom | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        self._names = names
+        self._rules = rules
+        self._limits = limits
+        self._now_ms = now_ms
+        self._prepare = prepare
+        self._call_soon = call_soon
+        self._room = room if room is not None else QuarantineRoom(0)
+        self._patience = patience = patience if patience is not None else Patience()
+        self._decompressor = Decompressor()
+        self._memo = PolicyMemo()
+        self.previous = PreviousTimes()
+        self._loop_left = _LOOP_TURN_BYTES
+        self._loop_most = min(_LOOP_REQUEST_BYTES, limits.max_decompressed_bytes)
+        self._loop_turn_ends = False
+        self._waiting_room: WaitingRoom[Job] = WaitingRoom(self._judge_waiting, patience)
+        self._thread = JudgingThread(self._judge_whole, self._waiting_room.add, patience)
+
+    def judge(
+        self, request: ProduceRequest, client: Client | None = None, previous: Previous | None = None
+    ) -> Dispatch | None:
+        """What is to be sent for a request; None when it is for a thread. Only for the event loop's thread.
+
+        `client`: who sent it, where the rulebook asks for that. `previous`: the times of partitions for it; None: all
+        that are known. Raises PreviousUnderWay, as its future does.
+        """
+        size = len(request.frame)
+        if self._loop_left < size or is_heavy(request):
+            return None
+        most = min(self._loop_left - size, self._loop_most)
+        until = _Until(monotonic() + _LOOP_REQUEST_SECONDS)
+        limits = self._limits
+        allowance = Allowance(
+            most, limits.max_record_errors, until, _LOOP_AT_ONCE_BYTES, most_headers=limits.max_request_headers
+        )
+        judged: JudgedRequest | None = None
+        with suppress(OutOfTime, WaitsElsewhere), self._patience.none():
+            judged = judge_request(
+                request,
+                self._names,
+                self._policy_of(self._memo, client),
+                limits,
+                self._now_ms,
+                self._decompressor,
+                allowance,
+                previous if previous is not None else self.previous,
+                client,
+            )
+        self._loop_left -= size + most - allowance.plain_left
+        if self._loop_left < _LOOP_TURN_BYTES // 2 and not self._loop_turn_ends:
+            self._loop_turn_ends = True
+            self._call_soon(self._next_loop_turn)
+        if judged is None or allowance.exhausted or len(judged.refused) > _MOST_REFUSED_ON_THE_LOOP:
+            return None
+        if judged.to_quarantine:
+            return None
+        with suppress(OutOfTime):
+            return self._dispatch(request, judged, _Until(monotonic() + _LOOP_MAKING_SECONDS))
+        return None
+
+    def submit(
+        self,
+        request: ProduceRequest,
+        account: Account,
+        client: Client | None = None,
+        previous: Previous | None = None,
+    ) -> Job:
+        """Have it judged in a thread; `client` and `previous` as for `judge`."""
+        job = Job(request, account, client, previous)
+        self._thread.add(job)
+        return job
+
+    def abandon(self, job: Job) -> None:
+        """Nobody wants it any more: what has not begun never does, what has ends soon."""
+        self._thread.abandon(job)
+
+    def close(self) -> None:
+        """Begin nothing more in the thread, and end what has begun."""
+        self._thread.close()
+        self._waiting_room.close()
+
+    def _next_loop_turn(self) -> None:
+        self._loop_left = _LOOP_TURN_BYTES
+        self._loop_turn_ends = False
+
+    def _judge_waiting(self, job: Job, give_way: Callable[[], None]) -> None:
+        settle(job, partial(self._judge_whole, job, Decompressor(), PolicyMemo(), give_way))
+
+    def _judge_whole(
+        self, job: Job, decompressor: Decompressor, memo: PolicyMemo, give_way: Callable[[], None]
+    ) -> Dispatch:
+        """In a thread: the whole of one job. Raises Abandoned."""
+        limits = self._limits
+        allowance = Allowance(
+            limits.max_decompressed_bytes,
+            limits.max_record_errors,
+            give_way,
+            most_headers=limits.max_request_headers,
+        )
+        request = job.request
+        policy_of = self._policy_of(memo, job.client)
+        previous = job.previous if job.previous is not None else self.previous
+        judged = judge_request(
+            request, self._names, policy_of, limits, self._now_ms, decompressor, allowance, previous, job.client
+        )
+        give_way()
+        dispatch = self._dispatch(request, judged, give_way)
+        if judged.to_quarantine:
+            dispatch.dead_letters = take_out(request, judged, self._names, limits, decompressor, give_way, self._room)
+        return dispatch
+
+    def _policy_of(self, memo: PolicyMemo, client: Client | None) -> Callable[[str], TopicPolicy]:
+        """What gives topics' policies as they hold for a client, by the rulebook that is in force now."""
+        rulebook = self._rules.rulebook
+        if client is not None and rulebook.exempts(client):
+            return _exempt
+        return memo.by(rulebook)
+
+    def _dispatch(self, request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
+        if judged.refused:
+            return self._prepare(request, judged, give_way)
+        if judged.fixed:
+            return Dispatch(judged, None, partial(request.with_records, records_of(judged.fixed)))
+        return Dispatch(judged, None, None)
+
+
+class _Until:
+    """On the loop a judgement ends when its time is over, and is begun anew in a thread."""
+
+    def __init__(self, end: float) -> None:
+        self._end = end
+
+    def __call__(self) -> None:
+        if monotonic() > self._end:
+            raise OutOfTime
+
+
+def _exempt(_topic: str) -> TopicPolicy:
+    return EXEMPT

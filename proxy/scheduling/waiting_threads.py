@@ -1,0 +1,100 @@
+"""Where requests are judged whose rules have to look something up: in threads that may wait, a few at a time.
+
+Of those threads one judges, and the others wait; so the event loop never has more than two beside it. They are shared
+by client: who needs much looked up waits behind itself, and whoever comes next finds one
+(`sluicegate.proxy.scheduling.fair_slots`).
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Hashable
+from typing import Generic, Protocol, TypeVar
+
+from sluicegate.protocol.records.codecs.decompression_budget import Abandoned
+from sluicegate.proxy.scheduling.fair_slots import Places
+from sluicegate.proxy.scheduling.switch_interval import ShortTurns
+from sluicegate.proxy.scheduling.wait_budget import Patience
+
+MOST_THREADS = 16
+# All that the records of one request need together is waited for so long.
+PATIENCE_SECONDS = 2.0
+
+
+class Abandonable(Protocol):
+    """Something to be judged."""
+
+    is_abandoned: bool
+
+    @property
+    def on_behalf_of(self) -> Hashable:
+        """Whose it is: all that one client wants, of all its connections."""
+
+
+J = TypeVar("J", bound=Abandonable)
+GiveWay = Callable[[], None]
+
+
+class WaitingRoom(Generic[J]):
+    """`judge` does the whole of one job and tells who waits for it; what it is given last lets others go on."""
+
+    def __init__(self, judge: Callable[[J, GiveWay], None], patience: Patience) -> None:
+        self._judge = judge
+        self._patience = patience
+        self._jobs: dict[Hashable, deque[J]] = {}  # by whose they are; who had its turn last stands last
+        self._places = Places(MOST_THREADS)
+        self._changing = threading.Lock()
+        self._judging = threading.Lock()
+        self._closed = False
+
+    def add(self, job: J) -> None:
+        """It is judged from the beginning, once there is a thread for it."""
+        with self._changing:
+            self._jobs.setdefault(job.on_behalf_of, deque()).append(job)
+            self._begin_all_that_may()
+
+    def close(self) -> None:
+        """Begin nothing more; what has begun ends soon."""
+        with self._changing:
+            self._closed = True
+            self._jobs.clear()
+
+    def _run(self, first: J) -> None:
+        job: J | None = first
+        while job is not None:
+            who = job.on_behalf_of
+            with self._judging, self._patience.at_most(PATIENCE_SECONDS, self._judging, who):
+                self._judge(job, self._giving_way(job))
+            with self._changing:
+                self._places.give_back(who)
+                job = self._next()
+                self._begin_all_that_may()
+
+    def _begin_all_that_may(self) -> None:
+        while (job := self._next()) is not None:
+            threading.Thread(target=self._run, args=(job,), name="judge that waits", daemon=True).start()
+
+    def _next(self) -> J | None:
+        """What may begin now, of who has the fewest threads; its place is taken."""
+        who = min(self._jobs, key=self._places.taken_by, default=None)
+        if who is None or not self._places.has_one_for(who):
+            return None
+        jobs = self._jobs.pop(who)
+        job = jobs.popleft()
+        if jobs:
+            self._jobs[who] = jobs
+        self._places.take(who)
+        return job
+
+    def _giving_way(self, job: J) -> GiveWay:
+        turns = ShortTurns()
+
+        def give_way() -> None:
+            if job.is_abandoned or self._closed:
+                raise Abandoned
+            self._judging.release()
+            try:
+                turns.give_way()
+            finally:
+                self._judging.acquire()
+
+        return give_way

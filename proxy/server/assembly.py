@@ -1,0 +1,237 @@
+"""Where a proxy is put together: each of its parts is handed what it uses, here and nowhere else."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from sluicegate.config.model import Config
+from sluicegate.protocol.frame_pool import FramePool
+from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.proxy.cluster.topic_settings import TopicSettings
+from sluicegate.proxy.fastpath.paths import counts_of_lanes, judge_of_ordinary, room_of_lanes
+from sluicegate.proxy.live.live_view import LiveView
+from sluicegate.proxy.live.seen_live import SeenLive
+from sluicegate.proxy.reporting.events.several_sinks import SeveralSinks
+from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
+from sluicegate.proxy.reporting.logs.connection_trace import Tracing
+from sluicegate.proxy.reporting.logs.session_log import SessionLog
+from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.request_times import RequestTimes
+from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels, exact_names, topics_of_one
+from sluicegate.proxy.reporting.metrics.validation_counts import JudgementCounts
+from sluicegate.proxy.reporting.observer import Observer
+from sluicegate.proxy.responses.broker_addresses import AddressBook
+from sluicegate.proxy.responses.dispatch import Dispatch
+from sluicegate.proxy.responses.log_start_offsets import LogStarts
+from sluicegate.proxy.responses.produce_responses import dispatch_of
+from sluicegate.proxy.responses.rewriting import AnswerRewriter
+from sluicegate.proxy.responses.topic_names import TopicNames
+from sluicegate.proxy.scheduling.quarantine_memory import QuarantineRoom
+from sluicegate.proxy.scheduling.scheduler import Judges
+from sluicegate.proxy.scheduling.wait_budget import Patience
+from sluicegate.proxy.server.clock import now_ms
+from sluicegate.proxy.server.open_sessions import OpenSessions
+from sluicegate.proxy.session.admission import Admission, AllowedNames, most_connections
+from sluicegate.proxy.session.dependencies import (
+    ClusterLogin,
+    OnInternalError,
+    ProduceDependencies,
+    RequestDependencies,
+    SessionDependencies,
+)
+from sluicegate.proxy.session.in_flight_room import InFlightRoom
+from sluicegate.proxy.session.loop_detection import LoopDetection
+from sluicegate.proxy.session.memory import GatherBudget
+from sluicegate.proxy.session.outlets import Dial, Introduce, LoopCalls, Timer
+from sluicegate.proxy.session.pacing import LoopTurn, Pacer
+from sluicegate.proxy.session.quarantining import DeadLetterSink
+from sluicegate.proxy.session.quotas import Quotas
+from sluicegate.proxy.session.read_buffer import new_shared_buffer
+from sluicegate.proxy.session.request_clock import RequestClock
+from sluicegate.proxy.telemetry.request_traces import RequestTraces
+from sluicegate.proxy.telemetry.seen_request import SeenRequest
+from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.policy_memo import PolicyMemo
+from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.rulebook import Rulebook, limits_of
+
+if TYPE_CHECKING:
+    from sluicegate.validation.ordinary import OrdinaryRequests
+
+# Each takes the loop some half a millisecond, most of it only in its next turns.
+_CONNECTS_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What a proxy reaches beyond itself. In a process that is asyncio and the system, in a test a script.
+
+    `call_soon`, `call_later` and `from_thread` are an event loop's; `now_ms` is the time that records are judged
+    against, `seconds` a monotonic clock; `why_lost` says of a broker's connection what has to be told of its end.
+    `make_settings` None: nobody asks what topics are set to. `dead_letters`: where bad records go. `patience`: what
+    rules wait with. `keep_trace` takes what is picked of requests; None: they are not traced.
+    """
+
+    call_soon: Callable[..., Any]
+    call_later: Callable[[float, Callable[[], None]], Timer]
+    from_thread: Callable[..., Any]
+    dial: Dial
+    introduce_client: Introduce
+    introduce_broker: Introduce
+    why_lost: Callable[[Exception | None], str | None]
+    make_settings: Callable[[RulesInForce], TopicSettings] | None = None
+    dead_letters: DeadLetterSink | None = None
+    patience: Patience | None = None
+    keep_trace: Callable[[SeenRequest], None] | None = None
+    now_ms: Callable[[], int] = now_ms
+    seconds: Callable[[], float] = monotonic
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """The parts of one proxy that somebody else has to do with; `needs` is what its sessions are made of."""
+
+    dependencies: SessionDependencies
+    rules: RulesInForce
+    names: TopicNames
+    judges: Judges
+    observer: Observer
+    view: LiveView
+    log: SessionLog
+    tally: Tally
+    sessions: OpenSessions
+    login: ClusterLogin
+    settings: TopicSettings | None
+    ordinary: "OrdinaryRequests | None"
+    budget: GatherBudget
+    room: QuarantineRoom
+    traces: RequestTraces | None
+
+
+def assembled(
+    config: Config,
+    world: World,
+    rulebook: Rulebook,
+    tally: Tally,
+    book: AddressBook,
+    loop_detection: LoopDetection,
+    violations: ViolationSink | None,
+) -> Assembled:
+    """The parts of one proxy. Opens nothing and starts nothing."""
+    limits = config.limits
+    names = TopicNames()
+    rules = RulesInForce(rulebook)
+    turn = LoopTurn(world.call_soon, world.seconds)
+    pacer = Pacer(world.call_soon, turn)
+    connecting = Pacer(world.call_soon, turn, _CONNECTS_AT_ONCE)
+    ordinary = judge_of_ordinary(limits_of(config), limits.max_request_partitions, world.now_ms, rules)
+    labels = TopicLabels(tally, names.is_known, exact_names(config), topics_of_one(config.workers))
+    traces = _traces(config, world, names)
+    clock = RequestClock(world.seconds, RequestTimes(tally), traces)
+    log = SessionLog()
+
+    def lane_failed(peer: str, error: Exception) -> None:
+        tally.internal_errors["judged anew"] += 1
+        log.judged_anew(peer, error)
+
+    lane_counts = counts_of_lanes(clock, lane_failed)
+    counts = JudgementCounts(tally, labels, ordinary, lane_counts)
+    view = LiveView(tally, ordinary, world.now_ms())
+    sinks = view if violations is None else SeveralSinks([violations, view])
+    observer = Observer(labels, names.by_id, sinks, config.violations.max_records, counts, pacer.later)
+    prepare = _prepare(world.now_ms)
+    room = QuarantineRoom(limits.max_quarantined_bytes)
+    judges = Judges(names.by_id, rules, limits_of(config), world.now_ms, prepare, world.call_soon, room, world.patience)
+    settings = world.make_settings(rules) if world.make_settings is not None else None
+    rewriter = AnswerRewriter(book, names)
+    sessions = OpenSessions(tally)
+    login = ClusterLogin()
+    produce = ProduceDependencies(
+        max_request_partitions=limits.max_request_partitions,
+        max_request_records=limits.max_request_records,
+        rules=rules,
+        policy_memo=PolicyMemo(),
+        names=names,
+        settings=settings,
+        judges=judges,
+        ordinary=ordinary,
+        rewriter=rewriter,
+        judgements=SeenLive(observer, view, world.now_ms, log, tally.internal_errors),
+        dead_letters=world.dead_letters,
+        counts=tally,
+        clock=clock,
+        traces=traces,
+        from_thread=world.from_thread,
+        now_ms=world.now_ms,
+        on_internal_error=OnInternalError(config.on_internal_error),
+    )
+    budget = GatherBudget(limits.max_gathered_bytes, limits.max_frame_bytes, world.call_soon)
+    dependencies = SessionDependencies(
+        limits=limits,
+        loop=LoopCalls(world.call_soon, world.call_later, pacer.later),
+        turn=turn,
+        read_buffer=new_shared_buffer(),
+        frames=FramePool(pacer.later),
+        connecting=connecting.later,
+        dial=world.dial,
+        introduce_client=world.introduce_client,
+        introduce_broker=world.introduce_broker,
+        why_lost=world.why_lost,
+        admission=Admission(most_connections(limits), limits.max_connections_per_address),
+        in_flight=InFlightRoom(limits.max_in_flight_in_all, world.call_later, log.has_to_wait, tally.limits_reached),
+        allowed_names=_allowed_names(config),
+        loop_detection=loop_detection,
+        register=sessions,
+        log=log,
+        counts=tally,
+        begin_trace=Tracing(config.log).begin,
+        lane_counts=lane_counts,
+        lane_room=room_of_lanes(budget.lanes_bytes),
+        requests=RequestDependencies(
+            budget,
+            login,
+            rewriter,
+            log,
+            produce,
+            Quotas(rules, world.seconds, world.call_later),
+            config.listen.oauthbearer_claim,
+        ),
+    )
+    return Assembled(
+        dependencies,
+        rules,
+        names,
+        judges,
+        observer,
+        view,
+        log,
+        tally,
+        sessions,
+        login,
+        settings,
+        ordinary,
+        budget,
+        room,
+        traces,
+    )
+
+
+def _allowed_names(config: Config) -> AllowedNames | None:
+    tls = config.listen.tls
+    return None if tls is None or not tls.allowed_names else AllowedNames(tls.allowed_names)
+
+
+def _traces(config: Config, world: World, names: TopicNames) -> RequestTraces | None:
+    if config.otel is None or world.keep_trace is None:
+        return None
+    return RequestTraces(names.by_id, config.otel.traces_per_second, world.keep_trace, world.now_ms)
+
+
+def _prepare(now_ms: Callable[[], int]) -> Callable[[ProduceRequest, JudgedRequest, Callable[[], None]], Dispatch]:
+    log_starts = LogStarts()
+
+    def prepare(request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
+        return dispatch_of(request, judged, log_starts, now_ms(), give_way)
+
+    return prepare

@@ -1,0 +1,104 @@
+"""Looks at the cluster again and again: which brokers there are, whether one answers, and what keeps clients from being
+served.
+"""
+
+import asyncio
+from datetime import UTC, datetime
+
+import structlog
+
+from sluicegate.config.model import Config
+from sluicegate.proxy.cluster.discovery import Discovered, look_at_cluster
+from sluicegate.proxy.network.daemon_thread import in_daemon_thread
+from sluicegate.proxy.network.listeners import Listeners
+from sluicegate.proxy.network.tls.certificates import expired_for_clients
+from sluicegate.proxy.network.tls.contexts import TlsContext
+from sluicegate.proxy.reporting.event_loop_health import Health
+from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.responses.broker_addresses import AddressBook
+from sluicegate.proxy.server.assembly import Assembled
+from sluicegate.proxy.session.loop_detection import LoopDetection
+
+_RETRY_SECONDS = 2.0
+_LEADS_BACK = "upstream.bootstrap leads back to this proxy itself: name brokers there"
+
+
+class ClusterWatch:
+    """Tells the address book, the health and the counters what it finds."""
+
+    def __init__(
+        self,
+        config: Config,
+        broker_tls: TlsContext | None,
+        book: AddressBook,
+        listeners: Listeners,
+        leading_back: LoopDetection,
+        mark: int,
+        parts: Assembled,
+        health: Health,
+        tally: Tally,
+    ) -> None:
+        """`mark` is what this proxy knows its own questions by."""
+        self._config = config
+        self._broker_tls = broker_tls
+        self._book = book
+        self._listeners = listeners
+        self._leading_back = leading_back
+        self._mark = mark
+        self._parts = parts
+        self._health = health
+        self._tally = tally
+        self._log = structlog.get_logger("sluicegate")
+
+    @property
+    def leads_back(self) -> str | None:
+        """That the last question came back to this proxy, and what to do; None: it did not."""
+        listener = self._leading_back.listener
+        return None if listener is None else f"{_LEADS_BACK} (listener {listener})"
+
+    async def look(self) -> None:
+        """Ask the cluster once, and say what that means."""
+        self._leading_back.listener = None
+        found = await look_at_cluster(self._config.upstream, self._broker_tls, self._mark)
+        self._found(found, await in_daemon_thread(self._expired))
+
+    def _expired(self) -> str | None:
+        return expired_for_clients(self._config, datetime.now(UTC))
+
+    async def look_again(self) -> None:
+        """When it is time; topic settings too."""
+        is_ready = self._health.not_ready is None
+        await asyncio.sleep(self._config.upstream.refresh_seconds if is_ready else _RETRY_SECONDS)
+        await self.look()
+        if self._parts.settings is not None:
+            await self._parts.settings.refresh()
+
+    def _found(self, found: Discovered, expired: str | None) -> None:
+        for node_id, address in (found.brokers or {}).items():
+            self._book.advertise(node_id, address.host, address.port)
+        was_ready = self._tally.ready
+        self._tally.ready = found.answered_by is not None
+        self._tally.cluster_looks["answered" if self._tally.ready else "silent"] += 1
+        self._health.not_ready = None
+        self._health.trouble = found.login_refused
+        if found.needs_login is not None:
+            self._parts.login.is_wanted = found.needs_login
+        if found.login_refused is not None:
+            self._tally.own_logins_refused += 1
+            self._parts.log.own_login_refused(found.login_refused)
+        if not self._tally.ready:
+            reason = self.leads_back or str(found.reason)
+            self._health.not_ready = f"no upstream broker answers: {reason}"
+            self._parts.log.upstream_silent(reason)
+        elif not was_ready:
+            self._log.info("upstream answers", address=str(found.answered_by), brokers=self._book.node_ids)
+        if self._tally.ready:
+            self._health.not_ready = self._listeners.not_open or self._a_broker_leads_back() or expired
+
+    def _a_broker_leads_back(self) -> str | None:
+        for node_id, address in self._book.leading_back.items():
+            return (
+                f"broker {node_id} is said to be at {address}, which is this proxy's own listener: correct "
+                "upstream.brokers or the broker's advertised.listeners"
+            )
+        return None

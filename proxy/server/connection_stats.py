@@ -1,0 +1,73 @@
+"""What connections there are, how far they have come and what they wait for, as looks at each of them add it up."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from sluicegate.proxy.reporting.metrics.gauges import Standing
+from sluicegate.proxy.scheduling.quarantine_memory import QuarantineRoom
+from sluicegate.proxy.server.resident_memory import resident_bytes
+from sluicegate.proxy.session.memory import GatherBudget, Share
+from sluicegate.proxy.session.session import Session
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.fastpath.memory import LaneRoom
+
+# Listeners of brokers, which a cluster names: more than it has are counted together.
+_MOST_BROKERS = 500
+_OTHERS = "other"
+
+
+class Census:
+    """Of one process. What it tells is that of the last round that was ended."""
+
+    def __init__(self, budget: GatherBudget, lanes: "LaneRoom | None", room: QuarantineRoom) -> None:
+        self._shares: dict[str, Share | LaneRoom] = {
+            "small_requests": budget.small,
+            "large_requests": budget.large,
+            "small_answers": budget.small_answers,
+            "large_answers": budget.large_answers,
+        }
+        if lanes is not None:
+            self._shares["ordinary_requests"] = lanes
+        self._room = room
+        self._round = Standing()
+        self._last = Standing()
+
+    def look(self, session: Session) -> None:
+        """One more of this round."""
+        found = self._round
+        found.connections[session.stage.name.lower()] += 1
+        for side, connection in (("client", session.client), ("broker", session.broker)):
+            for hold in connection.pause_reasons:
+                found.holds[side, hold.name.lower()] += 1
+        if session.wants_broker:
+            self.look_at_broker(session.leads_to, "open" if session.broker.is_open else "connecting")
+
+    def look_at_broker(self, label: str, state: str) -> None:
+        """One more connection to a broker; `label` is the listener that leads there."""
+        self._round.upstream[self._broker(label), state] += 1
+
+    def ends_round(self) -> None:
+        """Everybody was looked at."""
+        self._last, self._round = self._round, Standing()
+
+    def standing(self) -> Standing:
+        """As it is; may be asked from another thread."""
+        last = self._last
+        held: Mapping[str, int] = {name: share.held_bytes for name, share in self._shares.items()}
+        budget: Mapping[str, int] = {name: share.total_bytes for name, share in self._shares.items()}
+        room = self._room
+        return Standing(
+            connections=last.connections,
+            holds=last.holds,
+            upstream=last.upstream,
+            held_bytes=Counter({**held, "quarantine": room.total_bytes - room.free_bytes}),
+            budget_bytes=Counter({**budget, "quarantine": room.total_bytes}),
+            resident_bytes=resident_bytes(),
+        )
+
+    def _broker(self, label: str) -> str:
+        upstream = self._round.upstream
+        is_known = len(upstream) < _MOST_BROKERS or (label, "open") in upstream or (label, "connecting") in upstream
+        return label if is_known else _OTHERS

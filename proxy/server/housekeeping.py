@@ -1,0 +1,85 @@
+"""What a proxy does again and again while it runs, besides its look at the cluster."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from sluicegate.proxy.reporting.event_loop_health import Health
+from sluicegate.proxy.server.assembly import Assembled
+from sluicegate.proxy.server.clock import now_ms
+from sluicegate.proxy.server.connection_stats import Census
+from sluicegate.proxy.session.lifecycle import Stage
+from sluicegate.proxy.session.session import Session
+
+_SWEEP_SECONDS = 2.0
+# How often a connection's waits are looked at, and how many connections are before the loop does other things.
+_LOOK_SECONDS = 1.0
+_FLOW_SECONDS = 1.0
+_LOOKS_AT_ONCE = 200
+# How often it is measured whether the loop comes back when it was asked to.
+_DELAY_SECONDS = 0.25
+
+
+async def keep_on(step: Callable[[], Awaitable[None]]) -> None:
+    """What is done every few seconds goes on being done, whatever happens in between."""
+    while True:
+        try:
+            await step()
+        except Exception as error:
+            structlog.get_logger("sluicegate").error(
+                "our fault: something that is done again and again failed", exc_info=error
+            )
+            await asyncio.sleep(_SWEEP_SECONDS)
+
+
+class Upkeep:
+    """Of one proxy. Each method takes its time, and is called again when it is done."""
+
+    def __init__(self, parts: Assembled, health: Health, frame_seconds: float, census: Census) -> None:
+        self._parts = parts
+        self._census = census
+        self._health = health
+        self._look_seconds = min(_LOOK_SECONDS, frame_seconds / 4)
+
+    async def sweep(self) -> None:
+        """Write what has gathered and forget what is over."""
+        parts = self._parts
+        self._health.beat()
+        parts.observer.sweep()
+        parts.log.sweep()
+        parts.names.sweep(now_ms())
+        if parts.traces is not None:
+            parts.traces.sweep()
+        await asyncio.sleep(_SWEEP_SECONDS)
+
+    async def write_down_flow(self) -> None:
+        """What has flowed in a second."""
+        self._parts.view.tick(now_ms())
+        await asyncio.sleep(_FLOW_SECONDS)
+
+    async def look_at_sessions(self) -> None:
+        """End what has been waited for too long."""
+        await asyncio.sleep(self._look_seconds)
+        sessions = list(self._parts.sessions)
+        for first in range(0, len(sessions), _LOOKS_AT_ONCE):
+            now = time.monotonic()
+            for session in sessions[first : first + _LOOKS_AT_ONCE]:
+                self._look(session, now)
+            await asyncio.sleep(0)
+        self._census.ends_round()
+
+    async def measure_delay(self) -> None:
+        """See how late the loop comes back."""
+        asked_at = time.monotonic()
+        await asyncio.sleep(_DELAY_SECONDS)
+        self._parts.tally.loop_delay.add(max(time.monotonic() - asked_at - _DELAY_SECONDS, 0.0))
+
+    def _look(self, session: Session, now: float) -> None:
+        try:
+            session.look(now)
+            if session.stage is not Stage.ENDED:
+                self._census.look(session)
+        except Exception as error:  # ours, and no reason to leave the others unwatched
+            session.on_our_fault(session.client, error)

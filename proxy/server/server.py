@@ -1,0 +1,354 @@
+"""One running proxy: listeners, sessions, the look at the cluster, the admin endpoint, and a graceful end."""
+
+import asyncio
+import gc
+import socket
+from contextlib import suppress
+from functools import partial
+from time import process_time
+from typing import TYPE_CHECKING
+
+import structlog
+
+from sluicegate.config.model import Config
+from sluicegate.config.values.address import HostPort
+from sluicegate.proxy.cluster.topic_settings import TopicSettings
+from sluicegate.proxy.live.live_state import LiveState
+from sluicegate.proxy.live.look import Broker, Seen, Wish, look
+from sluicegate.proxy.network.accepting import ClientAcceptor
+from sluicegate.proxy.network.connection_rate import ConnectionRate, connection_rate_of
+from sluicegate.proxy.network.daemon_thread import in_daemon_thread
+from sluicegate.proxy.network.entrance import Entrance, entrance_of
+from sluicegate.proxy.network.introduction import ClientIntroduction, introduce_broker
+from sluicegate.proxy.network.listeners import Acceptor, Bind, CannotListen, Listeners, bind
+from sluicegate.proxy.network.native_sockets import native_sockets
+from sluicegate.proxy.network.plain_accepting import accept_plain
+from sluicegate.proxy.network.proxy_protocol import proxy_protocol_of
+from sluicegate.proxy.network.tls.contexts import (
+    AskedNames,
+    BadTlsFiles,
+    TlsContext,
+    context_for_brokers,
+    context_for_clients,
+)
+from sluicegate.proxy.network.tls.handshakes import handshakes_of
+from sluicegate.proxy.network.upstream import Dialler, why_lost
+from sluicegate.proxy.reload.rule_makers import RuleMakers
+from sluicegate.proxy.reload.topic_explanation import PolicyQuery
+from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
+from sluicegate.proxy.reporting.event_loop_health import Health
+from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
+from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
+from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally
+from sluicegate.proxy.reporting.metrics.topic_labels import exact_names
+from sluicegate.proxy.responses.broker_addresses import AddressBook
+from sluicegate.proxy.scheduling.wait_budget import Patience
+from sluicegate.proxy.server.assembly import Assembled, World, assembled
+from sluicegate.proxy.server.cannot_start import CannotStart
+from sluicegate.proxy.server.clock import now_ms
+from sluicegate.proxy.server.cluster_watch import ClusterWatch
+from sluicegate.proxy.server.connection_stats import Census
+from sluicegate.proxy.server.housekeeping import Upkeep, keep_on
+from sluicegate.proxy.server.telemetry import check_telemetry, metric_push, span_push
+from sluicegate.proxy.server.violation_sinks import check_may_write, open_violations
+from sluicegate.proxy.session.arrival import InTurn, Route
+from sluicegate.proxy.session.connection import Connection
+from sluicegate.proxy.session.loop_detection import LoopDetection, new_mark
+from sluicegate.proxy.session.session import Session
+from sluicegate.proxy.writing.dead_letter_writer import DeadLetterWriter
+from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.rulebook import FilePolicies, Rulebook, file_policies_of
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.admin.endpoint import AdminServer
+    from sluicegate.proxy.network.plain_socket import PlainSockets
+    from sluicegate.proxy.telemetry.metric_push import MetricPush
+    from sluicegate.proxy.telemetry.span_push import SpanPush
+
+
+# New objects, in thousands of which little is ever garbage: a session that ends is taken apart. A look through all that
+# thousands of sessions have keeps others waiting for 50 ms, so it is seldom taken while they come.
+_COLLECTED_AFTER = (5_000, 5, 100)
+# How long bad records may take to be stored elsewhere before their client is told to send them again.
+_KEEP_SECONDS = 10.0
+# How often certificates are looked at.
+_CERTIFICATES_SECONDS = 1.0
+
+
+class Server:
+    """Start it, wait, drain it. All of it belongs to one event loop."""
+
+    def __init__(
+        self,
+        config: Config,
+        violations: ViolationSink | None = None,
+        bind: Bind = bind,
+        mark: int | None = None,
+        policy_query: PolicyQuery | None = None,
+    ) -> None:
+        """`violations` takes the events instead of the configured file; `bind` makes the listening sockets; `mark` is
+        what this proxy knows its own questions by, where it is several processes; `policy_query` explains the policies
+        in force.
+        """
+        self._policy_query = policy_query
+        self._config = config
+        self._violations = violations
+        self._log = structlog.get_logger("sluicegate")
+        self.tally = Tally()
+        self.health = Health()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._admin: AdminServer | None = None
+        self._bootstrap = InTurn(config.upstream.bootstrap)
+        self._listeners = Listeners(config.listen, self._accept, bind)
+        self._book = AddressBook(config.upstream.brokers, self._listeners.offer)
+        self._parts: Assembled | None = None
+        self._dead_letters: DeadLetterWriter | None = None
+        self._metric_push: MetricPush | None = None
+        self._span_push: SpanPush | None = None
+        self._asked_names = AskedNames()
+        self._mark = new_mark() if mark is None else mark
+        self._leading_back = LoopDetection(self._mark)
+        self._client_tls: TlsContext | None = None
+        self._handshakes = handshakes_of(config.limits, self.tally.limits_reached, self.tally.cut_off)
+        self._entrance: Entrance | None = None
+        self._rate: ConnectionRate | None = None
+        self._broker_tls: TlsContext | None = None
+        self._sockets: PlainSockets | None = None
+        self._patience = Patience()
+        self._rule_makers = RuleMakers(self._patience, self.tally, config.limits)
+        self._config_generation = 1
+
+    @property
+    def bootstrap_address(self) -> HostPort:
+        """Where clients may point bootstrap.servers."""
+        return self._listeners.bootstrap_address
+
+    @property
+    def admin_port(self) -> int | None:
+        """Where the admin endpoint really listens."""
+        return self._admin.port if self._admin is not None else None
+
+    @property
+    def session_count(self) -> int:
+        """Sessions that have not ended."""
+        return len(self._parts.sessions) if self._parts is not None else 0
+
+    async def adopt(self, config: Config) -> None:
+        """Let another configuration's policies of topics hold; what else it says counts only with the next start."""
+        assert self._parts is not None
+        self._parts.rules.adopt(await in_daemon_thread(lambda: self._policies_of(config)))
+        self._config_generation += 1
+        self._parts.observer.configure(exact_names(config))
+
+    def _policies_of(self, config: Config) -> FilePolicies:
+        """Reads the files that rules name. Raises RuleUnusable."""
+        return file_policies_of(config, self._rule_makers.for_registries(config.registries))
+
+    def snapshot(self) -> Snapshot:
+        """What the metrics show now; may be asked from another thread."""
+        assert self._parts is not None
+        tally = self._parts.observer.counted()
+        tally.log_lines_dropped = log_lines_dropped()
+        tally.cpu_seconds = process_time()
+        in_flight = self._parts.sessions.requests_in_flight()
+        return Snapshot(tally, in_flight, config_generation=self._config_generation, standing=self._census.standing())
+
+    def look(self, wish: Wish) -> LiveState:
+        """What the page shows now; may be asked from another thread."""
+        assert self._parts is not None
+        seen = Seen(
+            self._parts.view,
+            self._parts.sessions,
+            self._parts.rules,
+            self._config.upstream.bootstrap,
+            self._brokers,
+            self.health.troubles,
+            now_ms,
+        )
+        return look(seen, wish)
+
+    def _brokers(self) -> list[Broker]:
+        listen, book = self._config.listen, self._book
+        return [(node_id, book.upstream_of(node_id), listen.address_of(node_id)) for node_id in book.node_ids]
+
+    async def start(self) -> None:
+        """Open every port that can be known now. Raises CannotStart."""
+        config = self._config
+        try:
+            self._read_certificates()
+        except BadTlsFiles as error:
+            raise CannotStart(str(error)) from error
+        self._parts = self._assemble()
+        log, counts = self._parts.log, self.tally
+        self._entrance = entrance_of(config, log.turned_away, counts.connections_refused)
+        self._rate = connection_rate_of(config.limits, log.delayed_connection, counts.connections_delayed)
+        self._census = Census(self._parts.budget, self._parts.dependencies.lane_room, self._parts.room)
+        try:
+            self._listeners.open_bootstrap()
+            if config.admin.listen is not None:
+                from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
+
+                listen, query = config.admin.listen, self._policy_query
+                self._admin = serve(config, listen, self.snapshot, self.health, self.look, query)
+        except CannotListen as error:
+            raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
+        for node_id in self._book.node_ids:
+            self._listeners.offer(node_id)
+        watch = ClusterWatch(
+            config,
+            self._broker_tls,
+            self._book,
+            self._listeners,
+            self._leading_back,
+            self._mark,
+            self._parts,
+            self.health,
+            self.tally,
+        )
+        await watch.look()
+        hindrance = watch.leads_back or self._listeners.unnamed
+        if hindrance is not None:
+            await self._listeners.close()
+            await self._close()
+            raise CannotStart(hindrance)
+        await self._listeners.started()
+        self._metric_push = metric_push(config, self.snapshot, self.tally)
+        loop = asyncio.get_running_loop()
+        upkeep = Upkeep(self._parts, self.health, config.limits.frame_seconds, self._census)
+        self._tasks = [
+            loop.create_task(keep_on(watch.look_again)),
+            loop.create_task(keep_on(upkeep.sweep)),
+            loop.create_task(keep_on(upkeep.look_at_sessions)),
+            loop.create_task(keep_on(upkeep.measure_delay)),
+            loop.create_task(keep_on(upkeep.write_down_flow)),
+            loop.create_task(keep_on(self._follow_certificates)),
+        ]
+        gc.collect()
+        gc.freeze()  # what is here now stays: looking through it again and again would only cost time
+        gc.set_threshold(*_COLLECTED_AFTER)
+        self._log.info(
+            "started",
+            version=VERSION,
+            scan="compiled" if SCAN_IS_COMPILED else "interpreted",
+            bootstrap=str(self.bootstrap_address),
+            upstream=[str(address) for address in config.upstream.bootstrap],
+        )
+        if config.exempt:
+            self._log.warning(
+                "some clients are exempt: their batches are the broker's alone to judge",
+                exempt=[exempt.given for exempt in config.exempt],
+            )
+
+    async def drain(self) -> None:
+        """Stop accepting, let what is in flight finish for at most `drain_seconds`, then close everything."""
+        parts = self._parts
+        assert parts is not None
+        self.health.not_ready = "draining"
+        self._log.info("draining", sessions=len(parts.sessions), seconds=self._config.drain_seconds)
+        for task in self._tasks:
+            task.cancel()
+        await self._listeners.close()
+        for session in parts.sessions:
+            session.drain()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._config.drain_seconds):
+                await parts.sessions.all_ended()
+        left = len(parts.sessions)
+        for session in parts.sessions:
+            session.close_now()
+        await self._close()
+        self._log.info("stopped", sessions_cut=left)
+
+    async def _close(self) -> None:
+        assert self._parts is not None
+        if self._parts.settings is not None:
+            self._parts.settings.close()
+        self._parts.judges.close()
+        await asyncio.to_thread(self._rule_makers.close)
+        if self._dead_letters is not None:
+            await asyncio.to_thread(self._dead_letters.close)
+        self._parts.log.flush()
+        await asyncio.to_thread(self._parts.observer.close)
+        if self._parts.traces is not None:
+            self._parts.traces.close()
+        pushes = [push for push in (self._span_push, self._metric_push) if push is not None]
+        await asyncio.gather(*(asyncio.to_thread(push.close) for push in pushes))
+        if self._admin is not None:
+            await asyncio.to_thread(self._admin.close)
+
+    async def _follow_certificates(self) -> None:
+        """New connections use a certificate that was renewed on disk."""
+        await asyncio.sleep(_CERTIFICATES_SECONDS)
+        for context in (self._client_tls, self._broker_tls):
+            if context is not None:
+                await in_daemon_thread(context.follow)
+
+    def _read_certificates(self) -> None:
+        if self._config.listen.tls is not None:
+            self._client_tls = context_for_clients(self._config.listen.tls, self._asked_names)
+        if self._config.upstream.tls is not None:
+            self._broker_tls = context_for_brokers(self._config.upstream.tls)
+
+    def _assemble(self) -> Assembled:
+        config = self._config
+        loop = asyncio.get_running_loop()
+        self._sockets = native_sockets(loop)
+        if any(topic.quarantine is not None for topic in config.topics):
+            check_may_write("quarantine")
+        self._dead_letters = DeadLetterWriter(
+            config.upstream, min(_KEEP_SECONDS, config.limits.frame_seconds), loop.call_soon_threadsafe
+        )
+        check_telemetry(config)
+        self._span_push = span_push(config, self.tally)
+        world = World(
+            call_soon=loop.call_soon,
+            call_later=loop.call_later,
+            from_thread=loop.call_soon_threadsafe,
+            dial=Dialler(self._broker_tls, config.upstream.connect_timeout_seconds, self._sockets).dial,
+            introduce_client=ClientIntroduction(self._asked_names),
+            introduce_broker=introduce_broker,
+            why_lost=why_lost,
+            make_settings=self._make_settings if config.upstream.topic_settings else None,
+            dead_letters=self._dead_letters,
+            patience=self._patience,
+            keep_trace=None if self._span_push is None else self._span_push.keep,
+        )
+        rulebook = Rulebook(self._policies_of(config))
+        violations = self._violations if self._violations is not None else open_violations(config, self.tally)
+        return assembled(config, world, rulebook, self.tally, self._book, self._leading_back, violations)
+
+    def _make_settings(self, rules: RulesInForce) -> TopicSettings:
+        return TopicSettings(self._config.upstream, self._broker_tls, rules)
+
+    async def _accept(self, listener: int | None, listening: socket.socket) -> Acceptor:
+        """Take the connections of a broker's listener, or of the bootstrap listener (None)."""
+        parts = self._parts
+        assert parts is not None
+
+        def new_client(told_peer: str | None = None) -> Connection:
+            return Session(parts.dependencies, partial(self._route, listener), told_peer).client
+
+        proxied = proxy_protocol_of(self._config.listen)
+        entrance, rate = self._entrance, self._rate
+        label = "bootstrap" if listener is None else f"broker {listener}"
+        if self._client_tls is None and proxied is None and entrance is None and rate is None:
+            return await accept_plain(listening, label, self._sockets, new_client, parts.log)
+        return ClientAcceptor(
+            listening,
+            label,
+            self._client_tls,
+            proxied,
+            entrance,
+            new_client,
+            parts.log,
+            self._handshakes,
+            rate,
+            self._sockets,
+        )
+
+    def _route(self, listener: int | None, asked_name: str | None) -> Route:
+        node_id = listener if listener is not None else self._listeners.node_named(asked_name)
+        if node_id is None:
+            return Route("bootstrap", self._bootstrap.for_the_next())
+        address = self._book.upstream_of(node_id)
+        return Route(f"broker {node_id}", (address,) if address is not None else ())

@@ -1,0 +1,71 @@
+"""What the page's addresses answer: / and /page/ its files, /api/ what it shows.
+
+/api/live is all of it once, /api/stream goes on, /api/policy says what applies to a topic.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote_plus
+
+from sluicegate.proxy.live.live_state import LiveState
+from sluicegate.proxy.live.look import EVERYTHING, Wish
+from sluicegate.proxy.webui.access import Access
+from sluicegate.proxy.webui.answer import Page, Slow, text_page
+from sluicegate.proxy.webui.assets import SAFE, asset
+
+Look = Callable[[Wish], LiveState]
+"""Raises NothingToShow."""
+Explain = Callable[[str], list[str]]
+"""Lines about a topic."""
+_JSON = "application/json"
+_MOST_TOPIC_CHARACTERS = 300
+
+
+class NothingToShow(Exception):
+    """No process has answered; the text says so to a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamWanted:
+    """The answer goes on: figures, every second."""
+
+
+class Site:
+    """Finds answers; belongs to nobody's event loop."""
+
+    def __init__(self, access: Access, look: Look, explain: Explain) -> None:
+        self._access = access
+        self.look = look
+        self._explain = explain
+
+    def find(self, target: str, headers: Mapping[str, str]) -> Page | Slow | StreamWanted | None:
+        """The answer to a GET, or what makes it; None: nothing of the page's is asked for."""
+        path, _, query = target.partition("?")
+        if path == "/" or path.startswith("/page/"):
+            return self._access.refusal_of_page(headers) or asset(path)
+        if path not in ("/api/live", "/api/stream", "/api/policy"):
+            return None
+        refusal = self._access.refusal_of_data(headers)
+        if refusal is not None:
+            return refusal
+        if path == "/api/stream":
+            return StreamWanted()
+        return self._live if path == "/api/live" else lambda: self._policy(query)
+
+    def _live(self) -> Page:
+        try:
+            return _json(self.look(EVERYTHING))
+        except NothingToShow as error:
+            return text_page(503, str(error))
+
+    def _policy(self, query: str) -> Page:
+        name, _, value = query.partition("=")
+        topic = unquote_plus(value)
+        if name != "topic" or not topic or len(topic) > _MOST_TOPIC_CHARACTERS:
+            return text_page(400, "name a topic: /api/policy?topic=NAME")
+        return _json({"topic": topic, "lines": self._explain(topic)})
+
+
+def _json(value: object) -> Page:
+    return Page(200, json.dumps(value).encode(), (("Content-Type", _JSON), *SAFE))

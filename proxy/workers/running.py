@@ -1,0 +1,80 @@
+"""Runs a server, or a supervisor of several, until a signal: SIGTERM and SIGINT drain, a second one stops at once.
+
+SIGHUP reloads the configuration; without a file it only logs a line.
+"""
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING
+
+import structlog
+import uvloop
+
+from sluicegate.config.loading import Loaded
+from sluicegate.proxy.network.inherited_sockets import NOTHING_INHERITED, InheritedSockets
+from sluicegate.proxy.network.listeners import bind
+from sluicegate.proxy.reload.config_file import ConfigFile
+from sluicegate.proxy.reload.reloader import Reloader
+from sluicegate.proxy.reload.topic_explanation import PolicyQuery
+from sluicegate.proxy.server.descriptors import raise_descriptor_limit, reserve_descriptors
+from sluicegate.proxy.server.server import Server
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.workers.supervisor import Supervisor
+
+
+def run_until_signal(
+    loaded: Loaded, file: ConfigFile | None = None, inherited: InheritedSockets = NOTHING_INHERITED
+) -> None:
+    """Block until a signal. `file`: where the configuration came from, to be reloaded; `inherited`: listening sockets
+    that were there before. Raises CannotStart.
+    """
+    raise_descriptor_limit()
+    reserve_descriptors()
+    uvloop.run(_run(loaded, file, inherited))
+
+
+def _say_what_a_hangup_does() -> None:
+    structlog.get_logger("sluicegate").warning(
+        "SIGHUP changes nothing: there is no configuration file to be read again",
+        advice="give one with --config; SIGTERM lets what is in flight finish first",
+    )
+
+
+def _server(loaded: Loaded, query: PolicyQuery, inherited: InheritedSockets) -> "Server | Supervisor":
+    config = loaded.config
+    if inherited.sockets:
+        structlog.get_logger("sluicegate").info("sockets were handed over", addresses=inherited.addresses)
+    if config.workers == 1:
+        return Server(config, bind=inherited.before(bind), policy_query=query)
+    from sluicegate.proxy.workers.supervisor import Supervisor  # noqa: PLC0415  # one process needs none
+
+    return Supervisor(config, query, inherited)
+
+
+async def _run(loaded: Loaded, file: ConfigFile | None, inherited: InheritedSockets) -> None:
+    query = PolicyQuery(loaded)
+    server = _server(loaded, query, inherited)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def ended() -> None:
+        if stop.is_set():
+            raise SystemExit(1)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended)
+
+    async def adopt(newest: Loaded) -> None:
+        await server.adopt(newest.config)
+        query.loaded = newest
+
+    reloader = Reloader(file, loaded.config, adopt, server.health, server.tally) if file is not None else None
+    loop.add_signal_handler(signal.SIGHUP, reloader.request if reloader is not None else _say_what_a_hangup_does)
+    await server.start()
+    watching = loop.create_task(reloader.run()) if reloader is not None else None
+    await stop.wait()
+    if watching is not None:
+        watching.cancel()
+    await server.drain()

@@ -1,0 +1,309 @@
+"""Runs several workers as one proxy: shared ports, one admin endpoint, counters summed, one drain for all.
+
+A worker that ends without being told to is started again and counted. What it had counted up to its last report stays
+in the sums.
+"""
+
+import asyncio
+import multiprocessing
+import time
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from time import process_time
+from typing import TYPE_CHECKING
+
+import structlog
+
+from sluicegate.config.model import Config
+from sluicegate.config.values.address import HostPort
+from sluicegate.proxy.network.inherited_sockets import NOTHING_INHERITED, InheritedSockets
+from sluicegate.proxy.network.listeners import CannotListen, reserve_shared
+from sluicegate.proxy.reload.topic_explanation import PolicyQuery
+from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
+from sluicegate.proxy.reporting.event_loop_health import Health
+from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
+from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally, total_of, total_standing
+from sluicegate.proxy.reporting.metrics.topic_labels import with_few_topics
+from sluicegate.proxy.server.cannot_start import CannotStart
+from sluicegate.proxy.server.resident_memory import resident_bytes
+from sluicegate.proxy.server.telemetry import check_telemetry, metric_push
+from sluicegate.proxy.session.loop_detection import new_mark
+from sluicegate.proxy.workers.inbox import Inbox
+from sluicegate.proxy.workers.outbox import Outbox
+from sluicegate.proxy.workers.socket_folder import choose_socket_folder
+from sluicegate.proxy.workers.worker import (
+    Adopt,
+    Adopted,
+    CouldNotStart,
+    Looked,
+    Message,
+    Report,
+    Started,
+    Word,
+    run_worker,
+)
+from sluicegate.proxy.workers.worker_process import WorkerProcess
+from sluicegate.proxy.workers.worker_snapshots import WorkersLook
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.admin.endpoint import AdminServer
+    from sluicegate.proxy.live.live_state import LiveState
+    from sluicegate.proxy.live.look import Wish
+    from sluicegate.proxy.telemetry.metric_push import MetricPush
+
+
+_PRELOADED = "sluicegate.proxy.workers.preloaded"
+_REPORT_SECONDS = 1.0
+_FRESH_SECONDS = 2.0
+_SILENT_SECONDS = 10.0
+# A worker that ends sooner than this is not started again at once.
+_SHORT_LIFE_SECONDS = 5.0
+_BEYOND_DRAIN_SECONDS = 5.0
+# How long a worker may take to hear of other policies, and to compile them.
+_ADOPTED_WITHIN_SECONDS = 30.0
+
+
+class Supervisor:
+    """Start it, wait, drain it; as `sluicegate.proxy.server.server.Server`, but with processes instead of sessions."""
+
+    def __init__(
+        self, config: Config, policy_query: PolicyQuery | None = None, inherited: InheritedSockets = NOTHING_INHERITED
+    ) -> None:
+        """`policy_query` explains the policies in force; `inherited` are sockets that its workers share."""
+        self._policy_query = policy_query
+        self._inherited = inherited
+        self._workers_look = WorkersLook(_FRESH_SECONDS)
+        self._config = config
+        self._log = structlog.get_logger("sluicegate")
+        self._workshop = multiprocessing.get_context("forkserver")
+        self._workshop.set_forkserver_preload([_PRELOADED])
+        self._workers: dict[int, WorkerProcess] = {}
+        self._of_the_ended: list[Tally] = []
+        self._restarts = 0
+        self._adoptions = 0
+        self._draining = False
+        self._admin: AdminServer | None = None
+        self._metric_push: MetricPush | None = None
+        self.health = Health()
+        self.tally = Tally()
+        self._changed = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._loop = asyncio.get_running_loop()
+        self._cannot_start: str | None = None
+        self._for_workers = config
+        self._mark = new_mark()
+
+    async def start(self) -> None:
+        """Start every worker and wait until each takes connections. Raises CannotStart."""
+        shared = self._config.listen.bootstrap
+        check_telemetry(self._config)
+        choose_socket_folder()
+        try:
+            self._reserved = self._inherited.at(shared) or reserve_shared(shared)
+            if self._config.admin.listen is not None:
+                from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
+
+                listen = self._config.admin.listen
+                self._admin = serve(self._config, listen, self._snapshot, self.health, self._look, self._policy_query)
+        except CannotListen as error:
+            raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
+        bootstrap = HostPort(shared.host, self._reserved.getsockname()[1])
+        self._for_workers = self._config.of_one_worker(bootstrap)
+        for index in range(1, self._config.workers + 1):
+            self._start_worker(index)
+        while not all(worker.takes_connections for worker in self._workers.values()):
+            await self._next_change()
+            if self._cannot_start is not None:
+                await self._end_all()
+                raise CannotStart(self._cannot_start)
+        self._tasks = [self._loop.create_task(self._keep_asking())]
+        self._metric_push = metric_push(self._config, self._snapshot, self.tally)
+        self._log.info(
+            "started",
+            version=VERSION,
+            scan="compiled" if SCAN_IS_COMPILED else "interpreted",
+            bootstrap=str(bootstrap),
+            upstream=[str(address) for address in self._config.upstream.bootstrap],
+            workers=self._config.workers,
+        )
+
+    async def adopt(self, config: Config) -> None:
+        """Let another configuration's policies hold in every worker, those that are started again included."""
+        self._for_workers = self._for_workers.with_policies_of(config)
+        self._adoptions += 1
+        number = self._adoptions
+        for worker in self._workers.values():
+            worker.outbox.say(Adopt(self._for_workers, number))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_ADOPTED_WITHIN_SECONDS):
+                while any(worker.adopted < number for worker in self._workers.values()):
+                    await self._next_change()
+                return
+        late = [worker.index for worker in self._workers.values() if worker.adopted < number]
+        self._log.error("workers have not taken the new policies yet", workers=late, seconds=_ADOPTED_WITHIN_SECONDS)
+
+    async def drain(self) -> None:
+        """Tell every worker to drain, and wait for their end for a little longer than a drain may take."""
+        self._draining = True
+        self.health.not_ready = "draining"
+        for task in self._tasks:
+            task.cancel()
+        self._say(Word.DRAIN)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._config.drain_seconds + _BEYOND_DRAIN_SECONDS):
+                while self._workers:
+                    await self._next_change()
+        await self._end_all()
+        self._log.info("stopped", workers=self._config.workers)
+
+    # -- processes -----------------------------------------------------------------------------------------------
+
+    def _start_worker(self, index: int) -> None:
+        here, there = multiprocessing.Pipe()
+        process = self._workshop.Process(
+            target=run_worker,
+            args=(index, self._for_workers, self._mark, there, self._inherited.sockets),
+            name=f"sluicegate-worker-{index}",
+        )
+        process.start()
+        there.close()
+        now = time.monotonic()
+        outbox = Outbox(here, f"outbox-of-worker-{index}")
+        worker = self._workers[index] = WorkerProcess(index, process, here, outbox, now, now, adopted=self._adoptions)
+        heard, ended = partial(self._heard, worker), partial(self._ended, worker)
+        worker.inbox = Inbox(here, f"inbox-of-worker-{index}", self._loop.call_soon_threadsafe, heard, ended)
+
+    def _heard(self, worker: WorkerProcess, message: Message) -> None:
+        worker.heard_at = time.monotonic()
+        match message:
+            case Started():
+                worker.takes_connections = True
+            case Adopted(number):
+                worker.adopted = number
+            case CouldNotStart(reason) if not self._tasks:
+                self._cannot_start = reason
+            case CouldNotStart(reason):  # one that is started again, which is tried until it can
+                self._log.error("a worker could not be started again", worker=worker.index, reason=reason)
+            case Report():
+                worker.report = message
+            case Looked():
+                self._workers_look.answered(worker.index, message)
+        self._judge_health()
+        self._changed.set()
+
+    def _ended(self, worker: WorkerProcess) -> None:
+        if self._workers.get(worker.index) is not worker:  # all are being ended
+            return
+        worker.close()
+        worker.process.join(_BEYOND_DRAIN_SECONDS)
+        del self._workers[worker.index]
+        self._workers_look.ended(worker.index)
+        if worker.report is not None:
+            self._of_the_ended.append(_without_open_connections(worker.report.snapshot.tally))
+            self._of_the_ended = [with_few_topics(total_of(self._of_the_ended))]
+        self._changed.set()
+        if self._draining or self._cannot_start is not None:
+            return
+        self._restarts += 1
+        lived = time.monotonic() - worker.started_at
+        wait = 0.0 if lived >= _SHORT_LIFE_SECONDS else 1.0
+        self._log.error(
+            "a worker has ended and is started again",
+            worker=worker.index,
+            exit_code=worker.process.exitcode,
+            lived_seconds=round(lived, 1),
+            again_in_seconds=wait,
+        )
+        self._loop.call_later(wait, self._start_again, worker.index)
+
+    def _start_again(self, index: int) -> None:
+        if not self._draining:
+            self._start_worker(index)
+
+    async def _end_all(self) -> None:
+        for worker in list(self._workers.values()):
+            worker.process.kill()
+            await asyncio.to_thread(worker.process.join)
+            await asyncio.to_thread(worker.close)
+        self._workers.clear()
+        self._reserved.close()
+        if self._metric_push is not None:
+            await asyncio.to_thread(self._metric_push.close)
+        if self._admin is not None:
+            await asyncio.to_thread(self._admin.close)
+
+    # -- reports -------------------------------------------------------------------------------------------------
+
+    async def _keep_asking(self) -> None:
+        while True:
+            self.health.beat()
+            self._say(Word.REPORT)
+            self._judge_health()
+            await asyncio.sleep(_REPORT_SECONDS)
+
+    def _say(self, word: Word) -> None:
+        for worker in self._workers.values():
+            if word is not Word.REPORT or not worker.outbox.is_behind:  # it will report when it has caught up
+                worker.outbox.say(word)
+
+    def _judge_health(self) -> None:
+        """Ready while any worker is; not alive when one is stuck."""
+        now = time.monotonic()
+        reports = [worker.report for worker in self._workers.values() if worker.report is not None]
+        if not self._draining:
+            reasons = [report.not_ready for report in reports]
+            self.health.not_ready = None if None in reasons else next(iter(reasons), "no worker has reported yet")
+        self.health.trouble = next((report.trouble for report in reports if report.trouble is not None), None)
+        silent = [w for w in self._workers.values() if w.takes_connections and now - w.heard_at > _SILENT_SECONDS]
+        self.health.stuck = f"worker {silent[0].index} has not answered for {_SILENT_SECONDS:.0f} s" if silent else None
+
+    def _snapshot(self) -> Snapshot:
+        """For a scrape, from the admin's thread: every worker's counters as they are now."""
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(self._fresh_reports(), self._loop).result(_FRESH_SECONDS)
+        reports = [worker.report for worker in list(self._workers.values()) if worker.report is not None]
+        own = replace(self.tally, log_lines_dropped=log_lines_dropped(), cpu_seconds=process_time())
+        standing = total_standing(report.snapshot for report in reports)
+        standing.resident_bytes += resident_bytes()
+        return Snapshot(
+            total_of([own, *self._of_the_ended, *(report.snapshot.tally for report in reports)]),
+            sum(report.snapshot.in_flight for report in reports),
+            sum(worker.takes_connections for worker in list(self._workers.values())),
+            self._restarts,
+            1 + min((worker.adopted for worker in list(self._workers.values())), default=0),
+            standing,
+        )
+
+    async def _fresh_reports(self) -> None:
+        asked_at = time.monotonic()
+        self._say(Word.REPORT)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_FRESH_SECONDS / 2):
+                while any(w.takes_connections and w.heard_at < asked_at for w in self._workers.values()):
+                    await self._next_change()
+
+    def _look(self, wish: "Wish") -> "LiveState":
+        """For the page, from the admin's thread: what every worker sees now. Raises NothingToShow."""
+        from sluicegate.proxy.live.adding_up import added_up  # noqa: PLC0415  # only who looks needs it
+        from sluicegate.proxy.webui.site import NothingToShow  # noqa: PLC0415
+
+        asked = asyncio.run_coroutine_threadsafe(self._what_workers_see(wish), self._loop)
+        states, missing = asked.result(2 * _FRESH_SECONDS)
+        if not states:
+            raise NothingToShow("no worker has answered yet")
+        return {**added_up(states), "trouble": self.health.troubles() + missing}
+
+    async def _what_workers_see(self, wish: "Wish") -> "tuple[list[LiveState], list[str]]":
+        return await self._workers_look.ask(list(self._workers.values()), wish)
+
+    async def _next_change(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()
+
+
+def _without_open_connections(tally: Tally) -> Tally:
+    """The counters of a worker that has ended: all its connections are closed."""
+    tally.connections_closed = tally.connections_opened
+    tally.ready = False
+    return tally

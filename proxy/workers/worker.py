@@ -1,0 +1,170 @@
+"""One of several worker processes: a server on shared ports that obeys and reports to its supervisor.
+
+They talk over one pipe, which a thread of the worker's reads, because what it hears may be large. The supervisor asks
+with a Word; when its end closes, the worker drains too, so that none is ever left behind.
+"""
+
+import asyncio
+import signal
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum, auto
+from multiprocessing.connection import Connection
+from threading import Thread
+
+import structlog
+import uvloop
+
+from sluicegate.config.model import Config
+from sluicegate.proxy.live.live_state import LiveState
+from sluicegate.proxy.live.look import Wish
+from sluicegate.proxy.network.inherited_sockets import InheritedSockets
+from sluicegate.proxy.network.listeners import bind_shared
+from sluicegate.proxy.reporting.logs.setup import logging_behind_a_queue
+from sluicegate.proxy.reporting.metrics.counters import Snapshot
+from sluicegate.proxy.server.cannot_start import CannotStart
+from sluicegate.proxy.server.descriptors import reserve_descriptors
+from sluicegate.proxy.server.server import Server
+
+
+class Word(Enum):
+    """What a supervisor says."""
+
+    REPORT = auto()
+    DRAIN = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The worker takes connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class CouldNotStart:
+    """The worker ends; the text says what to change."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a worker has counted, why it is not ready (None: it is), and what should be mended all the same."""
+
+    snapshot: Snapshot
+    not_ready: str | None
+    trouble: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """What a supervisor says when the file has changed, the first time as number 1: let this configuration's policies
+    hold.
+    """
+
+    config: Config
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """The policies of that number hold."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a supervisor says while somebody looks."""
+
+    wish: Wish
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a worker sees, for the look of that number."""
+
+    state: LiveState
+    number: int
+
+
+Message = Looked | Started | CouldNotStart | Report | Adopted
+
+
+def run_worker(
+    index: int, config: Config, mark: int, supervisor: Connection, inherited: tuple[socket.socket, ...]
+) -> None:
+    """The worker process; `mark` as its server takes it; `inherited` are listening sockets that were there before. Ends
+    when told to, on SIGTERM, or with its supervisor.
+    """
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # its supervisor says what there is to say
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the supervisor passes it on
+    reserve_descriptors()
+    structlog.contextvars.bind_contextvars(worker=index)
+    with logging_behind_a_queue(config.log):
+        uvloop.run(_Worker(config, mark, supervisor, InheritedSockets(inherited)).run())
+
+
+class _Worker:
+    def __init__(self, config: Config, mark: int, supervisor: Connection, inherited: InheritedSockets) -> None:
+        self._server = Server(config, bind=inherited.before(bind_shared), mark=mark)
+        self._supervisor = supervisor
+        self._ended = asyncio.Event()
+        self._adopting: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        try:
+            await self._server.start()
+        except CannotStart as error:
+            self._supervisor.send(CouldNotStart(str(error)))
+            return
+        loop = asyncio.get_running_loop()
+        Thread(target=self._listen, args=(loop,), name="supervisor", daemon=True).start()
+        loop.add_signal_handler(signal.SIGTERM, self._ended.set)
+        self._tell(Started())
+        await self._ended.wait()
+        await self._server.drain()
+        self._tell(self._report())
+
+    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        """In a thread: a whole configuration takes its time to be read. Ends with the supervisor."""
+        with suppress(RuntimeError):  # the loop is closed
+            while True:
+                try:
+                    word = self._supervisor.recv()
+                except (EOFError, OSError):
+                    word = Word.DRAIN
+                loop.call_soon_threadsafe(self._obey, word)
+                if word is Word.DRAIN:
+                    return
+
+    def _obey(self, word: "Word | Adopt | Look") -> None:
+        if word is Word.REPORT:
+            self._tell(self._report())
+        elif isinstance(word, Look):
+            self._looking = asyncio.get_running_loop().create_task(self._look(word))
+        elif isinstance(word, Adopt):
+            self._adopting = asyncio.get_running_loop().create_task(self._adopt(word, self._adopting))
+        else:
+            self._ended.set()
+
+    async def _look(self, word: Look) -> None:
+        self._tell(Looked(await asyncio.to_thread(self._server.look, word.wish), word.number))
+
+    async def _adopt(self, word: Adopt, before: "asyncio.Task[None] | None") -> None:
+        """One after the other, so that the last one said holds."""
+        if before is not None:
+            await asyncio.wait([before])
+        await self._server.adopt(word.config)
+        self._tell(Adopted(word.number))
+
+    def _report(self) -> Report:
+        return Report(self._server.snapshot(), self._server.health.not_ready, self._server.health.trouble)
+
+    def _tell(self, message: Message) -> None:
+        try:
+            self._supervisor.send(message)
+        except OSError:
+            self._ended.set()

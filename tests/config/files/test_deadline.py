@@ -1,0 +1,96 @@
+"""A file system that hangs stops nobody: a deadline, no second thread for the same, and on it goes when it is back."""
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sluicegate.config.files import deadline as file_deadline
+from sluicegate.config.files.deadline import MOST_HANGING, FileUnreadable, note_file, within_deadline
+
+SOON = 0.05
+LONG = 60.0
+
+
+class Disk:
+    """Hangs until it is back."""
+
+    def __init__(self) -> None:
+        self.back = threading.Event()
+        self.begun = 0
+        self.done = threading.Semaphore(0)
+
+    def read(self) -> str:
+        self.begun += 1
+        note_file(Path("/disk/file"))
+        self.back.wait()
+        self.done.release()
+        return "content"
+
+
+@pytest.fixture
+def disk() -> Iterator[Disk]:
+    made = Disk()
+    yield made
+    made.back.set()
+
+
+def test_what_hangs_is_given_up_at_the_deadline_and_names_its_file(disk: Disk) -> None:
+    with pytest.raises(FileUnreadable) as raised:
+        within_deadline("a", disk.read, SOON)
+
+    assert raised.value.filename == "/disk/file"
+    assert raised.value.strerror == "its file system has not responded within 0.05 s"
+
+
+def test_while_it_hangs_nothing_is_begun_again_and_nobody_waits(disk: Disk) -> None:
+    for _ in range(3):
+        with pytest.raises(FileUnreadable):
+            within_deadline("b", disk.read, SOON)
+
+    assert disk.begun == 1
+    with pytest.raises(FileUnreadable):
+        within_deadline("b", disk.read, -LONG)  # the deadline of the one that hangs is what counts
+
+
+def test_when_it_is_back_it_is_read_again(disk: Disk) -> None:
+    with pytest.raises(FileUnreadable):
+        within_deadline("c", disk.read, SOON)
+    disk.back.set()
+
+    assert within_deadline("c", disk.read, LONG) == "content"
+    disk.done.acquire()
+
+
+def test_only_so_many_hang_and_others_are_told(disk: Disk) -> None:
+    for place in range(MOST_HANGING):
+        with pytest.raises(FileUnreadable, match="not responded"):
+            within_deadline(("d", place), disk.read, 0)
+    with pytest.raises(FileUnreadable, match=f"{MOST_HANGING} other reads are under way"):
+        within_deadline(("d", MOST_HANGING), disk.read, LONG)
+    assert disk.begun == MOST_HANGING
+
+    disk.back.set()
+    for _ in range(MOST_HANGING):
+        disk.done.acquire()
+    end = time.monotonic() + LONG
+    while file_deadline._attempts and time.monotonic() < end:
+        time.sleep(0.001)  # the threads have done their work and are about to end
+    assert within_deadline(("d", MOST_HANGING), lambda: "free") == "free"
+
+
+def test_what_the_work_raises_is_raised() -> None:
+    def fail() -> None:
+        raise TimeoutError("of the work's own")
+
+    with pytest.raises(TimeoutError, match="of the work's own"):
+        within_deadline("e", fail, LONG)
+
+
+def test_a_thread_that_hangs_does_not_keep_a_process_from_ending(disk: Disk) -> None:
+    with pytest.raises(FileUnreadable):
+        within_deadline("f", disk.read, SOON)
+
+    assert all(thread.daemon for thread in threading.enumerate() if thread.name == "file")

@@ -1,0 +1,149 @@
+"""The JSON Schema of the configuration: what an editor accepts and marks, held to examples and to the model itself."""
+
+import re
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from sluicegate.config.files.yaml_source import read_yaml
+from sluicegate.config.loading import ConfigError, load
+from sluicegate.config.reference.descriptions import KEYS
+from sluicegate.config.reference.json_schema import schema_of_file, schema_of_topic_files
+from tests.config.reading import SMALLEST
+
+ROOT = Path(__file__).parents[2]
+WHOLE = Draft202012Validator(schema_of_file())
+TOPICS = Draft202012Validator(schema_of_topic_files())
+FENCED = re.compile(r"^( *)```ya?ml\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
+_PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def examples() -> list[Any]:
+    """Every configuration in the pages, and the files of configurations that are here."""
+    found = [
+        pytest.param(text, id=f"{page.name}-{i}")
+        for page in _PAGES
+        for i, (_, text) in enumerate(FENCED.findall(page.read_text()))
+        if any(key in (yaml.load(text, yaml.BaseLoader) or ()) for key in ("upstream", "topics", "defaults", "limits"))
+    ]
+    return [*found, pytest.param((ROOT / "sluicegate.yaml").read_text(), id="sluicegate.yaml")]
+
+
+def seen_by_an_editor(text: str) -> Any:
+    """YAML as YAML 1.2 has it: numbers, true and false; a date is a text."""
+    return yaml.load(text, _Editor)
+
+
+class _Editor(yaml.SafeLoader):
+    yaml_implicit_resolvers: ClassVar[Any] = {
+        first: [(tag, pattern) for tag, pattern in known if not tag.endswith(":timestamp")]
+        for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+def test_the_schema_is_one() -> None:
+    Draft202012Validator.check_schema(schema_of_file())
+    Draft202012Validator.check_schema(schema_of_topic_files())
+
+
+@pytest.mark.parametrize("text", examples())
+def test_every_example_is_accepted(text: str) -> None:
+    data = seen_by_an_editor(text)
+    parts = {"upstream": {"bootstrap": "h:1"}, "listen": {"bootstrap": "h:1"}}
+    assert [error.message for error in WHOLE.iter_errors(parts | data)] == []
+
+
+def test_there_are_examples() -> None:
+    assert len(examples()) > 5
+
+
+ACCEPTED = [
+    "limits: {max_frame_bytes: 100MB, idle_seconds: 1.5h}",
+    "limits: {max_frame_bytes: '1_000_000'}",
+    "limits:",
+    "drain_seconds: 5min",
+    "drain_seconds:",
+    "workers: '4'",
+    "topics:\n  - {match: 12, checks: none, mode:}",
+    "topics: [{match: /a+/, rehearse: {message.timestamp.after.max.ms: 1h}}]",
+    "topics: [{match: a, rehearse: {message.timestamp.after.max.ms: [1m, 3600000]}}]",
+    "topics: [{match: a, cleanup.policy: 'compact,delete', max.message.bytes: 1MiB}]",
+    "topics_from: policies/*.yaml",
+    "topics_from: [a.yaml, b.yaml]",
+    "log: {client: 007}",
+    "defaults: {message.timestamp.before.max.ms: 9223372036854775807}",
+]
+REFUSED = [
+    "limits: {max_frame_bites: 5}",
+    "limits: {max_frame_bytes: 1}",
+    "limits: {max_frame_bytes: 100 MBit}",
+    "limits: {idle_seconds: -5}",
+    "drain_seconds: soon",
+    "workers: 0",
+    "workers: 65",
+    "topics: {match: a}",
+    "topics: [{mode: observe}]",
+    "topics: [{match: a, mode: obsrve}]",
+    "topics: [{match: a, fix: now}]",
+    "topics: [{match: a, fix: {timestamp: later}}]",
+    "topics: [{match: a, fix:}]",
+    "topics: [{match: a, cleanup.policy: compakt}]",
+    "topics: [{match: a, message: {timestamp.type: CreateTime}}]",
+    "admin: {listen: 9650}",
+    "violations: [file]",
+    "log: {level: loud}",
+    "topics_from: {a: b}",
+]
+
+
+@pytest.mark.parametrize("text", ACCEPTED)
+def test_what_the_proxy_takes_is_accepted(text: str) -> None:
+    load(read_yaml(SMALLEST + without_files(text), "c.yaml"), {})
+
+    assert [error.message for error in WHOLE.iter_errors(seen_by_an_editor(SMALLEST + text))] == []
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_the_proxy_refuses_is_marked(text: str) -> None:
+    with pytest.raises(ConfigError):
+        load(read_yaml(SMALLEST + text, "c.yaml"), {})
+
+    assert not WHOLE.is_valid(seen_by_an_editor(SMALLEST + text))
+
+
+def without_files(text: str) -> str:
+    """Without those that are not there."""
+    return "" if text.startswith("topics_from: [") else text
+
+
+@pytest.mark.parametrize("text", ["listen: {bootstrap: 'h:1'}", SMALLEST.replace("bootstrap: [", "x: [")])
+def test_what_is_missing_is_marked(text: str) -> None:
+    assert not WHOLE.is_valid(seen_by_an_editor(text))
+
+
+def test_files_of_topics_have_a_schema_of_their_own() -> None:
+    assert TOPICS.is_valid({"topics": [{"match": "a"}]})
+    assert TOPICS.is_valid({})
+    assert not TOPICS.is_valid({"limits": {}})
+    assert not TOPICS.is_valid({"topics": [{"mode": "observe"}]})
+
+
+def test_every_key_is_described_as_in_the_reference_without_links() -> None:
+    described = set()
+
+    def walk(schema: Any) -> None:
+        if isinstance(schema, dict):
+            if isinstance(schema.get("description"), str):
+                described.add(schema["description"])
+            for inner in schema.values():
+                walk(inner)
+        elif isinstance(schema, list):
+            for inner in schema:
+                walk(inner)
+
+    walk(schema_of_file())
+    assert all("](" not in words for words in described)
+    assert {words for words in KEYS.values() if "](" not in words} <= described

@@ -1,0 +1,100 @@
+"""Numbers with and without units."""
+
+import pytest
+
+from sluicegate.config.values.address import HostPort
+from tests.config.reading import SMALLEST, loaded, problems
+
+
+@pytest.mark.parametrize(
+    ("written", "milliseconds"),
+    [
+        ("3600000", 3_600_000),
+        ("1h", 3_600_000),
+        ("1.5h", 5_400_000),
+        ("1 d", 86_400_000),
+        ("7d", 604_800_000),
+        ("5m", 300_000),
+        ("5min", 300_000),
+        ("10s", 10_000),
+        ("250ms", 250),
+        ("1_000", 1000),
+        ("9223372036854775807", 9223372036854775807),
+    ],
+)
+def test_durations_in_milliseconds(written: str, milliseconds: int) -> None:
+    assert loaded(
+        SMALLEST + f"defaults: {{message.timestamp.before.max.ms: {written}}}"
+    ).config.defaults.before_max_ms == (milliseconds)
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"), [("30", 30), ("1.5", 1.5), ("2min", 120), ("500ms", 0.5), ("1h", 3600), ("'5s'", 5)]
+)
+def test_durations_in_seconds(written: str, seconds: float) -> None:
+    assert loaded(SMALLEST + f"drain_seconds: {written}").config.drain_seconds == seconds
+
+
+@pytest.mark.parametrize(
+    ("written", "size"),
+    [
+        ("104857600", 104_857_600),
+        ("100MB", 100_000_000),
+        ("100 MiB", 104_857_600),
+        ("64KiB", 65_536),
+        ("64kB", 64_000),
+        ("64KB", 64_000),
+        ("1GiB", 1 << 30),
+        ("1.5MB", 1_500_000),
+        ("2000B", 2000),
+    ],
+)
+def test_sizes(written: str, size: int) -> None:
+    text = SMALLEST + f"limits: {{max_decompressed_bytes: {written}}}"
+
+    assert loaded(text).config.limits.max_decompressed_bytes == size
+    assert loaded(SMALLEST, SLUICEGATE__LIMITS__MAX_DECOMPRESSED_BYTES=written).config == loaded(text).config
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "1x",
+        "h",
+        "1 h 2",
+        "0123",
+        "1e3",
+        "0x10",
+        "1.5ms",
+        ".inf",
+        "nan",
+        "-1h",
+        "1,000",
+        "true",
+        "9" * 50,
+        "1" * 39 + "d",
+    ],
+)
+def test_what_is_no_duration(written: str) -> None:
+    (problem,) = problems(SMALLEST + f"defaults: {{message.timestamp.before.max.ms: '{written}'}}")
+
+    assert "expected milliseconds or a duration with a unit" in problem
+
+
+@pytest.mark.parametrize("written", ["0", "-5", "1e999", ".inf", "100000000d", "0.0001"])
+def test_what_is_no_time_to_wait(written: str) -> None:
+    assert len(problems(SMALLEST + f"drain_seconds: {written}")) == 1
+
+
+def test_addresses_may_be_one_text() -> None:
+    text = SMALLEST.replace("['h:1']", "'a:1, [::1]:2,'")
+
+    assert loaded(text).config.upstream.bootstrap == (HostPort("a", 1), HostPort("::1", 2))
+    both = loaded(SMALLEST, SLUICEGATE__UPSTREAM__BOOTSTRAP="[::1]:9092,b:2").config.upstream.bootstrap
+    assert both == (HostPort("::1", 9092), HostPort("b", 2))
+
+
+def test_items_are_taken_in_their_order() -> None:
+    variables = {f"SLUICEGATE__TOPICS__{i}__MATCH": f"t{i}" for i in range(12)}
+
+    assert [topic.match for topic in loaded(SMALLEST, **variables).config.topics] == [f"t{i}" for i in range(12)]

@@ -1,0 +1,234 @@
+"""Payloads as streams: what is held at once, what a decoder's steps lose, and what is given back."""
+
+import gzip
+import os
+import struct
+import tracemalloc
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import cramjam
+import lz4.frame
+import pytest
+import zstandard
+
+from sluicegate.protocol.records.codecs.chunks import Bounds, Failure, Piece
+from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, Allowance, Bound, OverLimit
+from sluicegate.protocol.records.codecs.gzip_members import gzip_pieces
+from tests.wire.batches import CODECS, NONE, XERIAL, compress
+
+MIB = 1 << 20
+LARGE = os.urandom(40_000) + bytes(48 * MIB)
+NAMES = [name for name, codec in CODECS.items() if codec not in {NONE, CODECS["snappy"]}]
+
+
+def bounds_of(
+    plain_bytes: int = 1 << 40,
+    window_bytes: int = 16 * MIB,
+    allowance_bytes: int = 1 << 40,
+    give_way: Callable[[], None] = lambda: None,
+) -> Bounds:
+    return Bounds(plain_bytes, window_bytes, Allowance(allowance_bytes, 0, give_way))
+
+
+def read(decompressor: Decompressor, codec: int, data: bytes, bounds: Bounds) -> tuple[bytes, Failure | None]:
+    pieces = decompressor.open(Codec.SNAPPY if codec == XERIAL else Codec(codec), memoryview(data), bounds)
+    out = bytearray()
+    try:
+        while (piece := pieces.more()) is not None:
+            out += piece
+    finally:
+        decompressor.close()
+    return bytes(out), pieces.failure
+
+
+def skim(decompressor: Decompressor, codec: int, data: bytes, bounds: Bounds) -> int:
+    """Read without keeping: the largest piece."""
+    pieces = decompressor.open(Codec.SNAPPY if codec == XERIAL else Codec(codec), memoryview(data), bounds)
+    largest = 0
+    piece: Piece | None = b""
+    while piece is not None:
+        largest = max(largest, len(piece))
+        piece = pieces.more()
+    decompressor.close()
+    return largest
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_large_payload_is_held_piece_by_piece(name: str) -> None:
+    data = compress(CODECS[name], LARGE)
+    decompressor = Decompressor()
+    tracemalloc.start()
+    try:
+        largest = skim(decompressor, CODECS[name], data, bounds_of())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert 0 < largest <= MIB
+    assert peak < 9 * MIB  # a zstd window of its level, the largest lz4 block, a few pieces
+
+
+@pytest.mark.parametrize("name", [*NAMES, "snappy"])
+@pytest.mark.parametrize("most", [1, 7, 1000, 65_536])
+def test_any_piece_size_gives_the_same_bytes(name: str, most: int) -> None:
+    plain = (os.urandom(3000) + bytes(5000)) * 20
+    data = compress(CODECS[name], plain)
+    cut = data[: len(data) * 2 // 3]
+
+    assert read(Decompressor(most), CODECS[name], data, bounds_of()) == (plain, None)
+    assert read(Decompressor(most), CODECS[name], cut, bounds_of()) == read(
+        Decompressor(), CODECS[name], cut, bounds_of()
+    )
+
+
+EMPTY_MEMBERS = gzip.compress(b"") * 20_000
+EMPTY_FRAMES = zstandard.compress(b"") * 20_000
+EMPTY_CHUNK = bytes(cramjam.snappy.compress_raw(b""))
+EMPTY_CHUNKS = compress(XERIAL, b"") + (struct.pack(">i", len(EMPTY_CHUNK)) + EMPTY_CHUNK) * 20_000
+EMPTY_BLOCKS = compress(CODECS["lz4"], b"")[:7] + (struct.pack("<I", 1) + b"\0") * 20_000 + bytes(4)
+NESTED_EMPTY_STREAMS = compress(XERIAL, b"") * 20_000
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("gzip", EMPTY_MEMBERS),
+        ("zstd", EMPTY_FRAMES),
+        ("zstd", b"\x50\x2a\x4d\x18\0\0\0\0" * 20_000),
+        ("xerial", EMPTY_CHUNKS),
+        ("xerial", NESTED_EMPTY_STREAMS),
+        ("lz4", EMPTY_BLOCKS),
+    ],
+)
+def test_what_holds_nothing_is_not_free(name: str, data: bytes) -> None:
+    """Each takes a microsecond or so to open, for a few bytes sent."""
+    with pytest.raises(OverLimit) as over:
+        read(Decompressor(), CODECS[name], data, bounds_of(allowance_bytes=4 * MIB))
+    assert over.value.bound is Bound.REQUEST
+
+
+def test_a_raw_snappy_block_that_claims_more_than_the_window_gets_no_room() -> None:
+    data = compress(CODECS["snappy"], bytes(17 * MIB))
+    tracemalloc.start()
+    try:
+        with pytest.raises(OverLimit) as over:
+            read(Decompressor(), CODECS["snappy"], data, bounds_of())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert over.value.bound is Bound.WINDOW
+    assert peak < MIB
+
+
+def zstd_of(size: int, window_log: int) -> bytes:
+    parameters = zstandard.ZstdCompressionParameters(window_log=window_log, compression_level=3, write_content_size=0)
+    compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    return compressor.compress(bytes(size)) + compressor.flush()
+
+
+def test_a_large_zstd_window_is_allowed_as_long_as_little_is_in_it() -> None:
+    """Java's level 22 declares 128 MiB always."""
+    assert read(Decompressor(), 4, zstd_of(15 * MIB, 27), bounds_of()) == (bytes(15 * MIB), None)
+
+    with pytest.raises(OverLimit) as over:
+        read(Decompressor(), 4, zstd_of(17 * MIB, 27), bounds_of())
+    assert over.value.bound is Bound.WINDOW
+    assert read(Decompressor(), 4, zstd_of(17 * MIB, 24), bounds_of()) == (bytes(17 * MIB), None)
+
+
+def test_what_a_large_window_or_block_took_is_given_back() -> None:
+    with ProcessPoolExecutor(1, get_context("spawn")) as alone:  # what other tests have left says nothing
+        assert alone.submit(growth_by_large_payloads).result() < 32 * MIB
+
+
+def growth_by_large_payloads() -> int:
+    decompressor = Decompressor()
+    resident = rss()
+    read(decompressor, 4, zstd_of(120 * MIB, 27), bounds_of(window_bytes=1 << 27))
+    read(decompressor, 2, compress(2, bytes(15 * MIB)), bounds_of())
+    return rss() - resident
+
+
+def rss() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+@pytest.mark.parametrize("name", [*NAMES, "snappy"])
+def test_giving_way_is_regular_and_may_abandon(name: str) -> None:
+    called = 0
+
+    def give_way() -> None:
+        nonlocal called
+        called += 1
+        if called == 3:
+            raise Abandoned
+
+    plain = bytes(12 * MIB)
+    data = compress(CODECS[name], plain)
+    decompressor = Decompressor()
+    if name == "snappy":
+        called = 2  # a block comes out at once
+    with pytest.raises(Abandoned):
+        read(decompressor, CODECS[name], data, bounds_of(give_way=give_way))
+
+    assert read(decompressor, CODECS[name], data, bounds_of()) == (plain, None)
+
+
+def test_the_tail_of_many_members_is_not_copied_for_each() -> None:
+    """It was, for every member: 28 s for 8 MB. What a decoder is given at a time is counted here."""
+    given: list[int] = []
+
+    class Counting:
+        def __init__(self, data: bytes) -> None:
+            self._view = memoryview(data)
+
+        def __len__(self) -> int:
+            return len(self._view)
+
+        def __getitem__(self, where: slice) -> memoryview:
+            given.append(len(self._view[where]))
+            return self._view[where]
+
+    data = gzip.compress(b"x") * 2000
+    plain = b"".join(gzip_pieces(Counting(data), bounds_of()))  # type: ignore[arg-type]
+
+    assert plain == b"x" * 2000
+    assert sum(given) < 2000 * 2048
+
+
+def test_a_damaged_member_far_behind_others_is_read_again_in_small_steps() -> None:
+    """76 s of CPU for 90 MB before: the rest was copied for each 16 KiB."""
+    data = gzip.compress(os.urandom(4 * MIB), 1)[:-1000]
+    seen, failure = read(Decompressor(), 1, data, bounds_of())
+    calls = 0
+
+    def give_way() -> None:
+        nonlocal calls
+        calls += 1
+
+    assert failure is Failure.DAMAGED
+    assert len(seen) > 4 * MIB - 40_000
+    assert read(Decompressor(), 1, data, bounds_of(give_way=give_way))[1] is Failure.DAMAGED
+    assert calls < 1000
+
+
+def test_a_checked_lz4_is_read_as_one_frame() -> None:
+    plain = os.urandom(100_000) + bytes(300_000)
+    data = checked_lz4(plain)
+
+    assert read(Decompressor(), 3, data, bounds_of()) == (plain, None)
+    bent = bytearray(data)
+    bent[len(data) - 20] ^= 1
+    found, failure = read(Decompressor(), 3, bytes(bent), bounds_of())
+    assert failure is Failure.DAMAGED
+    assert plain.startswith(found)
+    assert len(found) >= 5 * 65_536
+
+
+def checked_lz4(plain: bytes) -> bytes:
+    return bytes(lz4.frame.compress(plain, block_size=4, block_linked=False, block_checksum=True))

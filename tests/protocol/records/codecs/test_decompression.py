@@ -1,0 +1,96 @@
+"""The five codecs within bounds, against what each reference implementation writes."""
+
+import gzip
+import os
+
+import pytest
+import zstandard
+
+from sluicegate.protocol.records.codecs.chunks import Failure
+from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.codecs.decompression import Decompressed, Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.zstd_frames import frame_at
+from tests.wire.batches import CODECS, NONE, XERIAL, compress
+
+PLAIN = os.urandom(2000) + bytes(3_000_000)
+NAMES = [name for name, codec in CODECS.items() if codec != NONE]
+
+
+def decompress(codec: Codec, data: memoryview, limit: int) -> Decompressed:
+    return Decompressor().decompress(codec, data, limit)
+
+
+def packed(name: str, data: bytes = PLAIN) -> tuple[Codec, memoryview]:
+    codec = CODECS[name]
+    return Codec.SNAPPY if codec == XERIAL else Codec(codec), memoryview(compress(codec, data))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_up_to_the_limit_it_comes_out_whole(name: str) -> None:
+    found = decompress(*packed(name), limit=len(PLAIN))
+
+    assert (found.data, found.failure) == (PLAIN, None)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("limit", [len(PLAIN) - 1, 1000, 0])
+def test_beyond_the_limit_it_stops(name: str, limit: int) -> None:
+    found = decompress(*packed(name), limit=limit)
+
+    assert found.failure is Failure.OVER_LIMIT
+    assert len(found.data) <= limit
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_cut_payload_is_damaged_and_keeps_its_beginning(name: str) -> None:
+    codec, data = packed(name)
+
+    found = decompress(codec, data[: len(data) * 3 // 4], limit=len(PLAIN))
+
+    assert found.failure is Failure.DAMAGED
+    assert PLAIN.startswith(found.data)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_garbage_is_damaged(name: str) -> None:
+    codec, _ = packed(name)
+    assert decompress(codec, memoryview(b"no such thing"), limit=10_000).failure is Failure.DAMAGED
+
+
+def test_frames_and_members_in_a_row_all_come_out() -> None:
+    for codec, data in (
+        (Codec.GZIP, gzip.compress(b"a") + gzip.compress(b"b")),
+        (Codec.ZSTD, zstandard.compress(b"a") + zstandard.compress(b"b")),
+    ):
+        assert decompress(codec, memoryview(data), limit=10).data == b"ab"
+
+
+def test_a_frame_that_lies_about_its_size_does_not_get_it() -> None:
+    small = zstandard.ZstdCompressor(write_content_size=True).compress(bytes(10_000_000))
+
+    found = decompress(Codec.ZSTD, memoryview(small), limit=1000)
+
+    assert found.failure is Failure.OVER_LIMIT
+
+
+@pytest.mark.parametrize("checksum", [True, False])
+@pytest.mark.parametrize("size_in_frame", [True, False])
+@pytest.mark.parametrize("size", [0, 1, 255, 256, 70_000, 1_000_000])
+def test_the_end_of_zstd_frames_is_found(checksum: bool, size_in_frame: bool, size: int) -> None:
+    compressor = zstandard.ZstdCompressor(write_checksum=checksum, write_content_size=size_in_frame)
+    frame = compressor.compress(os.urandom(size // 2) + bytes(size - size // 2))
+
+    skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc"
+
+    def end_of(data: bytes, position: int = 0) -> int | None:
+        found = frame_at(memoryview(data), position, Allowance(0, 0, lambda: None))
+        return found.end if found is not None else None
+
+    assert end_of(frame) == len(frame)
+    assert end_of(frame + skippable + frame) == len(frame)
+    assert end_of(skippable + frame) == len(skippable)
+    assert end_of(skippable + frame, len(skippable)) == len(skippable + frame)
+    cut = end_of(frame[:-1])
+    assert cut is None or cut > len(frame) - 1
+    assert end_of(frame + b"x", len(frame)) is None

@@ -1,0 +1,86 @@
+"""Records taken out of a batch are what an independent writer put in, whatever their codec and wherever pieces end."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluicegate.protocol.records.codecs.chunks import Bounds
+from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, Allowance
+from sluicegate.protocol.records.extraction import RECORD_BYTES, Taken, TooMuch, Wanted, take_records
+from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
+from tests.wire.batches import CODECS, NONE, Rec, batch
+
+LONGS = st.integers(-(2**63), 2**63 - 1)
+TEXTS = st.none() | st.binary(max_size=200)
+RECORDS = st.lists(
+    st.builds(Rec, LONGS, TEXTS, TEXTS, st.lists(st.tuples(st.binary(max_size=5), TEXTS), max_size=3)),
+    min_size=1,
+    max_size=10,
+)
+UNBOUNDED = 1 << 40
+
+
+def taken(data: bytes, wanted: Wanted, most: int = UNBOUNDED, give_way: object = None, piece: int = 7) -> Taken | None:
+    head = RecordBatch(memoryview(data), 0, len(data))
+    allowance = Allowance(UNBOUNDED, 0, give_way or (lambda: None))  # type: ignore[arg-type]
+    count, base = head.record_count, head.base_timestamp
+    if head.codec_id == NONE:
+        view = memoryview(data)
+        return take_records(view, HEADER_BYTES, len(data), count, base, None, allowance, wanted, most)
+    payload = memoryview(data)[HEADER_BYTES:]
+    pieces = Decompressor(piece).open(Codec(head.codec_id), payload, Bounds(UNBOUNDED, UNBOUNDED, allowance))
+    first = pieces.more() or b""
+    return take_records(first, 0, len(first), count, base, pieces, allowance, wanted, most)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@given(records=RECORDS, places=st.sets(st.integers(0, 9)))
+def test_it_takes_those_that_are_wanted_as_they_came(codec: str, records: list[Rec], places: set[int]) -> None:
+    found = taken(batch(records, CODECS[codec]), lambda index, _time, _key: "why" if index in places else None)
+
+    assert found is not None
+    assert [(r.index, r.timestamp, r.why, r.key, r.value, r.headers) for r in found.records] == [
+        (i, r.timestamp, "why", r.key, r.value, list(r.headers)) for i, r in enumerate(records) if i in places
+    ]
+
+
+@given(records=RECORDS)
+def test_it_tells_each_records_time_and_the_size_of_its_key(records: list[Rec]) -> None:
+    seen: list[tuple[int, int, int]] = []
+
+    taken(batch(records), lambda *about: seen.append(about))
+
+    assert seen == [(i, r.timestamp, -1 if r.key is None else len(r.key)) for i, r in enumerate(records)]
+
+
+def test_what_it_holds_is_bounded_before_it_is_held() -> None:
+    data = batch([Rec(1, b"k", bytes(1000), [(b"h", bytes(500))])] * 3)
+
+    found = taken(data, lambda *_: "why")
+
+    assert found is not None
+    assert found.size > 3 * (1500 + RECORD_BYTES)
+    with pytest.raises(TooMuch):
+        taken(data, lambda *_: "why", most=found.size - 1)
+    assert taken(data, lambda *_: "why", most=found.size) is not None
+    assert taken(data, lambda *_: None, most=0) is not None
+
+
+def test_it_gives_way_and_hears_that_nobody_waits() -> None:
+    def left() -> None:
+        raise Abandoned
+
+    with pytest.raises(Abandoned):
+        taken(batch([Rec(1, b"k", bytes(1000))] * 1000), lambda *_: None, give_way=left)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@given(records=RECORDS, at=st.integers(0, 10_000))
+def test_what_does_not_follow_the_format_is_none(codec: str, records: list[Rec], at: int) -> None:
+    """It never raises and never reads beyond the end."""
+    whole = b"".join(batch(records)[HEADER_BYTES:] for _ in range(1))
+    data = batch(records, CODECS[codec], payload=whole[: at % len(whole)])
+
+    assert taken(data, lambda *_: "why") is None

@@ -1,0 +1,291 @@
+"""The admin endpoint: what it says, on which address, and that nobody can block it."""
+
+import gzip
+import os
+import socket
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from sluicegate.config.values.address import HostPort
+from sluicegate.proxy.admin import connections as admin_connections
+from sluicegate.proxy.admin.endpoint import AdminServer
+from sluicegate.proxy.network.listeners import CannotListen
+from sluicegate.proxy.reporting.event_loop_health import Health
+from sluicegate.proxy.reporting.metrics.collection import metrics_of
+from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally
+
+
+def loopbacks() -> list[str]:
+    """IPv4's, and IPv6's on a machine that has one."""
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return ["127.0.0.1"]
+    return ["127.0.0.1", "::1"]
+
+
+@pytest.fixture(params=loopbacks())
+def admin(request: pytest.FixtureRequest) -> Iterator[tuple[str, AdminServer, Health]]:
+    health = Health()
+    server = AdminServer(HostPort(request.param, 0), lambda: metrics_of(Snapshot(Tally(), 3)), health)
+    yield f"http://{HostPort(request.param, server.port)}", server, health
+    server.close()
+
+
+def get(url: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def test_pages(admin: tuple[str, AdminServer, Health]) -> None:
+    url, _, health = admin
+
+    assert get(url + "/livez") == (200, "ok\n")
+    assert get(url + "/readyz") == (503, "starting\n")
+    health.not_ready = None
+    assert get(url + "/readyz") == (200, "ok\n")
+    assert "sluicegate_in_flight 3.0" in get(url + "/metrics")[1]
+    assert get(url + "/else")[0] == 404
+
+
+def connected(server: AdminServer, host: str = "127.0.0.1") -> socket.socket:
+    return socket.create_connection((host, server.port), 15)
+
+
+def said(connection: socket.socket) -> bytes:
+    """All that comes until the end of the connection, however it ends."""
+    told = b""
+    try:
+        while data := connection.recv(1 << 20):
+            told += data
+    except ConnectionResetError:
+        pass
+    return told
+
+
+@pytest.fixture
+def server() -> Iterator[AdminServer]:
+    server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(Tally(), 3)), Health())
+    yield server
+    server.close()
+
+
+def alive(server: AdminServer) -> bool:
+    begin = time.monotonic()
+    return get(f"http://127.0.0.1:{server.port}/livez") == (200, "ok\n") and time.monotonic() - begin < 2
+
+
+def test_metrics_come_in_the_form_that_is_asked_for(server: AdminServer) -> None:
+    request = urllib.request.Request(f"http://127.0.0.1:{server.port}/metrics")
+    with urllib.request.urlopen(request, timeout=5) as answer:
+        assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    request.add_header("Accept", "application/openmetrics-text;version=1.0.0")
+    request.add_header("Accept-Encoding", "gzip")
+    with urllib.request.urlopen(request, timeout=5) as answer:
+        assert answer.headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0")
+        assert answer.headers["Content-Encoding"] == "gzip"
+        assert list(text_string_to_metric_families(gzip.decompress(answer.read()).decode()))
+    request.add_header("Accept", "application/openmetrics-text;version=none")
+    with urllib.request.urlopen(request, timeout=5) as answer:
+        assert answer.status == 200
+
+
+def test_head_has_no_body_and_other_methods_are_refused(server: AdminServer) -> None:
+    with connected(server) as connection:
+        connection.sendall(b"HEAD /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+        head, _, body = said(connection).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"Content-Length: 3" in head
+    assert body == b""
+    for method in (b"POST", b"DELETE", b"OPTIONS", b"X"):
+        with connected(server) as connection:
+            connection.sendall(method + b" /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello")
+            told = said(connection)
+        assert told.startswith(b"HTTP/1.1 405 Method Not Allowed\r\n")
+        assert b"Allow: GET, HEAD" in told
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\xfc\x03\x03" + bytes(300), id="a TLS hello"),
+        pytest.param(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", id="HTTP/2"),
+        pytest.param(b"\x00\x00\x00\x14\x00\x03\x00\x0c", id="Kafka"),
+        pytest.param(b"GET /livez HTTP/1.1\r\n\r\n", id="no Host"),
+        pytest.param(b"GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n", id="a wrong length"),
+        pytest.param(b"\r\n\r\n\r\n\r\n", id="empty lines"),
+        pytest.param(b"GET /" + b"a" * 20_000, id="a request line without an end"),
+        pytest.param(b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 5000, id="headers without an end"),
+    ],
+)
+def test_what_is_no_http_is_refused_or_closed(
+    data: bytes, server: AdminServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with connected(server) as connection:
+        connection.sendall(data)
+        told = said(connection)
+
+    assert told == b"" or told.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 431 "))
+    assert alive(server)
+    assert "Traceback" not in "".join(capfd.readouterr())
+
+
+def test_of_several_requests_at_once_the_first_is_answered(server: AdminServer) -> None:
+    with connected(server) as connection:
+        connection.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n" * 50)
+        assert said(connection).count(b"HTTP/1.1 200 OK") == 1
+
+
+def test_who_connects_and_says_nothing_blocks_nobody(admin: tuple[str, AdminServer, Health]) -> None:
+    url, server, _ = admin
+    with connected(server, url.removeprefix("http://").rpartition(":")[0].strip("[]")):
+        assert get(url + "/livez")[0] == 200
+
+
+def test_a_thousand_silent_connections_take_no_thread_and_no_place(server: AdminServer) -> None:
+    threads = threading.active_count()
+    silent = []
+    for _ in range(1000):
+        silent.append(connected(server))
+        assert len(silent) % 100 or alive(server)
+
+    assert alive(server)
+    assert threading.active_count() <= threads + 1
+    assert said(silent[0]) == b"", "the oldest was closed for a new one"
+    for connection in silent:
+        connection.close()
+
+
+@pytest.mark.parametrize("start", [b"", b"GET /livez HTTP/1.1\r\nHo"], ids=["silent", "half a request"])
+def test_every_connection_ends(start: bytes, server: AdminServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin_connections, "DEADLINE_SECONDS", 0.5)
+    with connected(server) as connection:
+        connection.sendall(start)
+        assert said(connection) == b""
+
+
+def test_a_request_that_drips_ends_too(server: AdminServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin_connections, "DEADLINE_SECONDS", 0.5)
+    begin = time.monotonic()
+    with connected(server) as connection, pytest.raises(OSError, match=r"reset|[Bb]roken pipe"):
+        while time.monotonic() - begin < 10:
+            connection.sendall(b"G")
+            threading.Event().wait(0.02)
+    assert time.monotonic() - begin < 5
+
+
+def test_many_who_ask_for_metrics_and_do_not_read_keep_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    tally = Tally()
+    tally.refused.update({(f"topic-{i}-" + "x" * 200, "X"): 1 for i in range(20_000)})
+    server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(tally, 3)), Health())
+    try:
+        readers = []
+        for _ in range(40):
+            reader = socket.socket()
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            reader.connect(("127.0.0.1", server.port))
+            reader.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+            readers.append(reader)
+        assert alive(server)
+        for reader in readers:
+            reader.close()
+    finally:
+        server.close()
+
+
+def test_a_scrape_that_takes_long_keeps_no_health_check_waiting_and_a_failing_one_is_said() -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    def snapshot() -> Snapshot:
+        asked.set()
+        go_on.wait(10)
+        raise RuntimeError("no counters")
+
+    server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(snapshot()), Health())
+    try:
+        with connected(server) as scrape:
+            scrape.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert asked.wait(10)
+            assert alive(server)
+            go_on.set()
+            assert b"500 Internal Server Error" in said(scrape)
+        assert alive(server)
+    finally:
+        server.close()
+
+
+def test_it_answers_while_all_descriptors_are_spent_and_afterwards() -> None:
+    program = """
+        import os, resource, sys, threading
+        from sluicegate.config.values.address import HostPort
+        from sluicegate.proxy.admin.endpoint import AdminServer
+        from sluicegate.proxy.reporting.event_loop_health import Health
+        from sluicegate.proxy.reporting.metrics.collection import metrics_of
+        from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally
+        resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+        server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(Tally(), 0)), Health())
+        spent, stop = [], threading.Event()
+        def spend():  # whatever is free for a moment is taken, as a busy listener does
+            while not stop.is_set():
+                try: spent.append(os.open("/dev/null", os.O_RDONLY))
+                except OSError: stop.wait(0.001)
+        for state in ("free", "spent", "free"):
+            thread = threading.Thread(target=spend)
+            if state == "spent":
+                thread.start()
+                while len(spent) < 50: stop.wait(0.01)
+                stop.wait(0.5)
+            print(server.port, flush=True)
+            sys.stdin.readline()
+            if state == "spent":
+                stop.set()
+                thread.join()
+                while spent: os.close(spent.pop())
+        server.close()
+        print("closed", flush=True)
+        """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        for state in ("free", "spent", "free"):
+            port = int(process.stdout.readline())
+            silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
+            for _ in range(10):
+                assert get(f"http://127.0.0.1:{port}/livez") == (200, "ok\n"), state
+            assert "sluicegate_ready 0.0" in get(f"http://127.0.0.1:{port}/metrics")[1], state
+            for connection in silent:
+                connection.close()
+            process.stdin.write("\n")
+            process.stdin.flush()
+        assert process.stdout.readline() == "closed\n"
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_taken_port_is_said_with_its_address() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = HostPort("127.0.0.1", taken.getsockname()[1])
+        with pytest.raises(CannotListen, match="Address already in use"):
+            AdminServer(address, lambda: metrics_of(Snapshot(Tally(), 0)), Health())

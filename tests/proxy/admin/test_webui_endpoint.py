@@ -1,0 +1,252 @@
+"""The page at the admin endpoint under peers of every kind: who reads slowly, who comes in crowds, who may not look."""
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from sluicegate.config.values.address import HostPort
+from sluicegate.config.values.password import Password
+from sluicegate.config.values.secret import SecretText
+from sluicegate.proxy.admin.endpoint import AdminServer
+from sluicegate.proxy.live.live_state import LiveState
+from sluicegate.proxy.live.look import Wish
+from sluicegate.proxy.reporting.event_loop_health import Health
+from sluicegate.proxy.webui import streams
+from sluicegate.proxy.webui.access import Access
+from sluicegate.proxy.webui.site import NothingToShow, Site
+from tests.broker.eventually import eventually
+from tests.proxy.live.events import NOW
+from tests.proxy.live.test_adding_up import seen, view_with
+
+SECONDS = 30
+BIG = 400_000
+
+
+class Looked:
+    """What is shown, and how often somebody has looked."""
+
+    def __init__(self) -> None:
+        self.wishes: list[Wish] = []
+        self.fault: Exception | None = None
+        self.padding = 0
+
+    def look(self, wish: Wish) -> LiveState:
+        self.wishes.append(wish)
+        if self.fault is not None:
+            raise self.fault
+        return seen(view_with("billing", {100: 1}), ["x" * 200] * (self.padding // 200), NOW + len(self.wishes))
+
+
+@pytest.fixture
+def looked() -> Looked:
+    return Looked()
+
+
+Serve = Callable[..., AdminServer]
+
+
+@pytest.fixture
+def serve(looked: Looked) -> Iterator[Serve]:
+    with ExitStack() as stack:
+
+        def started(listen: str = "127.0.0.1", token: Password | None = None, **more: Any) -> AdminServer:
+            explain = more.get("explain", lambda topic: [f"{topic}: what holds"])
+            address = HostPort("127.0.0.1", 0)
+            site = Site(Access(HostPort(listen, 1), token), looked.look, explain)
+            server = AdminServer(address, list, Health(), lambda: site)
+            stack.callback(server.close)
+            return server
+
+        yield started
+
+
+def asked(server: AdminServer, path: str, **headers: str) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", server.port), SECONDS)
+    lines = {"Host": "127.0.0.1", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+    connection.sendall(f"GET {path} HTTP/1.1\r\n{head}\r\n".encode())
+    return connection
+
+
+def answer(server: AdminServer, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
+    told = b""
+    with asked(server, path, **headers) as connection:
+        while data := connection.recv(1 << 20):
+            told += data
+    head, _, body = told.partition(b"\r\n\r\n")
+    status, *lines = head.decode().split("\r\n")
+    return int(status.split()[1]), dict(line.split(": ", 1) for line in lines), body
+
+
+def messages(connection: socket.socket) -> Iterator[dict[str, Any]]:
+    """The streams' events as they come, until its end."""
+    gathered = b""
+    while data := connection.recv(1 << 16):
+        gathered += data
+        *whole, gathered = gathered.split(b"\n\n")
+        for message in whole:
+            if b"data: " in message:
+                yield json.loads(message.partition(b"data: ")[2])
+
+
+def test_the_page_its_files_and_its_figures_are_there(serve: Serve) -> None:
+    server = serve()
+
+    status, headers, body = answer(server, "/")
+    assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert b"<h1>sluicegate</h1>" in body
+    assert answer(server, "/page/main.js")[1]["Content-Type"] == "text/javascript; charset=utf-8"
+    status, headers, body = answer(server, "/api/live")
+    assert (status, headers["Content-Type"], headers["Cache-Control"]) == (200, "application/json", "no-store")
+    assert json.loads(body)["offences"][0]["client_id"] == "billing"
+    assert json.loads(answer(server, "/api/policy?topic=orders.eu")[2])["lines"] == ["orders.eu: what holds"]
+    assert answer(server, "/api/policy")[0] == answer(server, f"/api/policy?topic={'x' * 301}")[0] == 400
+    assert answer(server, "/elsewhere")[0] == 404
+    assert not any(name.lower().startswith("access-control") for name in headers)
+
+
+def test_head_of_a_stream_is_no_stream(serve: Serve, looked: Looked) -> None:
+    server = serve()
+    with socket.create_connection(("127.0.0.1", server.port), SECONDS) as connection:
+        connection.sendall(b"HEAD /api/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        told = b""
+        while data := connection.recv(1 << 16):
+            told += data
+
+    assert told.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert told.endswith(b"\r\n\r\n")
+    assert looked.wishes == []
+
+
+def test_nobody_who_may_not_look_does_and_metrics_stay_everybodys(serve: Serve) -> None:
+    reachable, guarded = serve("0.0.0.0"), serve("0.0.0.0", Password("admin.token_file", SecretText("sesame"), None))
+
+    for path in ("/", "/page/main.js", "/api/live", "/api/stream", "/api/policy?topic=a"):
+        status, _, body = answer(reachable, path)
+        assert (status, b"admin.token_file" in body) == (403, True)
+    for server in (reachable, guarded):
+        for path in ("/metrics", "/livez"):
+            assert answer(server, path, Host="proxy.internal")[0] == 200
+    for path in ("/api/live", "/api/stream", "/api/policy?topic=a"):
+        assert answer(guarded, path)[0] == answer(guarded, path, Authorization="Bearer wrong")[0] == 401
+    assert answer(guarded, "/", Host="proxy.internal")[0] == 200
+    assert answer(guarded, "/api/live", Host="proxy.internal", Authorization="Bearer sesame")[0] == 200
+    assert answer(serve(), "/api/live", Host="evil.example")[0] == 403
+
+
+def test_where_there_is_no_page_there_is_none() -> None:
+    server = AdminServer(HostPort("127.0.0.1", 0), list, Health())
+    try:
+        assert answer(server, "/")[0] == answer(server, "/api/live")[0] == 404
+    finally:
+        server.close()
+
+
+def test_a_stream_begins_with_everything_goes_on_with_what_is_new_and_costs_nothing_when_it_ends(
+    serve: Serve, looked: Looked
+) -> None:
+    server = serve()
+    assert looked.wishes == []
+    with asked(server, "/api/stream") as connection:
+        coming = messages(connection)
+        first, second = next(coming), next(coming)
+
+    assert (looked.wishes[0].seconds, looked.wishes[0].after_ms) == (900, 0)
+    assert looked.wishes[1].seconds < 10
+    assert 0 < first["time_ms"] - looked.wishes[1].after_ms < 10_000
+    assert second["time_ms"] > first["time_ms"]
+    site = server._looking
+    assert site is not None
+    eventually(lambda: not site._streams._open)
+    eventually(lambda: site._streams._feeding is not None and site._streams._feeding.done())
+
+
+def test_streams_are_few_and_all_of_them_are_fed_by_one_look_a_second(serve: Serve, looked: Looked) -> None:
+    server = serve()
+    with ExitStack() as stack:
+        open_ones = [stack.enter_context(asked(server, "/api/stream")) for _ in range(streams.MAX_STREAMS)]
+        comings = [messages(connection) for connection in open_ones]
+        for coming in comings:
+            next(coming)
+        status, headers, body = answer(server, "/api/stream")
+        assert (status, headers["Retry-After"]) == (503, "5")
+        assert b"8 look already" in body
+        before = len(looked.wishes)
+        for coming in comings:
+            assert next(coming)
+        assert len(looked.wishes) - before <= 3 * 2  # seconds, not streams
+        assert answer(server, "/livez")[0] == 200
+    eventually(lambda: _streams_again(server))
+
+
+def _streams_again(server: AdminServer) -> bool:
+    with asked(server, "/api/stream") as connection:
+        return connection.recv(12) == b"HTTP/1.1 200"
+
+
+def test_who_reads_nothing_holds_up_nobody_and_gets_everything_anew_later(serve: Serve, looked: Looked) -> None:
+    looked.padding = BIG
+    server = serve()
+    with asked(server, "/api/stream") as slow, asked(server, "/api/stream") as quick:
+        coming = messages(quick)
+        site = server._looking
+        while site is None:
+            site = server._looking
+        for _ in range(4):
+            assert next(coming)
+        streams_open = site._streams._open
+        eventually(lambda: all(stream._waiting.qsize() <= streams._MOST_WAITING for stream in streams_open))
+        assert answer(server, "/livez")[0] == 200
+        again = messages(slow)
+        assert len(next(again)["trouble"]) == len(next(again)["trouble"])
+
+
+def test_a_fault_in_what_is_shown_ends_no_stream_and_is_said(serve: Serve, looked: Looked) -> None:
+    server = serve()
+    looked.fault = NothingToShow("no worker has answered yet")
+    with asked(server, "/api/stream") as connection:
+        coming = messages(connection)
+        assert next(coming) == {"text": "no worker has answered yet"}
+        assert answer(server, "/api/live")[0] == 503
+        looked.fault = ZeroDivisionError("ours")
+        while (told := next(coming)) == {"text": "no worker has answered yet"}:
+            pass
+        assert told == {"text": "figures cannot be made: ZeroDivisionError"}
+        assert answer(server, "/api/live")[0] == 500
+        looked.fault = None
+        while "time_ms" not in (told := next(coming)):
+            pass
+    assert answer(server, "/livez")[0] == 200
+
+
+def test_policies_are_looked_up_a_few_at_a_time_and_keep_figures_waiting_for_nothing(serve: Serve) -> None:
+    goes_on = threading.Event()
+
+    def explain(topic: str) -> list[str]:
+        assert goes_on.wait(SECONDS)
+        return [topic]
+
+    server = serve(explain=explain)
+    assert answer(server, "/api/live")[0] == 200
+    with ExitStack() as stack:
+        waiting = [stack.enter_context(asked(server, f"/api/policy?topic=t{i}")) for i in range(4)]
+        eventually(lambda: server._looking is not None and server._looking._explained == 4)
+        assert answer(server, "/api/policy?topic=more")[0] == 503
+        assert answer(server, "/api/live")[0] == 200
+        goes_on.set()
+        for connection in waiting:
+            assert connection.recv(12) == b"HTTP/1.1 200"
+
+
+def test_the_end_of_the_proxy_ends_streams(serve: Serve) -> None:
+    server = serve()
+    with asked(server, "/api/stream") as connection:
+        next(messages(connection))
+        server.close()
+        while connection.recv(1 << 16):
+            pass

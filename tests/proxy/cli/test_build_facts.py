@@ -1,0 +1,38 @@
+"""What `sluicegate version` tells for a report of a mistake."""
+
+import subprocess
+from importlib.metadata import version
+
+import pytest
+
+from sluicegate.proxy.cli import build_facts
+from tests.oracle.kafka_java import ROOT
+
+
+def test_the_libraries_that_decide_are_named_with_their_versions() -> None:
+    told = dict(line.split(": ", 1) for line in list(build_facts.lines())[1:])
+
+    assert f"lz4 {version('lz4')}" in told["judged with"]
+    assert f"google-re2 {version('google-re2')}" in told["judged with"]
+    assert told["python"].split()[0].count(".") == 2
+
+
+def test_a_build_says_its_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICEGATE_REVISION", "0123456789abcdef0123")
+
+    assert build_facts.revision() == "0123456789ab"
+
+
+def test_what_is_no_commit_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICEGATE_REVISION", "not; a commit")
+
+    assert build_facts.revision() is None
+
+
+def test_a_checkout_says_what_git_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLUICEGATE_REVISION", raising=False)
+    if not (ROOT / ".git").is_dir():
+        pytest.skip("no checkout: there is no .git here")
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    assert build_facts.revision() == head[:12]

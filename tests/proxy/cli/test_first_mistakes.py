@@ -1,0 +1,106 @@
+"""What somebody meets who sets it up for the first time: each line says what happened, to whom, and what to do."""
+
+import asyncio
+import errno
+import http.server
+import json
+import os
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluicegate.config.values.address import HostPort
+from sluicegate.proxy.network.listeners import CannotListen
+from tests.broker.certificates import Authority
+from tests.broker.ports import free_ports
+from tests.broker.proxy_process import ProxyProcess
+from tests.proxy.cli.test_commands import sluicegate
+
+
+@contextmanager
+def proxy_before(upstream: str, folder: Path, **sections: Any) -> Iterator[ProxyProcess]:
+    """A proxy that is alive, whether or not it can serve anybody."""
+    proxy = ProxyProcess(folder, upstream, {"log": {"format": "json"}, **sections})
+    try:
+        yield proxy.start(ready=False)
+    finally:
+        proxy.stop()
+
+
+def said(proxy: ProxyProcess, text: str) -> dict[str, Any]:
+    line: dict[str, Any] = json.loads(proxy.wait_for_line(text))
+    return line
+
+
+def test_a_cluster_that_is_down(tmp_path: Path) -> None:
+    address = f"127.0.0.1:{free_ports(1)}"
+
+    with proxy_before(address, tmp_path) as proxy:
+        line = said(proxy, "no upstream broker answers")
+        status, words = proxy.get("/readyz")
+
+    assert line["reason"].startswith(f"{address}: ")
+    assert "are the brokers up" in line["advice"]
+    assert status == 503
+    assert f"no upstream broker answers: {address}: " in words
+
+
+def test_something_else_where_a_broker_should_be(tmp_path: Path) -> None:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
+    serving = threading.Thread(target=server.serve_forever, daemon=True)
+    serving.start()
+    try:
+        with proxy_before(f"127.0.0.1:{server.server_port}", tmp_path) as proxy:
+            line = said(proxy, "no upstream broker answers")
+    finally:
+        server.shutdown()
+        server.server_close()
+
+    assert "answers, but not as a Kafka broker" in line["reason"] or "closes what is plaintext" in line["reason"]
+    assert line["advice"]
+
+
+def test_an_address_that_this_machine_does_not_have() -> None:
+    done = sluicegate("run", "--upstream", "127.0.0.1:1", "--listen", f"192.0.2.1:{free_ports(1)}")  # RFC 5737
+
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert "sluicegate: cannot listen on 192.0.2.1:" in last
+    assert "no interface of this machine has the address" in last
+
+
+def test_a_port_that_needs_a_right() -> None:
+    refused = CannotListen(HostPort("0.0.0.0", 443), OSError(errno.EACCES, os.strerror(errno.EACCES)))
+
+    assert str(refused) == "0.0.0.0:443: Permission denied"
+    assert "CAP_NET_BIND_SERVICE" in refused.advice
+
+
+async def test_a_tls_client_at_a_plain_port(tmp_path: Path) -> None:
+    with proxy_before("127.0.0.1:1", tmp_path) as proxy:
+        host, _, port = proxy.bootstrap.partition(":")
+        with pytest.raises((ssl.SSLError, OSError)):
+            await asyncio.open_connection(host, int(port), ssl=ssl.create_default_context())
+        line = said(proxy, "a TLS handshake on a plain port")
+
+    assert "set security.protocol=PLAINTEXT on the client, or use a TLS listener" in json.dumps(line)
+
+
+async def test_a_plain_client_at_a_tls_port(tmp_path: Path) -> None:
+    own = Authority(tmp_path).sign("proxy").files
+    first = free_ports(4)
+    listen = {"bootstrap": f"127.0.0.1:{first}", "broker_ports": first + 1, "tls": own}
+    with proxy_before("127.0.0.1:1", tmp_path, listen=listen) as proxy:
+        reader, writer = await asyncio.open_connection("127.0.0.1", first)
+        writer.write(bytes.fromhex("0000000a 0012 0000 00000001 0000"))  # ApiVersions v0
+        answer = await reader.read()
+        writer.close()
+        line = said(proxy, "client's TLS handshake failed")
+
+    assert answer[:1] in (b"", b"\x15")  # closed, perhaps with an alert of TLS
+    assert "security.protocol is wrong" in json.dumps(line)

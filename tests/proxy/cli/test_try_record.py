@@ -1,0 +1,192 @@
+"""One record, judged without a cluster: what is said is what a client gets, and where the reason stands."""
+
+import pytest
+
+from sluicegate.protocol.records.writing import NewRecord
+from sluicegate.proxy.cli.try_record import Trial, judge_one
+from tests.broker.ports import free_ports
+from tests.config.reading import SMALLEST, loaded
+
+NOW = 1_800_000_000_000
+HOUR, YEAR = 3_600_000, 365 * 86_400_000
+AFTER = "message.timestamp.after.max.ms"
+
+
+def tried(text: str, record: NewRecord, topic: str = "orders") -> Trial:
+    return judge_one(topic, record, loaded(SMALLEST + text), NOW)
+
+
+def test_a_good_record_is_accepted() -> None:
+    trial = tried(f"topics: [{{match: orders, {AFTER}: 1h}}]", NewRecord(NOW))
+
+    assert trial == Trial(
+        True,
+        (
+            "orders: topics[0] decides (match: orders, c.yaml:3)",
+            f"  timestamp {NOW} is 0.0 s ago",
+            "  by the file alone: where the cluster's settings of the topic are stricter, they hold "
+            "(upstream.topic_settings)",
+            "accepted",
+        ),
+    )
+
+
+def test_a_bad_time_is_told_as_to_a_client_with_its_diagnosis_and_its_line() -> None:
+    """The texts are those that Kafka 3.9 and 4.3 write."""
+    trial = tried(f"defaults: {{{AFTER}: 1h}}", NewRecord(NOW * 1000))
+
+    assert not trial.is_forwarded
+    assert trial.lines[0] == "orders: no entry of topics matches; defaults hold"
+    assert trial.lines[-2].startswith(
+        f"  record 0: Timestamp {NOW * 1000} of message with offset 0 is out of range. The timestamp should be within ["
+    )
+    assert trial.lines[-2].endswith(
+        f"; looks like microseconds: as milliseconds it is 0.0 s ago ({AFTER}: c.yaml:3, defaults.{AFTER})"
+    )
+    assert trial.lines[-1] == (
+        "refused: INVALID_TIMESTAMP (32): One or more records have been rejected due to invalid timestamp"
+    )
+
+
+@pytest.mark.parametrize(
+    ("keys", "record", "told", "key"),
+    [
+        ("cleanup.policy: compact", NewRecord(NOW, None, b"v"), "INVALID_RECORD (87)", "cleanup.policy"),
+        ("max.message.bytes: 100", NewRecord(NOW, b"k", bytes(200)), "MESSAGE_TOO_LARGE (10)", "max.message.bytes"),
+        (f"{AFTER}: 1h", NewRecord(NOW + HOUR + 1), "INVALID_TIMESTAMP (32)", AFTER),
+        ("message.timestamp.before.max.ms: 1h", NewRecord(1), "INVALID_TIMESTAMP (32)", "message.timestamp.before."),
+    ],
+)
+def test_every_check_names_the_key_that_it_comes_from(keys: str, record: NewRecord, told: str, key: str) -> None:
+    trial = tried(f"topics:\n  - match: orders\n    {keys}\n", record)
+
+    assert not trial.is_forwarded
+    assert f"({key}" in trial.lines[-2]
+    assert "c.yaml:5, topics[0]." in trial.lines[-2]
+    assert trial.lines[-1].startswith(f"refused: {told}: ")
+
+
+def test_what_an_observed_topic_would_refuse_is_forwarded_and_told() -> None:
+    trial = tried(f"defaults: {{{AFTER}: 1h, mode: observe}}", NewRecord(NOW + 2 * HOUR))
+
+    assert trial.is_forwarded
+    assert "is out of range" in trial.lines[-2]
+    assert trial.lines[-1] == "forwarded as it is (mode: observe); mode reject would refuse it"
+
+
+def test_what_is_fixed_is_forwarded_with_its_new_time() -> None:
+    trial = tried("defaults: {fix: {timestamp: unit}}", NewRecord((NOW - HOUR) * 1000))
+
+    assert trial.is_forwarded
+    assert trial.lines[-1] == f"forwarded with the timestamp {NOW - HOUR}, which is 1.0 h ago (fix)"
+
+
+def test_bounds_on_trial_say_what_they_would_do() -> None:
+    trial = tried(f"defaults:\n  rehearse: {{{AFTER}: [1h, 3h]}}", NewRecord(NOW + 2 * HOUR))
+
+    assert trial.is_forwarded
+    assert trial.lines[-3:] == (
+        "accepted",
+        f"on trial: {AFTER} {HOUR} would refuse it (c.yaml:4, defaults.rehearse)",
+        f"on trial: {AFTER} {3 * HOUR} would let it pass (c.yaml:4, defaults.rehearse)",
+    )
+
+
+def test_a_topic_without_checks_and_one_that_cannot_be() -> None:
+    assert tried("defaults: {checks: none}", NewRecord(0)).lines[-1] == "forwarded unjudged (checks: none)"
+    assert not tried("", NewRecord(NOW), "a b").is_forwarded
+
+
+RULES = """
+topics:
+  - match: orders
+    rules:
+      - {name: keyed, key: {required: true}}
+      - {name: tenant, headers: {required: [tenant]}, mode: observe}
+requests:
+  - {name: small, max_batch_bytes: 200}
+"""
+
+
+def test_every_rule_says_what_it_says() -> None:
+    good = tried(RULES, NewRecord(NOW, b"k", None, ((b"tenant", b"a"),)))
+    bad = tried(RULES, NewRecord(NOW))
+    large = tried(RULES, NewRecord(NOW, b"k", bytes(300)))
+
+    assert (good.is_forwarded, bad.is_forwarded, large.is_forwarded) == (True, False, False)
+    assert good.lines[-3:] == ("rule small: keeps it", "rule keyed: keeps it", "rule tenant: keeps it")
+    assert bad.lines[-3:] == ("rule small: keeps it", "rule keyed: breaks it", "rule tenant: breaks it")
+    assert large.lines[-3:] == ("rule small: breaks it", "rule keyed: is not asked", "rule tenant: is not asked")
+    assert any(
+        line.startswith("  record 0: rule keyed: ") and "c.yaml:6, topics[0].rules" in line for line in bad.lines
+    )
+
+
+def test_samples_show_the_record_as_events_do_and_are_off_unless_asked_for() -> None:
+    record = NewRecord(NOW + 2 * HOUR, None, b"a\x1b\xff")
+
+    shown = tried(f"defaults: {{{AFTER}: 1h, samples: true}}", record).lines
+    silent = tried(f"defaults: {{{AFTER}: 1h}}", record).lines
+
+    assert shown[-3:-1] == ("    key is null", r"    value (3 bytes): a\x1b\xff")
+    assert [line for line in shown if not line.startswith("    ")] == list(silent)
+
+
+LOG_APPEND = f"topics: [{{match: orders, message.timestamp.type: LogAppendTime, {AFTER}: 1h}}]"
+
+
+def test_who_sets_the_time_is_the_clusters_word_and_both_are_told() -> None:
+    """A running proxy takes message.timestamp.type from the cluster, so with CreateTime there the record is refused."""
+    trial = tried(LOG_APPEND, NewRecord(NOW + 2 * HOUR))
+
+    assert trial.lines[3] == (
+        "  if the cluster has message.timestamp.type CreateTime for it, not LogAppendTime as the file: "
+        "refused: INVALID_TIMESTAMP (32): One or more records have been rejected due to invalid timestamp"
+    )
+    assert trial.lines[-1] == "accepted, with the time of the broker (message.timestamp.type: LogAppendTime)"
+    assert len(tried(LOG_APPEND, NewRecord(NOW)).lines) == 4
+
+
+def test_where_the_cluster_is_not_asked_the_file_has_the_last_word() -> None:
+    text = SMALLEST.replace("upstream: {", "upstream: {topic_settings: false, ")
+
+    trial = judge_one("orders", NewRecord(NOW + 2 * HOUR), loaded(text + LOG_APPEND), NOW)
+
+    assert trial.is_forwarded
+    assert len(trial.lines) == 3
+
+
+@pytest.mark.parametrize("mode", ["reject", "observe"])
+@pytest.mark.parametrize(
+    ("outage", "is_forwarded", "told"),
+    [
+        ("forward", True, "forwarded, and not validated by a rule that depends on what does not respond (on.outage"),
+        ("retriable", False, "refused: REQUEST_TIMED_OUT (7): "),
+    ],
+)
+def test_what_is_forwarded_in_an_outage_is_not_told_as_observed(
+    mode: str, outage: str, is_forwarded: bool, told: str
+) -> None:
+    port = free_ports(1)
+    schema = "{schema: {registry: r}}"
+    text = (
+        f"registries: {{r: {{url: 'http://127.0.0.1:{port}'}}}}\n"
+        f"topics: [{{match: orders, mode: {mode}, rules: [{{name: s, on.outage: {outage}, value: {schema}}}]}}]"
+    )
+
+    trial = tried(text, NewRecord(NOW, None, bytes(4) + b"\1{}"))
+
+    if mode == "observe" and outage == "retriable":
+        is_forwarded, told = True, "forwarded as it is (mode: observe); mode reject would refuse it"
+    assert trial.is_forwarded is is_forwarded
+    assert any(line.startswith(told) for line in trial.lines)
+    assert trial.lines[-1] == "rule s: cannot say"
+
+
+def test_a_rule_that_only_observes_is_told_as_that() -> None:
+    text = "topics: [{match: orders, rules: [{name: keyed, key: {required: true}, mode: observe}]}]"
+
+    trial = tried(text, NewRecord(NOW))
+
+    assert trial.is_forwarded
+    assert "forwarded as it is (mode: observe of the rule); mode reject would refuse it" in trial.lines

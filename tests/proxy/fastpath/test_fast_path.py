@@ -1,0 +1,379 @@
+"""The fast lane within a session: with it and without it the same bytes leave in the same order, however they come."""
+
+import random
+import struct
+from collections import Counter
+from dataclasses import fields
+
+import pytest
+
+import sluicegate.proxy.scheduling.scheduler
+from sluicegate.config.requests import Exempt
+from sluicegate.config.topics import TopicKeys
+from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
+from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.validation.cluster_settings import ClusterSettings
+from sluicegate.validation.policy import TopicPolicy
+from sluicegate.validation.rulebook import FilePolicies, compile_policies
+from sluicegate.validation.rules.json.syntax import JsonSyntax
+from sluicegate.validation.rules.rule import NamedRule
+from sluicegate.validation.rules.rule_set import RuleSet
+from sluicegate.validation.rules.side import Side
+from tests.bounds.frames import compact_string, good_batch, header, produce, request, sized_frame
+from tests.bounds.stand_in_answers import StandInAnswers, topic_id_of
+from tests.proxy.session.playbook import NOW, Playbook
+from tests.wire.batches import CODECS, Rec, batch
+
+pytestmark = pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")
+
+_BOUNDS = {"SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": "86400000"}
+_TOPIC = b"orders"
+_ENDLESS = 1000
+
+
+@pytest.fixture(autouse=True)
+def _with_time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    # However busy the machine is: what leaves the loop is answered at another time, and so otherwise.
+    monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0)
+
+
+class Play:
+    """A session whose broker answers whatever comes whole, in pieces of a size."""
+
+    def __init__(self, has_fast_lane: bool, **settings: str) -> None:
+        self.playbook = Playbook(has_fast_lane, **_BOUNDS, **settings)
+        self._broker = StandInAnswers({1: ("127.0.0.1", 9092)})
+        self._seen = 0
+
+    def run(self, stream: bytes, piece: int, answered: int) -> tuple[bytes, bytes]:
+        """What the broker and the client have got in the end. The first request comes whole."""
+        playbook = self.playbook
+        first = 4 + struct.unpack_from(">i", stream)[0]
+        playbook.from_client(stream[:first])
+        self._answer(answered)
+        for at in range(first, len(stream), piece):
+            playbook.from_client(stream[at : at + piece])
+            self._answer(answered)
+        for _ in range(_ENDLESS):
+            playbook.from_client(b"")
+            if not self._answer(answered):
+                break
+        return bytes(playbook.broker.sent), bytes(playbook.client.sent)
+
+    def _answer(self, piece: int) -> bool:
+        self.playbook.loop.turns()
+        sent, answers = self.playbook.broker.sent, b""
+        begun = self._seen
+        while len(sent) - self._seen >= 4:
+            size = struct.unpack_from(">i", sent, self._seen)[0]
+            if len(sent) - self._seen - 4 < size:
+                break
+            answers += self._broker.answer(bytes(sent[self._seen + 4 : self._seen + 4 + size])) or b""
+            self._seen += 4 + size
+        for at in range(0, len(answers), piece):
+            self.playbook.from_broker(answers[at : at + piece])
+        self.playbook.loop.turns()
+        return self._seen > begun
+
+
+def _of_clients(sent: bytes) -> list[bytes]:
+    """The requests a broker got, without what the proxy asks itself: how often depends on when answers come."""
+    found = []
+    while sent:
+        end = 4 + struct.unpack_from(">i", sent)[0]
+        if struct.unpack_from(">i", sent, 8)[0] != -1:
+            found.append(sent[:end])
+        sent = sent[end:]
+    return found
+
+
+def _good(version: int, number: int, codec: int = 0, acks: int = -1, size: int = 20) -> bytes:
+    topic = topic_id_of(_TOPIC.decode()) if version >= 13 else _TOPIC
+    records = batch([Rec(NOW - i, b"key", b"v" * size, [(b"h", b"x")] * (i % 2)) for i in range(3)], codec)
+    return produce(version, {topic: [(0, records)]}, acks, number)
+
+
+def _bad(version: int, number: int, acks: int = -1) -> bytes:
+    return produce(version, {_TOPIC: [(0, good_batch(NOW)), (1, batch([Rec(1)]))]}, acks, number)
+
+
+def _frames(chance: random.Random, count: int) -> list[bytes]:
+    """A client's requests, in their order: ordinary ones, and some of all others between them."""
+    made = [request(18, 3, compact_string(b"soft") + compact_string(b"1") + b"\0", 0)]
+    for number in range(1, count):
+        match chance.randrange(12):
+            case 0:
+                made.append(request(3, 9, b"\1\1\0\0\0", number))
+            case 1:
+                made.append(request(1, 11, b"\xff" * 4 + bytes(34), number))
+            case 2:
+                made.append(_bad(9, number))
+            case 3:
+                made.append(produce(9, {b"another": [(0, good_batch(NOW))]}, -1, number, client_id=b"else"))
+            case 4:
+                made.append(_good(chance.choice((3, 7, 9, 12, 13)), number, acks=0))
+            case 5:
+                made.append(_good(9, number, size=chance.choice((5_000, 40_000, 200_000))))
+            case 6:
+                made.append(request(12, 4, bytes(chance.randrange(200)), number))
+            case _:
+                version = chance.choice((3, 8, 9, 11, 12, 13))
+                made.append(_good(version, number, chance.choice(list(CODECS.values()) if version >= 7 else [0, 1, 3])))
+    return made
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_both_lanes_together_do_what_the_slow_one_does_alone(seed: int) -> None:
+    chance = random.Random(seed)
+    stream = b"".join(_frames(chance, 60))
+    piece = (
+        chance.choice((1, 7, 100, 1500, 30_000, 1 << 20)) if len(stream) < 300_000 else chance.choice((1500, 30_000))
+    )
+    with_it, without = Play(True), Play(False)
+
+    fast = with_it.run(stream, piece, chance.choice((1, 9, 5000, 1 << 20)))
+    slow = without.run(stream, 1 << 20, 1 << 20)
+
+    assert _of_clients(fast[0]) == _of_clients(slow[0]), "what the broker got"
+    assert fast[1] == slow[1], "what the client got"
+    assert len(with_it.playbook.session.queue) == len(without.playbook.session.queue) == 0
+    ordinary = with_it.playbook.parts.ordinary
+    assert ordinary is not None and ordinary.requests > 5
+    with_lane, without_lane = (each.playbook.parts.observer.counted() for each in (with_it, without))
+    assert in_all(with_lane) == in_all(without_lane)
+    assert without_lane.fast_taken == Counter()
+    assert with_lane.fast_taken["Produce"] == ordinary.requests
+    assert sum(with_lane.looked_closer.values()) == with_lane.closely_taken["Produce"]
+    assert with_lane.fast_taken + with_lane.closely_taken == without_lane.closely_taken
+
+
+def in_all(tally: Tally) -> dict[str, object]:
+    """What is counted, whichever lane counted it."""
+    of_lanes = {"fast_taken", "closely_taken", "looked_closer", "proxy_seconds", "upstream_seconds", "loop_delay"}
+    return {each.name: getattr(tally, each.name) for each in fields(Tally) if each.name not in of_lanes}
+
+
+def test_neighbours_leave_in_one_write() -> None:
+    play = Play(True)
+    play.run(_good(9, 1), 1 << 20, 1 << 20)
+    play.playbook.broker.writes.clear()
+    frames = [_good(9, number) for number in range(2, 12)]
+
+    play.playbook.from_client(b"".join(frames))
+
+    assert play.playbook.broker.writes == [sum(map(len, frames))]
+    play.playbook.loop.turns()
+
+
+def test_a_refused_request_stands_between_those_that_passed() -> None:
+    play = Play(True)
+    play.run(_good(9, 1), 1 << 20, 1 << 20)
+    before = len(play.playbook.client.sent)
+    stream = _good(9, 2) + _bad(9, 3) + _good(9, 4) + _bad(9, 5)
+
+    _, client = play.run(stream, 1 << 20, 1 << 20)
+
+    answers, at = [], before
+    while at < len(client):
+        size, correlation_id = struct.unpack_from(">ii", client, at)
+        answers.append((correlation_id, b"Timestamp" in client[at : at + 4 + size]))
+        at += 4 + size
+    assert answers == [(2, False), (3, True), (4, False), (5, True)]
+
+
+def test_a_batch_that_was_good_a_moment_ago_is_judged_by_what_holds_now() -> None:
+    play = Play(True)
+    play.run(_good(9, 1) + _good(9, 2), 1 << 20, 1 << 20)
+    ordinary = play.playbook.parts.ordinary
+    assert ordinary is not None and ordinary.requests == 1
+
+    play.playbook.parts.rules.learn({_TOPIC.decode(): ClusterSettings(before_max_ms=1)})
+    _, client = play.run(_good(9, 3), 1 << 20, 1 << 20)
+
+    assert ordinary.requests == 1
+    assert b"Timestamp" in client
+
+
+@pytest.mark.parametrize("size", [20, 40_000])
+def test_who_becomes_exempt_while_connected_counts_as_that_from_then_on_and_no_longer_than_that(size: int) -> None:
+    """Also where another client's request has taught its topic anew. What is large does not lie whole in the buffer."""
+
+    def say(*numbers: int) -> None:
+        for number in numbers:
+            play.run(_good(9, number, size=size), 40_000, 1 << 20)
+
+    play = Play(True)
+    parts = play.playbook.parts
+    assert parts.ordinary is not None
+    say(1, 2)
+    before = parts.ordinary.requests
+
+    parts.rules.adopt(compile_policies(TopicKeys(), exempt=[Exempt(client_id="hostile")]))
+    parts.ordinary.teach(_TOPIC, False, TopicPolicy())
+    say(3, 4, 5)
+
+    assert before == 1
+    assert parts.observer.counted().exempt_partitions == 3
+    assert parts.ordinary.requests == before
+
+    parts.rules.adopt(compile_policies(TopicKeys()))
+    say(6, 7, 8)
+
+    assert parts.observer.counted().exempt_partitions == 3
+    assert parts.ordinary.requests == before + 2
+
+
+def test_what_keeps_a_topics_rules_is_taken_and_what_breaks_them_is_refused_by_them() -> None:
+    play = Play(True)
+    rule = NamedRule("body", JsonSyntax(Side.VALUE))
+    play.playbook.parts.rules.adopt(FilePolicies(TopicPolicy(rules=RuleSet([rule])), ()))
+    ordinary = play.playbook.parts.ordinary
+    assert ordinary is not None
+
+    play.run(_json(1, b"{}") + _json(2, b'{"a": 1}'), 1 << 20, 1 << 20)
+    assert ordinary.requests == 1  # the first one taught the topic
+    _, client = play.run(_json(3, b'{"a": 1,}') + _json(4, b"[]"), 1 << 20, 1 << 20)
+
+    assert ordinary.requests == 2
+    assert b"rule body: the value is not JSON: a key in double quotes was expected (at byte 8)" in client
+
+
+def _json(number: int, value: bytes) -> bytes:
+    return produce(9, {_TOPIC: [(0, batch([Rec(NOW, b"key", value)], CODECS["lz4"]))]}, -1, number)
+
+
+def test_before_the_login_that_a_cluster_wants_nothing_is_taken() -> None:
+    play = Play(True)
+    play.run(_good(9, 1), 1 << 20, 1 << 20)
+    play.playbook.parts.login.is_wanted = True
+
+    play.playbook.from_client(_good(9, 2))
+
+    assert not play.playbook.client.is_read, "nothing is read behind it"
+
+
+@pytest.mark.parametrize("body", [b"", b"\0" * 3, sized_frame(b"")])
+def test_garbage_behind_ordinary_requests_is_the_slow_lanes(body: bytes) -> None:
+    play = Play(True)
+    play.run(_good(9, 1), 1 << 20, 1 << 20)
+    good = _good(9, 2)
+
+    broker, _ = play.run(good + sized_frame(header(0, 9) + body), 1 << 20, 1 << 20)
+
+    assert broker.endswith(good)
+    assert not play.playbook.client.is_read, "nothing is read behind it"
+
+
+# -- requests that come in pieces ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [300, 60_000, 120_000])
+@pytest.mark.parametrize("acks", [-1, 0])
+def test_an_ordinary_request_in_pieces_never_leaves_the_fast_lane(size: int, acks: int) -> None:
+    play = Play(True)
+    play.run(_good(9, 1), 1 << 20, 1 << 20)
+    stream = b"".join(_good(9, number, acks=acks, size=size // 3) for number in range(2, 6))
+    before = len(play.playbook.broker.sent)
+
+    broker, _ = play.run(b"".join((_good(9, 6), stream)), 1000, 1 << 20)
+
+    assert broker[before:].endswith(stream)
+    ordinary = play.playbook.parts.ordinary
+    assert ordinary is not None and ordinary.requests == 5
+    assert play.playbook.parts.observer.counted().closely_taken["Produce"] == 1, "the first one, which nobody knew"
+    assert _held(play) == 0
+
+
+def test_what_is_bad_in_pieces_is_refused_as_if_it_had_come_at_once() -> None:
+    answers = []
+    for piece in (1 << 20, 50):
+        play = Play(True)
+        play.run(_good(9, 1), 1 << 20, 1 << 20)
+        before = len(play.playbook.client.sent)
+        _, client = play.run(_good(9, 2) + _bad(9, 3) + _good(9, 4), piece, 1 << 20)
+        answers.append(client[before:])
+        assert _held(play) == 0
+
+    assert answers[0] == answers[1]
+    assert b"Timestamp" in answers[0]
+
+
+def test_a_claim_takes_room_until_its_client_has_gone() -> None:
+    play = Play(True)
+    play.run(_good(9, 1), 1 << 20, 1 << 20)
+    frame = _good(9, 2, size=60_000)
+
+    play.playbook.from_client(frame[:200])
+
+    assert _held(play) == len(frame)
+    play.playbook.session.client.connection_lost(None)
+    assert _held(play) == 0
+
+
+def test_where_the_lanes_have_no_room_the_slow_one_gathers() -> None:
+    play = Play(True, SLUICEGATE__LIMITS__MAX_FRAME_BYTES="200000", SLUICEGATE__LIMITS__MAX_GATHERED_BYTES="640000")
+    play.run(_good(9, 1), 1 << 20, 1 << 20)
+    frame = _good(9, 2, size=20_000)  # a sixteenth of all is 40,000
+    ordinary = play.playbook.parts.ordinary
+    assert ordinary is not None
+
+    play.playbook.from_client(frame[:200])
+
+    assert _held(play) == 0
+    play.playbook.from_client(frame[200:])
+    play.playbook.loop.turns()
+    assert play.playbook.broker.sent.endswith(frame)
+    assert ordinary.requests == 1, "judged natively all the same"
+
+
+@pytest.mark.parametrize("piece", [1 << 20, 1000])
+def test_no_frame_beyond_the_limit_passes(piece: int) -> None:
+    play = Play(True, SLUICEGATE__LIMITS__MAX_FRAME_BYTES="10000")
+    play.run(_good(9, 1), 1 << 20, 1 << 20)
+    before = bytes(play.playbook.broker.sent)
+
+    play.playbook.from_client(_good(9, 2, size=20_000)[:piece])
+    play.playbook.loop.turns()
+
+    assert bytes(play.playbook.broker.sent) == before
+    assert play.playbook.parts.tally.limits_reached == {"limits.max_frame_bytes": 1}
+
+
+@pytest.mark.parametrize(("size", "after"), [(20_000, "128 KiB"), (60_000, "512 KiB"), (150_000, "512 KiB")])
+def test_a_client_whose_good_requests_are_larger_is_read_further_at_once(size: int, after: str) -> None:
+    play = Play(True)
+    play.run(_good(9, 1), 1 << 20, 1 << 20)
+    assert _read_at_once(play) == "128 KiB"
+
+    play.run(_large(2, size) + _large(3, size), 1 << 20, 1 << 20)
+
+    assert _read_at_once(play) == after
+    assert play.playbook.broker.sent.endswith(_large(2, size) + _large(3, size))
+
+
+@pytest.mark.parametrize(
+    ("is_good", "size"), [(False, 60_000), (True, 200_000)], ids=["for a bad one", "for one that does not fit"]
+)
+def test_it_is_not(is_good: bool, size: int) -> None:
+    play = Play(True)
+    play.run(_good(9, 1), 1 << 20, 1 << 20)
+    frame = _large(2, size)
+
+    play.playbook.from_client(frame if is_good else frame[:-20] + bytes(20))
+    play.playbook.loop.turns()
+
+    assert _read_at_once(play) == "128 KiB"
+
+
+def _large(number: int, size: int) -> bytes:
+    return produce(9, {_TOPIC: [(partition, good_batch(NOW, size)) for partition in range(3)]}, -1, number)
+
+
+def _read_at_once(play: Play) -> str:
+    return f"{len(play.playbook.session.client.get_buffer(-1)) >> 10} KiB"
+
+
+def _held(play: Play) -> int:
+    room = play.playbook.parts.dependencies.lane_room
+    assert room is not None
+    return room.held_bytes

@@ -1,0 +1,178 @@
+"""What `check` and the start say about certificates and keys."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+
+from sluicegate.config.model import ListenTls
+from sluicegate.config.reading import config_of
+from sluicegate.config.upstream import UpstreamTls
+from sluicegate.config.values.secret import SecretText
+from sluicegate.proxy.network.tls.certificates import (
+    Severity,
+    expiries_of,
+    files_for_brokers,
+    files_for_clients,
+    first_error,
+    flaws_of,
+)
+from sluicegate.proxy.network.tls.contexts import AskedNames, BadTlsFiles, context_for_clients
+from tests.broker.certificates import Authority, Certificate
+
+NOW = datetime.now(UTC)
+
+
+def flaws(tls: ListenTls, now: datetime = NOW) -> list[tuple[Severity, str]]:
+    return [(flaw.level, str(flaw)) for flaw in flaws_of(files_for_clients(tls), now)]
+
+
+def encrypted(own: Certificate, password: str) -> Path:
+    key = serialization.load_pem_private_key(own.key.read_bytes(), None)
+    how = serialization.BestAvailableEncryption(password.encode())
+    own.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, how))
+    return own.key
+
+
+def test_nothing_is_said_of_files_that_are_in_order(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    own = authority.sign("own", expires=NOW + timedelta(days=400))
+
+    assert flaws(ListenTls(**own.files, client_auth="required", client_ca_file=str(authority.file))) == []
+
+
+@pytest.mark.parametrize(
+    ("days", "level", "words"),
+    [
+        (-1, Severity.EXPIRED, "has expired, on "),
+        (10.5, Severity.WARNING, "expires in 10 days, on "),
+        (29.5, Severity.WARNING, "expires in 29 days, on "),
+    ],
+)
+def test_a_certificate_that_has_expired_or_soon_will(days: float, level: Severity, words: str, tmp_path: Path) -> None:
+    own = Authority(tmp_path).sign("own", expires=NOW + timedelta(days=days))
+
+    ((found, said),) = flaws(ListenTls(**own.files))
+
+    assert found is level
+    assert said.startswith(f"listen.tls.certificate_file: {own.chain} {words}")
+
+
+def test_a_certificate_of_tomorrow(tmp_path: Path) -> None:
+    own = Authority(tmp_path).sign("own", expires=NOW + timedelta(days=400))
+
+    ((level, said),) = flaws(ListenTls(**own.files), datetime(1990, 1, 1, tzinfo=UTC))
+
+    assert level is Severity.WARNING
+    assert "is not valid before" in said
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "words"),
+    [
+        ("chain", None, "listen.tls.certificate_file: FILE cannot be read: No such file or directory"),
+        ("chain", b"", "listen.tls.certificate_file: no PEM certificate in FILE; it is empty"),
+        ("chain", b"\x30\x82der", "listen.tls.certificate_file: no PEM certificate in FILE"),
+        (
+            "chain",
+            b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
+            "listen.tls.certificate_file: FILE holds a damaged PEM certificate",
+        ),
+        ("key", None, "listen.tls.key_file: FILE cannot be read: No such file or directory"),
+        ("key", b"nonsense", "listen.tls.key_file: no PEM key in FILE"),
+        (
+            "key",
+            b"-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n",
+            "listen.tls.key_file: FILE holds a damaged PEM key",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named_with_its_key(
+    file: str, content: bytes | None, words: str, tmp_path: Path
+) -> None:
+    own = Authority(tmp_path).sign("own")
+    path = own.chain if file == "chain" else own.key
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    tls = ListenTls(**own.files)
+    expected = words.replace("FILE", str(path))
+
+    assert first_error(files_for_clients(tls)) == expected
+    with pytest.raises(BadTlsFiles) as raised:
+        context_for_clients(tls, AskedNames())
+    assert str(raised.value) == expected
+
+
+def test_files_in_each_others_place(tmp_path: Path) -> None:
+    own = Authority(tmp_path).sign("own")
+    found = flaws(ListenTls(certificate_file=str(own.key), key_file=str(own.chain)))
+
+    assert [said.rpartition("; ")[2] for _, said in found] == ["it holds a key", "it holds a certificate"]
+
+
+def test_a_key_of_another_certificate_and_a_chain_in_the_wrong_order(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    own, other = authority.sign("own"), authority.sign("other")
+
+    assert "the key is not that of the certificate" in str(
+        first_error(files_for_clients(ListenTls(certificate_file=str(own.chain), key_file=str(other.key))))
+    )
+    own.chain.write_bytes(authority.file.read_bytes() + own.chain.read_bytes())
+    assert "but of the one at place 2, which must be the first" in str(
+        first_error(files_for_clients(ListenTls(**own.files)))
+    )
+
+
+def test_an_encrypted_key_follows_the_file_of_its_password(tmp_path: Path) -> None:
+    own = Authority(tmp_path).sign("own", expires=NOW + timedelta(days=400))
+    encrypted(own, "old")
+    password = tmp_path / "password"
+    password.write_text("old\n")
+    tls = ListenTls(**own.files, key_password_file=str(password))
+    context = context_for_clients(tls, AskedNames())
+    before = context.current()
+    assert flaws(tls) == []
+
+    Authority(tmp_path, "second").sign("own")
+    encrypted(own, "new")
+    context.follow()
+    assert context.current() is before  # the new password is not there yet
+    password.write_text("new\n")
+    context.follow()
+
+    assert context.current() is not before
+    assert "key_password is not its password" in str(
+        first_error(files_for_clients(ListenTls(**own.files, key_password=SecretText("wrong"))))
+    )
+    assert "is encrypted: set key_password_file" in str(first_error(files_for_clients(ListenTls(**own.files))))
+    missing = ListenTls(**own.files, key_password_file=str(tmp_path / "none"))
+    assert str(first_error(files_for_clients(missing))).startswith("listen.tls.key_password_file: ")
+
+
+def test_authorities_are_looked_at_too(tmp_path: Path) -> None:
+    file = tmp_path / "ca.pem"
+    file.write_text("nothing")
+    (flaw,) = flaws_of(files_for_brokers(UpstreamTls(ca_file=str(file))), NOW)
+    assert str(flaw) == f"upstream.tls.ca_file: no PEM certificate in {file}"
+
+    expired = Authority(tmp_path).sign("old", expires=NOW - timedelta(days=1)).chain.read_bytes()
+    file.write_bytes(expired + Authority(tmp_path, "new").file.read_bytes())
+    ended = list(flaws_of(files_for_brokers(UpstreamTls(ca_file=str(file))), NOW))
+    assert [flaw.level for flaw in ended] == [Severity.WARNING]
+
+
+def test_days_left_for_a_metric(tmp_path: Path) -> None:
+    own = Authority(tmp_path).sign("own", expires=NOW + timedelta(days=12))
+    config = config_of(
+        {
+            "upstream": {"bootstrap": "h:1", "tls": {"certificate_file": "none", "key_file": "none"}},
+            "listen": {"bootstrap": "h:1", "tls": own.files},
+        }
+    )
+
+    (expiry,) = expiries_of(config)
+
+    assert (expiry.key, expiry.file) == ("listen.tls.certificate_file", str(own.chain))
+    assert expiry.days_left(NOW) == pytest.approx(12, abs=0.01)

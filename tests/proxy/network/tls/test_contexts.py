@@ -1,0 +1,168 @@
+"""Certificates' names as Java writes them, and contexts that follow their files."""
+
+import ssl
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from sluicegate.config.model import ListenTls
+from sluicegate.config.upstream import UpstreamTls
+from sluicegate.proxy.network.tls.certificate_names import names_of
+from sluicegate.proxy.network.tls.contexts import (
+    AskedNames,
+    BadTlsFiles,
+    context_for_brokers,
+    context_for_clients,
+    principal_of,
+)
+from tests.broker.certificates import Authority, Certificate
+
+
+def signed_by_itself(
+    folder: Path, *attributes: tuple[x509.ObjectIdentifier, str], also: tuple[x509.GeneralName, ...] = ()
+) -> Certificate:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(kind, value) for kind, value in attributes])
+    now = datetime.now(UTC)
+    builder = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    )
+    if also:
+        builder = builder.add_extension(x509.SubjectAlternativeName(also), critical=False)
+    made = builder.sign(key, hashes.SHA256())
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return Certificate(folder / "own", made.public_bytes(serialization.Encoding.PEM), pem)
+
+
+def handshake(server: ssl.SSLContext, client: ssl.SSLContext, name: str | None = None) -> ssl.SSLObject:
+    """Two ends that shake hands in memory; gives the server's."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = [
+        server.wrap_bio(to_server, to_client, server_side=True),
+        client.wrap_bio(to_client, to_server, server_hostname=name),
+    ]
+    for _ in range(10):
+        for end in ends:
+            try:
+                end.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+    return ends[0]
+
+
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated")
+@pytest.mark.parametrize("who_is_old", ["client", "broker"])
+def test_nobody_is_met_below_tls_1_2(who_is_old: str, tmp_path: Path) -> None:
+    own = signed_by_itself(tmp_path, (NameOID.COMMON_NAME, "alice"))
+    ends = {
+        "broker": context_for_clients(ListenTls(**own.files), AskedNames()).current(),
+        "client": context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False)).current(),
+    }
+    assert handshake(ends["broker"], ends["client"]).version() in ("TLSv1.2", "TLSv1.3")
+    old = ends[who_is_old]
+    old.set_ciphers("ALL:@SECLEVEL=0")
+    old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
+
+    with pytest.raises(ssl.SSLError):
+        handshake(ends["broker"], ends["client"])
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        ((NameOID.COMMON_NAME, "alice"),),
+        ((NameOID.COUNTRY_NAME, "SE"), (NameOID.ORGANIZATION_NAME, "A, B + C"), (NameOID.COMMON_NAME, "al\\ice")),
+        (
+            (NameOID.DOMAIN_COMPONENT, "test"),
+            (NameOID.STATE_OR_PROVINCE_NAME, "x"),
+            (NameOID.LOCALITY_NAME, "#1 = <best>; yes"),
+            (NameOID.ORGANIZATIONAL_UNIT_NAME, " spaces "),
+            (NameOID.USER_ID, 'the "one"'),
+            (NameOID.COMMON_NAME, "Åsa"),
+        ),
+    ],
+)
+def test_a_certificates_principal_is_the_one_that_kafka_makes_of_it(
+    attributes: tuple[tuple[x509.ObjectIdentifier, str], ...], tmp_path: Path
+) -> None:
+    own = signed_by_itself(tmp_path, *attributes)
+    tls = ListenTls(**own.files, client_auth="required", client_ca_file=str(own.chain))
+    client = context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
+
+    met = handshake(context_for_clients(tls, AskedNames()).current(), client.current())
+
+    assert principal_of(met) == f"User:{own.subject}"
+
+
+def test_a_certificates_names_are_the_common_and_the_alternative_ones(tmp_path: Path) -> None:
+    also = (
+        x509.DNSName("billing.example.com"),
+        x509.RFC822Name("billing@example.com"),
+        x509.UniformResourceIdentifier("spiffe://example.com/billing"),
+        x509.IPAddress(IPv4Address("192.0.2.7")),
+        x509.DirectoryName(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "not-a-name-of-its-own")])),
+    )
+    own = signed_by_itself(tmp_path, (NameOID.ORGANIZATION_NAME, "o"), (NameOID.COMMON_NAME, "billing"), also=also)
+    tls = ListenTls(**own.files, client_auth="required", client_ca_file=str(own.chain))
+    client = context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
+
+    met = handshake(context_for_clients(tls, AskedNames()).current(), client.current())
+
+    uri = "spiffe://example.com/billing"
+    assert names_of(met) == ("billing", "billing.example.com", "billing@example.com", uri, "192.0.2.7")
+
+
+def test_the_name_that_a_client_asks_for_is_known_as_long_as_its_connection(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    names = AskedNames()
+    server = context_for_clients(ListenTls(**authority.sign("server", "broker-1.test").files), names)
+    client = context_for_brokers(UpstreamTls(ca_file=str(authority.file)))
+
+    met = handshake(server.current(), client.current(), "broker-1.test")
+
+    assert names.of(met) == "broker-1.test"
+    assert principal_of(met) is None
+    assert names_of(met) == ()
+
+
+def test_a_context_is_made_anew_when_a_file_changes_and_kept_when_that_fails(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    first, second = authority.sign("first"), authority.sign("second")
+    context = context_for_clients(ListenTls(**first.files), AskedNames())
+    before = context.current()
+    context.follow()
+    assert context.current() is before
+
+    first.key.write_bytes(second.key.read_bytes())  # the key alone: they do not fit together now
+    context.follow()
+    assert context.current() is before
+    first.chain.write_bytes(second.chain.read_bytes())
+    context.follow()
+
+    assert context.current() is not before
+    after = context.current()
+    context.follow()
+    assert context.current() is after
+
+
+@pytest.mark.parametrize(("name", "reason"), [("missing.pem", "No such file"), ("ca.key", "key is not that")])
+def test_files_that_cannot_be_used_are_an_error_that_names_them(name: str, reason: str, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    own, other = authority.sign("own"), authority.sign("other")
+    key = tmp_path / name
+    if name == "ca.key":
+        key.write_bytes(other.key.read_bytes())
+
+    with pytest.raises(BadTlsFiles, match=reason) as raised:
+        context_for_clients(ListenTls(certificate_file=str(own.chain), key_file=str(key)), AskedNames())
+
+    assert str(key) in str(raised.value)

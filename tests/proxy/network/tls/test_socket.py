@@ -1,0 +1,283 @@
+"""What TLS alone has: an end that is said, records that are broken, and bytes that wait unopened. What it has in common
+with every socket is told in test_plain_socket.py.
+"""
+
+import asyncio
+import os
+import socket
+import ssl
+from typing import cast
+
+import pytest
+import uvloop
+
+from sluicegate.proxy.network.tls import handshake as tls_handshake
+from sluicegate.proxy.network.tls.socket import SocketTransport, TlsSocket, new_sealed_buffer
+from sluicegate.proxy.session.connection import Connection
+from sluicegate.proxy.session.pause_reason import PauseReason
+from tests.proxy.network.wires import Tls, Wire, contexts, framed, over_native_tls, over_tls, until
+
+MUCH = 3 << 20
+A_TURN_OPENS = 128 * 1024
+THROUGH_TLS_AT_ONCE = 52 * 1024
+
+
+@over_tls
+async def test_nothing_is_lost_of_who_sends_much_and_closes_at_once(wire: Wire) -> None:
+    data = framed(MUCH)
+    wire.told.answer = lambda _data: hold_for_a_turn(wire)
+
+    await wire.send(data)
+    wire.peer.shutdown(socket.SHUT_WR)  # a close with a session ticket unread would be a reset
+
+    await wire.told.ended.wait()
+    assert wire.told.received == data
+
+
+def hold_for_a_turn(wire: Wire) -> None:
+    wire.connection.pause(PauseReason.OTHER_SIDE_FULL)
+    asyncio.get_running_loop().call_soon(wire.connection.resume, PauseReason.OTHER_SIDE_FULL)
+
+
+@over_tls
+async def test_what_waits_while_something_holds_comes_before_the_end(wire: Wire) -> None:
+    wire.connection.pause(PauseReason.OTHER_SIDE_FULL)
+    await wire.send(framed(5_000))
+    wire.peer.shutdown(socket.SHUT_WR)
+    await asyncio.sleep(0)
+    before = len(wire.told.received)
+
+    wire.connection.resume(PauseReason.OTHER_SIDE_FULL)
+
+    await wire.told.ended.wait()
+    assert len(wire.told.received) == 5_000
+    assert before == 0
+    assert "lost" not in wire.told.events
+
+
+@over_tls
+async def test_an_end_that_is_said_is_one_and_the_peer_can_still_be_answered(wire: Wire) -> None:
+    assert isinstance(wire.speaks, Tls)
+    sealed = wire.speaks.sealed(framed(100))
+    with pytest.raises(ssl.SSLWantReadError):
+        wire.speaks.tls.unwrap()
+    await wire.send_raw(sealed + wire.speaks.outgoing.read())
+
+    await wire.told.ended.wait()
+    wire.connection.write(b"answer")
+
+    assert await wire.read(6) == b"answer"
+    assert len(wire.told.received) == 100
+    assert wire.told.events == ["open", "eof"]
+
+
+@over_tls
+async def test_a_close_says_so_and_waits_for_the_peer_whom_nobody_hears(wire: Wire) -> None:
+    wire.connection.write(b"the last")
+    wire.connection.close()
+
+    assert await wire.read(100) == b"the last"
+    assert wire.speaks.has_ended
+    await wire.send(framed(200_000))
+    assert "lost" not in wire.told.events
+    wire.peer.shutdown(socket.SHUT_WR)
+
+    await wire.told.lost.wait()
+    assert wire.told.error is None
+    assert wire.told.received == b""
+
+
+@over_tls
+async def test_what_cannot_be_opened_ends_it_behind_what_could(wire: Wire) -> None:
+    good, broken = wire.speaks.sealed(framed(1_000)), bytearray(wire.speaks.sealed(framed(1_000)))
+    broken[-1] ^= 1
+
+    await wire.send_raw(good + broken)
+
+    await wire.told.lost.wait()
+    assert isinstance(wire.told.error, ssl.SSLError)
+    assert len(wire.told.received) == 1_000
+    with pytest.raises(ssl.SSLError, match="bad record mac"):  # the peer is told
+        await wire.read(1)
+
+
+@over_tls
+async def test_who_speaks_no_tls_behind_the_handshake(wire: Wire) -> None:
+    await wire.send_raw(framed(100))
+
+    await wire.told.lost.wait()
+    assert isinstance(wire.told.error, ssl.SSLError)
+    assert wire.told.received == b""
+
+
+@over_tls
+async def test_a_byte_at_a_time(wire: Wire) -> None:
+    data = framed(300)
+
+    for byte in wire.speaks.sealed(data):
+        await wire.send_raw(bytes([byte]))
+        await asyncio.sleep(0)
+
+    await until(lambda: len(wire.told.received) == len(data))
+    assert wire.told.received == data
+
+
+@over_native_tls
+async def test_no_more_is_opened_in_a_turn_than_others_can_wait_for(wire: Wire) -> None:
+    handed: list[int] = []
+    in_turn = 0
+
+    def count(data: bytes) -> None:
+        nonlocal in_turn
+        if in_turn == 0:
+            asyncio.get_running_loop().call_soon(end_turn)
+        in_turn += len(data)
+
+    def end_turn() -> None:
+        nonlocal in_turn
+        handed.append(in_turn)
+        in_turn = 0
+
+    wire.told.answer = count
+    data = framed(MUCH)
+
+    await wire.send(data)
+
+    await until(lambda: len(wire.told.received) == MUCH)
+    await until(lambda: in_turn == 0)
+    assert sum(handed) == MUCH
+    assert max(handed) <= A_TURN_OPENS
+
+
+@over_tls
+async def test_small_parts_leave_as_one_record(wire: Wire) -> None:
+    wire.connection.write_parts([b"a", b"b" * 100, bytearray(b"c")])
+
+    sealed, opened = b"", b""
+    async with asyncio.timeout(20):
+        while not opened:
+            piece = await asyncio.get_running_loop().sock_recv(wire.peer, 1 << 16)
+            sealed, opened = sealed + piece, wire.speaks.opened(piece)
+
+    assert opened == b"a" + b"b" * 100 + b"c"
+    assert records_in(sealed) == contexts()[0].num_tickets + 1
+
+
+def records_in(sealed: bytes) -> int:
+    """RFC 8446, 5.1: each has its length behind its kind and version."""
+    at, count = 0, 0
+    while at < len(sealed):
+        at += 5 + int.from_bytes(sealed[at + 3 : at + 5])
+        count += 1
+    assert at == len(sealed)
+    return count
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_what_comes_right_behind_the_handshake_is_the_connections(run: object, version: ssl.TLSVersion) -> None:
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        ours, peer = socket.socketpair()
+        ours.setblocking(False)
+        peer.setblocking(False)
+        theirs = Tls()
+        theirs.tls.context.maximum_version = version
+        try:
+            shaking = loop.create_task(tls_handshake.with_client(ours, contexts()[0]))
+            await theirs.shake_hands(peer)
+            data = os.urandom(100)
+            await loop.sock_sendall(peer, theirs.sealed(data))
+            handshake = await shaking
+            while not handshake.incoming.pending and not handshake.tls.pending():
+                handshake.incoming.write(await loop.sock_recv(ours, 1 << 16))
+            assert handshake.tls.read(100) == data
+        finally:
+            theirs.tls.context.maximum_version = ssl.TLSVersion.MAXIMUM_SUPPORTED
+            ours.close()
+            peer.close()
+
+    run(story())  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+def test_who_is_refused_is_told_why(run: object) -> None:
+    async def story() -> None:
+        ours, peer = socket.socketpair()
+        ours.setblocking(False)
+        peer.setblocking(False)
+        with ours, peer:
+            shaking = asyncio.create_task(tls_handshake.with_client(ours, contexts()[0]))
+            await asyncio.get_running_loop().sock_sendall(peer, bytes.fromhex("16 0301 0005") + b"hello")
+            with pytest.raises(ssl.SSLError):
+                await shaking
+            alert = await asyncio.get_running_loop().sock_recv(peer, 100)
+        assert alert[0] == 21  # RFC 5246, 6.2.1: an alert's record
+
+    run(story())  # type: ignore[operator]
+
+
+class Watched:
+    """What goes into TLS, and how much of it was there at once at most."""
+
+    def __init__(self, incoming: ssl.MemoryBIO) -> None:
+        self._incoming = incoming
+        self.most = 0
+
+    @property
+    def pending(self) -> int:
+        return self._incoming.pending
+
+    def write(self, data: memoryview) -> None:
+        self._incoming.write(data)
+        self.most = max(self.most, self._incoming.pending)
+
+
+class Ends:
+    """A connection above, and a socket below."""
+
+    def __init__(self) -> None:
+        self.room = memoryview(bytearray(1 << 18))
+        self.received = 0
+        self.sent: list[bytes] = []
+
+    def connection_made(self, transport: object) -> None: ...
+
+    def get_buffer(self, _sizehint: int) -> memoryview:
+        return self.room
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.received += nbytes
+
+    def writelines(self, parts: list[bytes]) -> None:
+        self.sent += parts
+
+
+async def test_little_goes_through_tls_at_once_because_its_buffers_never_shrink() -> None:
+    ours, peer = socket.socketpair()
+    ours.setblocking(False)
+    peer.setblocking(False)
+    theirs, ends = Tls(), Ends()
+    with ours, peer:
+        shaking = asyncio.create_task(tls_handshake.with_client(ours, contexts()[0]))
+        await theirs.shake_hands(peer)
+        handshake = await shaking
+        theirs.opened(await asyncio.get_running_loop().sock_recv(peer, 1 << 16))  # session tickets
+    watched = Watched(handshake.incoming)
+    watching = tls_handshake.Handshake(handshake.tls, cast(ssl.MemoryBIO, watched), handshake.outgoing)
+    sealed = new_sealed_buffer()
+    behind_tls = TlsSocket(watching, cast(Connection, ends), sealed)
+    behind_tls.connection_made(cast(SocketTransport, ends))
+
+    data = os.urandom(MUCH)
+    came = theirs.sealed(data)
+    for at in range(0, len(came), len(sealed)):
+        piece = came[at : at + len(sealed)]
+        behind_tls.get_buffer(-1)[: len(piece)] = piece
+        behind_tls.buffer_updated(len(piece))
+    behind_tls.write(data)
+
+    assert ends.received == MUCH
+    assert 0 < watched.most <= THROUGH_TLS_AT_ONCE
+    assert max(map(len, ends.sent)) <= THROUGH_TLS_AT_ONCE
+    assert theirs.opened(b"".join(ends.sent)) == data

@@ -1,0 +1,95 @@
+"""What applies to a topic, from which file and line, and why."""
+
+from pathlib import Path
+
+from sluicegate.config.loading import load_file
+from sluicegate.proxy.reload.topic_explanation import explain
+from tests.config.reading import SMALLEST, loaded
+
+BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
+
+
+def explained(text: str, topic: str = "orders") -> dict[str, str]:
+    """What is said of each key."""
+    lines = [line.strip() for line in explain(topic, loaded(SMALLEST + text))]
+    return {line.partition(" ")[0]: line.partition(" ")[2].strip() for line in lines}
+
+
+def test_every_key_that_a_topic_has_is_told() -> None:
+    told = explained(
+        f"topics:\n  - match: orders\n    mode: observe\n    rehearse: {{{AFTER}: [1m, 1h]}}\n"
+        "defaults:\n  fix: {timestamp: unit}\n"
+    )
+
+    assert told["mode"] == "observe  (c.yaml:5, topics[0].mode)"
+    assert told["rehearse"] == f"{{{AFTER}: [60000, 3600000]}}  (c.yaml:6, topics[0].rehearse)"
+    assert told["fix"] == "{timestamp: unit}  (c.yaml:8, defaults.fix)"
+    assert told[BEFORE] == "315360000000  (c.yaml:8, defaults.fix)"
+    assert told["nothing"] == "is fixed while mode is observe"
+
+
+def test_what_nobody_has_said_is_built_in() -> None:
+    told = explained("")
+
+    assert told["mode"] == "reject  (built in)"
+    assert told["fix"] == "none  (built in)"
+    assert told["cleanup.policy"] == "delete  (built in)"
+    assert told["samples"] == "false  (built in)"
+
+
+def test_entries_that_match_too_and_come_later_are_told(tmp_path: Path) -> None:
+    main, team = tmp_path / "c.yaml", tmp_path / "team.yaml"
+    main.write_text(SMALLEST + "topics_from: team.yaml\ntopics: [{match: ord*, mode: reject}]\n")
+    team.write_text("topics:\n  - match: orders\n    mode: observe\n  - match: other\n")
+
+    lines = list(explain("orders", load_file(main, {})))
+
+    assert lines[0] == f"orders: topics[0] decides (match: ord*, {main}:4)"
+    assert lines[1] == (f"  {team}:2, topics[0].match: orders matches too, and comes later: the first match decides")
+
+
+def test_an_entry_of_another_file_is_called_as_it_is_there(tmp_path: Path) -> None:
+    main, team = tmp_path / "c.yaml", tmp_path / "team.yaml"
+    main.write_text(SMALLEST + "topics_from: team.yaml\ntopics: [{match: own}]\n")
+    team.write_text("topics:\n  - match: orders\n    mode: observe\n")
+
+    lines = list(explain("orders", load_file(main, {})))
+
+    assert lines[0] == f"orders: topics[0] decides (match: orders, {team}:2)"
+    assert any(line.endswith(f"observe  ({team}:3, topics[0].mode)") for line in lines)
+
+
+def test_rules_about_records_and_requests_are_told_with_their_lines() -> None:
+    text = (
+        "topics:\n  - match: orders\n    rules:\n      - {name: keyed, key: {required: true}}\n"
+        "requests:\n  - {name: all, match: {topics: ord*}, acks: [all]}\n"
+        "  - {name: other, match: {topics: x}, acks: [all]}\n"
+        "exempt: [{client_id: mirror}]\n"
+        "quotas:\n  - {name: small, client_id: etl, connections: 2}\n"
+        "  - {name: big, topic: o*, requests_per_second: 9}\n"
+        "  - {name: far, topic: x, requests_per_second: 1}\n"
+    )
+    lines = [line.strip() for line in explain("orders", loaded(SMALLEST + text))]
+
+    assert "{name: keyed, key: {required: true}}  (c.yaml:6, topics[0].rules[0])" in lines
+    assert "requests: {name: all, match: {topics: ord*}, acks: [all]}  (c.yaml:8, requests[0])" in lines
+    assert "exempt: {client_id: mirror}  (c.yaml:10, exempt[0])" in lines
+    assert "quotas: {name: small, client_id: etl, connections: 2}  (c.yaml:12, quotas[0])" in lines
+    assert "quotas: {name: big, topic: o*, requests_per_second: 9}  (c.yaml:13, quotas[1])" in lines
+    assert not any("other" in line or "far" in line for line in lines)
+
+
+def test_a_quarantine_is_told_with_its_line_and_is_where_the_mode_comes_from() -> None:
+    text = "topics:\n  - match: orders\n    quarantine: dead\n"
+    lines = [" ".join(line.split()) for line in explain("orders", loaded(SMALLEST + text))]
+
+    assert "quarantine dead (c.yaml:5, topics[0].quarantine)" in lines
+    assert "mode quarantine (c.yaml:5, topics[0].quarantine)" in lines
+
+
+def test_a_quarantine_goes_before_what_defaults_leave_unchecked() -> None:
+    text = "defaults: {checks: none}\ntopics:\n  - match: orders\n    quarantine: dead\n"
+    lines = [" ".join(line.split()) for line in explain("orders", loaded(SMALLEST + text))]
+
+    assert "checks all (c.yaml:6, topics[0].quarantine)" in lines
+    assert not any("forwarded unjudged" in line for line in lines)

@@ -1,0 +1,404 @@
+"""Violation events: what they say, and that writing them never waits, never ends and never tears a line."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from fcntl import LOCK_EX, LOCK_UN, flock
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.proxy.reporting.events.event_file import EventFile
+from sluicegate.proxy.reporting.events.violation_event import Rehearsal, Violation, event_of, violation, who
+from sluicegate.proxy.reporting.events.violation_writer import ViolationFile
+from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX
+from sluicegate.validation.policy import Mode, TopicPolicy
+from sluicegate.validation.produce import HeldTo
+from sluicegate.validation.rehearsals import TriedBound
+from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Reason, Refused
+from tests.broker.eventually import eventually
+
+NOW = 1_800_000_000_000
+HELD_TO = HeldTo(TopicPolicy(before_max_ms=1000, after_max_ms=2000), NOW)
+UNBOUNDED = 1 << 40
+REHEARSAL = Rehearsal(
+    who(ClientIdentity("p", "c")),
+    "payments",
+    None,
+    3,
+    9,
+    ((TriedBound(BEFORE_MAX, 10), 4), (TriedBound(AFTER_MAX, 60_000), 2)),
+    NOW,
+)
+
+
+def refused(count: int) -> Refused:
+    bad = [BadRecord(i, NOW * 1_000_000, Reason.TIMESTAMP_AFTER, "text") for i in range(count)]
+    return Refused(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_AFTER, "message", tuple(bad), count, records=99)
+
+
+def one(partition: int = 0, client_id: str = "c", topic: str = "t", bad: int = 1) -> Violation:
+    client = who(ClientIdentity("127.0.0.1:5", client_id))
+    return violation(Mode.REJECT, client, topic, None, partition, refused(bad), HELD_TO, max_records=10)
+
+
+def file_at(path: Path, tally: Tally, queue_size: int = 10_000, max_file_bytes: int = UNBOUNDED) -> ViolationFile:
+    return ViolationFile(path, queue_size, max_file_bytes, tally)
+
+
+def partitions_in(path: Path) -> list[int]:
+    """Of the events of a file, in order; every line must be whole."""
+    return [json.loads(line)["partition"] for line in path.read_text().split("\n")[:-1]]
+
+
+def test_an_event_says_who_what_and_why() -> None:
+    identity = ClientIdentity("127.0.0.1:5", "billing", "apache-kafka-java", "4.3.1", "User:alice")
+    kept = violation(Mode.REJECT, who(identity), "payments", None, 3, refused(25), HELD_TO, max_records=2)
+    identity.client_id = identity.principal = "what it says later"
+
+    assert event_of(kept) == {
+        "version": 1,
+        "time": "2027-01-15T08:00:00.000+00:00",
+        "client_id": "billing",
+        "software_name": "apache-kafka-java",
+        "software_version": "4.3.1",
+        "principal": "User:alice",
+        "peer": "127.0.0.1:5",
+        "topic": "payments",
+        "topic_id": None,
+        "partition": 3,
+        "mode": "reject",
+        "code": 32,
+        "error": "INVALID_TIMESTAMP",
+        "reason": "timestamp too far ahead",
+        "message": "message",
+        "records": 99,
+        "bad_records": 25,
+        "samples": [
+            {
+                "index": i,
+                "timestamp": NOW * 1_000_000,
+                "reason": "timestamp too far ahead",
+                "earliest": NOW - 1000,
+                "latest": NOW + 2000,
+                "diagnosis": "looks like nanoseconds: as milliseconds it is 0.0 s ago",
+            }
+            for i in range(2)
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("part", "shown"),
+    [
+        (None, None),
+        (Beginning(b"", 0), {"size": 0, "text": ""}),
+        (Beginning("né\u20ac".encode(), 6), {"size": 6, "text": "né\u20ac"}),
+        (Beginning(b"\x1b[2J\n\x9b\x00", 7), {"size": 7, "text": r"\x1b[2J\n\x9b\x00"}),
+        (Beginning("\u202eabc\u2028".encode(), 9), {"size": 9, "text": r"\u202eabc\u2028"}),
+        (Beginning(b"\\n \xff\xed\xa0\x80", 7), {"size": 7, "text": r"\\n \xff\xed\xa0\x80"}),
+        (Beginning(b"cut off within: \xe2\x82", 90), {"size": 90, "text": "cut off within: "}),
+        (Beginning(b"ends within: \xe2\x82", 15), {"size": 15, "text": r"ends within: \xe2\x82"}),
+    ],
+)
+def test_what_a_record_holds_is_text_for_any_terminal(part: Beginning | None, shown: object) -> None:
+    bad = BadRecord(0, NOW, Reason.NULL_KEY, "text", contents=Contents(part, None))
+    kept = one()._replace(bad_records=(bad,))
+
+    sample = event_of(kept)["samples"][0]
+
+    assert (sample["key"], sample["value"]) == (shown, None)
+    assert kept.size > one()._replace(bad_records=(BadRecord(0, NOW, Reason.NULL_KEY, "text"),)).size
+
+
+def test_the_document_names_every_field() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "violations.md").read_text()
+    event, tried = event_of(one()), event_of(REHEARSAL)
+    assert all(f"`{name}`" in text for name in [*event, *event["samples"][0], *tried, *tried["rehearsed"][0]])
+    assert all(reason.value in text for reason in Reason)
+
+
+def test_a_rehearsal_says_what_each_bound_would_refuse() -> None:
+    event = event_of(REHEARSAL)
+
+    assert (event["mode"], event["client_id"], event["topic"], event["records"]) == ("rehearse", "c", "payments", 9)
+    assert event["rehearsed"] == [
+        {"key": "message.timestamp.before.max.ms", "max_ms": 10, "bad_records": 4},
+        {"key": "message.timestamp.after.max.ms", "max_ms": 60_000, "bad_records": 2},
+    ]
+    assert event["bad_records"] == 4
+
+
+def test_only_so_many_bad_records_are_kept_and_all_are_counted() -> None:
+    kept = violation(Mode.REJECT, who(ClientIdentity("p")), "t", None, 0, refused(1000), HELD_TO, max_records=10)
+
+    assert len(kept.bad_records) == 10
+    assert event_of(kept)["bad_records"] == 1000
+
+
+def test_whatever_a_client_says_is_one_ascii_line_and_small(tmp_path: Path) -> None:
+    tally = Tally()
+    sink = file_at(tmp_path / "v.jsonl", tally)
+    texts = ["\ud800", "\udfff\ud800", "\x9b31m", "\u2028\u2029", "a\nb\r", "\x00\x1b", "x" * 1_000_000, "\U0001f600"]
+    for partition, text in enumerate(texts):
+        sink.write(one(partition, client_id=text, topic=text))
+    sink.close()
+
+    data = (tmp_path / "v.jsonl").read_bytes()
+    assert data.isascii()
+    assert data.decode().isprintable() or set(data.decode()) - {"\n"} <= set(map(chr, range(32, 127)))
+    assert partitions_in(tmp_path / "v.jsonl") == list(range(len(texts)))
+    assert len(data) < 20_000
+    assert (tally.violations_dropped, tally.violations_failed) == (0, 0)
+
+
+def test_an_event_that_cannot_be_made_is_counted_and_those_after_it_are_written(tmp_path: Path) -> None:
+    tally = Tally()
+    sink = file_at(tmp_path / "v.jsonl", tally)
+    sink.write(one(0)._replace(reason=None))  # type: ignore[arg-type]
+    sink.write(one(1))
+    sink.close()
+
+    assert partitions_in(tmp_path / "v.jsonl") == [1]
+    assert tally.violations_failed == 1
+
+
+def test_events_are_lines_of_a_file_that_may_be_moved_away(tmp_path: Path) -> None:
+    path = tmp_path / "violations.jsonl"
+    sink = file_at(path, Tally())
+    sink.write(one(1))
+    eventually(lambda: path.read_text().count("\n") == 1)
+    path.rename(tmp_path / "old.jsonl")
+    sink.write(one(2))
+    sink.close()
+
+    assert partitions_in(path) == [2]
+    assert partitions_in(tmp_path / "old.jsonl") == [1]
+
+
+def test_a_full_queue_drops_and_counts(tmp_path: Path) -> None:
+    tally = Tally()
+    sink = file_at(tmp_path / "v.jsonl", tally, queue_size=1)
+    for _ in range(5000):
+        sink.write(one())
+    sink.close()
+
+    assert len(partitions_in(tmp_path / "v.jsonl")) + tally.violations_dropped == 5000
+    assert tally.violations_dropped > 0
+
+
+def test_the_queue_is_bounded_in_bytes_too(tmp_path: Path) -> None:
+    tally = Tally()
+    sink = file_at(tmp_path / "v.jsonl", tally, queue_size=1_000_000)
+    with (tmp_path / "v.jsonl").open("rb") as other:
+        flock(other, LOCK_EX)
+        large = one()._replace(message="m" * 4000)
+        for _ in range(5000):
+            sink.write(large)
+        flock(other, LOCK_UN)
+    sink.close()
+
+    assert tally.violations_dropped > 2000
+
+
+def test_a_folder_that_goes_away_loses_events_but_not_the_writer(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    tally = Tally()
+    sink = file_at(folder / "v.jsonl", tally)
+    (folder / "v.jsonl").unlink()
+    folder.rmdir()
+    with capture_logs() as lines:
+        for _ in range(20):
+            sink.write(one(1))
+        eventually(lambda: tally.violations_failed == 20)
+    folder.mkdir()
+    sink.write(one(2))
+    sink.close()
+
+    assert partitions_in(folder / "v.jsonl") == [2]
+    assert [(line["reason"], line["log_level"]) for line in lines] == [("No such file or directory", "error")]
+
+
+def in_a_process_with_little_room(path: Path, room: int, body: str) -> dict[str, Any]:
+    """Runs `body` where a file may have `room` bytes, as on a full disk; gives what it prints as JSON."""
+    program = f"""
+        import json, resource, sys
+        from pathlib import Path
+        from sluicegate.proxy.reporting.metrics.counters import Tally
+        from tests.broker.eventually import eventually
+        from tests.proxy.reporting.events.test_violation_writer import file_at, one
+        def room(size): resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+        path, tally = Path({str(path)!r}), Tally()
+        sink = file_at(path, tally)
+        room({room})
+        {textwrap.indent(textwrap.dedent(body), " " * 8).strip()}
+        sink.close()
+        print(json.dumps({{"failed": tally.violations_failed, "dropped": tally.violations_dropped}}))
+        """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[3]), *sys.path])},
+        timeout=60,
+    )
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+def test_a_full_disk_tears_and_glues_no_line_and_loses_counted_events(tmp_path: Path) -> None:
+    path = tmp_path / "v.jsonl"
+    body = """
+    for n in range(50): sink.write(one(n))
+    eventually(lambda: tally.violations_failed)
+    eventually(lambda: tally.violations_failed + path.read_bytes().count(b"\\n") == 50)
+    room(resource.RLIM_INFINITY)
+    sink.write(one(1000))
+    """
+    told = in_a_process_with_little_room(path, 5000, body)
+
+    written = partitions_in(path)
+    assert written == [*range(len(written) - 1), 1000]
+    assert told == {"failed": 51 - len(written), "dropped": 0}
+    assert len(written) > 5
+
+
+def test_a_piece_that_cannot_be_taken_back_stays_a_line_of_its_own(tmp_path: Path) -> None:
+    """As on a file that may only be appended to: the piece stands, and what comes after it is whole."""
+    path = tmp_path / "v.jsonl"
+    body = """
+    import os, errno
+    def refuses(*_): raise OSError(errno.EPERM, "only appending is allowed")
+    os.ftruncate = refuses
+    for n in range(50): sink.write(one(n))
+    eventually(lambda: tally.violations_failed and tally.violations_failed + path.read_bytes().count(b"\\n") == 50)
+    room(resource.RLIM_INFINITY)
+    sink.write(one(1000))
+    """
+    in_a_process_with_little_room(path, 5000, body)
+
+    *whole, piece, last = path.read_text().split("\n")[:-1]
+    assert all(json.loads(line) for line in whole)
+    assert json.loads(last)["partition"] == 1000
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(piece)
+
+
+def test_a_piece_that_another_process_left_is_ended_first(tmp_path: Path) -> None:
+    path = tmp_path / "v.jsonl"
+    path.write_text('{"version": 1, "ti')
+    sink = file_at(path, Tally())
+    sink.write(one(1))
+    sink.close()
+
+    piece, line = path.read_text().splitlines()
+    assert piece == '{"version": 1, "ti'
+    assert json.loads(line)["partition"] == 1
+
+
+def test_a_file_that_is_large_enough_is_renamed_and_the_one_before_replaced(tmp_path: Path) -> None:
+    path, before = tmp_path / "v.jsonl", tmp_path / "v.jsonl.1"
+    sink = file_at(path, Tally(), max_file_bytes=2000)
+    for n in range(100):
+        sink.write(one(n))
+    sink.close()
+
+    kept = [*partitions_in(before), *partitions_in(path)]
+    assert kept == list(range(kept[0], 100))
+    assert 2000 <= before.stat().st_size < 3000
+    assert path.stat().st_size < 3000
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["v.jsonl", "v.jsonl.1"]
+
+
+def test_of_several_writers_exactly_one_renames_and_no_event_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Renamed files are put aside here instead of being replaced, so that all events can be counted."""
+    aside: list[Path] = []
+    numbers = count()  # one for each, also where two rename at the same moment
+
+    def replace(path: Path, target: str) -> Path:
+        aside.append(path.rename(f"{target}.{next(numbers)}"))
+        return aside[-1]
+
+    monkeypatch.setattr(Path, "replace", replace)
+    monkeypatch.setattr(
+        "sluicegate.proxy.reporting.whole_lines._LOCK_SECONDS", 60
+    )  # what is tested is not who is fast enough
+    monkeypatch.setattr("sluicegate.proxy.reporting.events.violation_writer._AT_THE_END_SECONDS", 60)
+    tallies = [Tally() for _ in range(4)]
+    sinks = [file_at(tmp_path / "v.jsonl", tally, max_file_bytes=20_000) for tally in tallies]
+    threads = [threading.Thread(target=lambda sink=sink: [sink.write(one(n)) for n in range(500)]) for sink in sinks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for sink in sinks:
+        sink.close()
+
+    files = [*aside, tmp_path / "v.jsonl"]
+    assert sorted(n for file in files for n in partitions_in(file)) == sorted([*range(500)] * 4)
+    assert all(20_000 <= file.stat().st_size < 21_000 for file in aside)
+    assert not any(tally.violations_failed or tally.violations_dropped for tally in tallies)
+
+
+def test_closing_waits_a_few_seconds_for_a_disk_that_hangs_and_no_longer(tmp_path: Path) -> None:
+    """A pipe that nobody reads stands for the disk."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    tally = Tally()
+    sink = file_at(path, tally)
+    for n in range(3000):
+        sink.write(one(n))
+
+    begin = time.monotonic()
+    sink.close()
+
+    assert time.monotonic() - begin < 5
+    assert tally.violations_failed > 0
+    os.close(reader)
+
+
+def test_a_pipe_without_a_reader_is_refused_at_the_start_instead_of_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="No such device"):
+        file_at(tmp_path / "pipe", Tally())
+
+
+def test_a_lock_that_a_stranger_keeps_loses_events_after_a_second_and_is_named(tmp_path: Path) -> None:
+    tally = Tally()
+    path = tmp_path / "v.jsonl"
+    sink = file_at(path, tally)
+    with path.open("rb") as stranger, capture_logs() as lines:
+        flock(stranger, LOCK_EX)
+        sink.write(one(1))
+        eventually(lambda: tally.violations_failed == 1 and lines)
+        flock(stranger, LOCK_UN)
+    sink.write(one(2))
+    sink.close()
+
+    assert partitions_in(path) == [2]
+    assert "another process holds the file's lock" in [line.get("reason") for line in lines]
+
+
+def test_others_on_the_machine_may_not_read_what_clients_sent(tmp_path: Path) -> None:
+    path = tmp_path / "violations.jsonl"
+    before = os.umask(0)
+    try:
+        EventFile(path, 1000).close()
+    finally:
+        os.umask(before)
+
+    assert path.stat().st_mode & 0o777 == 0o640

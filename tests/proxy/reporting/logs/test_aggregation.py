@@ -1,0 +1,140 @@
+"""Few lines for many equal things, bounded lines and memory for many different ones, and no count that misses any."""
+
+import itertools
+import tracemalloc
+from typing import Any
+
+from sluicegate.proxy.reporting.logs.aggregation import (
+    LINES_A_SECOND,
+    LINES_AT_ONCE,
+    MANY,
+    MAX_KINDS,
+    MAX_WIDE_KINDS,
+    Aggregator,
+    Wider,
+)
+
+INTERVAL = 60
+Told = tuple[str, str, int, int]
+
+
+class Lines:
+    """Kinds are (who, topic); wider ones keep the topic."""
+
+    def __init__(self) -> None:
+        self.written: list[Told] = []
+        self.made = 0
+        self.of = Aggregator(INTERVAL, self._emit, lambda key: Wider(key[1], frozenset({"who"})))
+
+    def _emit(self, details: dict[str, Any], times: int, records: int) -> None:
+        self.written.append((details["who"], details["topic"], times, records))
+
+    def _details(self, who: str, topic: str) -> dict[str, Any]:
+        self.made += 1
+        return {"who": who, "topic": topic}
+
+    def note(self, who: str, now: float, records: int = 1, topic: str = "t") -> None:
+        self.of.note((who, topic), records, now, self._details, who, topic)
+
+    def times(self) -> int:
+        return sum(times for _, _, times, _ in self.written)
+
+
+def test_the_first_is_written_at_once_the_others_counted() -> None:
+    lines = Lines()
+    for second in range(30):
+        lines.note("a", second, records=2)
+
+    assert lines.written == [("a", "t", 1, 2)]
+    lines.of.sweep(59)
+    assert len(lines.written) == 1
+    lines.of.sweep(60)
+    assert lines.written[1] == ("a", "t", 29, 58)
+    assert lines.made == 2, "details are made once for each line"
+
+
+def test_kinds_are_apart() -> None:
+    lines = Lines()
+    lines.note("a", 0)
+    lines.note("b", 0)
+
+    assert [who for who, *_ in lines.written] == ["a", "b"]
+
+
+def test_after_a_quiet_interval_the_next_is_a_first_again() -> None:
+    lines = Lines()
+    lines.note("a", 0)
+    lines.of.sweep(60)
+    lines.note("a", 61)
+
+    assert lines.written == [("a", "t", 1, 1)] * 2
+
+
+def test_at_the_end_everything_is_written() -> None:
+    lines = Lines()
+    lines.note("a", 0)
+    lines.note("a", 1)
+    lines.of.flush()
+
+    assert lines.written == [("a", "t", 1, 1)] * 2
+
+
+def test_endless_clients_cost_bounded_lines_and_none_is_left_out_of_the_count() -> None:
+    lines = Lines()
+    for i in range(10_000):
+        lines.note(f"client-{i}", 0)
+    assert len(lines.written) <= LINES_AT_ONCE
+
+    for second in range(1, 200):
+        lines.of.sweep(second)
+    assert lines.times() == 10_000
+    assert len(lines.written) <= MAX_KINDS + 3
+
+
+def test_an_honest_topic_has_its_line_among_endless_clients_of_another() -> None:
+    lines = Lines()
+    for i in range(10_000):
+        lines.note(f"client-{i}", 0, topic="attacked")
+    lines.note("billing", 0, records=7, topic="payments")
+
+    lines.of.sweep(2)
+
+    assert (MANY, "payments", 1, 7) in lines.written
+
+
+def test_a_minute_has_at_most_two_thousand_lines() -> None:
+    lines = Lines()
+    numbers = itertools.count()
+    for second in range(60):
+        for _ in range(500):
+            lines.note(f"client-{next(numbers)}", second, topic=f"topic-{next(numbers)}")
+        lines.of.sweep(second)
+
+    assert len(lines.written) <= LINES_AT_ONCE + 60 * LINES_A_SECOND <= 2000
+    lines.of.flush()
+    assert lines.times() == 30_000
+
+
+def test_a_kind_that_nobody_has_used_for_long_gives_up_its_place() -> None:
+    lines = Lines()
+    for i in range(MAX_KINDS):
+        lines.note(f"client-{i}", 0)
+    for second in range(1, 60):
+        lines.of.sweep(second)
+    lines.note("new", 300)
+
+    assert lines.written[-1] == ("new", "t", 1, 1)
+
+
+def test_memory_is_bounded_whatever_is_named() -> None:
+    lines = Lines()
+    tracemalloc.start()
+    try:
+        for i in range(20_000):
+            lines.note(f"{i}-" + "x" * 250, 0, topic=f"{i}-" + "y" * 250)
+        lines.written.clear()
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert held < (MAX_KINDS + MAX_WIDE_KINDS) * 2500

@@ -1,0 +1,78 @@
+"""Lines about connections: aggregated, cut, and our own faults told in full but rarely."""
+
+from structlog.testing import capture_logs
+
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.proxy.reporting.logs.session_log import SessionLog
+from sluicegate.proxy.session.identity import ClientIdentity, LoginFailure
+
+ALICE = ClientIdentity("10.0.0.1:5000", "billing")
+
+
+def failing(text: str) -> Exception:
+    try:
+        raise ValueError(text)
+    except ValueError as error:
+        return error
+
+
+def test_logins_with_giant_names_cost_small_lines() -> None:
+    log = SessionLog()
+    with capture_logs() as lines:
+        for i in range(200):
+            failure = LoginFailure("PLAIN", f"User:{i}" + "x" * 500_000, "wrong password " + "y" * 500_000)
+            log.login_refused(ClientIdentity("10.0.0.1:5", "c" * 30_000), failure)
+        log.flush()
+
+    assert sum(len(str(line)) for line in lines) < 300_000
+    assert "characters)" in lines[0]["principal"]
+
+
+def test_endless_reasons_become_one_line_of_many_different_ones() -> None:
+    log = SessionLog()
+    with capture_logs() as lines:
+        for i in range(5000):
+            log.bad_client(ALICE, "bootstrap", MalformedMessage(f"a frame claims {i} bytes"))
+        log.flush()
+
+    assert len(lines) < 1100
+    assert sum(line.get("times", 1) for line in lines) == 5000
+    wide = [line for line in lines if line["reason"] == "many different"]
+    assert {line["event"] for line in wide} == {"client connection closed"}
+    assert sum(line.get("times", 1) for line in wide) == 4000
+
+
+def test_a_fault_of_ours_has_a_traceback_once_and_a_count_afterwards() -> None:
+    log = SessionLog()
+    with capture_logs() as lines:
+        for _ in range(50):
+            log.our_fault(ALICE, failing("unexpected"))
+        log.flush()
+
+    assert [line.get("times", 1) for line in lines] == [1, 49]
+    assert lines[0]["log_level"] == "error"
+    assert lines[0]["exception"].startswith("ValueError: unexpected\n  reporting/test_session_log.py:")
+    assert (lines[0]["peer"], lines[0]["client_id"]) == ("10.0.0.1:5000", "billing")
+
+
+def test_refused_connections_name_the_limit_once_a_minute_for_each_host() -> None:
+    log = SessionLog()
+    with capture_logs() as lines:
+        for port in range(100):
+            log.refused_connection(f"10.0.0.1:{port}", "limits.max_connections_per_address", 10)
+        log.refused_connection("10.0.0.2:1", "limits.max_connections_per_address", 10)
+
+    assert [line["peer"] for line in lines] == ["10.0.0.1:0", "10.0.0.2:1"]
+    assert lines[0]["limit"] == "limits.max_connections_per_address"
+    assert "10" in lines[0]["reason"]
+
+
+def test_connections_that_are_cut_off_say_by_which_limit() -> None:
+    log = SessionLog()
+    with capture_logs() as lines:
+        for _ in range(100):
+            log.cut_off(ALICE, "bootstrap", "limits.frame_seconds", "a request has not arrived whole within 30 s")
+        log.cut_off(ALICE, "bootstrap", "limits.idle_seconds", "nothing came for 900 s")
+
+    assert [line["limit"] for line in lines] == ["limits.frame_seconds", "limits.idle_seconds"]
+    assert {"peer", "client_id", "listener", "reason"} <= lines[0].keys()

@@ -1,0 +1,57 @@
+"""What is marked for messages of magic 0 and 1, which no broker takes that stands in the conformance test of meters: as
+Kafka 3.9.1 was seen to mark it, case by case (2026-11-23, with Prometheus's JMX exporter).
+"""
+
+import pytest
+import yaml
+
+from sluicegate.protocol.framing import frame_of
+from sluicegate.protocol.headers import build_request_header
+from sluicegate.proxy.reporting.metrics.broker_meters import Meter
+from tests.conformance.cases import CASES
+from tests.conformance.pair import proxy_settings
+from tests.proxy.session.playbook import NOW, Playbook
+from tests.wire.raw_client import PRODUCE, produce_body, topic_data
+
+VERSION = 2
+FAILED = "failed"
+SEEN: dict[tuple[str, str], dict[str, int]] = {
+    ("legacy: mixed magic", "bounded"): {Meter.MAGIC: 1, FAILED: 1},
+    ("legacy: inner of other magic", "append-time"): {Meter.MAGIC: 1, FAILED: 1},
+    ("legacy: a message and a v2 batch in an old request", "bounded"): {Meter.MAGIC: 1, FAILED: 1},
+    ("legacy: v2 batch and a message in an old request", "bounded"): {FAILED: 1},
+    ("legacy: v2 batch and a length of 0 in an old request", "bounded"): {},
+    ("legacy: v2 batch and a length of int max in an old request", "bounded"): {},
+    ("legacy: v2 batch and one with wrong crc in an old request", "bounded"): {Meter.CRC: 1},
+    ("legacy: two wrappers", "bounded"): {FAILED: 1},
+    ("legacy: nested compression", "bounded"): {FAILED: 1},
+    ("legacy: codec 6", "append-time"): {FAILED: 1},
+    ("legacy: wrong crc", "bounded"): {Meter.CRC: 1},
+    ("legacy: null key", "compacted"): {Meter.NO_KEY: 1, FAILED: 1},
+}
+
+
+@pytest.mark.parametrize("seen", SEEN, ids=" on ".join)
+def test_what_a_broker_marks_the_proxy_counts(seen: tuple[str, str]) -> None:
+    case = next(each for each in CASES if (each.name, each.kind) == seen)
+    play = Playbook(SLUICEGATE__TOPICS=yaml.safe_dump(proxy_settings()["topics"]))
+    topics = [topic_data(f"t-{kind}", *partitions) for kind, partitions in case.topics(NOW)]
+
+    play.from_client(
+        frame_of(build_request_header(PRODUCE, VERSION, 1, "raw", 1) + produce_body(VERSION, topics, case.acks))
+    )
+
+    tally = play.parts.observer.counted()
+    failed = {FAILED: tally.broker_failed.total()} if tally.broker_failed else {}
+    assert {**tally.broker_invalid, **failed} == SEEN[seen]
+
+
+def test_of_records_with_bad_times_and_without_keys_those_are_counted_that_have_no_key() -> None:
+    """As Kafka 4.3.1 does: `keys: null key and bad time` on a compacted topic is 2 records without a key."""
+    case = next(e for e in CASES if (e.name, e.kind) == ("keys: null key and bad time, none", "compacted"))
+    play = Playbook(SLUICEGATE__TOPICS=yaml.safe_dump(proxy_settings()["topics"]))
+    topics = [topic_data(f"t-{kind}", *partitions) for kind, partitions in case.topics(NOW)]
+
+    play.from_client(frame_of(build_request_header(PRODUCE, 8, 1, "raw", 1) + produce_body(8, topics)))
+
+    assert play.parts.observer.counted().broker_invalid == {Meter.NO_KEY: 2}

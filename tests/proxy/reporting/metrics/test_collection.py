@@ -1,0 +1,134 @@
+"""Counters of several workers as one proxy's, in a form that every reader takes."""
+
+from collections import Counter
+
+import pytest
+from prometheus_client.exposition import generate_latest
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metrics_of, shown
+from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally, total_of
+from sluicegate.proxy.reporting.metrics.family import Family, Reading, counter, gauge, histogram
+from sluicegate.proxy.reporting.metrics.histogram import BOUNDS, DurationsBy
+
+
+def collector_of(snapshot: Snapshot) -> MetricsCollector:
+    return MetricsCollector(lambda: metrics_of(snapshot))
+
+
+def test_workers_counters_are_added_up() -> None:
+    one = Tally(produce_requests=3, accepted_records=10, refused=Counter({("t", "INVALID_TIMESTAMP"): 2}))
+    two = Tally(produce_requests=4, ready=True, refused=Counter({("t", "INVALID_TIMESTAMP"): 5, ("u", "X"): 1}))
+
+    total = total_of([one, two])
+
+    assert (total.produce_requests, total.accepted_records, total.ready) == (7, 10, True)
+    assert total.refused == {("t", "INVALID_TIMESTAMP"): 7, ("u", "X"): 1}
+    assert (one.produce_requests, one.refused["t", "INVALID_TIMESTAMP"]) == (3, 2)
+
+
+def test_nobody_ready_is_not_ready() -> None:
+    assert not total_of([Tally(), Tally()]).ready
+    assert not total_of([]).ready
+
+
+def test_a_scrape_shows_them() -> None:
+    tally = Tally(produce_requests=7, unchecked_partitions=2, refused=Counter({("t", "INVALID_TIMESTAMP"): 7}))
+
+    snapshot = Snapshot(tally, 5, workers=4, worker_restarts=1)
+
+    text = generate_latest(collector_of(snapshot)).decode()
+
+    for line in (
+        "sluicegate_produce_requests_total 7.0",
+        "sluicegate_unchecked_batches_total 2.0",
+        'sluicegate_refused_batches_total{error="INVALID_TIMESTAMP",topic="t"} 7.0',
+        "sluicegate_in_flight 5.0",
+        "sluicegate_workers 4.0",
+        "sluicegate_worker_restarts_total 1.0",
+    ):
+        assert line in text.splitlines()
+
+
+def test_an_openmetrics_reader_takes_every_family() -> None:
+    tally = Tally(
+        connections_opened=3,
+        connections_closed=1,
+        refused=Counter({("t", "X"): 1}),
+        connections_refused=Counter({"limits.max_connections": 4}),
+        cut_off=Counter({"limits.frame_seconds": 5}),
+        judgements_abandoned=6,
+        log_lines_dropped=7,
+        violations_dropped=8,
+        violations_failed=9,
+    )
+
+    text = generate_openmetrics(collector_of(Snapshot(tally, 0))).decode()
+
+    samples = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in parse_openmetrics(text)
+        for sample in family.samples
+    }
+    assert samples["sluicegate_open_connections",] == 2
+    assert samples["sluicegate_connections_total",] == 3
+    assert samples["sluicegate_connections_refused_total", "limits.max_connections"] == 4
+    assert samples["sluicegate_cut_off_total", "limits.frame_seconds"] == 5
+    assert samples["sluicegate_judgements_abandoned_total",] == 6
+    assert samples["sluicegate_log_lines_dropped_total",] == 7
+    assert samples["sluicegate_violations_dropped_total",] == 8
+    assert samples["sluicegate_violations_failed_total",] == 9
+    names = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
+    assert len(names) == len(set(names))
+
+
+HOSTILE = 'a"b\\c\nd{e="f"} é☃'
+
+
+def nothing_read(_snapshot: Snapshot) -> float:
+    return 0
+
+
+@pytest.mark.parametrize(
+    ("family", "reading", "samples"),
+    [
+        (gauge("now", "Now.", "Always.", nothing_read), 5, {("now",): 5}),
+        (
+            counter("some", "Some.", "Always.", nothing_read, ("error", "topic"), (("e", "t"),)),
+            {(HOSTILE, "x"): 2.0**60},
+            {("some_total", "e", "t"): 0, ("some_total", HOSTILE, "x"): 2.0**60},
+        ),
+        (counter("none", "None.", "Always.", nothing_read, ("topic",)), {}, {}),
+    ],
+)
+def test_both_formats_have_every_label_and_value(
+    family: Family, reading: Reading, samples: dict[tuple[str, ...], float]
+) -> None:
+    collector = MetricsCollector(lambda: [shown(family, reading)])
+
+    for families in (
+        parse_text(generate_latest(collector).decode()),
+        parse_openmetrics(generate_openmetrics(collector).decode()),
+    ):
+        (parsed,) = families
+        assert (parsed.name, parsed.documentation, parsed.type) == (family.name, family.text, family.kind.value)
+        assert {(sample.name, *sample.labels.values()): sample.value for sample in parsed.samples} == samples
+
+
+def test_a_histogram_has_a_cumulative_bucket_for_each_bound_and_no_other_series() -> None:
+    taken = DurationsBy()
+    for seconds in (0.001, 0.3, 40.0):
+        taken.add("Produce", seconds)
+    family = histogram("wait_seconds", "How long.", "Always.", nothing_read, ("api",))
+
+    text = generate_latest(MetricsCollector(lambda: [shown(family, taken)])).decode()
+
+    (parsed,) = parse_text(text)
+    buckets = {sample.labels["le"]: sample.value for sample in parsed.samples if sample.name == "wait_seconds_bucket"}
+    assert buckets == {str(bound): (bound >= 0.001) + (bound >= 0.3) for bound in BOUNDS} | {"+Inf": 3}
+    others = {
+        (sample.name, sample.labels["api"]): sample.value for sample in parsed.samples if "le" not in sample.labels
+    }
+    assert others == {("wait_seconds_count", "Produce"): 3, ("wait_seconds_sum", "Produce"): 40.301}

@@ -1,0 +1,48 @@
+"""Whatever is named by whom: places are bounded, each is one name's, and nobody has less than an equal share."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluicegate.proxy.reporting.metrics.fair_label_slots import FairPlaces
+
+_MOST = 6
+
+
+def _named(places: FairPlaces[str], name: str, owner: str) -> None:
+    if name in places:
+        places.use(name, owner)
+        return
+    if places.are_taken:
+        replaced = places.of_others(owner) or places.of_its_own(owner)
+        assert replaced is not None
+        places.drop(replaced)
+    places.add(name, owner)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 30)), max_size=200))
+def test_places_are_bounded_and_shared_out(named: list[tuple[str, int]]) -> None:
+    places: FairPlaces[str] = FairPlaces(_MOST)
+    wanted: dict[str, set[str]] = {}
+    for owner, number in named:
+        name = f"{owner}{number}"
+        _named(places, name, owner)
+        wanted.setdefault(owner, set()).add(name)
+
+    kept = Counter(owner for owner, names in wanted.items() for name in names if name in places)
+    assert len(places) == sum(kept.values()) == min(_MOST, sum(map(len, wanted.values())))
+    for owner, names in wanted.items():
+        assert kept[owner] >= min(len(names), _MOST // len(wanted))
+
+
+def test_of_the_one_with_the_most_the_name_goes_that_is_worth_least_of_those_not_used_for_longest() -> None:
+    worth = {"old and dear": 9, "old": 1, "newer": 2}
+    places: FairPlaces[str] = FairPlaces(3, lambda name: worth[name])
+    for name in worth:
+        places.add(name, "many")
+
+    assert places.of_others("few") == "old"
+    assert places.of_others("many") is None
+    assert places.of_its_own("many") == "old"
+    assert places.of_its_own("few") is None

@@ -1,0 +1,147 @@
+"""What is declared keeps Prometheus's naming rules, shows all that is counted, and is what docs/metrics.md says."""
+
+import re
+from dataclasses import fields
+
+import pytest
+from prometheus_client.exposition import generate_latest
+
+from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metrics_of
+from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally
+from sluicegate.proxy.reporting.metrics.families import FAMILIES
+from sluicegate.proxy.reporting.metrics.family import Family, Kind
+from sluicegate.proxy.reporting.metrics.gauges import Standing
+from sluicegate.proxy.reporting.metrics.histogram import Durations, DurationsBy
+from sluicegate.proxy.reporting.metrics.reference import page
+from tests.oracle.kafka_java import ROOT
+
+# https://prometheus.io/docs/practices/naming/, and what promtool's linter holds.
+_NAME = re.compile(r"(sluicegate|kafka_server_brokertopicmetrics)(_[a-z0-9]+)+")
+_LABEL = re.compile(r"[a-z][a-z_]*[a-z]")
+_TYPES = {"counter", "gauge", "histogram", "summary"}
+_NOT_BASE_UNITS = {
+    "minutes",
+    "hours",
+    "days",
+    "weeks",
+    "milliseconds",
+    "ms",
+    "microseconds",
+    "nanoseconds",
+    "kilobytes",
+}
+_NOT_BASE_UNITS |= {"kilobytes", "megabytes", "percent", "bits"}
+_FROM_BEFORE = {"sluicegate_certificate_days_left"}  # alerts name it; beside it stands the same in seconds
+# Who bounds what may stand there.
+_BOUNDED = {
+    "topic": "topic_labels",
+    "client_id": "client_labels",
+    "rule": "rule_labels, violation_labels",
+    "mode": "Mode",
+    "outcome": "OUTCOMES",
+    "error": "ErrorCode",
+    "bound": "the configuration",
+    "api": "APIS",
+    "lane": "two",
+    "reason": "LookedCloser, PauseReason",
+    "side": "two",
+    "stage": "Stage",
+    "share": "GatherBudget's shares",
+    "limit": "keys under limits",
+    "quota": "the configuration",
+    "registry": "the configuration",
+    "broker": "Census",
+    "state": "two",
+    "result": "two",
+    "key": "keys that name certificates",
+    "version": "one",
+    "python": "one",
+    "scan": "one",
+}
+_COUNTED_BY_OTHERS = {"ready"}  # a gauge of its own, 0 or 1
+
+
+def by_name(family: Family) -> str:
+    return family.name
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=by_name)
+def test_a_metric_is_named_as_prometheus_wants_it(family: Family) -> None:
+    words = family.name.split("_")
+
+    assert _NAME.fullmatch(family.name)
+    assert not family.name.endswith(("_total", "_count", "_sum", "_bucket", "_info_total"))
+    assert not _TYPES & set(words)
+    assert not _NOT_BASE_UNITS & set(words) or family.name in _FROM_BEFORE
+    assert family.kind is not Kind.HISTOGRAM or words[-1] == "seconds"
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=by_name)
+def test_a_metric_says_what_it_is_when_to_look_at_it_and_by_what_it_is_told_apart(family: Family) -> None:
+    assert re.fullmatch(r"[A-Z1].*[.)]", family.text)
+    assert re.fullmatch(r".*[.)]", family.look)
+    assert "\n" not in family.text + family.look
+    for label in family.labels:
+        assert _LABEL.fullmatch(label)
+        assert label in _BOUNDED
+    for labels in family.always:
+        assert len((labels,) if isinstance(labels, str) else labels) == len(family.labels)
+
+
+def test_no_name_is_declared_twice() -> None:
+    names = [name for family in FAMILIES for name in family.series_names]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("name", [each.name for each in fields(Tally) if each.name not in _COUNTED_BY_OTHERS])
+def test_whatever_is_counted_is_shown(name: str) -> None:
+    tally = Tally()
+    before = _scraped(Snapshot(tally, 0))
+
+    _count_one(tally, name)
+
+    assert _scraped(Snapshot(tally, 0)) != before
+
+
+@pytest.mark.parametrize("name", [each.name for each in fields(Standing)])
+def test_whatever_is_looked_at_is_shown(name: str) -> None:
+    standing = Standing()
+    before = _scraped(Snapshot(Tally(), 0, standing=standing))
+
+    _count_one(standing, name)
+
+    assert _scraped(Snapshot(Tally(), 0, standing=standing)) != before
+
+
+def test_the_page_is_what_is_declared() -> None:
+    assert (ROOT / "docs" / "metrics.md").read_text() == page(), (
+        "write it again: python -m sluicegate.proxy.reporting.metrics.reference > docs/metrics.md"
+    )
+
+
+def _scraped(snapshot: Snapshot) -> bytes:
+    return generate_latest(MetricsCollector(lambda: metrics_of(snapshot)))
+
+
+def _count_one(where: Tally | Standing, name: str) -> None:
+    counted = getattr(where, name)
+    if isinstance(counted, int | float):
+        setattr(where, name, counted + 1)
+    elif isinstance(counted, Durations):
+        counted.add(0.5)
+    elif isinstance(counted, DurationsBy):
+        counted.add("Produce", 0.5)
+    else:
+        counted.update(dict.fromkeys(_labels(name), 1))
+
+
+def _labels(name: str) -> list[object]:
+    """A key as that counter has them."""
+    many: dict[str, object] = {
+        "violations": ("t", "r", "m", "c"),
+        "broker_invalid": "invalidmessagecrcrecords",
+        **dict.fromkeys(("refused", "observed", "quarantined", "rehearsed", "rehearsed_records"), ("t", "e")),
+        **dict.fromkeys(("rehearsed_clients", "rule_batches", "rule_records", "request_errors"), ("t", "e")),
+        **dict.fromkeys(("holds", "upstream"), ("t", "e")),
+    }
+    return [many.get(name, "t")]

@@ -1,0 +1,48 @@
+"""Histograms as Prometheus's own client library makes them of the same times, of one process and of several."""
+
+import random
+from bisect import bisect_left
+
+from prometheus_client import CollectorRegistry, Histogram
+
+from sluicegate.proxy.reporting.metrics.histogram import BOUNDS, Durations, DurationsBy
+
+
+def test_the_same_times_make_the_same_histogram_as_prometheus_own() -> None:
+    durations = Durations()
+    theirs = Histogram("t", "t", buckets=BOUNDS, registry=(registry := CollectorRegistry()))
+    times = [*BOUNDS, 0.0, 11.0, *(random.Random(7).expovariate(20) for _ in range(500))]
+
+    for seconds in times:
+        durations.add(seconds)
+        theirs.observe(seconds)
+
+    (family,) = registry.collect()
+    expected = {sample.labels["le"]: sample.value for sample in family.samples if sample.name == "t_bucket"}
+    assert dict(durations.cumulative()) == expected
+    assert abs(durations.seconds - sum(times)) < 1e-9
+
+
+def test_one_that_stands_for_sixteen_counts_as_sixteen_alike() -> None:
+    once, each = Durations(), Durations()
+
+    once.add(0.003, 16)
+    for _ in range(16):
+        each.add(0.003)
+
+    assert once.counts == each.counts
+    assert abs(once.seconds - each.seconds) < 1e-12
+
+
+def test_several_processes_make_one() -> None:
+    one, two = DurationsBy(), DurationsBy()
+    one.add("Produce", 0.001)
+    two.add("Produce", 3.0)
+    two.add("Fetch", 0.5)
+
+    total = one + two
+    one.add("Produce", 0.001)
+
+    assert sorted(total) == ["Fetch", "Produce"]
+    assert sum(total["Produce"].counts) == 2
+    assert total["Produce"].counts[bisect_left(BOUNDS, 3.0)] == 1

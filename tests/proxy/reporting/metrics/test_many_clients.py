@@ -1,0 +1,79 @@
+"""Ten thousand clients that break rules: no more series, log lines or kinds of them than the first few hundred make."""
+
+import re
+
+from prometheus_client.exposition import generate_latest
+from structlog.testing import capture_logs
+
+from sluicegate.protocol.produce_request import walk_produce_request
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.proxy.reporting.logs.aggregation import LINES_AT_ONCE
+from sluicegate.proxy.reporting.metrics.client_labels import MAX_CLIENTS
+from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metrics_of
+from sluicegate.proxy.reporting.metrics.counters import Snapshot
+from sluicegate.proxy.reporting.metrics.violation_labels import MAX_KINDS
+from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.produce import judge_request
+from tests.proxy.session.playbook import NOW, Playbook
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import produce_body, topic_data
+
+CLIENTS = 10_000
+EVERY_KIND = 3 * MAX_CLIENTS  # by then those without a place have broken every rule
+SETTINGS = {
+    "SLUICEGATE__DEFAULTS__RULES": """
+        - {name: keyed, key: {required: true}}
+        - {name: text, value: {utf8: true}, mode: observe}
+        - {name: in-order, time: {monotonic: true}, mode: observe}""",
+    "SLUICEGATE__DEFAULTS__REHEARSE": "{message.timestamp.after.max.ms: [1m]}",
+    "SLUICEGATE__REQUESTS": """
+        - {name: known-teams, client_id: "team-*", mode: observe}
+        - {name: idempotent, match: {client_id: "client-1*"}, idempotent: true}""",
+}
+BAD = batch([Rec(NOW + 3_600_000), Rec(NOW, None), Rec(NOW, b"k", b"\xff")])
+REQUEST = walk_produce_request(bytearray(produce_body(9, [topic_data("t", (0, BAD))])), 9, 0, 10)
+
+
+def series(play: Playbook) -> set[str]:
+    """Names and labels of all that is counted."""
+    lines = (
+        generate_latest(MetricsCollector(lambda: metrics_of(Snapshot(play.parts.observer.counted(), 0))))
+        .decode()
+        .splitlines()
+    )
+    return {line.rpartition(" ")[0] for line in lines if not line.startswith("#")}
+
+
+def test_neither_series_nor_lines_grow_with_clients_that_break_rules() -> None:
+    play = Playbook(**SETTINGS)
+    policy_of = play.parts.rules.rulebook.of
+    grown: list[set[str]] = []
+    with capture_logs() as lines:
+        for number in range(CLIENTS):
+            client = ClientIdentity(f"10.0.0.1:{number}", f"client-{number}")
+            judged = judge_request(
+                REQUEST,
+                {},
+                policy_of,
+                JudgementLimits(),
+                lambda: NOW,
+                Decompressor(),
+                Allowance(1 << 20, 1000, lambda: None),
+                client=client.as_rules_see_it(),
+            )
+            play.parts.observer.judged(client, REQUEST, judged)
+            play.loop.turns()
+            if number + 1 in (EVERY_KIND, CLIENTS):
+                grown.append(series(play))
+
+    assert grown[0] == grown[1]
+    named = {client for each in grown[1] for client in re.findall(r'client_id="(client-\d+)"', each)}
+    assert len(named) == MAX_CLIENTS
+    assert sum("sluicegate_violations_total" in each for each in grown[1]) <= MAX_KINDS
+    told = [each for each in grown[1] if "sluicegate_rule_batches_total" in each]
+    rules = {("keyed", "reject"), ("idempotent", "reject"), ("text", "observe"), ("in-order", "observe")}
+    assert len(told) == len(rules | {("known-teams", "observe")})
+    assert all(any(f'mode="{mode}"' in each and f'rule="{rule}"' in each for each in told) for rule, mode in rules)
+    assert len(lines) <= 5 * LINES_AT_ONCE

@@ -1,0 +1,50 @@
+"""What is counted by rule, and told of it in events; never more series than there is room for."""
+
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.proxy.reporting.events.violation_event import Who, event_of, violation
+from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.rule_labels import RuleLabels
+from sluicegate.validation.policy import Mode, TopicPolicy
+from sluicegate.validation.produce import HeldTo
+from sluicegate.validation.verdict import BadRecord, Reason, Refused
+
+TEXT = "rule keyed: the key is null; send one; rule tenant: header tenant is missing"
+BAD = BadRecord(3, 5, Reason.RULE, TEXT, rules=("keyed", "tenant"))
+BROKEN = Refused(ErrorCode.INVALID_RECORD, Reason.RULE, "m", (BAD,), 1, 9, rules=(("keyed", 1), ("tenant", 1)))
+
+
+def test_every_rule_that_a_batch_breaks_counts() -> None:
+    tally = Tally()
+    labels = RuleLabels(tally)
+    for mode in (Mode.REJECT, Mode.REJECT, Mode.OBSERVE):
+        labels.broken(mode, BROKEN)
+
+    assert tally.rule_batches == {
+        ("keyed", "reject"): 2,
+        ("tenant", "reject"): 2,
+        ("keyed", "observe"): 1,
+        ("tenant", "observe"): 1,
+    }
+    assert tally.rule_records == tally.rule_batches
+
+
+def test_rules_without_a_place_count_together() -> None:
+    tally = Tally()
+    labels = RuleLabels(tally, max_rules=2)
+    for number in range(10):
+        labels.broken(Mode.REJECT, Refused(ErrorCode.POLICY_VIOLATION, Reason.REQUEST_RULE, rules=((f"r{number}", 0),)))
+
+    assert tally.rule_batches == {("r0", "reject"): 1, ("r1", "reject"): 1, ("other", "reject"): 8}
+
+
+def test_events_name_the_rule_and_its_words() -> None:
+    who = Who("a:1", "app", None, None, None)
+    kept = violation(Mode.REJECT, who, "t", None, 0, BROKEN, HeldTo(TopicPolicy(), 1_800_000_000_000), 10)
+
+    event = event_of(kept)
+
+    assert event["rule"] == "keyed"
+    assert event["rules"] == [{"rule": "keyed", "bad_records": 1}, {"rule": "tenant", "bad_records": 1}]
+    sample = {"index": 3, "timestamp": 5, "reason": "breaks a rule", "rule": "keyed", "diagnosis": TEXT}
+    assert event["samples"] == [sample]
+    assert kept.size > len(TEXT) * 4

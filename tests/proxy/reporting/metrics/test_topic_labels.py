@@ -1,0 +1,187 @@
+"""Metric labels: only topics that exist, a bounded number, and sums that never fall."""
+
+from collections import Counter
+
+from sluicegate.config.loading import load
+from sluicegate.config.source import Source
+from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally, total_of
+from sluicegate.proxy.reporting.metrics.topic_labels import (
+    MAX_TOPICS,
+    TopicLabels,
+    exact_names,
+    topics_of_one,
+    with_few_topics,
+)
+
+
+def everything(_: str) -> bool:
+    return True
+
+
+def nothing(_: str) -> bool:
+    return False
+
+
+def test_names_that_only_clients_say_count_under_other() -> None:
+    tally = Tally()
+    labels = TopicLabels(tally, {"payments"}.__contains__, ["configured"])
+
+    for i in range(10_000):
+        labels.refused(f"invented-{i}", "INVALID_TIMESTAMP", 1, "c")
+    for topic in ("payments", "configured", None, OTHER):
+        labels.refused(topic, "INVALID_TIMESTAMP", 2, "c")
+
+    assert tally.refused == {
+        (OTHER, "INVALID_TIMESTAMP"): 10_002,
+        ("payments", "INVALID_TIMESTAMP"): 1,
+        ("configured", "INVALID_TIMESTAMP"): 1,
+    }
+    assert tally.refused_records == {OTHER: 10_004, "payments": 2, "configured": 2}
+
+
+def test_a_topic_that_another_file_names_has_a_label_from_then_on_and_keeps_it() -> None:
+    tally = Tally()
+    labels = TopicLabels(tally, nothing, ["before"])
+    for names in (["before"], ["orders"], []):
+        labels.configure(names)
+        for topic in ("before", "orders", "late"):
+            labels.far_ahead(topic, "c")
+
+    assert tally.far_ahead == {"before": 3, "orders": 2, OTHER: 4}
+
+
+def test_a_topic_that_a_broker_has_shown_to_exist_has_a_label_from_then_on() -> None:
+    tally = Tally()
+    labels = TopicLabels(tally, nothing, [])
+    labels.far_ahead("orders", "c")
+    labels.learn("orders")
+    labels.far_ahead("orders", "c")
+
+    assert tally.far_ahead == {OTHER: 1, "orders": 1}
+
+
+def test_what_brokers_show_is_remembered_within_bounds() -> None:
+    labels = TopicLabels(Tally(), nothing, [])
+    for i in range(30_000):
+        labels.learn(f"topic-{i}")
+
+    assert sum(labels.knows(f"topic-{i}") for i in range(30_000)) == 10_000
+    assert labels.knows("topic-29999")
+
+
+def test_the_topic_counted_longest_ago_gives_up_its_label_and_no_sum_falls() -> None:
+    tally = Tally()
+    labels = TopicLabels(tally, everything, [], max_topics=2)
+    sums = []
+    for topic in ("a", "b", "a", "c", "d", "a", "b"):
+        labels.refused(topic, "X", 3, "c")
+        labels.refused(topic, "Y", 1, "c")
+        labels.far_ahead(topic, "c")
+        sums.append((tally.refused.total(), tally.refused_records.total(), tally.far_ahead.total()))
+
+    assert sums == [(2 * n, 4 * n, n) for n in range(1, 8)]
+    assert tally.refused_records == {OTHER: 20, "a": 4, "b": 4}
+    assert tally.refused == {
+        (OTHER, "X"): 5,
+        (OTHER, "Y"): 5,
+        ("a", "X"): 1,
+        ("a", "Y"): 1,
+        ("b", "X"): 1,
+        ("b", "Y"): 1,
+    }
+
+
+def test_there_are_never_more_labels_than_500() -> None:
+    tally = Tally()
+    labels = TopicLabels(tally, everything, [])
+    for i in range(5000):
+        labels.refused(f"topic-{i}", "X", 1, "c")
+
+    assert len(tally.refused) == MAX_TOPICS + 1
+    assert tally.refused.total() == 5000
+    assert ("topic-4999", "X") in tally.refused
+
+
+def test_a_client_with_twenty_thousand_topics_takes_no_place_of_another() -> None:
+    tally = Tally()
+    labels = TopicLabels(tally, everything, [])
+    sums = []
+    for i in range(20_000):
+        labels.refused(f"flood-{i}", "X", 1, "10.0.0.1")
+        if i >= 10_000 and i % 100 == 0:
+            for topic in ("payments", "orders"):
+                labels.refused(topic, "X", 1, "User:shop")
+            sums.append(tally.refused["payments", "X"])
+
+    assert sums == list(range(1, 101)), "a series that others do not push out never falls"
+    assert tally.refused["orders", "X"] == 100
+    assert len(tally.refused) == MAX_TOPICS + 1
+    assert tally.refused.total() == 20_200
+
+
+def test_every_client_gets_its_share_when_all_have_many() -> None:
+    tally = Tally()
+    labels = TopicLabels(tally, everything, [])
+    for i in range(3000):
+        for owner in range(5):
+            labels.refused(f"topic-{owner}-{i}", "X", 1, f"10.0.0.{owner}")
+
+    placed = Counter(topic.split("-")[1] for topic, _ in tally.refused if topic != OTHER)
+    assert set(placed.values()) == {MAX_TOPICS // 5}
+
+
+def test_a_topic_that_a_flood_named_first_is_its_producers_own() -> None:
+    tally = Tally()
+    labels = TopicLabels(tally, everything, [])
+    labels.refused("payments", "X", 1, "10.0.0.1")
+    for i in range(MAX_TOPICS - 1):
+        labels.refused(f"flood-{i}", "X", 1, "10.0.0.1")
+    labels.refused("payments", "X", 1, "User:shop")
+    for i in range(20_000):
+        labels.refused(f"flood-{i}", "X", 1, "10.0.0.1")
+
+    assert tally.refused["payments", "X"] == 2
+
+
+def test_a_copy_for_another_thread_is_a_tally_of_its_own() -> None:
+    tally = Tally(produce_requests=3)
+    labels = TopicLabels(tally, everything, [])
+    labels.refused("t", "X", 1, "c")
+    copy = labels.counted()
+    labels.refused("t", "X", 1, "c")
+
+    assert (copy.produce_requests, copy.refused) == (3, {("t", "X"): 1})
+
+
+def test_workers_share_the_labels_and_their_sums_add_up() -> None:
+    tallies = [Tally() for _ in range(4)]
+    for number, tally in enumerate(tallies):
+        labels = TopicLabels(tally, everything, [], topics_of_one(4))
+        for i in range(1000):
+            labels.refused(f"topic-{number}-{i}", "X", 1, "c")
+
+    total = total_of(tallies)
+
+    assert total.refused.total() == 4000
+    assert len(total.refused_records) <= MAX_TOPICS + 1
+
+
+def test_what_ended_workers_leave_behind_does_not_grow_without_end() -> None:
+    ended = Tally(
+        refused=Counter({(f"t-{i}", "X"): 1 for i in range(501)}),
+        refused_records=Counter({"t-1": 4}),
+        produce_requests=9,
+    )
+
+    kept = with_few_topics(ended)
+
+    assert (kept.refused, kept.refused_records, kept.produce_requests) == ({(OTHER, "X"): 501}, {OTHER: 4}, 9)
+    few = Tally(refused=Counter({("t", "X"): 1}))
+    assert with_few_topics(few) is few
+
+
+def test_the_configuration_names_topics_that_are_no_pattern() -> None:
+    topics = [{"match": match} for match in ("payments", "orders.*", "/a|b/", "lo?s", "[ab]", "with.dots")]
+    data = {"upstream": {"bootstrap": ["b:1"]}, "listen": {"bootstrap": "127.0.0.1:2"}, "topics": topics}
+
+    assert exact_names(load(Source("test", data), {}).config) == ["payments", "with.dots"]

@@ -1,0 +1,304 @@
+"""Answers with addresses: what clients are told instead, and what is left alone."""
+
+from typing import Any
+
+import pytest
+
+from sluicegate.config.values.address import HostPort
+from sluicegate.protocol.api import APIS, ApiKey
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.headers import build_response_header, response_body_at
+from sluicegate.protocol.messages import (
+    api_versions,
+    describe_cluster,
+    find_coordinator,
+    metadata,
+    produce,
+    share_acknowledge,
+    share_fetch,
+)
+from sluicegate.protocol.messages.schema import MessageSchema, Value
+from sluicegate.protocol.produce_response import walk_produce_answer
+from sluicegate.proxy.responses.broker_addresses import AddressBook
+from sluicegate.proxy.responses.rewriting import AnswerRewriter, cut_down_versions, unsupported_api_versions
+from sluicegate.proxy.responses.topic_names import TopicNames
+from tests.oracle.definitions import RandomMessage
+from tests.oracle.kafka_java import KAFKA_NEW
+from tests.protocol.messages.test_against_kafka import release_of, schemas
+
+UPSTREAM_PORT = 9092
+OURS = {1: HostPort("proxy", 19101), 2: HostPort("proxy", 19102)}
+NOT_OFFERED = 3
+BROKERS = [
+    {"node_id": node, "host": f"upstream-{node}", "port": UPSTREAM_PORT, "rack": None} for node in (1, 2, NOT_OFFERED)
+]
+REWRITTEN = [{"node_id": node, "host": "proxy", "port": 19100 + node, "rack": None} for node in (1, 2)]
+
+
+@pytest.fixture
+def book() -> AddressBook:
+    return AddressBook({}, OURS.get)
+
+
+@pytest.fixture
+def rewriter(book: AddressBook) -> AnswerRewriter:
+    return AnswerRewriter(book, TopicNames())
+
+
+def rewritten(rewriter: AnswerRewriter, key: ApiKey, schema: MessageSchema, value: Value, version: int) -> Value:
+    header = build_response_header(7, APIS[key].response_header_version(version))
+    frame = b"".join(rewriter.rewrite(key, version, bytearray(header + schema.build(value, version))))
+    assert frame.startswith(header)
+    assert b"upstream" not in frame
+    return schema.parse(frame[len(header) :], version)
+
+
+@pytest.mark.parametrize("version", metadata.VERSIONS)
+def test_metadata(version: int, rewriter: AnswerRewriter, book: AddressBook) -> None:
+    rest = RandomMessage(KAFKA_NEW, "MetadataResponse", version, 3).ours
+    brokers = [{k: v for k, v in b.items() if k != "rack" or version >= 1} for b in BROKERS]
+
+    found = rewritten(rewriter, ApiKey.METADATA, metadata.RESPONSE, {**rest, "brokers": brokers}, version)
+
+    assert [(b["node_id"], b["host"], b["port"]) for b in found["brokers"]] == [
+        (b["node_id"], b["host"], b["port"]) for b in REWRITTEN
+    ]
+    assert metadata.RESPONSE.build({**found, "brokers": []}, version) == metadata.RESPONSE.build(
+        {**rest, "brokers": []}, version
+    )
+    assert book.upstream_of(NOT_OFFERED) == HostPort("upstream-3", UPSTREAM_PORT)
+
+
+@pytest.mark.parametrize("version", find_coordinator.VERSIONS)
+@pytest.mark.parametrize(("node", "host", "port", "error"), [(1, "proxy", 19101, 0), (NOT_OFFERED, "", -1, 15)])
+def test_find_coordinator(version: int, node: int, host: str, port: int, error: int, rewriter: AnswerRewriter) -> None:
+    told: dict[str, Any] = {"error_code": 0, "node_id": node, "host": f"upstream-{node}", "port": UPSTREAM_PORT}
+    value: Value = {"coordinators": [{"key": "g", "error_message": None, **told}]} if version >= 4 else told
+
+    found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, find_coordinator.RESPONSE, value, version)
+
+    coordinator = found["coordinators"][0] if version >= 4 else found
+    assert (coordinator["host"], coordinator["port"], coordinator["error_code"]) == (host, port, error)
+
+
+def test_no_coordinator_stays_none(rewriter: AnswerRewriter) -> None:
+    none = {"error_code": 15, "node_id": -1, "host": "", "port": -1}
+    found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, find_coordinator.RESPONSE, none, 2)
+    assert {name: found[name] for name in none} == none
+
+
+@pytest.mark.parametrize("version", describe_cluster.VERSIONS)
+def test_describe_cluster(version: int, rewriter: AnswerRewriter) -> None:
+    brokers = [{"broker_id": b["node_id"], **{k: v for k, v in b.items() if k != "node_id"}} for b in BROKERS]
+    value = {"throttle_time_ms": 0, "error_code": 0, "cluster_id": "c", "brokers": brokers}
+
+    found = rewritten(rewriter, ApiKey.DESCRIBE_CLUSTER, describe_cluster.RESPONSE, value, version)
+
+    assert [(b["broker_id"], b["host"], b["port"]) for b in found["brokers"]] == [
+        (1, "proxy", 19101),
+        (2, "proxy", 19102),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "schema"),
+    [(ApiKey.SHARE_FETCH, share_fetch.RESPONSE), (ApiKey.SHARE_ACKNOWLEDGE, share_acknowledge.RESPONSE)],
+)
+@pytest.mark.parametrize("version", [1, 2])
+def test_share_answers(key: ApiKey, schema: MessageSchema, version: int, rewriter: AnswerRewriter) -> None:
+    value = RandomMessage(KAFKA_NEW, schema.name, version, 2).ours | {"node_endpoints": BROKERS}
+
+    found = rewritten(rewriter, key, schema, value, version)
+
+    assert found["node_endpoints"] == REWRITTEN
+
+
+@pytest.mark.parametrize("version", range(10, 14))
+def test_the_tail_of_a_produce_answer(version: int, rewriter: AnswerRewriter) -> None:
+    body = produce.RESPONSE.build({"responses": [], "throttle_time_ms": 5, "node_endpoints": BROKERS}, version)
+    walked = walk_produce_answer(body, version, 0, 100)
+    assert walked.has_node_endpoints
+
+    tail = rewriter.produce_tail(walked.tail)
+
+    found = produce.RESPONSE.parse(body[: len(body) - len(walked.tail)] + tail, version)
+    assert (found["throttle_time_ms"], found["node_endpoints"]) == (5, REWRITTEN)
+
+
+def versions_answer(version: int, *keys: tuple[int, int, int]) -> bytearray:
+    offered = [{"api_key": k, "min_version": low, "max_version": high} for k, low, high in keys]
+    body = api_versions.RESPONSE.build({"error_code": 0, "api_keys": offered}, version)
+    return bytearray(build_response_header(1, 0) + body)
+
+
+@pytest.mark.parametrize("version", api_versions.VERSIONS)
+def test_versions_are_cut_down_to_what_is_understood(version: int) -> None:
+    frame = versions_answer(version, (0, 0, 99), (1, 4, 18), (18, 0, 4), (12345, 0, 1), (2, 50, 60), (3, 0, 5))
+
+    found = api_versions.RESPONSE.parse(b"".join(cut_down_versions(version, frame))[4:], version)
+
+    assert [(k["api_key"], k["min_version"], k["max_version"]) for k in found["api_keys"]] == [
+        (0, 0, 13),  # Produce keeps the minimum that the broker advertises
+        (1, 4, 15),
+        (18, 0, 4),
+        (3, 0, 5),
+    ]
+
+
+def test_a_refused_version_is_read_as_version_0() -> None:
+    frame = bytearray(unsupported_api_versions(9, max_version=3))
+
+    assert b"".join(cut_down_versions(4, frame)) == bytes(frame)
+    assert response_body_at(frame, 0) == 4
+
+
+def test_a_refusal_in_no_versions_layout_becomes_one() -> None:
+    """As librdkafka's mock cluster writes it (seen with 2.16)."""
+    mock = bytearray.fromhex("0000000100230100120000000200000000")
+
+    assert b"".join(cut_down_versions(3, mock)) == unsupported_api_versions(1, max_version=0)
+
+
+@pytest.mark.parametrize("version", metadata.VERSIONS)
+def test_topics_that_a_broker_tells_are_known(version: int, book: AddressBook) -> None:
+    names = TopicNames()
+    topics = [{"error_code": code, "name": name, "partitions": []} for code, name in ((0, "there"), (3, "invented"))]
+    value = {"brokers": [], "topics": topics}
+
+    rewritten(AnswerRewriter(book, names), ApiKey.METADATA, metadata.RESPONSE, value, version)
+
+    assert names.is_known("there")
+    assert not names.is_known("invented")
+
+
+@pytest.mark.parametrize(("host", "port"), [("a..b", 9092), ("", 9092), ("upstream\n1", 9092), ("upstream-1", 0)])
+def test_a_broker_where_nothing_can_be_has_no_listener(
+    host: str, port: int, rewriter: AnswerRewriter, book: AddressBook
+) -> None:
+    broken = [{"node_id": 1, "host": host, "port": port, "rack": None}, BROKERS[1]]
+    coordinator = {"error_code": 0, "error_message": None, "key": "g", **broken[0]}
+    coordinator.pop("rack")
+    value = RandomMessage(KAFKA_NEW, "ShareFetchResponse", 1, 2).ours | {"node_endpoints": broken}
+
+    told = rewritten(rewriter, ApiKey.METADATA, metadata.RESPONSE, {"brokers": broken, "topics": []}, 12)
+    shared = rewritten(rewriter, ApiKey.SHARE_FETCH, share_fetch.RESPONSE, value, 1)
+    found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, find_coordinator.RESPONSE, {"coordinators": [coordinator]}, 4)[
+        "coordinators"
+    ][0]
+
+    assert told["brokers"] == shared["node_endpoints"] == REWRITTEN[1:]
+    assert (found["node_id"], found["host"], found["port"], found["error_code"]) == (-1, "", -1, 15)
+    assert book.node_ids == [2]
+
+
+def test_a_coordinator_without_a_node_but_with_an_address_is_not_passed_on(rewriter: AnswerRewriter) -> None:
+    odd = {"error_code": 0, "node_id": -1, "host": "upstream-1", "port": UPSTREAM_PORT}
+    found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, find_coordinator.RESPONSE, odd, 2)
+
+    assert (found["host"], found["port"]) == ("", -1)
+
+
+@pytest.mark.parametrize("version", find_coordinator.VERSIONS)
+def test_every_other_byte_of_a_coordinator_stays(version: int, rewriter: AnswerRewriter) -> None:
+    for seed in range(20):
+        value = RandomMessage(
+            release_of("FindCoordinatorResponse", version), "FindCoordinatorResponse", version, seed
+        ).ours
+        for told in value["coordinators"] if version >= 4 else [value]:
+            told.update(node_id=2, host="upstream-2", port=UPSTREAM_PORT)
+
+        found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, find_coordinator.RESPONSE, value, version)
+
+        for told in value["coordinators"] if version >= 4 else [value]:
+            told.update(host="proxy", port=19102)
+        assert find_coordinator.RESPONSE.build(found, version) == find_coordinator.RESPONSE.build(value, version)
+
+
+def test_answers_that_need_no_other_address_pass_as_they_came(rewriter: AnswerRewriter) -> None:
+    body = share_fetch.RESPONSE.build(
+        RandomMessage(KAFKA_NEW, "ShareFetchResponse", 1, 2).ours | {"node_endpoints": []}, 1
+    )
+    frame = bytearray(build_response_header(7, 1) + body)
+
+    (passed,) = rewriter.rewrite(ApiKey.SHARE_FETCH, 1, frame)
+    assert passed is frame
+
+
+@pytest.mark.parametrize(
+    ("key", "schema", "version", "field", "most"),
+    [
+        (ApiKey.METADATA, metadata.RESPONSE, 12, "brokers", 2000),
+        (ApiKey.DESCRIBE_CLUSTER, describe_cluster.RESPONSE, 2, "brokers", 2000),
+        (ApiKey.FIND_COORDINATOR, find_coordinator.RESPONSE, 4, "coordinators", 20_000),
+        (ApiKey.SHARE_FETCH, share_fetch.RESPONSE, 2, "node_endpoints", 2000),
+        (ApiKey.SHARE_ACKNOWLEDGE, share_acknowledge.RESPONSE, 2, "node_endpoints", 2000),
+    ],
+)
+def test_more_brokers_than_any_cluster_has_are_malformed(
+    key: ApiKey, schema: MessageSchema, version: int, field: str, most: int, rewriter: AnswerRewriter
+) -> None:
+    entry = {
+        "node_id": 1,
+        "broker_id": 1,
+        "host": "h",
+        "port": 9092,
+        "key": "g",
+        "error_code": 0,
+        "error_message": None,
+    }
+    kept = {spec.name for spec in next(f for f in schema.fields if f.name == field).kind.item.fields}  # type: ignore[union-attr]
+    entry = {name: value for name, value in entry.items() if name in kept}
+    rest = RandomMessage(KAFKA_NEW, schema.name, version, 1).ours
+    fits, flood = (
+        bytearray(build_response_header(7, 1) + schema.build(rest | {field: [entry] * count}, version))
+        for count in (most, most + 1)
+    )
+
+    assert rewriter.rewrite(key, version, fits)
+    with pytest.raises(MalformedMessage, match=str(most + 1)):
+        rewriter.rewrite(key, version, flood)
+
+
+def test_no_construct_reads_what_is_rewritten_nor_versions_that_were_said_before(
+    rewriter: AnswerRewriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again = versions_answer(3, (0, 0, 99), (1, 4, 18))
+    first = b"".join(cut_down_versions(3, again))
+    frames = [
+        (key, version, bytearray(build_response_header(7, APIS[key].response_header_version(version)) + body))
+        for key, name in ((3, "Metadata"), (10, "FindCoordinator"), (60, "DescribeCluster"), (78, "ShareFetch"))
+        for version in (APIS[key].max_version,)
+        for schema in (dict(schemas())[f"{name}Response"],)
+        for body in (schema.build(RandomMessage(KAFKA_NEW, f"{name}Response", version, 1).ours, version),)
+    ]
+    monkeypatch.setattr(MessageSchema, "parse", None)
+    monkeypatch.setattr(MessageSchema, "build", None)
+
+    for key, version, frame in frames:
+        assert rewriter.rewrite(key, version, frame)
+    again[:4] = b"\0\0\0\x09"
+    assert b"".join(cut_down_versions(3, again)) == b"\0\0\0\x09" + first[4:]
+
+
+def test_a_large_answer_is_not_copied(rewriter: AnswerRewriter) -> None:
+    body = metadata.RESPONSE.build(
+        RandomMessage(KAFKA_NEW, "MetadataResponse", 8, 1).ours | {"brokers": [], "topics": []}, 8
+    )
+    frame = bytearray(build_response_header(7, 0) + body + bytes(1 << 20))
+
+    parts = rewriter.rewrite(ApiKey.METADATA, 8, frame)
+
+    assert b"".join(parts) == bytes(frame)
+    assert all(isinstance(part, memoryview) and part.obj is frame for part in parts if len(part) > 100)
+
+
+def test_answers_that_no_broker_gives_are_malformed_however_large(rewriter: AnswerRewriter) -> None:
+    with pytest.raises(MalformedMessage, match="ApiVersions answer v0: 1048580 bytes"):
+        cut_down_versions(0, bytearray((1 << 20) + 4))
+    with pytest.raises(MalformedMessage, match="1048577 bytes behind its topics"):
+        rewriter.produce_tail(memoryview(bytes((1 << 20) + 1)))
+
+
+def test_an_answer_of_too_many_versions_is_malformed() -> None:
+    with pytest.raises(MalformedMessage):
+        cut_down_versions(3, versions_answer(3, *[(0, 0, 99)] * 5000))

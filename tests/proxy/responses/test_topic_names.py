@@ -1,0 +1,111 @@
+"""What the cluster told of its topics: known names, ids and their names, ids that it does not know."""
+
+from sluicegate.protocol.messages import metadata
+from sluicegate.proxy.responses.topic_names import MAX_ASKED_IDS, TopicNames, names_in, question
+from tests.wire.cost import cost
+
+IDS = [bytes([n]) * 16 for n in range(1, 9)]
+NOW = 5_000_000
+
+
+def test_a_name_is_known_when_a_broker_has_told_it() -> None:
+    names = TopicNames()
+    names.learn([(None, "orders"), (IDS[0], "bills")])
+
+    assert names.is_known("orders")
+    assert names.is_known("bills")
+    assert not names.is_known("invented")
+    assert dict(names.by_id) == {IDS[0]: "bills"}
+
+
+def test_a_name_that_no_topic_can_have_is_not_learnt() -> None:
+    names = TopicNames()
+    names.learn([(IDS[0], "a" * 250), (IDS[1], "a b"), (None, ""), (IDS[2], "..")])
+
+    assert not names.by_id
+    assert not names.is_known("a b")
+
+
+def test_what_was_told_longest_ago_is_forgotten_beyond_a_bound() -> None:
+    bound = 100_000
+    names = TopicNames()
+    names.learn([(IDS[0], "kept"), (IDS[1], "forgotten")])
+    names.learn((n.to_bytes(16, "little"), f"t{n}") for n in range(2**40, 2**40 + bound - 2))
+    names.learn([(IDS[0], "kept")])  # told again
+
+    names.learn([(IDS[2], "newest")])
+
+    assert len(names.by_id) == bound
+    assert names.is_known("kept")
+    assert names.by_id[IDS[0]] == "kept"
+    assert not names.is_known("forgotten")
+    assert IDS[1] not in names.by_id
+
+
+def test_an_id_that_a_broker_does_not_know_is_asked_for_again_after_a_second_only() -> None:
+    names = TopicNames()
+    asked = names.missing([IDS[0], IDS[1], IDS[0]], NOW)
+    names.learn([(IDS[1], "t")])
+    names.asked(asked, NOW)
+
+    assert asked == IDS[:2]
+    assert names.missing(IDS[:3], NOW + 999) == [IDS[2]]
+    assert names.missing(IDS[:3], NOW + 1000) == [IDS[0], IDS[2]]
+
+
+def test_one_question_is_about_a_thousand_ids_at_most() -> None:
+    names = TopicNames()
+    ids = [n.to_bytes(16, "big") for n in range(1, 60_001)]
+
+    assert names.missing(ids, NOW) == ids[:MAX_ASKED_IDS]
+
+
+def test_ids_that_nobody_knows_are_remembered_up_to_a_bound() -> None:
+    names = TopicNames()
+    ids = [n.to_bytes(16, "big") for n in range(1, 60_001)]
+    names.asked(ids, NOW)
+
+    assert names.missing(ids[-10_000:], NOW) == []
+    assert names.missing(ids[:2], NOW) == ids[:2]
+
+
+def test_the_question_is_what_the_schema_writes() -> None:
+    frame = question(IDS, -1)
+
+    body = metadata.REQUEST.build(
+        {"topics": [{"topic_id": i, "name": None} for i in IDS], "allow_auto_topic_creation": False}, 12
+    )
+    assert frame.endswith(body)
+    assert metadata.REQUEST.parse(frame[len(frame) - len(body) :], 12)["topics"][0]["name"] is None
+
+
+def answer(count: int, code: int) -> bytearray:
+    topics = [
+        {"error_code": code, "name": None if code else f"t{n}", "topic_id": n.to_bytes(16, "big"), "partitions": []}
+        for n in range(1, count + 1)
+    ]
+    return bytearray(bytes(4) + b"\0" + metadata.RESPONSE.build({"brokers": [], "topics": topics}, 12))
+
+
+def test_the_answer_names_what_exists() -> None:
+    assert names_in(answer(2, 0)) == [((1).to_bytes(16, "big"), "t1"), ((2).to_bytes(16, "big"), "t2")]
+    assert names_in(answer(2, 100)) == []
+
+
+def test_a_question_and_its_answer_use_no_construct() -> None:
+    """construct takes some 15 us for each topic."""
+    frame = answer(1000, 100)
+    by_construct = cost(lambda: metadata.RESPONSE.parse(frame[5:], 12))
+
+    assert cost(lambda: (question(IDS * 125, -1), names_in(frame))) < by_construct / 2
+
+
+def test_what_is_asked_for_again_anyway_is_not_kept() -> None:
+    names = TopicNames()
+    ids = [bytes([number]) * 16 for number in range(5)]
+    names.asked(ids[:3], now_ms=0)
+    names.asked(ids[3:], now_ms=900)
+
+    names.sweep(now_ms=1000)
+
+    assert names.missing(ids, now_ms=950) == ids[:3]

@@ -1,0 +1,39 @@
+"""Memory for bad records: bounded for all together, and given back by whoever lets go of it."""
+
+import threading
+
+from sluicegate.proxy.scheduling.quarantine_memory import QuarantineRoom, RoomClaim
+
+
+def test_what_is_claimed_is_not_free_until_nobody_holds_the_claim() -> None:
+    room = QuarantineRoom(100)
+
+    first = room.claim(60)
+    assert first is not None
+    assert room.claim(41) is None
+    second = room.claim(40)
+    assert (second is not None, room.free_bytes) == (True, 0)
+    held = [first]
+    del first
+    assert room.free_bytes == 0
+    held.clear()
+    assert room.free_bytes == 60
+
+
+def test_many_threads_leave_it_as_it_was() -> None:
+    room = QuarantineRoom(1000)
+
+    def claim_and_let_go() -> None:
+        claims: list[RoomClaim | None] = []
+        for size in range(500):
+            claims.append(room.claim(size % 50))
+            if size % 7 == 0:
+                claims.clear()
+
+    threads = [threading.Thread(target=claim_and_let_go) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert room.free_bytes == 1000

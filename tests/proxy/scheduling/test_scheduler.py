@@ -1,0 +1,169 @@
+"""Where a request is judged, whose turn it is, and how judging ends."""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
+
+import pytest
+
+import sluicegate.proxy.scheduling.scheduler
+from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
+from sluicegate.proxy.responses.dispatch import Dispatch
+from sluicegate.proxy.responses.log_start_offsets import LogStarts
+from sluicegate.proxy.responses.produce_responses import dispatch_of
+from sluicegate.proxy.scheduling.cost_estimate import is_heavy
+from sluicegate.proxy.scheduling.fair_queue import Account
+from sluicegate.proxy.scheduling.job import Job
+from sluicegate.proxy.scheduling.scheduler import Judges
+from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.policy import JudgementLimits, TopicPolicy
+from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.rulebook import FilePolicies, Rulebook
+from tests.wire.batches import GZIP, NONE, ZSTD, Rec, batch
+from tests.wire.raw_client import produce_body, topic_data
+
+NOW = 1_800_000_000_000
+VERSION = 9
+MIB = 1 << 20
+
+
+def request_of(*records: bytes) -> ProduceRequest:
+    body = produce_body(VERSION, [topic_data("t", *enumerate(records))])
+    return walk_produce_request(bytearray(body), VERSION, 0, 10_000)
+
+
+def large(size: int, codec: int = GZIP) -> bytes:
+    """A batch of so many plain bytes that is some hundred times smaller on the wire."""
+    chance = random.Random(1)
+    return batch([Rec(NOW, value=chance.randbytes(8192) + bytes(MIB - 8192)) for _ in range(size // MIB)], codec)
+
+
+@pytest.fixture
+def steps() -> list[Callable[[], None]]:
+    """What the loop does next."""
+    return []
+
+
+@pytest.fixture
+def judges(steps: list[Callable[[], None]]) -> Iterator[Judges]:
+    def prepare(request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
+        return dispatch_of(request, judged, LogStarts(), NOW, give_way)
+
+    rules = RulesInForce(Rulebook(FilePolicies(TopicPolicy(), ())))
+    made = Judges({}, rules, JudgementLimits(), lambda: NOW, prepare, steps.append)
+    yield made
+    made.close()
+
+
+def test_what_takes_a_moment_is_judged_at_once(judges: Judges) -> None:
+    dispatch = judges.judge(request_of(batch([Rec(NOW)], NONE), batch([Rec(NOW)], ZSTD)))
+
+    assert dispatch is not None
+    assert len(dispatch.judged.accepted) == 2
+
+
+@pytest.mark.parametrize("codec", [GZIP, ZSTD])
+def test_a_small_request_that_becomes_large_is_for_a_thread(judges: Judges, codec: int) -> None:
+    request = request_of(large(16 * MIB, codec))
+    assert not is_heavy(request)
+
+    assert judges.judge(request) is None
+    verdict = judges.submit(request, Account()).future.result(timeout=30)
+    assert len(verdict.judged.accepted) == 1
+
+
+def test_many_partitions_are_for_a_thread(judges: Judges) -> None:
+    request = request_of(*[batch([Rec(NOW)])] * 300)
+
+    assert judges.judge(request) is None
+    assert len(judges.submit(request, Account()).future.result(timeout=30).judged.accepted) == 300
+
+
+def test_the_loop_judges_so_much_before_it_looks_at_its_sockets_again(
+    judges: Judges, steps: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0
+    )  # however busy the machine is
+    request = request_of(large(3 * MIB, ZSTD))
+    at_once = 0
+    while judges.judge(request) is not None:
+        at_once += 1
+        assert at_once < 10
+
+    assert at_once >= 1
+    for step in steps:
+        step()
+    assert judges.judge(request) is not None
+
+
+def test_what_is_made_of_a_verdict_takes_no_longer_on_the_loop(
+    steps: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "monotonic", lambda: now)
+
+    def prepare(request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
+        nonlocal now
+        now += 1.0
+        give_way()
+        return dispatch_of(request, judged, LogStarts(), NOW, give_way)
+
+    damaged = bytearray(batch([Rec(NOW)]))
+    damaged[-1] ^= 1
+    rules = RulesInForce(Rulebook(FilePolicies(TopicPolicy(), ())))
+    judges = Judges({}, rules, JudgementLimits(), lambda: NOW, prepare, steps.append)
+
+    assert judges.judge(request_of(bytes(damaged))) is None
+    job = judges.submit(request_of(bytes(damaged)), Account())
+    assert len(job.future.result(timeout=30).judged.refused) == 1
+    judges.close()
+
+
+def test_who_was_served_little_goes_before_those_who_were_served_much(judges: Judges) -> None:
+    greedy = [Account() for _ in range(2)]
+    much = request_of(*[large(5 * MIB)] * 20)
+    long = [judges.submit(much, account) for account in greedy for _ in range(2)]
+    _wait_until(lambda: all(account.served(time.monotonic()) > 0.02 for account in greedy))
+
+    short = judges.submit(request_of(large(MIB, ZSTD)), Account())
+    done: list[Job] = []
+    for job in (*long, short):
+        job.future.add_done_callback(lambda _, job=job: done.append(job))
+    wait([job.future for job in (*long, short)], timeout=120)
+
+    assert done.index(short) <= 1, "one may have been near its end"
+
+
+def test_what_nobody_wants_any_more_ends_soon(judges: Judges) -> None:
+    account = Account()
+    jobs = [judges.submit(request_of(*[large(5 * MIB)] * 20), account) for _ in range(4)]
+    _wait_until(lambda: account.served(time.monotonic()) > 0)
+
+    for job in jobs:
+        judges.abandon(job)
+
+    _wait_until(lambda: all(job.future.done() for job in jobs))
+    assert any(job.future.cancelled() for job in jobs)
+    assert judges.submit(request_of(large(8 * MIB)), Account()).future.result(timeout=30).judged.accepted
+
+
+def test_an_end_waits_for_nothing_that_takes_long(judges: Judges) -> None:
+    account = Account()
+    jobs: list[Job] = [judges.submit(request_of(*[large(5 * MIB)] * 20), account) for _ in range(3)]
+    _wait_until(lambda: account.served(time.monotonic()) > 0)
+
+    began = time.monotonic()
+    judges.close()
+
+    assert time.monotonic() - began < 2
+    futures: list[Future[Dispatch]] = [job.future for job in jobs]
+    assert not all(future.done() and not future.cancelled() for future in futures)
+
+
+def _wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.001)

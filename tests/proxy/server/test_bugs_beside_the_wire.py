@@ -1,0 +1,89 @@
+"""A proxy in which something fails that is not on the way of requests: nobody who sends them notices."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from sluicegate.protocol.errors import ErrorCode
+from tests.bounds.frames import good_batch
+from tests.bounds.hostile_batches import now
+from tests.bounds.stage import HOST, Stage
+from tests.broker.eventually import eventually
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+
+_BUGS = Path(__file__).with_name("bugs")
+
+
+def asks_for(path: str) -> Callable[[Stage], None]:
+    def ask(stage: Stage) -> None:
+        assert stage.proxy.get(path)[0] == 500
+
+    return ask
+
+
+def changes_the_file(stage: Stage) -> None:
+    file = stage.folder / "sluicegate.yaml"
+    file.write_text(file.read_text() + "# another\n")
+
+
+def nothing(_stage: Stage) -> None:
+    """It is done by itself, every second or two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """`place` fails; `trigger` has it done; `told`: what the log says of it."""
+
+    place: str
+    told: str
+    trigger: Callable[[Stage], None] = nothing
+
+
+_AGAIN_AND_AGAIN = "something that is done again and again"
+BUGS = {
+    "metrics": Bug("sluicegate.proxy.server.server:Server.snapshot", "metrics cannot be shown", asks_for("/metrics")),
+    "page": Bug("sluicegate.proxy.server.server:Server.look", "the page cannot be shown", asks_for("/api/live")),
+    "reload": Bug("sluicegate.proxy.server.server:Server.adopt", "configuration rejected", changes_the_file),
+    "events": Bug(
+        "sluicegate.proxy.reporting.events.event_file:EventFile.append", "violation events cannot be written"
+    ),
+    "an event": Bug(
+        "sluicegate.proxy.reporting.events.violation_writer:ViolationFile.write", "a judgement is not told"
+    ),
+    "the page's figures": Bug("sluicegate.proxy.live.live_view:LiveView.tick", _AGAIN_AND_AGAIN),
+    "sweeping": Bug("sluicegate.proxy.reporting.observer:Observer.sweep", _AGAIN_AND_AGAIN),
+    "looking at sessions": Bug("sluicegate.proxy.server.connection_stats:Census.ends_round", _AGAIN_AND_AGAIN),
+    "looking at the cluster": Bug("sluicegate.proxy.server.cluster_watch:ClusterWatch.look_again", _AGAIN_AND_AGAIN),
+}
+
+
+@pytest.mark.parametrize("bug", BUGS.values(), ids=BUGS)
+def test_what_fails_beside_the_wire_changes_nothing_on_it(bug: Bug, tmp_path: Path) -> None:
+    stage = Stage(tmp_path / "stage")
+    path = os.pathsep.join(filter(None, [str(_BUGS), os.environ.get("PYTHONPATH")]))
+    stage.proxy.environment = {"PYTHONPATH": path, "BUG": bug.place}
+    try:
+        stage.start(honest=False)
+        with RawClient(f"{HOST}:{stage.port(1)}", 30) as client:
+            before = [said_to(client, good_batch(now())), said_to(client, batch([Rec(5)]))]
+            bug.trigger(stage)
+            eventually(lambda: bug.told in stage.proxy.log(), 30, "a line about the bug")
+
+            assert "a bug" in stage.proxy.log()
+            assert before == [ErrorCode.NONE, ErrorCode.INVALID_TIMESTAMP]
+            assert [said_to(client, good_batch(now())), said_to(client, batch([Rec(5)]))] == before
+        assert "connection closed" not in stage.proxy.log()
+        assert stage.proxy.get("/livez") == (200, "ok\n")
+    finally:
+        stage.stop()
+
+
+def said_to(client: RawClient, records: bytes) -> int:
+    answer = client.produce(9, [topic_data("t", (0, records))])
+    assert isinstance(answer, dict), answer
+    code: int = answer["responses"][0]["partition_responses"][0]["error_code"]
+    return code

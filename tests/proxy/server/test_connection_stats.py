@@ -1,0 +1,101 @@
+"""What sessions wait for and how far they have come, as a scrape shows it; of several workers together."""
+
+from sluicegate.proxy.reporting.metrics.gauges import standing_of_all
+from sluicegate.proxy.server.connection_stats import Census
+from sluicegate.proxy.session.pause_reason import PauseReason
+from tests.bounds.frames import good_batch, produce
+from tests.proxy.session.playbook import NOW, Playbook
+
+MIB = 1 << 20
+
+
+def census_of(play: Playbook) -> Census:
+    return Census(play.parts.budget, play.parts.dependencies.lane_room, play.parts.room)
+
+
+def looked(census: Census, *plays: Playbook) -> Census:
+    for play in plays:
+        census.look(play.session)
+    census.ends_round()
+    return census
+
+
+def test_a_client_that_asks_nothing_needs_no_broker() -> None:
+    play = Playbook()
+
+    standing = looked(census_of(play), play).standing()
+
+    assert (standing.connections, standing.upstream, standing.holds) == ({"connecting": 1}, {}, {})
+
+
+def test_one_that_has_asked_waits_for_its_broker_and_is_held_meanwhile() -> None:
+    play = Playbook()
+    play.broker_comes = False
+    play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}, -1, 1))
+
+    standing = looked(census_of(play), play).standing()
+
+    assert standing.upstream == {("bootstrap", "connecting"): 1}
+    assert standing.holds == {("client", "connecting"): 1}
+
+
+def test_one_whose_broker_is_there_is_open_and_says_what_holds_it() -> None:
+    play = Playbook()
+    play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}, -1, 1))
+    play.session.client.pause(PauseReason.MEMORY)
+    play.session.broker.pause(PauseReason.OTHER_SIDE_FULL)
+
+    standing = looked(census_of(play), play).standing()
+
+    assert (standing.connections, standing.upstream) == ({"open": 1}, {("bootstrap", "open"): 1})
+    assert standing.holds == {("client", "memory"): 1, ("broker", "other_side_full"): 1}
+
+
+def test_a_round_that_is_under_way_shows_the_one_before() -> None:
+    play = Playbook()
+    census = looked(census_of(play), play)
+
+    census.look(play.session)
+    census.look(play.session)
+
+    assert census.standing().connections == {"connecting": 1}
+    census.ends_round()
+    assert census.standing().connections == {"connecting": 2}
+
+
+def test_memory_is_shown_against_its_budget() -> None:
+    play = Playbook(SLUICEGATE__LIMITS__MAX_GATHERED_BYTES="512MiB")
+    census = census_of(play)
+    claim = play.parts.room.claim(1000)
+
+    standing = census.standing()
+
+    assert claim is not None
+    assert standing.held_bytes["quarantine"] == 1000
+    assert standing.budget_bytes["small_requests"] == 128 * MIB
+    assert set(standing.held_bytes) == set(standing.budget_bytes)
+
+
+def test_more_brokers_than_a_cluster_has_are_counted_together() -> None:
+    play = Playbook()
+    play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}, -1, 1))
+    census = census_of(play)
+    for number in range(600):
+        census.look_at_broker(f"broker {number}", "open")
+    census.ends_round()
+
+    upstream = census.standing().upstream
+
+    assert len(upstream) == 501
+    assert upstream["other", "open"] == 100
+
+
+def test_workers_add_up() -> None:
+    plays = [Playbook(), Playbook()]
+    standings = [looked(census_of(play), play).standing() for play in plays]
+
+    total = standing_of_all(standings)
+
+    assert total.connections == {"connecting": 2}
+    assert total.budget_bytes["small_requests"] == 2 * standings[0].budget_bytes["small_requests"]
+    assert total.resident_bytes == sum(standing.resident_bytes for standing in standings)

@@ -1,0 +1,40 @@
+"""Room for descriptors: a table that has to grow under load makes everybody wait."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_TABLE = "import re; print(re.search(r'FDSize:\\s+(\\d+)', open('/proc/self/status').read())[1])"
+_LIMIT = """
+from resource import RLIMIT_NOFILE, getrlimit, setrlimit
+setrlimit(RLIMIT_NOFILE, ({limit}, getrlimit(RLIMIT_NOFILE)[1]))
+"""
+_RESERVE = "from sluicegate.proxy.server.descriptors import reserve_descriptors; reserve_descriptors()"
+_OPEN = "import os; print(len(os.listdir('/proc/self/fd')))"
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only Linux tells the size of the table")
+
+
+def _said(*statements: str) -> list[int]:
+    """What a process of its own prints."""
+    done = subprocess.run([sys.executable, "-c", "\n".join(statements)], capture_output=True, text=True, check=True)
+    return [int(number) for number in re.findall(r"\d+", done.stdout)]
+
+
+def test_the_table_has_room_for_all_that_may_come_and_none_is_spent() -> None:
+    before, opened_before, after, opened_after = _said(
+        _LIMIT.format(limit=4096), _TABLE, _OPEN, _RESERVE, _TABLE, _OPEN
+    )
+
+    assert before < 4096
+    assert after >= 4096
+    assert opened_after == opened_before
+
+
+def test_it_is_asked_for_no_more_than_a_process_may_have() -> None:
+    (after,) = _said(_LIMIT.format(limit=200), _RESERVE, _TABLE)
+
+    assert after <= 256

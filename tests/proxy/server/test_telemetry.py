@@ -1,0 +1,45 @@
+"""What `check` and a start say of `otel`: what is not installed, and files that cannot be used."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from sluicegate.config.reading import config_of
+from sluicegate.proxy.reload.config_check import flaws_in
+from sluicegate.proxy.server.cannot_start import CannotStart
+from sluicegate.proxy.server.server import Server
+from sluicegate.proxy.workers.supervisor import Supervisor
+
+LEAST = {"upstream": {"bootstrap": "127.0.0.1:1"}, "listen": {"bootstrap": "127.0.0.1:0", "broker_ports": 20000}}
+ENDPOINT = "https://collector.internal:4318"
+MISSING = "otel needs OpenTelemetry's exporters: pip install 'sluicegate[otel]', or leave otel out"
+
+
+@pytest.fixture
+def not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
+
+
+@pytest.mark.usefixtures("not_installed")
+@pytest.mark.parametrize(("kind", "workers"), [(Server, 1), (Supervisor, 2)])
+async def test_without_the_extra_neither_check_nor_a_start_goes_on(
+    kind: type[Server] | type[Supervisor], workers: int
+) -> None:
+    config = config_of(LEAST | {"otel": {"endpoint": ENDPOINT}, "workers": workers})
+
+    assert [(flaw.key, flaw.message) for flaw in flaws_in(config)] == [("otel", MISSING)]
+    with pytest.raises(CannotStart) as raised:
+        await kind(config).start()
+    assert str(raised.value) == MISSING
+
+
+def test_files_that_cannot_be_used_are_named_by_key_and_nothing_of_them_is_shown(tmp_path: Path) -> None:
+    headers = tmp_path / "headers"
+    headers.write_text("S3CRET")
+    otel = {"endpoint": ENDPOINT, "headers_file": str(headers), "tls": {"ca_file": str(tmp_path / "none")}}
+
+    found = list(flaws_in(config_of(LEAST | {"otel": otel})))
+
+    assert [flaw.key for flaw in found] == ["otel.headers_file", "otel.tls.ca_file"]
+    assert "S3CRET" not in str(found)

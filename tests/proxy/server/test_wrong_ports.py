@@ -1,0 +1,110 @@
+"""A port of another kind than was configured is recognised: TLS or not, with or without logins."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import cast
+
+import pytest
+import uvloop
+
+from sluicegate.config.reading import read_section
+from sluicegate.config.upstream import Upstream, UpstreamTls
+from sluicegate.config.values.address import HostPort
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.messages import metadata, sasl_handshake
+from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker
+from sluicegate.proxy.network.tls.contexts import context_for_brokers
+from sluicegate.proxy.network.upstream import Dialler
+from sluicegate.proxy.session.connection import Connection
+from sluicegate.proxy.session.outlets import UpstreamUnreachable
+from tests.broker.certificates import Authority
+from tests.proxy.scripted_broker import CLOSE, ScriptedBroker
+
+Handle = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+LOGIN = {"mechanism": "PLAIN", "username": "me", "password": "mine-alone"}
+
+
+@asynccontextmanager
+async def listening(handle: Handle) -> AsyncIterator[HostPort]:
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    yield HostPort("127.0.0.1", server.sockets[0].getsockname()[1])
+    server.close()
+
+
+async def ask(client: BrokerClient) -> object:
+    return await client.ask(ApiKey.METADATA, metadata.REQUEST, metadata.RESPONSE, {"topics": []})
+
+
+async def reason(address: HostPort, **more: object) -> str:
+    upstream = read_section(Upstream, {"bootstrap": str(address), "connect_timeout_seconds": 5, **more})
+    tls = context_for_brokers(upstream.tls) if upstream.tls is not None else None
+    with pytest.raises(NoBrokerAnswers) as raised:
+        await ask_any_broker(upstream, tls, ask)
+    return str(raised.value).removeprefix(f"{address}: ")
+
+
+async def closes(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(4)
+    writer.close()
+
+
+async def alerts(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(4)
+    writer.write(bytes.fromhex("15030300020250"))
+    writer.close()
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+def test_tls_to_a_plaintext_port(run: Callable[[Awaitable[None]], None], tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+
+    async def story() -> None:
+        async with listening(closes) as address:
+            ours = await reason(address, tls={"ca_file": str(authority.file)})
+            context = context_for_brokers(UpstreamTls(ca_file=str(authority.file)))
+            with pytest.raises(UpstreamUnreachable) as raised:
+                await Dialler(context, 5, None).connect((address,), cast(Connection, asyncio.Protocol()))
+        assert ours == "closed the TLS handshake: probably a plaintext port (upstream.tls is set)"
+        assert str(raised.value) == f"{address}: {ours}"
+
+    run(story())
+
+
+@pytest.mark.parametrize(
+    ("handle", "words"),
+    [(closes, "closes what is plaintext: if it is a TLS port, set upstream.tls"), (alerts, "is a TLS port: set")],
+)
+async def test_plaintext_to_a_tls_port(handle: Handle, words: str) -> None:
+    async with listening(handle) as address:
+        assert (await reason(address)).startswith(words)
+
+
+async def test_no_login_where_one_is_wanted() -> None:
+    async with ScriptedBroker({ApiKey.METADATA: CLOSE}) as broker:
+        assert (await reason(broker.address)).startswith("wants a login: set upstream.sasl")
+
+
+async def test_a_login_where_none_is_taken() -> None:
+    def refuse(version: int, _body: bytes) -> bytes:
+        return sasl_handshake.RESPONSE.build({"error_code": 33, "mechanisms": []}, version)
+
+    async with ScriptedBroker({ApiKey.SASL_HANDSHAKE: refuse}) as broker:
+        words = await reason(broker.address, sasl=LOGIN)
+
+    assert words == "upstream.sasl is refused: the broker offers no SASL here; is this the plaintext listener?"
+
+
+async def test_a_password_file_that_is_gone_is_named(tmp_path: Path) -> None:
+    def greet(version: int, _body: bytes) -> bytes:
+        return sasl_handshake.RESPONSE.build({"error_code": 0, "mechanisms": ["PLAIN"]}, version)
+
+    login = {"mechanism": "PLAIN", "username": "me", "password_file": str(tmp_path / "none")}
+    async with ScriptedBroker({ApiKey.SASL_HANDSHAKE: greet}) as broker:
+        words = await reason(broker.address, sasl=login)
+
+    assert words == (
+        f"upstream.sasl is refused: upstream.sasl.password_file: {tmp_path}/none cannot be read: "
+        "No such file or directory"
+    )

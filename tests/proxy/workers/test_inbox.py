@@ -1,0 +1,56 @@
+"""Words from another process: whole whatever their size, in order, and its end is told once."""
+
+import os
+from functools import partial
+from multiprocessing import Pipe
+from queue import SimpleQueue
+from threading import Thread
+
+from sluicegate.proxy.workers.inbox import Inbox
+
+LARGE = bytes(4 << 20)  # arrives in many pieces
+WAIT_SECONDS = 60
+
+
+def test_what_arrives_in_pieces_is_heard_whole_and_in_order() -> None:
+    here, there = Pipe()
+    heard: SimpleQueue[object] = SimpleQueue()
+    inbox = Inbox(here, "test", lambda call, *arguments: call(*arguments), heard.put, partial(heard.put, "ended"))
+
+    saying = Thread(target=lambda: [there.send(word) for word in (LARGE, 1, LARGE)])
+    saying.start()
+
+    assert [heard.get(timeout=WAIT_SECONDS) for _ in range(3)] == [LARGE, 1, LARGE]
+    saying.join()
+    there.close()
+    assert heard.get(timeout=WAIT_SECONDS) == "ended"
+    inbox.close()
+    here.close()
+    assert heard.empty()
+
+
+def test_what_is_cut_off_in_the_middle_is_an_end() -> None:
+    here, there = Pipe()
+    heard: SimpleQueue[object] = SimpleQueue()
+    inbox = Inbox(here, "test", lambda call, *arguments: call(*arguments), heard.put, partial(heard.put, "ended"))
+
+    os.write(there.fileno(), b"\0\0\1\0half")  # of 256 bytes that were announced
+    there.close()
+
+    assert heard.get(timeout=WAIT_SECONDS) == "ended"
+    inbox.close()
+    here.close()
+
+
+def test_nobody_is_told_once_the_loop_is_closed() -> None:
+    here, there = Pipe()
+
+    def closed(*_: object) -> None:
+        raise RuntimeError("Event loop is closed")
+
+    inbox = Inbox(here, "test", closed, print, print)
+    there.send(1)
+
+    inbox.close()
+    here.close()
+    there.close()

@@ -1,0 +1,89 @@
+"""What several workers see, asked of all of them: whose view is not there is named."""
+
+import asyncio
+from typing import cast
+
+from sluicegate.proxy.live.live_state import LiveState
+from sluicegate.proxy.live.look import EVERYTHING
+from sluicegate.proxy.workers.worker import Look, Looked
+from sluicegate.proxy.workers.worker_snapshots import WorkersLook
+
+LATE = "what worker 2 does is missing here: it has not answered in time"
+
+
+def seen(by: str) -> LiveState:
+    return cast(LiveState, {"version": by})
+
+
+class Worker:
+    """Answers what it is asked, in a turn of its own."""
+
+    def __init__(self, look: WorkersLook, index: int, takes_connections: bool = True) -> None:
+        self.index = index
+        self.takes_connections = takes_connections
+        self.asked: list[Look] = []
+        self._look = look
+
+    @property
+    def outbox(self) -> "Worker":
+        return self
+
+    def say(self, word: Look, /) -> None:
+        self.asked.append(word)
+        asyncio.get_running_loop().call_soon(self._hears, word)
+
+    def _hears(self, word: Look) -> None:
+        self.answers(word)
+
+    def answers(self, word: Look) -> None:
+        self._look.answered(self.index, Looked(seen(f"worker {self.index}"), word.number))
+
+
+class Stuck(Worker):
+    def _hears(self, word: Look) -> None:
+        """And does not answer."""
+
+
+class Ending(Worker):
+    def _hears(self, word: Look) -> None:
+        self._look.ended(self.index)
+
+
+async def test_all_are_asked_and_all_that_they_see_is_there() -> None:
+    look = WorkersLook(60)
+
+    found = await look.ask([Worker(look, 1), Worker(look, 2)], EVERYTHING)
+
+    assert found == ([seen("worker 1"), seen("worker 2")], [])
+
+
+async def test_who_does_not_answer_in_time_is_named_and_asked_nothing_more() -> None:
+    look = WorkersLook(0.05)
+    quick, stuck = Worker(look, 1), Stuck(look, 2)
+
+    for _ in range(2):
+        assert await look.ask([quick, stuck], EVERYTHING) == ([seen("worker 1")], [LATE])
+
+    assert (len(quick.asked), len(stuck.asked)) == (2, 1)
+
+
+async def test_what_comes_too_late_is_not_shown_and_its_worker_is_asked_again() -> None:
+    look = WorkersLook(0.05)
+    late = Stuck(look, 2)
+    assert await look.ask([late], EVERYTHING) == ([], [LATE])
+
+    late.answers(late.asked[0])
+    assert await look.ask([late], EVERYTHING) == ([], [LATE])
+
+    assert [word.number for word in late.asked] == [1, 2]
+
+
+async def test_a_worker_that_ends_is_not_waited_for_and_one_that_starts_is_named() -> None:
+    look = WorkersLook(60)
+
+    found = await look.ask([Worker(look, 1), Ending(look, 2), Worker(look, 3, takes_connections=False)], EVERYTHING)
+
+    assert found == (
+        [seen("worker 1")],
+        [LATE, "what worker 3 does is missing here: it has not started yet"],
+    )

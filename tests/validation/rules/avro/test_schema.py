@@ -1,0 +1,232 @@
+"""What is a datum of an Avro schema, beside fastavro's writer and reader."""
+
+import json
+from io import BytesIO
+from typing import Any
+
+import fastavro
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sluicegate.validation.rules.avro.datum import MAX_DEPTH, MOST_EMPTY_ITEMS
+from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.schemas.content import SchemaUnusable
+from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
+from sluicegate.validation.rules.side import Side
+from tests.validation.rules.records import record
+
+ORDER: dict[str, Any] = {
+    "type": "record",
+    "name": "Order",
+    "namespace": "com.example",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "count", "type": "int"},
+        {"name": "price", "type": "double"},
+        {"name": "weight", "type": "float"},
+        {"name": "paid", "type": "boolean"},
+        {"name": "note", "type": ["null", "string"]},
+        {"name": "raw", "type": "bytes"},
+        {"name": "hash", "type": {"type": "fixed", "name": "Hash", "size": 4}},
+        {"name": "state", "type": {"type": "enum", "name": "State", "symbols": ["NEW", "SENT"]}},
+        {"name": "tags", "type": {"type": "array", "items": "string"}},
+        {"name": "sizes", "type": {"type": "map", "values": {"type": "array", "items": "int"}}},
+        {"name": "before", "type": ["null", "Order"]},
+        {"name": "nothing", "type": "null"},
+    ],
+}
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=8)
+LONGS, INTS = st.integers(-(2**63), 2**63 - 1), st.integers(-(2**31), 2**31 - 1)
+
+
+def orders(before: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(
+        {
+            "id": LONGS,
+            "count": INTS,
+            "price": st.floats(allow_nan=False),
+            "weight": st.floats(width=32, allow_nan=False),
+            "paid": st.booleans(),
+            "note": st.none() | TEXTS,
+            "raw": st.binary(max_size=8),
+            "hash": st.binary(min_size=4, max_size=4),
+            "state": st.sampled_from(["NEW", "SENT"]),
+            "tags": st.lists(TEXTS, max_size=3),
+            "sizes": st.dictionaries(TEXTS, st.lists(INTS, max_size=3), max_size=3),
+            "before": before,
+            "nothing": st.none(),
+        }
+    )
+
+
+ORDERS = orders(st.none() | orders(st.none()))
+PARSED = fastavro.parse_schema(ORDER)
+CONTENT = avro_content(json.dumps(ORDER))
+
+
+def written(datum: Any, schema: Any = PARSED) -> bytes:
+    out = BytesIO()
+    fastavro.schemaless_writer(out, schema, datum)
+    return out.getvalue()
+
+
+def fault(schema: Any, data: bytes) -> str | None:
+    return avro_content(json.dumps(schema)).fault(data)
+
+
+@given(ORDERS)
+def test_whatever_fastavro_writes_passes(order: Any) -> None:
+    assert CONTENT.fault(written(order)) is None
+
+
+@given(ORDERS, st.data())
+def test_cut_or_lengthened_it_does_not(order: Any, data: st.DataObject) -> None:
+    datum = written(order)
+
+    assert CONTENT.fault(datum[: data.draw(st.integers(0, len(datum) - 1))]) is not None
+    words = CONTENT.fault(datum + b"\0")
+    assert words == "is not Avro of its schema: 1 bytes stand behind Order; was it written with this schema?"
+
+
+@settings(max_examples=300)
+@given(ORDERS, st.data())
+def test_whatever_passes_fastavro_reads_to_its_end(order: Any, data: st.DataObject) -> None:
+    datum = bytearray(written(order))
+    for _ in range(data.draw(st.integers(1, 3))):
+        datum[data.draw(st.integers(0, len(datum) - 1))] = data.draw(st.integers(0, 255))
+
+    if CONTENT.fault(bytes(datum)) is None:
+        stream = BytesIO(bytes(datum))
+        fastavro.schemaless_reader(stream, PARSED, None)
+        assert stream.tell() == len(datum)
+
+
+LIST = {"type": "record", "name": "Link", "fields": [{"name": "next", "type": ["null", "Link"]}]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "data", "said"),
+    [
+        ("boolean", b"\x02", "the datum cannot be read at byte 0: a boolean is one byte, 0 or 1"),
+        ("boolean", b"", "the data ends within it"),
+        ("int", b"\x80\x80\x80\x80\x10", "an int has 32 bits"),
+        ("long", b"\xff" * 9 + b"\x02", "longer than ten bytes"),
+        ("long", b"\xff" * 20, "longer than ten bytes"),
+        ("double", b"\0" * 7, "the data ends within it"),
+        ("string", b"\x01", "its length is negative"),
+        ("string", b"\x04a", "the data ends within it"),
+        ("string", b"\x04\xff\xff", "a string in it is not UTF-8"),
+        ("bytes", b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", "the data ends within it"),
+        (ORDER["fields"][8]["type"], b"\x04", "the enum has no such symbol"),
+        (["null", "string"], b"\x04", "the union has no such branch"),
+        (["null", "string"], b"\x01", "the union has no such branch"),
+        (
+            {"type": "array", "items": "int"},
+            b"\x80\x80\x80\x80\x80\x80\x80\x80\x10\0\0",
+            "more items than the data can hold",
+        ),
+        (
+            {"type": "array", "items": "null"},
+            b"\x80\x80\x80\x80\x80\x80\x80\x80\x10\0",
+            "more items than the data can hold",
+        ),
+        (
+            {"type": "map", "values": "null"},
+            b"\x80\x80\x80\x80\x80\x80\x80\x80\x10\0",
+            "more items than the data can hold",
+        ),
+        ({"type": "array", "items": "int"}, b"\x01\x04\0\0\0", "a block of it is not as long as it says"),
+        ({"type": "array", "items": "int"}, b"\xff" * 9 + b"\x01\x02\0\0", "more items than the data can hold"),
+        (LIST, b"\x02" * 1_000_000, f"more than {MAX_DEPTH} levels deep"),
+    ],
+)
+def test_what_is_no_datum_is_told(schema: Any, data: bytes, said: str) -> None:
+    words = fault(schema, data)
+
+    assert words is not None
+    assert words.startswith("is not Avro of its schema: ")
+    assert said in words
+
+
+@pytest.mark.parametrize(
+    ("schema", "data"),
+    [
+        ("null", b""),
+        ("long", b"\xff" * 9 + b"\x01"),
+        ({"type": "array", "items": "int"}, b"\x01\x02\0\x02\x02\0"),  # a block with its size, and one without
+        ({"type": "array", "items": "null"}, b"\x06\0"),
+        ({"type": "array", "items": {"type": "record", "name": "E", "fields": []}}, b"\x06\0"),
+        (LIST, b"\x02" * (MAX_DEPTH // 2 - 1) + b"\0"),
+        ({"type": "string", "logicalType": "uuid"}, b"\x02a"),
+    ],
+)
+def test_what_is_unusual_and_a_datum_passes(schema: Any, data: bytes) -> None:
+    assert fault(schema, data) is None
+
+
+def test_items_of_no_size_are_bounded_over_all_blocks_as_java_bounds_them() -> None:
+    most = b"\xee\xff\xff\xff\x0f"  # 2,147,483,639, in zig-zag
+    nulls = {"type": "array", "items": "null"}
+
+    assert fault(nulls, written([None] * 50_000, nulls)) is None
+    assert fault(nulls, most + b"\0") is None
+    assert fault(nulls, most + b"\x02\0") is not None
+    assert MOST_EMPTY_ITEMS == 2_147_483_639
+
+
+def test_words_name_the_field_and_nothing_of_the_content() -> None:
+    address = {"type": "record", "name": "Address", "fields": [{"name": "zip", "type": "string"}]}
+    schema = {"type": "record", "name": "com.example.Customer", "fields": [{"name": "home", "type": address}]}
+    words = FollowsSchema(Side.VALUE, avro_content(json.dumps(schema))).complaint(record(b"\x0csec\xffet"))
+
+    assert words == (
+        "the value is not Avro of its schema: Address.zip cannot be read at byte 1: a string in it is not UTF-8; "
+        "was it written with this schema?"
+    )
+
+
+def test_a_named_type_may_stand_in_a_reference() -> None:
+    street = {"type": "record", "name": "com.example.Street", "fields": [{"name": "name", "type": "string"}]}
+    home = {"type": "record", "name": "com.example.Home", "fields": [{"name": "street", "type": "Street"}]}
+    person = {"type": "record", "name": "com.example.Person", "fields": [{"name": "home", "type": "Home"}]}
+
+    content = avro_content(json.dumps(person), [json.dumps(street), json.dumps(home)])
+
+    assert content.fault(b"\x02a") is None
+    assert content.fault(b"\x04a") is not None
+    assert content.record_name(b"") == "com.example.Person"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{", '{"type": "record"}', '"strang"', '{"type":"record","name":"A","fields":[{"name":"b","type":"B"}]}', "7"],
+)
+def test_what_is_no_schema_is_told(text: str) -> None:
+    with pytest.raises(SchemaUnusable):
+        avro_content(text)
+
+
+def test_a_schema_that_doubles_at_each_level_is_soon_made() -> None:
+    fields = [
+        {"name": f"f{i}", "type": {"type": "record", "name": f"R{i}", "fields": []}} if i == 0 else None
+        for i in range(1)
+    ]
+    schemas = [json.dumps({"type": "record", "name": "R0", "fields": []})]
+    for i in range(1, 60):
+        fields = [{"name": name, "type": f"R{i - 1}"} for name in ("a", "b")]
+        schemas.append(json.dumps({"type": "record", "name": f"R{i}", "fields": fields}))
+
+    content = avro_content(json.dumps({"type": "array", "items": "R59"}), schemas)
+
+    assert content.fault(b"\0") is None
+
+
+def test_an_envelope_is_looked_for_where_it_is_wanted() -> None:
+    rule = FollowsSchema(Side.KEY, avro_content('"long"'), Envelope.CONFLUENT)
+
+    assert rule.complaint(record(key=b"\0\0\0\0\x07\x02")) is None
+    assert rule.complaint(record(key=None)) is None
+    words = rule.complaint(record(key=b"\x02"))
+    assert words is not None
+    assert "does not begin with a zero byte" in words

@@ -1,0 +1,31 @@
+"""The rule of an expression gives what CEL's own conformance tests expect: true, false, or an error, which is not true.
+
+The cases (cel-spec, Apache-2.0) are those of its core files that need no variable and no Protobuf message, and give
+true, false or an error.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sluicegate.validation.rules.cel.rule import IsTrue
+from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
+from tests.validation.rules.records import record
+
+CASES: dict[str, list[list[str]]] = json.loads((Path(__file__).parent / "cel_conformance.json").read_text())["cases"]
+
+
+@pytest.mark.parametrize("section", CASES)
+def test_every_case_gives_what_the_specification_expects(section: str) -> None:
+    assert [expression for expression, expected in CASES[section] if _outcome(expression) != expected] == []
+
+
+def _outcome(expression: str) -> str:
+    try:
+        words = IsTrue(expression).complaint(record(b"{}"))
+    except ExpressionUnusable:
+        return "error"
+    if words is None:
+        return "true"
+    return "false" if words.startswith("not true of the record") else "error"

@@ -1,0 +1,248 @@
+"""Expressions over records: what they see, what they say of it, and which are none."""
+
+import pytest
+
+from sluicegate.config.values.topic_pattern import compiled
+from sluicegate.validation.rules.cel.rule import IsTrue
+from sluicegate.validation.rules.cel.runtime import MAX_CHARACTERS, ExpressionUnusable
+from sluicegate.validation.rules.rule import Client, Header, Part, RuledRecord
+from tests.validation.rules.records import record
+
+ORDER = record(
+    b'{"amount": 12.5, "lines": [{"qty": 1}, {"qty": 2}], "state": "NEW"}',
+    b"o-1",
+    ((b"tenant", b"acme"), (b"bin", b"\xff")),
+)
+LACKS = "the record lacks what the expression asks for"
+OTHER = "the record has something of another type or size than the expression can use"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "value.amount > 0",
+        "value.amount > 12 && value.state in ['NEW', 'SENT']",
+        "value.lines.all(line, line.qty > 0)",
+        "key == 'o-1' && key.startsWith('o-')",
+        "headers.tenant == 'acme' && headers['bin'] == b'\\xff'",
+        "!('other' in headers) && !has(value.note)",
+        "timestamp > 1700000000000 && topic == 'orders' && partition == 3",
+        "timestamp(timestamp / 1000).getFullYear() == 2026 && timestamp(timestamp / 1000).getHours('UTC') >= 0",
+        "client.id == 'orders-app' && client.software == 'librdkafka' && client.principal != 'User:ANONYMOUS'",
+    ],
+)
+def test_what_is_true_passes(expression: str) -> None:
+    assert IsTrue(expression).complaint(ORDER) is None
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("value.amount > 100", "not true of the record: value.amount > 100"),
+        ("value.price > 0", f"{LACKS}: value.price > 0"),
+        ("headers.other == ''", LACKS),
+        ("value.state > 0", OTHER),
+        ("1 / (value.lines[0].qty - 1) == 1", OTHER),
+        ("value.lines[7].qty == 1", OTHER),
+        ("value.amount", "the expression gives double instead of true or false of the record"),
+        ("value.lines", "the expression gives list instead of true or false of the record"),
+        ("value.state", "the expression gives string instead of true or false of the record"),
+    ],
+)
+def test_what_is_not_is_told_with_the_expression(expression: str, said: str) -> None:
+    words = IsTrue(expression).complaint(ORDER)
+
+    assert words is not None
+    assert said in words
+
+
+@pytest.mark.parametrize(
+    ("expression", "value", "key"),
+    [
+        ("value.email.matches('.+@.+')", b'{"email": null}', b""),
+        ("value.email.matches('.+@.+')", b'{"email": 7}', b""),
+        ("value.email.matches('.+@.+')", b"{}", b""),
+        ("value.email.matches('.+@.+')", b"7", b""),
+        ("value.email.matches('.+@.+')", None, b""),
+        ("value.email.matches('.+@.+')", b"\xff\xfe", b""),
+        ("key.startsWith('k')", b"{}", None),
+        ("key.startsWith('k')", b"{}", b"\xff"),
+        ("size(value.x) > 0", b'{"x": 1}', b""),
+        ("size(value.x) > 0", b'{"x": null}', b""),
+        ("int(value.x) > 0", b'{"x": "1.5"}', b""),
+        ("int(value.x) > 0", b'{"x": 1e300}', b""),
+        ("int(value.x) > 0", b'{"x": []}', b""),
+        ("double(value.x) > 0.0", b'{"x": {}}', b""),
+        ("timestamp(value.x) > timestamp(0)", b'{"x": "yesterday"}', b""),
+        ("timestamp(value.x) > timestamp(0)", b'{"x": "2026-02-30T00:00:00Z"}', b""),
+        ("timestamp(value.x) > timestamp(0)", b'{"x": 1e10}', b""),
+        ("duration(value.x) > duration('0s')", b'{"x": "1 hour"}', b""),
+        ("string(value.x) == ''", b'{"x": {}}', b""),
+        ("value.x + 1 > 0", b'{"x": 9223372036854775807}', b""),
+        ("value.x + 1 > 0", b'{"x": "1"}', b""),
+        ("value.x * 2.0 > 0.0", b'{"x": 1}', b""),
+        ("value.x[0] == 1", b'{"x": {"0": 1}}', b""),
+        ("value.x['a'] == 1", b'{"x": [1]}', b""),
+        ("value.x.all(i, i > 0)", b'{"x": 7}', b""),
+        ("value.x && true", b'{"x": 1}', b""),
+        ("!value.x", b'{"x": null}', b""),
+        ("value.x ? true : true", b'{"x": "true"}', b""),
+        ("value", b"1", b""),
+        ("value.x", b'{"x": "true"}', b""),
+        ("headers[key] == ''", b"{}", None),
+        ("value.x in value.y", b'{"x": 1, "y": 1}', b""),
+    ],
+)
+def test_what_is_null_or_of_another_type_is_not_true_and_no_outage(
+    expression: str, value: bytes | None, key: bytes | None
+) -> None:
+    words = IsTrue(expression).complaint(record(value, key))
+
+    assert words is not None
+    assert expression in words
+    assert "yesterday" not in words
+
+
+def test_a_value_that_is_no_json_is_bytes_and_a_null_one_null() -> None:
+    assert IsTrue("value == b'plain'").complaint(record(b"plain")) is None
+    assert IsTrue("value == null").complaint(record(None)) is None
+    assert IsTrue("value.amount > 0").complaint(record(b"plain")) is not None
+
+
+def test_json_behind_a_schemas_id_is_read_and_nothing_else_is() -> None:
+    positive = IsTrue("value.amount > 0")
+    assert positive.complaint(record(b'\0\0\0\0\x07{"amount": 1}')) is None
+    assert positive.complaint(record(b'\0\0\0\0\x07{"amount": 0}')) is not None
+    for data in (b"\0\0\0\0\x07\x02ab", b"\0\0\0\0", b"\0\0\0\0\x07", b"\0" * 100, b"\x01\0\0\0\x07{}"):
+        shown = "".join(rf"\x{byte:02x}" for byte in data)
+        assert IsTrue(f"value == b'{shown}'").complaint(record(data)) is None
+
+
+@pytest.mark.parametrize(
+    ("expression", "value", "key"),
+    [
+        # size of a string: its code points (language definition, "String and Bytes Values")
+        ("size(value.t) == 2", '{"t": "éé"}'.encode(), b""),
+        ("value.t.size() == 1 && size(key) == 1", '{"t": "\U0001f600"}'.encode(), "\U0001f600".encode()),
+        ("size(value.t) == 3", b'{"t": "a\\u0000b"}', b""),
+        ("size(value) == 3", b"\xffab", b""),
+        # a text does not end at a zero byte
+        ("value.t != 'a' && value.t == 'a\\u0000b'", b'{"t": "a\\u0000b"}', b""),
+        ("value['a\\u0000b'] == 1 && !('a' in value)", b'{"a\\u0000b": 1}', b""),
+        ("[value.l[0], value.l[1].t] == ['\\u0000', '\\u0000x']", b'{"l": ["\\u0000", {"t": "\\u0000x"}]}', b""),
+        ("key == 'a\\u0000b' && key.endsWith('b')", b"{}", b"a\0b"),
+        ("value == b'\\x00\\xff' && size(value) == 2", b"\0\xff", b""),
+        ("key == b'\\xff\\x00\\xfe'", b"{}", b"\xff\0\xfe"),
+        # whole numbers up to 64 bits are whole, and all numbers compare by what they are
+        ("value.x == 9223372036854775807 && type(value.x) == int", b'{"x": 9223372036854775807}', b""),
+        ("value.x > 9223372036854775807 && value.x == 18446744073709551615u", b'{"x": 18446744073709551615}', b""),
+        ("value.x > 18446744073709551615u && type(value.x) == double", b'{"x": 36893488147419103232}', b""),
+        ("value.x < -9223372036854770000 && type(value.x) == double", b'{"x": -9223372036854775809}', b""),
+        ("value.x == 1 && value.y == 1.0 && value.x == value.y", b'{"x": 1, "y": 1.0}', b""),
+        ("value.x == 2.0 && double(value.x) * 1.5 == 3.0", b'{"x": 2}', b""),
+        # of two keys alike the last counts, as with JSON's readers
+        ("value.x == 2", b'{"x": 1, "x": 2}', b""),
+        ("timestamp(value.x) == timestamp('2026-01-01T00:00:00Z')", b'{"x": "2026-01-01T01:00:00+01:00"}', b""),
+    ],
+)
+def test_values_are_those_of_the_language(expression: str, value: bytes, key: bytes) -> None:
+    assert IsTrue(expression).complaint(record(value, key)) is None
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ((b"\xff\xfe", b"x"), (b"tenant", b"acme")),
+        ((b"tenant", b"acme"), (b"\xc3", None)),
+        ((b"tenant", b"other"), (b"tenant", b"\xff"), (b"tenant", b"acme")),
+        ((b"tenant", b"acme"), (b"", b""), (b"a\0b", b"\0")),
+    ],
+)
+def test_a_header_is_found_whatever_others_are_there(headers: tuple[Header, ...]) -> None:
+    assert IsTrue("headers.tenant == 'acme'").complaint(record(b"{}", b"", headers)) is None
+
+
+def test_headers_have_names_of_text_and_the_last_value_of_each() -> None:
+    headers: tuple[Header, ...] = ((b"\xff", b"1"), (b"a\0b", b"c\0d"), (b"a", b"1"), (b"a", None), (b"b", b"\xff\0"))
+    seen = record(b"{}", b"", headers)
+
+    for expression in (
+        "size(headers) == 3",
+        "headers['a\\u0000b'] == 'c\\u0000d'",
+        "headers.a == null",
+        "headers.b == b'\\xff\\x00'",
+    ):
+        assert IsTrue(expression).complaint(seen) is None
+
+
+def test_a_client_may_have_any_name() -> None:
+    client = Client("127.0.0.1", "a\0b", None, None, "User:\ud800")
+    seen = RuledRecord("t", 0, 0, 0, None, None, (), client)
+
+    assert IsTrue("client.id == 'a\\u0000b' && client.id != 'a'").complaint(seen) is None
+    assert IsTrue("client.software == null && client.principal == 'User:?'").complaint(seen) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (b'{"x": 1e400, "y": 1}', "with a number beyond what a double holds, or half a character"),
+        (b'{"x": ' + b"9" * 5000 + b', "y": 1}', "with a number beyond what a double holds, or half a character"),
+        (b'{"x": "\\ud800", "y": 1}', "with a number beyond what a double holds, or half a character"),
+        (b'{"x": ' + b"[" * 100 + b"]" * 100 + b', "y": 1}', "nested more than 100 levels deep"),
+    ],
+)
+def test_json_that_the_language_has_no_value_for_is_not_true(value: bytes, said: str) -> None:
+    assert IsTrue("value.y == 1").complaint(record(value)) == (
+        f"the value is JSON {said}, which no expression can look at: value.y == 1"
+    )
+
+
+def test_json_of_a_hundred_levels_is_looked_at() -> None:
+    assert IsTrue("value != 1").complaint(record(b"[" * 100 + b"]" * 100)) is None
+
+
+def test_only_what_is_named_is_needed() -> None:
+    assert IsTrue("value.a == 1").needs == Part.VALUE
+    assert IsTrue("topic == 'a' && timestamp > 0").needs == Part.NONE
+    assert IsTrue("key == 'a' && 'b' in headers").needs == Part.KEY | Part.HEADERS
+    assert IsTrue("[1].all(value, value > 0)").needs == Part.NONE
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("value.a >", "line 1, column 10: Syntax error: mismatched input '<EOF>'"),
+        ("value.a > 1 &&\n  = 2", "line 2, column 3: Syntax error"),
+        ("", "Syntax error"),
+        ("valeu.a > 0", "undeclared reference to 'valeu.a'; there are client, headers, key"),
+        ("value.all(x, y > 0)", "line 1, column 14: undeclared reference to 'y'; there are client"),
+        ("nonsense(value)", "line 1, column 9: undeclared reference to 'nonsense'$"),
+        ("value.nonsense()", "undeclared reference to 'nonsense'$"),
+        ("client.name == 'a'", "client has no name; it has id, software, version, principal, address"),
+        ("size(value.a)", "the expression gives int instead of true or false"),
+        ("'a'", "the expression gives string instead of true or false"),
+        ("value.map(a, a)", "the expression gives list instead of true or false"),
+        ("timestamp > 'a'", r"no matching overload for '_>_' applied to '\(int, string\)'"),
+        ("topic && true", r"no matching overload for '_&&_' applied to '\(string, bool\)'"),
+        ("1 + 'a' == 2", "no matching overload"),
+        ("value.a.matches('(')", r"not a regular expression that RE2 takes: missing \): \("),
+        ("timestamp(value.a).getHours(value.zone) > 0", "getHours takes a time zone that the expression itself"),
+        ("true" + " && true" * MAX_CHARACTERS, "longer than 2000 characters"),
+        ("(" * 1000 + "true" + ")" * 990, "nested more than 32 levels deep"),
+        ("value" + ".a" * 995 + " == 1", "nested more than 32 levels deep"),
+        ("1" + "+1" * 900 + " > 0", "nested more than 32 levels deep"),
+        ("value.all(a," * 140 + "true" + ")" * 140, "nested more than 32 levels deep"),
+    ],
+)
+def test_what_cannot_be_used_is_told_when_it_is_read(expression: str, said: str) -> None:
+    with pytest.raises(ExpressionUnusable, match=said):
+        IsTrue(expression)
+
+
+@pytest.mark.parametrize("pattern", ["a+", "^[^@]+@[^@]+[.][a-z]{2,}$", r"\\d{4}-\\d\\d", "(?i)straße"])
+@pytest.mark.parametrize("text", ["aa", "x@y.org", "on 2026-01-01", "STRASSE", "STRAßE", ""])
+def test_a_pattern_is_found_anywhere_as_re2_finds_it(pattern: str, text: str) -> None:
+    found = compiled(pattern.replace("\\\\", "\\")).search(text) is not None
+
+    assert (IsTrue(f"key.matches('{pattern}')").complaint(record(b"", text.encode())) is None) == found

@@ -1,0 +1,92 @@
+"""What is counted of a JSON text, beside what Python's own reader finds in it."""
+
+import json
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sluicegate.validation.rules.json.count import DEEPEST, JsonCount, weighed
+from tests.validation.rules.json.random_json import RandomJson
+
+
+def found_in(value: Any, depth: int = 0) -> Iterator[tuple[str, int, int]]:
+    """Each item, string, number, list, object and key, with its depth and size."""
+    yield "items", depth, 1
+    if isinstance(value, str):
+        yield "bytes", depth, len(json.dumps(value, ensure_ascii=False)) - 2
+    elif isinstance(value, dict):
+        yield "containers", 0, 1
+        yield "keys", 0, len(value)
+        for key, below in value.items():
+            yield "bytes", depth + 1, len(json.dumps(key, ensure_ascii=False)) - 2
+            yield from found_in(below, depth + 1)
+    elif isinstance(value, list):
+        yield "containers", 0, 1
+        for below in value:
+            yield from found_in(below, depth + 1)
+    elif not isinstance(value, bool | None):
+        text = json.dumps(value)
+        yield "units", depth, 1 + 4 * ("." in text) + 8 * ("e" in text) + 64 * ("e-" in text)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_at_least_what_is_in_a_text_is_counted(seed: int) -> None:
+    text = RandomJson(seed).text()
+    value = json.loads(text)
+    expected: Counter[tuple[str, int]] = Counter()
+    for what, depth, size in found_in(value):
+        expected[what, depth] += size
+    count = JsonCount(text)
+
+    assert (count.containers, count.keys) == (expected["containers", 0], expected["keys", 0])
+    for depth in range(count.levels):
+        items = expected["items", depth]
+        assert items <= count.items(depth) <= items + expected["containers", 0]
+        assert count.string_bytes(depth) >= expected["bytes", depth]
+        assert count.number_units(depth) >= expected["units", depth]
+    assert max(depth for _, depth in expected) < count.levels
+
+
+def test_what_lies_deeper_than_is_told_apart_counts_with_the_deepest() -> None:
+    count = JsonCount(b"[" * 400 + b"1,2" + b"]" * 400 + b" ")
+
+    assert count.levels == DEEPEST + 1
+    assert count.containers == 400
+    assert sum(count.items(depth) for depth in range(count.levels)) == 402
+    assert count.number_units(DEEPEST) >= 2
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"]]]]", b'"', b'"\\', b"{", b"-", b"1e-e-e-5", b"\xff\x00", b"[" * 300 + b"}" * 900]
+)
+def test_what_is_malformed_is_counted_to_its_end(text: bytes) -> None:
+    assert JsonCount(text).levels >= 1
+
+
+def test_keys_are_as_deep_as_their_values_and_text_is_no_structure() -> None:
+    count = JsonCount(b'{"a[{,": "]}:,1e-5", "b": {"cc": 1.5}}')
+
+    assert count.keys == 3
+    assert [count.items(depth) for depth in range(count.levels)] == [1, 2, 1]
+    assert [count.string_bytes(depth) for depth in range(count.levels)] == [0, 4 + 8 + 1, 2]
+    assert [count.number_units(depth) for depth in range(count.levels)] == [0, 0, 6]
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("levels", [1, 2, 5, DEEPEST + 1])
+def test_what_is_weighed_is_what_is_counted(seed: int, levels: int) -> None:
+    drawn = RandomJson(seed)
+    text = drawn.text()[: None if seed % 2 else 1000]
+    weights = array("d", (drawn.random.randrange(100) for _ in range(3 * levels)))
+    count = JsonCount(text)
+
+    expected = 7.0 * count.containers + 3.0 * count.keys
+    for depth in range(count.levels):
+        of_item, of_byte, of_unit = weights[3 * min(depth, levels - 1) :][:3]
+        expected += of_item * count.items(depth) + of_byte * count.string_bytes(depth)
+        expected += of_unit * count.number_units(depth)
+    rounded = sum(weights[2::3]) + count.levels * max(weights)
+    assert expected - rounded <= weighed(text, weights, 7.0, 3.0) <= expected

@@ -1,0 +1,137 @@
+"""What follows a JSON Schema, and how it is told what does not."""
+
+import json
+from typing import Any
+
+import pytest
+
+from sluicegate.validation.rules.json.schema import MAX_DEPTH, json_schema_content
+from sluicegate.validation.rules.schemas.content import SchemaUnusable
+
+ORDER = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string", "format": "uuid"},
+        "amount": {"type": "number", "minimum": 0},
+        "lines": {"type": "array", "items": {"type": "object", "required": ["sku"]}},
+    },
+    "required": ["amount"],
+    "additionalProperties": False,
+}
+DRAFTS = [
+    "http://json-schema.org/draft-04/schema#",
+    "http://json-schema.org/draft-06/schema#",
+    "http://json-schema.org/draft-07/schema#",
+    "https://json-schema.org/draft/2019-09/schema",
+    "https://json-schema.org/draft/2020-12/schema",
+]
+
+
+def fault(schema: Any, value: bytes) -> str | None:
+    return json_schema_content(json.dumps(schema)).fault(value)
+
+
+def test_what_follows_it_passes() -> None:
+    assert fault(ORDER, b'{"amount": 1, "id": "12345678-1234-5678-1234-567812345678", "lines": [{"sku": 1}]}') is None
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (b'{"amount": -7}', "does not follow its JSON Schema: /amount: minimum (0)"),
+        (b'{"amount": "secret"}', 'does not follow its JSON Schema: /amount: type (["number"])'),
+        (b"{}", 'does not follow its JSON Schema: the root: required ("amount")'),
+        (b'{"amount": 1, "lines": [{"sku": 1}, {}]}', 'does not follow its JSON Schema: /lines/1: required ("sku")'),
+        (b'{"amount": 1, "secret": 1}', "does not follow its JSON Schema: the root: additionalProperties"),
+        (b'{"amount": 1, "id": "secret"}', 'does not follow its JSON Schema: /id: format ("uuid")'),
+        (
+            b"{} {}",
+            "is not JSON: something stands behind the JSON; write one value to a record, and nothing else (at byte 3)",
+        ),
+        (b'{"amount": NaN}', "is not JSON: a value was expected (at byte 11)"),
+        (b'"\\ud800"', "is JSON with half a character in a string (a lone surrogate), which no reader can use"),
+    ],
+)
+def test_an_error_is_explained_by_path_and_keyword(value: bytes, said: str) -> None:
+    content = json_schema_content(json.dumps(ORDER))
+
+    assert (content.explanation(value) or content.fault(value)) == said
+    assert str(content.fault(value)).startswith(said[:20])
+
+
+def test_what_follows_its_schema_is_not_explained() -> None:
+    assert json_schema_content(json.dumps(ORDER)).explanation(b'{"amount": 1}') is None
+
+
+def test_names_that_are_the_clients_are_not_told() -> None:
+    content = json_schema_content('{"additionalProperties": {"type": "integer"}}')
+
+    assert content.explanation(b'{"secret": "x"}') == 'does not follow its JSON Schema: /…: type (["integer"])'
+
+
+def test_of_many_errors_the_first_is_explained() -> None:
+    content = json_schema_content('{"items": {"type": "integer"}}')
+
+    assert content.explanation(json.dumps([1, *["x"] * 1000]).encode()) == (
+        'does not follow its JSON Schema: /1: type (["integer"])'
+    )
+
+
+@pytest.mark.parametrize("draft", DRAFTS)
+def test_all_drafts_are_known_and_check_formats(draft: str) -> None:
+    schema = {"$schema": draft, "type": "string", "format": "ipv4"}
+
+    assert fault(schema, b'"10.0.0.1"') is None
+    assert fault(schema, b'"10.0.0.256"') is not None
+
+
+def test_depth_is_bounded() -> None:
+    deep = b"[" * 400 + b"]" * 400
+
+    assert fault({"uniqueItems": True}, b"[" + deep + b"," + deep + b"]") == (
+        f"is JSON nested more than {MAX_DEPTH} levels deep"
+    )
+    assert fault({"items": {"type": "array"}}, deep) is None
+    assert "deeper" in str(fault({}, b"[" * 40_000))
+    assert "deeper" in str(fault({"not": {}}, b"[" * 2_000 + b"]" * 2_000))
+
+
+# RFC 8259 section 6 lets a reader set limits; Python's own json makes infinity of the first.
+@pytest.mark.parametrize("value", [b"1e400", b"-1e400", b"7" * 5_000, b'{"amount": [1e309]}'])
+def test_a_number_that_no_double_holds_is_called_so(value: bytes) -> None:
+    words = str(fault({"not": {"const": 1}}, value))
+
+    assert words == "is JSON with a number beyond what a double holds (1.8e308), which most readers cannot use"
+
+
+@pytest.mark.parametrize("value", [b'"\\ud800"', b'"\\udc00"', b'"\\ud800\\u0041"', b'{"\\ud800": 1}'])
+def test_half_a_character_is_called_so(value: bytes) -> None:
+    assert "half a character" in str(fault({"not": {"const": 1}}, value))
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"type": "strang"}, "no JSON Schema"),
+        ({"pattern": "(?=a)b"}, "regex"),
+        ({"$ref": "http://example.com/x.json"}, "nothing is fetched"),
+        ({"$ref": "file:///etc/passwd"}, "nothing is fetched"),
+        (7, "an object, or true or false"),
+    ],
+)
+def test_what_cannot_be_used_is_told(schema: Any, said: str) -> None:
+    with pytest.raises(SchemaUnusable, match=said):
+        json_schema_content(json.dumps(schema))
+
+
+def test_references_are_found_among_those_given() -> None:
+    content = json_schema_content(
+        '{"$id": "https://x.example/a", "$ref": "money.json"}', {"money.json": '{"minimum": 0}'}
+    )
+
+    assert content.fault(b"1") is None
+    assert content.fault(b"-1") is not None
+
+
+def test_a_bad_pattern_for_backtracking_is_matched_at_once() -> None:
+    assert fault({"pattern": "^(a+)+$"}, b'"' + b"a" * 100_000 + b'b"') is not None

@@ -1,0 +1,228 @@
+"""What is JSON and what is not: as RFC 8259 has it, and as Python's and Rust's readers see it."""
+
+import json
+import math
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluicegate.validation.rules.json.syntax import MOST_DEPTH, DuplicateKeys, JsonSyntax
+from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in
+from sluicegate.validation.rules.rule import INLINE_STEPS
+from sluicegate.validation.rules.side import Side
+from tests.validation.rules.records import record
+
+GOOD = [
+    b"{}",
+    b"[]",
+    b' \t\r\n[1, 2 ,{"a" : null}] \n',
+    b'"x\\u00e9\\n\\"\\/\\\\"',
+    b'"\\ud800"',  # the grammar knows no surrogates; who cannot read it needs a schema
+    b"-0.5e+3",
+    b"0",
+    b"-0",
+    b"1E9",
+    b"123456789012345678901234567890",
+    b"true",
+    b"false",
+    b"null",
+    b'{"a":{"b":[{},[],""]}}',
+    b'{"":0}',
+    '"é漢😀\u2028\x7f"'.encode(),
+    b'["' + b"a" * 100 + b'"]',
+]
+BAD = [
+    (b"", "empty"),
+    (b" \n", "empty"),
+    (b"{", "ends before"),
+    (b"[1", "ends before"),
+    (b'{"a":', "ends before"),
+    (b'"a', "ends before"),
+    (b'"\\u12', "ends before"),
+    (b"tru", "ends before"),
+    (b"{} {}", "behind the JSON"),
+    (b"1 2", "behind the JSON"),
+    (b"{}\0", "behind the JSON"),
+    (b"[1,]", "a value was expected"),
+    (b'{"a":}', "a value was expected"),
+    (b"NaN", "a value was expected"),
+    (b"[Infinity]", "a value was expected"),
+    (b"-Infinity", "a number"),
+    (b"nuxl", "a value was expected"),
+    (b"]", "a value was expected"),
+    (b"[}", "a value was expected"),
+    (b"/*x*/1", "a value was expected"),
+    (b"{,}", "a key"),
+    (b'{"a":1,}', "a key"),
+    (b"{'a':1}", "a key"),
+    (b"{1:2}", "a key"),
+    (b"{]", "a key"),
+    (b'{"a"}', "a colon"),
+    (b'{"a" 1}', "a colon"),
+    (b'{"a" "b"}', "a colon"),
+    (b"[1 2]", "a comma"),
+    (b"[1}", "a comma"),
+    (b'{"a":1]', "a comma"),
+    (b"01", "a number"),
+    (b"-", "a number"),
+    (b"1.", "a number"),
+    (b"1e", "a number"),
+    (b"1e+", "a number"),
+    (b"--1", "a number"),
+    (b'"\x01"', "control character"),
+    (b'"\n"', "control character"),
+    (b'"\\x"', "escape"),
+    (b'"\\u12g4"', "escape"),
+    (b'"\xff"', "not UTF-8"),
+    (b'"\xc3"', "not UTF-8"),
+    (b'"\xc0\x80"', "not UTF-8"),
+    (b'"\xed\xa0\x80"', "not UTF-8"),
+    (b'"\xe0\x80\x80"', "not UTF-8"),
+    (b'"\xf4\x90\x80\x80"', "not UTF-8"),
+    (b'"\xf0\x9f\x98', "not UTF-8"),
+    (b"\xef\xbb\xbf{}", "byte order mark"),
+]
+
+
+@pytest.mark.parametrize("value", GOOD)
+def test_json_passes(value: bytes) -> None:
+    json.loads(value)  # nor does Python's own reader object
+
+    assert JsonSyntax(Side.VALUE).complaint(record(value)) is None
+
+
+@pytest.mark.parametrize(("value", "said"), BAD)
+def test_what_is_not_json_is_refused_and_told(value: bytes, said: str) -> None:
+    words = JsonSyntax(Side.VALUE).complaint(record(value))
+
+    assert words is not None
+    assert words.startswith("the value is not JSON: ")
+    assert said in words
+
+
+def test_words_tell_where_and_quote_nothing() -> None:
+    words = JsonSyntax(Side.KEY).complaint(record(key=b'{"secret" "word"}'))
+
+    assert words == "the key is not JSON: a colon was expected (at byte 10)"
+
+
+def test_a_null_value_is_none() -> None:
+    assert JsonSyntax(Side.VALUE).complaint(record(None)) is None
+
+
+@pytest.mark.parametrize("depth", [1, 2, 62, 63, 64, 65, 126, 127, 128, 200, MOST_DEPTH])
+def test_nesting_is_bounded_where_it_was_said(depth: int) -> None:
+    rule = JsonSyntax(Side.VALUE, max_depth=depth)
+    mixed = b"".join(b'{"a":' if level % 3 else b"[" for level in range(depth))
+    closing = b"".join(b"}" if level % 3 else b"]" for level in reversed(range(depth)))
+
+    assert rule.complaint(record(b"[" * depth + b"]" * depth)) is None
+    assert rule.complaint(record(mixed + b"1" + closing)) is None
+    words = rule.complaint(record(b"[" * (depth + 1) + b"]" * (depth + 1)))
+    assert words is not None
+    assert "deeper" in words
+
+
+def test_a_million_brackets_are_no_trouble() -> None:
+    words = JsonSyntax(Side.VALUE).complaint(record(b"[" * 1_000_000))
+
+    assert words is not None
+    assert "deeper" in words
+
+
+@pytest.mark.parametrize(
+    "value", [b'{"a":1,"a":2}', b'[{"x":{"a":1,"b":2,"\\u0061":3}}]', b'{"\\ud800":1,"\\ud800":1}']
+)
+def test_duplicate_keys_are_refused_on_request(value: bytes) -> None:
+    assert JsonSyntax(Side.VALUE).complaint(record(value)) is None
+    words = JsonSyntax(Side.VALUE, DuplicateKeys.REFUSE).complaint(record(value))
+    assert words == "the value is JSON with an object that has the same key twice; write each key once"
+
+
+@pytest.mark.parametrize("value", [b'{"a":1,"b":{"a":2}}', b"[1" + b"0" * 5000 + b"]", b"[" * 500 + b"]" * 500])
+def test_what_has_no_duplicates_passes(value: bytes) -> None:
+    assert JsonSyntax(Side.VALUE, DuplicateKeys.REFUSE, MOST_DEPTH).complaint(record(value)) is None
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+# Eight million bytes of each were rejected for what reading them would take.
+@pytest.mark.parametrize("item", [b"[]", b'{"a":1}', b"1"])
+def test_a_large_text_is_counted_before_it_is_looked_through_for_duplicates(item: bytes) -> None:
+    rule = JsonSyntax(Side.VALUE, DuplicateKeys.REFUSE)
+    few, many = (b"[" + (item + b",") * count + b"1]" for count in (1_000, 300_000))
+
+    assert rule.steps(record(few)) <= INLINE_STEPS < rule.steps(record(many))
+    assert rule.complaint(record(many)) is None
+    assert "the same key twice" in str(rule.complaint(record(many[:-1] + b',{"a":1,"a":1}]')))
+
+
+def test_a_text_of_many_bytes_and_few_items_is_inline() -> None:
+    long = b'["' + b"well, [and {so} on]," * 100_000 + b'"]'
+
+    assert JsonSyntax(Side.VALUE, DuplicateKeys.REFUSE).steps(record(long)) <= INLINE_STEPS
+    assert JsonSyntax(Side.VALUE).steps(record(b"[" + b"1," * 1_500_000 + b"1]")) <= INLINE_STEPS
+
+
+@given(VALUES, st.booleans())
+def test_whatever_python_writes_is_json(value: Any, ascii_only: bool) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+
+    assert (fault_in(text, MOST_DEPTH) == WELL_FORMED) == _python_reads(text)
+
+
+@given(st.binary(max_size=40) | st.text(alphabet='{}[]",:0123.eE+-truefalsn\\u \n\x00é', max_size=20).map(str.encode))
+def test_any_bytes_are_judged_as_others_judge_them(text: bytes) -> None:
+    assert (fault_in(text, MOST_DEPTH) == WELL_FORMED) == _python_reads(text)
+
+
+@given(VALUES, st.data())
+def test_damaged_json_is_judged_as_others_judge_it(value: Any, data: st.DataObject) -> None:
+    text = bytearray(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    for _ in range(data.draw(st.integers(1, 3))):
+        text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))
+    judged = fault_in(bytes(text), MOST_DEPTH)
+
+    assert (judged == WELL_FORMED) == _python_reads(bytes(text))
+    # orjson refuses half characters, and numbers beyond what a double holds
+    if b"\\u" not in text and not _has_a_number_beyond_doubles(bytes(text)):
+        assert (judged == WELL_FORMED) == _rust_reads(bytes(text))
+
+
+def _python_reads(text: bytes) -> bool:
+    def refuse(_constant: str) -> None:
+        raise ValueError
+
+    try:
+        json.loads(text.decode(), parse_constant=refuse, parse_int=str, parse_float=str)
+    except ValueError:
+        return False
+    return True
+
+
+def _has_a_number_beyond_doubles(text: bytes) -> bool:
+    numbers: list[float] = []
+
+    def keep(number: str) -> None:
+        numbers.append(float(number))
+
+    try:
+        json.loads(text.decode(), parse_int=keep, parse_float=keep)
+    except ValueError:
+        return False
+    return any(map(math.isinf, numbers))
+
+
+def _rust_reads(text: bytes) -> bool:
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True

@@ -1,0 +1,79 @@
+"""Which rules can be asked natively, and what several of them ask together."""
+
+import json
+
+import pytest
+
+from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.batch_size import MostRecords
+from sluicegate.validation.rules.json.schema import json_schema_content
+from sluicegate.validation.rules.json.syntax import DuplicateKeys, JsonSyntax
+from sluicegate.validation.rules.native.questions import BytesQuestion, OrdinaryQuestions, ordinary_questions
+from sluicegate.validation.rules.presence import Required
+from sluicegate.validation.rules.rule import Part, RuledRecord
+from sluicegate.validation.rules.schemas.schema_file import FollowsSchema
+from sluicegate.validation.rules.side import Side
+from sluicegate.validation.rules.size import Size
+from sluicegate.validation.rules.utf8 import Utf8
+from tests.validation.rules.inline_rule import InlineRule
+
+
+class OnesOwn(InlineRule):
+    """A rule that says nothing but what every rule says."""
+
+    needs = Part.NONE
+    is_slow = False
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        return None
+
+
+def test_the_strictest_of_several_is_asked() -> None:
+    rules = [
+        Required(Side.KEY),
+        Size(Side.KEY, 2, 9),
+        Size(Side.KEY, 1, None),
+        Utf8(Side.VALUE),
+        JsonSyntax(Side.VALUE, max_depth=9),
+        JsonSyntax(Side.VALUE, max_depth=5),
+        MostRecords(7),
+        MostRecords(8),
+    ]
+
+    assert ordinary_questions(rules) == OrdinaryQuestions(
+        BytesQuestion(required=True, least=2, most=9), BytesQuestion(is_text=True, json_depth=5), 7
+    )
+
+
+@pytest.mark.parametrize("other", [OnesOwn(), JsonSyntax(Side.VALUE, DuplicateKeys.REFUSE)])
+def test_one_rule_that_cannot_be_asked_so_leaves_all_to_be_asked(other: object) -> None:
+    assert ordinary_questions([Required(Side.KEY), other]) is None
+
+
+@pytest.mark.parametrize(
+    ("schema", "is_asked"),
+    [
+        ({"type": "record", "name": "R", "fields": [{"name": "a", "type": "long"}]}, True),
+        ({"type": "record", "name": "R", "fields": [{"name": "a", "type": ["null", "R"]}]}, True),
+        ({"type": "map", "values": "null"}, True),
+        ({"type": "array", "items": "null"}, True),
+        ({"type": "array", "items": {"type": "record", "name": "R", "fields": []}}, True),
+        (
+            {"type": "record", "name": "R", "fields": [{"name": "a", "type": "null"}, {"name": "b", "type": "int"}]},
+            True,
+        ),
+        ({"type": "record", "name": "R", "fields": [{"name": f"n{i}", "type": "null"} for i in range(20_000)]}, False),
+        (
+            ["int", {"type": "record", "name": "R", "fields": [{"name": f"n{i}", "type": "null"} for i in range(9)]}],
+            False,
+        ),
+    ],
+)
+def test_avro_is_asked_where_every_byte_is_a_few_steps(schema: object, is_asked: bool) -> None:
+    questions = ordinary_questions([FollowsSchema(Side.VALUE, avro_content(json.dumps(schema)))])
+    assert (questions is not None) == is_asked
+
+
+def test_a_json_schema_is_asked_where_it_has_a_plan() -> None:
+    assert ordinary_questions([FollowsSchema(Side.KEY, json_schema_content('{"type": "object"}'))]) is not None
+    assert ordinary_questions([FollowsSchema(Side.KEY, json_schema_content('{"pattern": "a"}'))]) is None

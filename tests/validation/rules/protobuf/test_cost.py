@@ -1,0 +1,324 @@
+"""The bound on the steps of a Protobuf schema: never below what its reader takes, and low for ordinary messages."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from random import Random
+from time import thread_time
+
+import pytest
+from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet
+
+from sluicegate.protocol.records.scan import is_compiled
+from sluicegate.validation.rules.protobuf.schema import indexed_protobuf_content, protobuf_content
+from sluicegate.validation.rules.rule import INLINE_STEPS
+from sluicegate.validation.rules.schemas.content import Content
+
+_STEP_SECONDS, _SLACK_SECONDS = 100e-9, 1e-3
+# Interpreted, the same look takes some fifty times as long.
+_MOST_COUNTING_SECONDS = 0.04 if is_compiled() else 2.0
+_MOST_EXPLAINING_SECONDS = 0.02 if is_compiled() else 1.0
+_FIRST_MESSAGE = b"\x00"
+
+
+def descriptor_set() -> bytes:
+    """message Node {nodes = 1, numbers = 2, texts = 3, the map counts = 4, weights (packed doubles) = 5, blob = 6}."""
+    file = FileDescriptorProto(name="node.proto", package="p", syntax="proto3")
+    node = file.message_type.add(name="Node")
+    entry = node.nested_type.add(name="CountsEntry")
+    entry.options.map_entry = True
+    kinds = FieldDescriptorProto
+    add(entry, "key", 1, kinds.TYPE_INT32, kinds.LABEL_OPTIONAL)
+    add(entry, "value", 2, kinds.TYPE_INT32, kinds.LABEL_OPTIONAL)
+    add(node, "nodes", 1, kinds.TYPE_MESSAGE, kinds.LABEL_REPEATED, ".p.Node")
+    add(node, "numbers", 2, kinds.TYPE_INT64, kinds.LABEL_REPEATED)
+    add(node, "texts", 3, kinds.TYPE_STRING, kinds.LABEL_REPEATED)
+    add(node, "counts", 4, kinds.TYPE_MESSAGE, kinds.LABEL_REPEATED, ".p.Node.CountsEntry")
+    add(node, "weights", 5, kinds.TYPE_DOUBLE, kinds.LABEL_REPEATED)
+    add(node, "blob", 6, kinds.TYPE_BYTES, kinds.LABEL_OPTIONAL)
+    return FileDescriptorSet(file=[file]).SerializeToString()
+
+
+def add(to: DescriptorProto, name: str, number: int, kind: int, label: int, type_name: str | None = None) -> None:
+    field = to.field.add(name=name, number=number, type_name=type_name)
+    field.type, field.label = kind, label
+
+
+def varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def held(number: int, inside: bytes) -> bytes:
+    """A field that has a length."""
+    return varint(number << 3 | 2) + varint(len(inside)) + inside
+
+
+def deep(size: int) -> bytes:
+    inside = b""
+    for _ in range(90):
+        inside = held(1, inside)
+    return inside * (size // len(inside))
+
+
+@cache
+def entries(count: int) -> bytes:
+    return b"".join(held(4, b"\x08" + varint(i)) for i in range(count))
+
+
+# Made where they are used: every process that runs tests reads all files.
+MANY: dict[str, Callable[[], bytes]] = {
+    "a map's entries": lambda: entries(200_000),
+    "empty messages": lambda: b"\x0a\x00" * 600_000,
+    "empty messages, one level down": lambda: held(1, b"\x0a\x00" * 600_000),
+    "deep messages": lambda: deep(2_000_000),
+    "single numbers": lambda: b"\x10\x01" * 600_000,
+    "packed numbers": lambda: held(2, b"\x01" * 2_000_000),
+    "packed numbers, one by one": lambda: held(2, b"\x01") * 800_000,
+    "empty texts": lambda: b"\x1a\x00" * 600_000,
+    "fields it does not know": lambda: b"\x78\x01" * 600_000,
+    "groups it does not know": lambda: b"\x7b\x7c" * 600_000,
+}
+FEW: dict[str, Callable[[], bytes]] = {
+    "a picture": lambda: held(6, bytes(900_000)),
+    "packed doubles": lambda: held(5, bytes(900_000)),
+    "texts": lambda: held(3, b"x" * 100) * 8_000,
+    "packed numbers": lambda: held(2, b"\x01" * 300_000),
+    "messages of one text": lambda: held(1, held(3, b"x" * 20)) * 12_000,
+    "a map": lambda: entries(10_000),
+    "empty messages": lambda: b"\x0a\x00" * 20_000,
+}
+
+
+@pytest.fixture(scope="module")
+def node() -> Content:
+    return protobuf_content(descriptor_set(), "p.Node")
+
+
+def seconds_of(content: Content, data: bytes) -> float:
+    """The least of some, as others' load only adds."""
+    return min(_once(content, data) for _ in range(3))
+
+
+def _once(content: Content, data: bytes) -> float:
+    began = thread_time()
+    content.fault(data)
+    return thread_time() - began
+
+
+@pytest.mark.parametrize("kind", MANY)
+def test_what_is_made_of_many_fields_is_not_inline(kind: str, node: Content) -> None:
+    data = MANY[kind]()
+
+    assert node.steps(data) > INLINE_STEPS
+    assert seconds_of(node, data) < node.steps(data) * _STEP_SECONDS
+    assert node.fault(data) is None
+    began = thread_time()
+    node.steps(data)
+    assert thread_time() - began < _MOST_COUNTING_SECONDS
+
+
+@pytest.mark.parametrize("kind", FEW)
+def test_what_is_merely_large_is_inline(kind: str, node: Content) -> None:
+    data = FEW[kind]()
+
+    assert node.fault(data) is None
+    assert node.steps(data) <= INLINE_STEPS
+    assert seconds_of(node, data) < node.steps(data) * _STEP_SECONDS + _SLACK_SECONDS
+
+
+def test_behind_a_registry_s_path_too() -> None:
+    content = indexed_protobuf_content(descriptor_set())
+
+    assert content.steps(_FIRST_MESSAGE + MANY["a map's entries"]()) > INLINE_STEPS
+    assert content.steps(_FIRST_MESSAGE + FEW["a picture"]()) <= INLINE_STEPS
+    assert content.steps(b"\x63") <= INLINE_STEPS
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [b"\x0a\x00" * 100_000 + b"\x0a", held(6, bytes(2_000_000))[:-1], b"\x0f" * 2_000_000, b"\xff" * 2_000_000],
+)
+def test_what_is_damaged_is_called_so(damaged: bytes, node: Content) -> None:
+    assert "cannot be read" in str(node.fault(damaged))
+    assert seconds_of(node, damaged) < node.steps(damaged) * _STEP_SECONDS + _SLACK_SECONDS
+
+
+def lines_of(count: int, label: int, kind: int = FieldDescriptorProto.TYPE_INT64, first: int | None = None) -> Content:
+    """message Order {repeated Line lines = 1}, a Line of so many fields. `first`: the label of its first one."""
+    file = FileDescriptorProto(name="order.proto", package="p", syntax="proto2")
+    order, line = file.message_type.add(name="Order"), file.message_type.add(name="Line")
+    add(order, "lines", 1, FieldDescriptorProto.TYPE_MESSAGE, FieldDescriptorProto.LABEL_REPEATED, ".p.Line")
+    for i in range(count):
+        add(line, f"f{i}", i + 1, kind, label if i or first is None else first)
+    return protobuf_content(FileDescriptorSet(file=[file]).SerializeToString(), "p.Order")
+
+
+OPTIONAL, REQUIRED = FieldDescriptorProto.LABEL_OPTIONAL, FieldDescriptorProto.LABEL_REQUIRED
+
+
+@pytest.mark.parametrize("fields", [20, 60])
+def test_two_bytes_that_are_a_message_lacking_many_fields_are_neither_inline_nor_listed(fields: int) -> None:
+    content = lines_of(fields, REQUIRED)
+    data = b"\x0a\x00" * 260_000
+
+    assert content.steps(data) > INLINE_STEPS
+    assert content.fault(data) == "is not Protobuf of its schema: p.Order lacks required fields"
+    began = thread_time()
+    assert content.explanation(data) is None
+    assert thread_time() - began < _MOST_EXPLAINING_SECONDS
+    few = held(1, b"".join(varint(i + 1 << 3) + b"\x01" for i in range(fields))) + b"\x0a\x00" * 10
+    assert content.steps(few) <= INLINE_STEPS
+    assert content.explanation(few) == "is not Protobuf of its schema: p.Order lacks the required field lines[1].f0"
+
+
+@pytest.mark.parametrize("fields", [1, 20, 300, 2000])
+@pytest.mark.parametrize("kind", [FieldDescriptorProto.TYPE_INT64, FieldDescriptorProto.TYPE_STRING])
+@pytest.mark.parametrize("first", [OPTIONAL, REQUIRED])
+def test_room_for_fields_that_are_not_set_counts(fields: int, kind: int, first: int) -> None:
+    content = lines_of(fields, OPTIONAL, kind, first)
+    set_first = b"\x08\x01" if kind == FieldDescriptorProto.TYPE_INT64 else b"\x0a\x00"
+    data = held(1, set_first) * 3_000
+
+    assert content.fault(data) is None
+    assert seconds_of(content, data) < content.steps(data) * _STEP_SECONDS + _SLACK_SECONDS
+    assert (content.steps(data) > INLINE_STEPS) is (fields >= 300)
+
+
+def test_groups_are_messages_too() -> None:
+    file = FileDescriptorProto(name="group.proto", package="p", syntax="proto2")
+    outer = file.message_type.add(name="Outer")
+    group = outer.nested_type.add(name="G")
+    for i in range(300):
+        add(group, f"f{i}", i + 1, FieldDescriptorProto.TYPE_INT64, OPTIONAL)
+    repeated = FieldDescriptorProto.LABEL_REPEATED
+    add(outer, "g", 1, FieldDescriptorProto.TYPE_GROUP, repeated, ".p.Outer.G")
+    content = protobuf_content(FileDescriptorSet(file=[file]).SerializeToString(), "p.Outer")
+    data = b"\x0b\x08\x01\x0c" * 5_000
+
+    assert content.fault(data) is None
+    assert content.steps(data) > INLINE_STEPS
+    assert seconds_of(content, data) < content.steps(data) * _STEP_SECONDS + _SLACK_SECONDS
+
+
+def test_extensions_are_messages_too() -> None:
+    file = FileDescriptorProto(name="extended.proto", package="p", syntax="proto2")
+    base, large = file.message_type.add(name="Base"), file.message_type.add(name="Large")
+    base.extension_range.add(start=100, end=200)
+    for i in range(1000):
+        add(large, f"f{i}", i + 1, FieldDescriptorProto.TYPE_STRING, OPTIONAL)
+    extension = file.extension.add(name="more", number=100, type_name=".p.Large", extendee=".p.Base")
+    extension.type, extension.label = FieldDescriptorProto.TYPE_MESSAGE, FieldDescriptorProto.LABEL_REPEATED
+    content = protobuf_content(FileDescriptorSet(file=[file]).SerializeToString(), "p.Base")
+    data = held(100, b"") * 3_000
+
+    assert content.fault(data) is None
+    assert content.steps(data) > INLINE_STEPS
+
+
+def test_of_many_messages_a_registry_names_only_those_that_are_named_are_made() -> None:
+    file = FileDescriptorProto(name="many.proto", package="p", syntax="proto3")
+    for i in range(2_000):
+        add(file.message_type.add(name=f"M{i}"), "n", 1, FieldDescriptorProto.TYPE_INT64, OPTIONAL)
+    content = indexed_protobuf_content(FileDescriptorSet(file=[file]).SerializeToString())
+
+    assert content.record_name(b"\x02" + varint(1_999 << 1)) == "p.M1999"
+    assert content.fault(b"\x02" + varint(1_999 << 1) + b"\x08\x01") is None
+    assert content.fault(b"\x02" + varint(2_000 << 1) + b"\x08\x01") is not None
+
+
+class Drawn:
+    """Random schemas of a few messages, and random data that is near them."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.count = self.random.randint(1, 4)
+
+    def content(self) -> Content:
+        syntax = self.random.choice(["proto2", "proto3"])
+        file = FileDescriptorProto(name="drawn.proto", package="p", syntax=syntax)
+        kinds = FieldDescriptorProto
+        for i in range(self.count):
+            message = file.message_type.add(name=f"M{i}")
+            for number in range(1, self.random.choice([2, 5, 15, 200])):
+                kind = self.random.choice([kinds.TYPE_MESSAGE, kinds.TYPE_STRING, kinds.TYPE_INT64, kinds.TYPE_DOUBLE])
+                labels = [kinds.LABEL_REPEATED, OPTIONAL, *([REQUIRED] if syntax == "proto2" else [])]
+                inner = f".p.M{self.random.randrange(self.count)}" if kind == kinds.TYPE_MESSAGE else None
+                label = self.random.choice(labels if inner is None else labels[:2])
+                add(message, f"f{number}", number, kind, label, inner)
+        return protobuf_content(FileDescriptorSet(file=[file]).SerializeToString(), "p.M0")
+
+    def data(self, depth: int = 0) -> bytes:
+        out = b""
+        for _ in range(self.random.choice([0, 1, 5, 30])):
+            number, kind = self.random.randint(1, 16), self.random.random()
+            if kind < 0.6:
+                inside = (
+                    self.data(depth + 1) if depth < 5 and kind < 0.4 else self.random.choice([b"", b"a", b"\x01" * 99])
+                )
+                out += held(number, inside)
+            elif kind < 0.9:
+                out += varint(number << 3) + varint(self.random.getrandbits(self.random.choice([1, 7, 63])))
+            else:
+                out += varint(number << 3 | 1) + bytes(8)
+            if len(out) > 200_000:
+                break
+        return out * (self.random.choice([1, 1, 30]) if depth == 0 else 1)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_message_takes_longer_than_its_steps(seed: int) -> None:
+    drawn = Drawn(seed)
+    content = drawn.content()
+    for _ in range(8):
+        data = drawn.data()
+        assert seconds_of(content, data) < content.steps(data) * _STEP_SECONDS + _SLACK_SECONDS, data[:200]
+        began = thread_time()
+        content.explanation(data)
+        assert thread_time() - began < 0.02
+
+
+# The verdicts of the library's two implementations, each in a process of its own.
+_VERDICTS = """
+import sys
+from random import Random
+from google.protobuf.internal import api_implementation
+assert api_implementation.Type() == sys.argv[1], api_implementation.Type()
+from tests.validation.rules.protobuf.test_cost import descriptor_set, Drawn
+from sluicegate.validation.rules.protobuf.schema import protobuf_content
+content = protobuf_content(descriptor_set(), "p.Node")
+for data in (b"\\x1a\\x02\\xff\\xfe", b"\\x1a\\x03\\xed\\xa0\\x80", b"\\x1a\\x01a", b"\\x0a\\x04\\x1a\\x02\\xff\\xfe"):
+    print(content.fault(data))
+for seed in range(6):
+    random = Random(seed)
+    drawn = Drawn(seed)
+    other = drawn.content()
+    for _ in range(4):
+        data = bytearray(drawn.data()[:2000])
+        for _ in range(random.randint(0, 3)):
+            if data:
+                data[random.randrange(len(data))] = random.randrange(256)
+        print(content.fault(bytes(data)) is None, other.fault(bytes(data)) is None)
+"""
+
+
+def test_interpreted_the_library_gives_the_same_verdicts() -> None:
+    """A text that is not UTF-8 raised UnicodeDecodeError there, which closed the connection."""
+
+    def verdicts(implementation: str) -> list[str]:
+        environment = os.environ | {"PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": implementation}
+        arguments = [sys.executable, "-c", _VERDICTS, implementation]
+        found = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
+        assert found.returncode == 0, found.stderr
+        return found.stdout.splitlines()
+
+    interpreted = verdicts("python")
+
+    assert "cannot be read as p.Node" in interpreted[0]
+    assert interpreted[2] == "None"
+    assert interpreted == verdicts("upb")

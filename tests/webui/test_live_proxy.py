@@ -1,0 +1,122 @@
+"""What a running proxy of two workers shows: as JSON, as a stream, and to `top`, `who` and `explain`."""
+
+import json
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.broker.eventually import eventually
+from tests.broker.proxy_process import COMMAND, ProxyProcess
+from tests.webui.proxy_under_load import HOSTILE, proxy_under_load
+
+
+@pytest.fixture(scope="module")
+def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+    with proxy_under_load(tmp_path_factory.mktemp("proxy")) as running:
+        eventually(lambda: len(live(running)["offences"]) >= 6, what="producers that do things wrong")
+        yield running
+        assert "a worker has ended" not in running.log()
+
+
+def live(proxy: ProxyProcess) -> dict[str, Any]:
+    """What both workers see; on a machine that is busy one may say so late, which the look then tells."""
+    state: dict[str, Any] = {}
+
+    def has_both() -> bool:
+        status, body = proxy.get("/api/live")
+        assert status == 200, body
+        state.update(json.loads(body))
+        assert state["proxies"] == 2 or any("is missing here" in text for text in state["trouble"])
+        return bool(state["proxies"] == 2)
+
+    eventually(has_both, what="both workers in one look")
+    return state
+
+
+def sluicegate(*arguments: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=120, check=False)
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def address(proxy: ProxyProcess) -> str:
+    return proxy.admin.removeprefix("http://")
+
+
+def test_both_workers_are_seen_as_one_and_counted_as_the_metrics_are(proxy: ProxyProcess) -> None:
+    def counted() -> bool:
+        before = proxy.metric("sluicegate_refused_batches_total")
+        refused = live(proxy)["in_all"]["refused"]
+        return before <= refused <= proxy.metric("sluicegate_refused_batches_total")
+
+    eventually(counted, what="what the metrics say")
+    eventually(lambda: sum(live(proxy)["history"]["records"]) > 0, what="a second in which something flowed")
+    state = live(proxy)
+    assert state["in_all"]["records"] >= sum(state["history"]["records"])
+    assert sum(state["distances"]["behind"].values()) > 0
+    assert state["connections"]["by_state"].keys() <= {"connecting", "open", "leaving", "draining", "ended"}
+    assert {broker["name"] for broker in state["brokers"]} == {"bootstrap", "broker 1", "broker 2"}
+    listener = next(broker["listener"] for broker in state["brokers"] if broker["name"] == "broker 1")
+    assert listener == f"127.0.0.1:{proxy.broker_port(1)}"
+
+
+def test_what_a_policy_is_comes_with_its_lines(proxy: ProxyProcess) -> None:
+    file = str(proxy.folder / "sluicegate.yaml")
+
+    lines = json.loads(proxy.get("/api/policy?topic=orders.eu")[1])["lines"]
+
+    assert lines == sluicegate("explain", file, "orders.eu").stdout.splitlines()
+    assert "topics.0 decides" in lines[0] or "topics[0] decides" in lines[0]
+
+
+def test_a_stream_goes_on(proxy: ProxyProcess) -> None:
+    with urllib.request.urlopen(proxy.admin + "/api/stream", timeout=60) as stream:
+        lines = (line for line in stream if line.startswith(b"data: "))
+        first, second = (json.loads(next(lines)[6:]) for _ in range(2))
+
+    assert second["time_ms"] > first["time_ms"]
+    assert len(second["history"]["records"]) < 20
+
+
+def test_top_shows_it_once(proxy: ProxyProcess) -> None:
+    def is_shown() -> bool:
+        done = sluicegate("top", "--once", address(proxy))
+        assert done.returncode == 0
+        assert all(line.isprintable() for line in done.stdout.splitlines())
+        return "legacy-billing" in done.stdout
+
+    eventually(is_shown, 60, "both workers in one look")
+    done = sluicegate("top", "--once", "--json", address(proxy), "127.0.0.1:1")
+    told = json.loads(done.stdout)
+    assert told[address(proxy)]["proxies"] == 2 or told[address(proxy)]["trouble"]
+    assert "refused" in told["127.0.0.1:1"]["not_shown"]
+    assert sluicegate("top", "--once", "127.0.0.1:1").returncode == 1
+
+
+def test_who_tells_the_same_of_the_live_proxy_and_of_its_events(proxy: ProxyProcess) -> None:
+    for where in (("--admin", address(proxy)), ("--events", str(proxy.folder / "violations.jsonl"))):
+        told = ""
+
+        def is_told(where: tuple[str, str] = where) -> bool:
+            nonlocal told
+            told = sluicegate("who", "payments", *where).stdout
+            return "legacy-billing (" in told
+
+        eventually(is_told, 60, "both workers in one look")
+        assert "looks like nanoseconds: as milliseconds it is" in told
+        assert all(line.isprintable() for line in told.splitlines())
+    found: list[dict[str, object]] = []
+
+    def all_are_told() -> bool:
+        found[:] = json.loads(sluicegate("who", "payments", "--admin", address(proxy), "--json").stdout)
+        return {"legacy-billing", HOSTILE[0]} <= {one["client_id"] for one in found}
+
+    eventually(all_are_told, 60, "both workers in one look")
+    assert {one["topic"] for one in found} == {"payments"}
+    assert "give --events FILE or --admin" in sluicegate("who", "payments").stderr
+    gone = sluicegate("who", "payments", "--events", str(Path("/nowhere.jsonl")))
+    assert (gone.returncode, "cannot be read" in gone.stderr) == (1, True)

@@ -1,0 +1,132 @@
+"""An Avro schema as a plan for avro_datum.py: a few numbers for each type, and a name for people."""
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sluicegate.validation.rules.avro import datum as avro_datum
+from sluicegate.validation.rules.avro.cost import AvroCost, avro_cost
+from sluicegate.validation.rules.schemas.content import SchemaUnusable
+
+_PLAIN: Final = {
+    "null": (avro_datum.NULL,),
+    "boolean": (avro_datum.BOOLEAN,),
+    "int": (avro_datum.INT,),
+    "long": (avro_datum.LONG,),
+    "float": (avro_datum.SIZED, 4),
+    "double": (avro_datum.SIZED, 8),
+    "bytes": (avro_datum.BYTES,),
+    "string": (avro_datum.STRING,),
+}
+_MOST_NUMBERS = 1_000_000
+_DEEPEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a datum is read by. `names`: of each type, by its place in `numbers`, as messages call it."""
+
+    numbers: "array[int]"
+    root: int
+    names: dict[int, str]
+    cost: AvroCost
+
+
+def plan_of(schema: Any, elsewhere: Mapping[str, Any]) -> Plan:
+    """The plan of a schema as fastavro's parse_schema left it: all names whole.
+
+    `elsewhere`: types that it may name without having them. Raises SchemaUnusable.
+    """
+    writer = _Writer(elsewhere)
+    root = writer.write(schema, "the datum", 0)
+    writer.find_empty_items()
+    return Plan(array("q", writer.numbers), root, writer.names, avro_cost(writer.numbers, root, list(writer.names)))
+
+
+class _Writer:
+    """Writes types one behind the other; named ones are known before what is within them, which may name them."""
+
+    def __init__(self, elsewhere: Mapping[str, Any]) -> None:
+        self.numbers: list[int] = []
+        self.names: dict[int, str] = {}
+        self._elsewhere = elsewhere
+        self._named: dict[str, int] = {}
+        self._empty: dict[int, bool] = {}
+
+    def write(self, schema: Any, name: str, depth: int) -> int:
+        """Where the type was written."""
+        if depth > _DEEPEST or len(self.numbers) > _MOST_NUMBERS:
+            raise SchemaUnusable("it is too large, or nested too deep")
+        if isinstance(schema, list):
+            return self._with_children(avro_datum.UNION, schema, [name] * len(schema), name, depth)
+        if isinstance(schema, str):
+            return self._known(schema, name, depth)
+        kind = schema["type"]
+        if not isinstance(kind, str):  # {"type": {"type": ...}}
+            return self.write(kind, name, depth + 1)
+        if kind == "array":
+            return self._around(avro_datum.ARRAY, schema["items"], name, depth)
+        if kind == "map":
+            return self._around(avro_datum.MAP, schema["values"], name, depth)
+        if kind == "fixed":
+            return self._put_named(schema["name"], name, avro_datum.SIZED, schema["size"])
+        if kind == "enum":
+            return self._put_named(schema["name"], name, avro_datum.ENUM, len(schema["symbols"]))
+        if kind in ("record", "error"):
+            fields = schema["fields"]
+            short = schema["name"].rpartition(".")[2]
+            names = [f"{short}.{field['name']}" for field in fields]
+            self._named[schema["name"]] = len(self.numbers)
+            return self._with_children(avro_datum.RECORD, [field["type"] for field in fields], names, short, depth)
+        return self._known(kind, name, depth)
+
+    def _known(self, kind: str, name: str, depth: int) -> int:
+        """A type that is only named: one of Avro's own, one written before, or one from elsewhere."""
+        if kind in _PLAIN:
+            return self._put(name, *_PLAIN[kind])
+        if kind in self._named:
+            return self._named[kind]
+        if kind not in self._elsewhere:
+            raise SchemaUnusable(f"{kind[:100]} is no type that it defines")
+        return self.write(self._elsewhere[kind], name, depth + 1)
+
+    def find_empty_items(self) -> None:
+        """Tell each array whether its items take any bytes."""
+        for at in self.names:
+            if self.numbers[at] == avro_datum.ARRAY:
+                self.numbers[at + 2] = int(not self._is_empty(self.numbers[at + 1]))
+
+    def _is_empty(self, at: int) -> bool:
+        """Whether a value takes no bytes; a record within itself, of which no datum can be, does not."""
+        if at not in self._empty:
+            self._empty[at] = False  # for what is within itself
+            kind = self.numbers[at]
+            if kind == avro_datum.RECORD:
+                fields = self.numbers[at + 2 : at + 2 + self.numbers[at + 1]]
+                self._empty[at] = all(self._is_empty(field) for field in fields)
+            else:
+                self._empty[at] = kind == avro_datum.NULL or (kind == avro_datum.SIZED and self.numbers[at + 1] == 0)
+        return self._empty[at]
+
+    def _put(self, name: str, *numbers: int) -> int:
+        at = len(self.numbers)
+        self.numbers += numbers
+        self.names[at] = name
+        return at
+
+    def _put_named(self, full_name: str, name: str, *numbers: int) -> int:
+        at = self._put(name, *numbers)
+        self._named[full_name] = at
+        return at
+
+    def _around(self, kind: int, inner: Any, name: str, depth: int) -> int:
+        at = self._put(name, kind, 0, 1)
+        self.numbers[at + 1] = self.write(inner, name, depth + 1)
+        return at
+
+    def _with_children(self, kind: int, children: list[Any], names: list[str], name: str, depth: int) -> int:
+        at = self._put(name, kind, len(children), *(0 for _ in children))
+        for i, child in enumerate(children):
+            self.numbers[at + 2 + i] = self.write(child, names[i], depth + 1)
+        return at

@@ -1,0 +1,77 @@
+"""An Avro schema as a rule asks it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from sluicegate.validation.rules.avro.datum import read_whole
+from sluicegate.validation.rules.avro.errors import words_for
+from sluicegate.validation.rules.avro.plan import plan_of
+from sluicegate.validation.rules.native.questions import AvroQuestion, BytesQuestion
+from sluicegate.validation.rules.schemas.content import SchemaUnusable
+
+# Of what the event loop reads natively, at most 64 KiB of a record: about a millisecond.
+_MOST_FIXED_VALUES, _MOST_VALUES_OF_BYTE = 10_000, 3
+
+
+class AvroContent:
+    """Bytes are one datum of a schema, in binary encoding, with nothing behind it. Logical types are not looked at."""
+
+    is_slow = False
+
+    def __init__(self, schema: Any, elsewhere: Mapping[str, Any]) -> None:
+        plan = plan_of(schema, elsewhere)
+        self._numbers = plan.numbers
+        self._root = plan.root
+        self._names = plan.names
+        self._cost = plan.cost
+        self._record_name: str | None = schema.get("name") if isinstance(schema, dict) else None
+
+    def record_name(self, _data: bytes) -> str | None:
+        return self._record_name
+
+    def ordinary(self, behind: int) -> BytesQuestion | None:
+        """All of it, unless a few bytes may be many values."""
+        if self._cost.fixed_values > _MOST_FIXED_VALUES or self._cost.values_of_byte > _MOST_VALUES_OF_BYTE:
+            return None
+        return BytesQuestion(schemas=(AvroQuestion(self._numbers, self._root, behind),))
+
+    def steps(self, data: bytes) -> int:
+        """Return an upper bound of the steps that `fault` takes: values of no bytes are counted by the ways to them."""
+        return self._cost.steps(data)
+
+    def fault(self, data: bytes) -> str | None:
+        read = read_whole(self._numbers, self._root, data)
+        if read is None:
+            return None
+        return words_for(read.why, self._names[read.type_at], read.position, len(data))
+
+    def explanation(self, _data: bytes) -> str | None:
+        """Its fault is all of it."""
+        return None
+
+
+def avro_content(text: str, references: Sequence[str] = ()) -> AvroContent:
+    """Compile a schema. `references`: those of types that it names, each after what it names itself.
+
+    Raises SchemaUnusable.
+    """
+    parse = _parse_schema()
+    named: dict[str, Any] = {}
+    try:
+        for reference in references:
+            parse(json.loads(reference), named_schemas=named)
+        schema = parse(json.loads(text), named_schemas=named, expand=False)
+    except RecursionError:
+        raise SchemaUnusable("it is nested too deep") from None
+    except Exception as error:  # fastavro's own, and what Python says of schemas that are none: KeyError, TypeError ...
+        raise SchemaUnusable(f"it is no Avro schema: {type(error).__name__}: {str(error)[:300]}") from error
+    return AvroContent(schema, named)
+
+
+def _parse_schema() -> Any:
+    try:
+        return import_module("fastavro.schema").parse_schema
+    except ImportError:
+        raise SchemaUnusable("Avro needs fastavro: pip install 'sluicegate[rules]'") from None

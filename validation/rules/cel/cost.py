@@ -1,0 +1,217 @@
+"""How long an expression of CEL may take at most, reckoned from its tree and from the sizes of what it looks at.
+
+Each part of an expression is charged for how often it runs, and for how much it goes through each time. In a loop what
+comes from the loop's own item counts together over all rounds: the items are no more than the list. Times in ns, about
+twice what the runtime takes at most (docs/design.md).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from sluicegate.validation.rules.cel.tree import Call, Constant, ListOf, Loop, MapOf, Name, Node, Select
+
+MOST_ITERATIONS: Final = 10_000
+"""As many items of all loops together end an evaluation: the runtime's own bound, which has no setting."""
+
+_NODE, _ITERATION = 100, 200
+_COPY = 120  # an item of the list that `map` or `filter` builds: each round copies what is there
+_ENTRY = 300  # of a list or map that the expression writes down
+# For each byte, or item.
+_COMPARE, _JOIN, _READ_TEXT, _CONVERT = 150, 40, 5, 40
+_CONVERSION = 800
+_TIME_OF_DAY = 800
+_PATTERN, _PATTERN_INSTRUCTION = 6000, 2000  # compiled anew for each text
+_MATCH = 10
+_INSTRUCTIONS_A_MATCH = 3  # of a pattern, for another ns a byte
+_NEEDLE = 16  # bytes of it that are compared in a ns
+_TEXT_OF_NUMBER = 40
+
+
+class CostUnknown(Exception):
+    """An expression does something of which no bound is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How large a value may be. `items`: of it, or of what it holds; `size`: bytes and items to go through all of it.
+
+    `total`: the sizes of all values that one part of the expression has in all its rounds together.
+    """
+
+    items: int
+    size: int
+    total: int
+
+    def within(self, rounds: int, rounds_each: int) -> "Extent":
+        """Return it as seen in a loop around which `rounds` are made, `rounds_each` for each time it is begun."""
+        return Extent(self.items, self.size, min(self.size * rounds, self.total * rounds_each))
+
+
+_Charge = Callable[["_Reckoning", tuple[Node, ...], list[Extent], int], Extent]
+
+
+def nanoseconds(tree: Node, variables: Mapping[str, tuple[int, int]], programs: Mapping[str, int]) -> int:
+    """Return how long an evaluation takes at most. Raises CostUnknown.
+
+    `variables`: items and size of each; `programs`: the instructions of each pattern that the expression writes down.
+    """
+    reckoning = _Reckoning(programs)
+    reckoning.extent(tree, 1, {name: Extent(items, size, size) for name, (items, size) in variables.items()})
+    return reckoning.nanoseconds
+
+
+class _Reckoning:
+    def __init__(self, programs: Mapping[str, int]) -> None:
+        self.nanoseconds = 0
+        self._programs = programs
+
+    def extent(self, node: Node, times: int, scope: Mapping[str, Extent]) -> Extent:
+        """Return how large a part's value may be, and charge for `times` that it is reached."""
+        self.nanoseconds += _NODE * times
+        match node:
+            case Constant(size):
+                return Extent(0, size, size * times)
+            case Name(name):
+                return scope.get(name) or _scalar(times)
+            case Select(operand):
+                return self.extent(operand, times, scope)
+            case Call(function, args):
+                return self._call(function, args, times, scope)
+            case ListOf(parts) | MapOf("", parts):
+                self.nanoseconds += _ENTRY * len(parts) * times
+                held = [self.extent(part, times, scope) for part in parts]
+                return _sum(held, len(parts), times)
+            case Loop():
+                return self._loop(node, times, scope)
+        raise CostUnknown  # a message
+
+    def _call(self, function: str, args: tuple[Node, ...], times: int, scope: Mapping[str, Extent]) -> Extent:
+        given = [self.extent(arg, times, scope) for arg in args]
+        charge = _CHARGES.get(function)
+        if charge is None:
+            raise CostUnknown
+        return charge(self, args, given, times)
+
+    def nothing(self, _args: tuple[Node, ...], _given: list[Extent], times: int) -> Extent:
+        """Numbers, true and false."""
+        return _scalar(times)
+
+    def one_of_two(self, _args: tuple[Node, ...], given: list[Extent], _times: int) -> Extent:
+        """A condition, and what it decides between."""
+        _, one, other = given
+        return Extent(max(one.items, other.items), max(one.size, other.size), one.total + other.total)
+
+    def itself(self, _args: tuple[Node, ...], given: list[Extent], _times: int) -> Extent:
+        """What changes nothing."""
+        return given[0]
+
+    def comparison(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
+        """Two values of which the smaller is gone through."""
+        self.nanoseconds += _COMPARE * min(given[0].total, given[1].total)
+        return _scalar(times)
+
+    def conversion(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
+        """From one type to another."""
+        self.nanoseconds += _CONVERSION * times + _CONVERT * given[0].total
+        return Extent(0, given[0].size + _TEXT_OF_NUMBER, given[0].total + _TEXT_OF_NUMBER * times)
+
+    def part_of_time(self, _args: tuple[Node, ...], _given: list[Extent], times: int) -> Extent:
+        """A year, an hour, and so on, in a time zone."""
+        self.nanoseconds += _TIME_OF_DAY * times
+        return _scalar(times)
+
+    def item(self, _args: tuple[Node, ...], given: list[Extent], _times: int) -> Extent:
+        """An item of a list, or the value of a key."""
+        self.nanoseconds += _READ_TEXT * given[1].total
+        return given[0]
+
+    def membership(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
+        """Whether a list has an item, or a map a key."""
+        self.nanoseconds += _READ_TEXT * given[0].total + _COMPARE * given[1].total
+        return _scalar(times)
+
+    def joined(self, args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
+        """Two texts, lists, numbers or times."""
+        if any(isinstance(arg, Constant) and arg.is_number for arg in args):
+            return _scalar(times)
+        self.nanoseconds += _JOIN * sum(extent.total for extent in given)
+        both = _sum(given, 0, times)
+        return Extent(sum(extent.items for extent in given), both.size, both.total)
+
+    def size(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
+        """Of a text all code points are counted."""
+        self.nanoseconds += _READ_TEXT * given[0].total
+        return _scalar(times)
+
+    def beginning(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
+        """Whether a text begins or ends as another."""
+        self.nanoseconds += _READ_TEXT * min(given[0].total, given[1].total)
+        return _scalar(times)
+
+    def contained(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
+        """Whether another is anywhere in a text, which is compared at each place."""
+        self.nanoseconds += given[0].total * (_READ_TEXT + given[1].size // _NEEDLE)
+        return _scalar(times)
+
+    def match(self, args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
+        """Whether a pattern is anywhere in a text. A pattern of a record may be any: nothing is known of it."""
+        pattern = args[1]
+        if not isinstance(pattern, Constant) or pattern.text is None:
+            raise CostUnknown
+        instructions = self._programs[pattern.text]
+        self.nanoseconds += (_PATTERN + _PATTERN_INSTRUCTION * instructions) * times
+        self.nanoseconds += (_MATCH + instructions // _INSTRUCTIONS_A_MATCH) * given[0].total
+        return _scalar(times)
+
+    def _loop(self, loop: Loop, times: int, scope: Mapping[str, Extent]) -> Extent:
+        over = self.extent(loop.over, times, scope)
+        each = min(over.items, MOST_ITERATIONS)
+        rounds = min(times * each, MOST_ITERATIONS)
+        inner = {name: extent.within(rounds, each) for name, extent in scope.items()}
+        inner |= dict.fromkeys(loop.names, over)
+        inner[loop.gathered] = Extent(0, 0, 0)
+        self.nanoseconds += _ITERATION * rounds
+        self.extent(loop.initial, times, scope)
+        self.extent(loop.condition, rounds, inner)
+        step = self.extent(loop.step, rounds, inner)
+        gathered = _scalar(times)
+        if isinstance(loop.initial, ListOf):  # map, or filter
+            self.nanoseconds += _COPY * rounds * (each + 1) // 2
+            gathered = Extent(max(each, step.items), min(each * step.size, step.total) + 1, step.total + times)
+        return self.extent(loop.result, times, {**scope, loop.gathered: gathered})
+
+
+def _scalar(times: int) -> Extent:
+    return Extent(0, 1, times)
+
+
+def _sum(held: list[Extent], own: int, times: int) -> Extent:
+    return Extent(
+        max((own, *(extent.items for extent in held))),
+        own + 1 + sum(extent.size for extent in held),
+        (own + 1) * times + sum(extent.total for extent in held),
+    )
+
+
+def _same(functions: str, charge: _Charge) -> dict[str, _Charge]:
+    return dict.fromkeys(functions.split(), charge)
+
+
+_CHARGES: dict[str, _Charge] = {
+    **_same("_&&_ _||_ !_ -_ _-_ _*_ _/_ _%_ type @not_strictly_false", _Reckoning.nothing),
+    **_same("_==_ _!=_ _<_ _<=_ _>_ _>=_", _Reckoning.comparison),
+    **_same("bool int uint double string bytes timestamp duration", _Reckoning.conversion),
+    **_same("getFullYear getMonth getDate getDayOfMonth getDayOfWeek getDayOfYear", _Reckoning.part_of_time),
+    **_same("getHours getMinutes getSeconds getMilliseconds", _Reckoning.part_of_time),
+    **_same("startsWith endsWith", _Reckoning.beginning),
+    "_?_:_": _Reckoning.one_of_two,
+    "_[_]": _Reckoning.item,
+    "_+_": _Reckoning.joined,
+    "@in": _Reckoning.membership,
+    "contains": _Reckoning.contained,
+    "dyn": _Reckoning.itself,
+    "matches": _Reckoning.match,
+    "size": _Reckoning.size,
+}
+"""What a function or an operator of CEL's standard library is charged for, by its name in the tree."""

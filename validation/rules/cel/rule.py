@@ -1,0 +1,103 @@
+"""A rule: an expression of CEL (Common Expression Language) is true of a record.
+
+It sees `key` (text, or bytes where it is none), `value` (what its JSON says, behind a schema's id too, or bytes where
+it is none), `headers` (the last value of each name, as text or bytes), `timestamp` (int64 ms), `topic`, `partition` and
+`client` (`id`, `software`, `version`, `principal`, `address`).
+
+An expression is checked when it is read: syntax, names, functions and types. What goes wrong while it is evaluated is
+the record's fault: what is missing, or of another type than the expression can use, is not true.
+"""
+
+from typing import Any, Final
+
+from sluicegate.validation.rules.cel.cost import MOST_ITERATIONS
+from sluicegate.validation.rules.cel.runtime import ExpressionUnusable, compiled, name_of, runtime
+from sluicegate.validation.rules.cel.steps import ExpressionSteps
+from sluicegate.validation.rules.cel.values import ValueUnreadable, client_of, headers_of, text_of, value_of
+from sluicegate.validation.rules.rule import INLINE_STEPS, Client, Outage, Part, RuledRecord
+
+_MOST_SHOWN = 200
+_NEEDS: Final = {"key": Part.KEY, "value": Part.VALUE, "headers": Part.HEADERS}
+
+
+class IsTrue:
+    """`expression` is true. What it finds missing, or of another type than it wants, is not."""
+
+    is_slow = True
+
+    def __init__(self, expression: str) -> None:
+        """Raises ExpressionUnusable."""
+        found = compiled(expression)
+        self._evaluate = found.program.eval
+        self._is_always_bool = found.is_always_bool
+        self._names = found.names
+        self._steps = ExpressionSteps(found)
+        self._plan()
+        self._loads = runtime().loads
+        self._shown = expression if len(expression) <= _MOST_SHOWN else expression[:_MOST_SHOWN] + " …"
+        self.needs = Part.NONE
+        for name in self._names:
+            self.needs |= _NEEDS.get(name, Part.NONE)
+
+    def _plan(self) -> None:
+        """Let the runtime plan the evaluation now, which it does with the first. Raises ExpressionUnusable."""
+        nothing = RuledRecord("", 0, 0, 0, None, None, (), Client(""))
+        if self.steps(nothing) > INLINE_STEPS:
+            return
+        try:
+            self._evaluate(data={})
+        except Exception as error:
+            raise ExpressionUnusable(str(error)[:_MOST_SHOWN]) from error
+
+    def steps(self, record: RuledRecord) -> int:
+        """Return what its evaluation takes at most; UNBOUNDED where a record has a part in what that is."""
+        return self._steps.of(record)
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """Return what is wrong with a record. Raises Outage if there is no memory for what needs little."""
+        try:
+            result = self._evaluate(data=self._seen(record))
+        except ValueUnreadable as unreadable:
+            return f"the value is JSON {unreadable}, which no expression can look at: {self._shown}"
+        except MemoryError:
+            if self.steps(record) <= INLINE_STEPS:
+                raise Outage("there is no memory left to evaluate an expression") from None
+            return f"too costly to validate: it takes too much memory to evaluate {self._shown}"
+        except Exception as error:
+            return self._words_for(str(error))
+        if not self._is_always_bool:
+            kind = name_of(result.type())
+            if kind not in ("bool", "error"):
+                return f"the expression gives {kind} instead of true or false of the record: {self._shown}"
+        said = result.value()
+        if said is True:
+            return None
+        return f"not true of the record: {self._shown}" if said is False else self._words_for(str(said))
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Its complaint is all of it."""
+        return None
+
+    def _words_for(self, error: str) -> str:
+        """Return what is said of an error, which may itself quote the record."""
+        if "Iteration budget exceeded" in error[:100]:
+            return f"too costly to validate: {MOST_ITERATIONS:,} items or more for the loops of {self._shown}"
+        if error.startswith("NOT_FOUND"):
+            return f"the record lacks what the expression asks for: {self._shown}"
+        return f"the record has something of another type or size than the expression can use: {self._shown}"
+
+    def _seen(self, record: RuledRecord) -> dict[str, Any]:
+        """Only what the expression names."""
+        seen: dict[str, Any] = {}
+        for name in self._names:
+            if name == "value":
+                seen[name] = value_of(record.value, self._loads)
+            elif name == "key":
+                seen[name] = text_of(record.key)
+            elif name == "headers":
+                seen[name] = headers_of(record.headers)
+            elif name == "client":
+                seen[name] = client_of(record.client)
+            else:
+                seen[name] = getattr(record, name)
+        return seen

@@ -1,0 +1,154 @@
+"""The runtime of CEL, Google's cel-expr-python: what an expression may name, and what is wrong with one."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from sluicegate.config.values.topic_pattern import options
+from sluicegate.validation.rules.cel.tree import (
+    Call,
+    Constant,
+    Name,
+    Node,
+    Select,
+    parts_of,
+    tree_of,
+    variables_of,
+)
+from sluicegate.validation.rules.cel.values import CLIENT_FIELDS
+from sluicegate.validation.rules.rule import RuleUnusable
+
+MAX_CHARACTERS = 2000
+_MAX_LEVELS = 32  # the runtime's own
+_MOST_WORDS = 300
+_WHERE = re.compile(r"ERROR: <input>:(\d+):(\d+): ([^\n]*)")
+_UNDECLARED = re.compile(r"undeclared reference to '(.*?)'")
+
+
+class ExpressionUnusable(RuleUnusable):
+    """An expression is none, or what it needs is not installed: the operator's fault. The text says why."""
+
+
+class Compiled(NamedTuple):
+    """An expression that can be evaluated. `programs`: the instructions of each of its regular expressions."""
+
+    program: Any
+    is_always_bool: bool
+    tree: Node
+    names: frozenset[str]
+    programs: dict[str, int]
+
+
+class Runtime(NamedTuple):
+    """The environment that expressions are compiled in, what it declares, and orjson's `loads`."""
+
+    environment: Any
+    names: frozenset[str]
+    loads: Any
+
+
+@cache
+def runtime() -> Runtime:
+    """Return the runtime, made once in each process. Raises ExpressionUnusable where it is not installed."""
+    try:
+        cel, loads = import_module("cel_expr_python.cel"), import_module("orjson").loads
+    except ImportError:
+        raise ExpressionUnusable(
+            "expressions need cel-expr-python and orjson: pip install 'sluicegate[rules]'"
+        ) from None
+    types = cel.Type
+    variables = {
+        "key": types.DYN,
+        "value": types.DYN,
+        "headers": types.Map(types.DYN, types.DYN),  # the binding would cut names declared as text at a zero byte
+        "timestamp": types.INT,
+        "topic": types.STRING,
+        "partition": types.INT,
+        "client": types.Map(types.STRING, types.DYN),
+    }
+    return Runtime(cel.NewEnv(variables=variables), frozenset(variables), loads)
+
+
+def compiled(expression: str) -> Compiled:
+    """Compile and check an expression: syntax, names, functions and types. Raises ExpressionUnusable."""
+    if len(expression) > MAX_CHARACTERS:
+        raise ExpressionUnusable(f"longer than {MAX_CHARACTERS} characters")
+    environment, names, _ = runtime()
+    try:
+        program = environment.compile(expression)
+    except Exception as error:
+        raise ExpressionUnusable(_reason(str(error), expression)) from error
+    kind = name_of(program.return_type())
+    if kind not in ("bool", "dyn"):
+        raise ExpressionUnusable(f"the expression gives {kind} instead of true or false")
+    tree = tree_of(program.serialize())
+    used = list(variables_of(tree))
+    for field in _fields_of(used, "client"):
+        if field not in CLIENT_FIELDS:
+            raise ExpressionUnusable(f"client has no {field}; it has {', '.join(CLIENT_FIELDS)}")
+    _check_time_zones(tree)
+    return Compiled(program, kind == "bool", tree, names & {_variable(each) for each in used}, _programs_in(tree))
+
+
+def name_of(kind: Any) -> str:
+    """Return a type's name as CEL writes it."""
+    return str(kind.name()).partition("<")[0].lower()
+
+
+def _variable(used: Name | Select) -> str:
+    named = used.operand if isinstance(used, Select) else used
+    return named.name if isinstance(named, Name) else ""
+
+
+def _fields_of(used: list[Name | Select], variable: str) -> Iterator[str]:
+    return (each.field for each in used if isinstance(each, Select) and _variable(each) == variable)
+
+
+def _calls_in(node: Node) -> Iterator[Call]:
+    if isinstance(node, Call):
+        yield node
+    for part in parts_of(node):
+        yield from _calls_in(part)
+
+
+def _check_time_zones(tree: Node) -> None:
+    """Raises ExpressionUnusable where a record could name a time zone: the runtime opens a file of that name."""
+    for call in _calls_in(tree):
+        if call.function.startswith("get") and any(not isinstance(arg, Constant) for arg in call.args[1:]):
+            raise ExpressionUnusable(f"{call.function} takes a time zone that the expression itself writes down")
+
+
+def _programs_in(tree: Node) -> dict[str, int]:
+    import re2  # noqa: PLC0415  # only where an expression has a pattern
+
+    programs = {}
+    for call in _calls_in(tree):
+        pattern = call.args[1] if call.function == "matches" else None
+        if isinstance(pattern, Constant) and pattern.text is not None:
+            try:
+                programs[pattern.text] = re2.compile(pattern.text, options()).programsize
+            except re2.error as error:
+                raise ExpressionUnusable(f"not a regular expression that RE2 takes: {_words(error)}") from error
+    return programs
+
+
+def _words(error: Exception) -> str:
+    said = error.args[0] if error.args else "it says nothing more"
+    return (said.decode(errors="replace") if isinstance(said, bytes) else str(said))[:_MOST_WORDS]
+
+
+def _reason(error: str, expression: str) -> str:
+    """Return the first error that the compiler found, with its line and column in the expression."""
+    if "recursion limit" in error or "recursion depth" in error:
+        return f"nested more than {_MAX_LEVELS} levels deep"
+    found = _WHERE.search(error)
+    if found is None:
+        return error.partition("\n")[0][:_MOST_WORDS]
+    line, column, words = found.groups()
+    words = words.replace(" (in container '')", "").replace(" [INVALID_ARGUMENT]", "")
+    undeclared = _UNDECLARED.match(words)
+    if undeclared is not None and not re.search(re.escape(undeclared[1]) + r"\s*\(", expression):
+        words += f"; there are {', '.join(sorted(runtime().names))}"
+    return f"line {line}, column {column}: {words}"[:_MOST_WORDS]

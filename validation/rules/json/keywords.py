@@ -1,0 +1,184 @@
+"""What the keywords of one schema cost jsonschema-rs for one value, without the schemas that they apply.
+
+Measured with 0.50 and 0.60, in steps of 100 ns, rounded up by a factor of two or more.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from sluicegate.validation.rules.json.pattern_cost import steps_of_byte
+
+
+class Cost(NamedTuple):
+    """Steps for an item, for each byte of its strings (keys are their values' bytes), and for each unit of numbers."""
+
+    items: float = 0.0
+    bytes: float = 0.0
+    numbers: float = 0.0
+
+    def plus(self, other: "Cost", times: float = 1.0) -> "Cost":
+        """With so many times another."""
+        return Cost(
+            self.items + times * other.items, self.bytes + times * other.bytes, self.numbers + times * other.numbers
+        )
+
+    def most(self, other: "Cost") -> "Cost":
+        """The greater of each."""
+        return Cost(max(self.items, other.items), max(self.bytes, other.bytes), max(self.numbers, other.numbers))
+
+
+NONE: Final = Cost()
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordCosts:
+    """`own`: for the value itself. `members`: for each property or item of it. `inside`: for all that is in it.
+
+    `error`, `error_inside`: the same of what is copied for the errors of all keywords. `is_bounded`: whether no keyword
+    is without a bound.
+    """
+
+    own: Cost
+    members: Cost
+    inside: Cost
+    error: Cost
+    error_inside: Cost
+
+
+# The text of a number is compared exactly: what each unit of it costs (json_count.py), with each unit of the schema's.
+_COMPARED, _DIVIDED = 4.0, 6.0
+_NESTED_NUMBER = 300.0  # one of any size with one of an enum's lists or objects
+_MOST_DIGITS = 400
+_COMPARISONS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+_COUNTED: Final = ("minLength", "maxLength")
+_FEW_PROPERTIES, _FEW_WORDS = 15, 10
+_OF_NAME = 0.7
+_FORMATS: Final = {"idn-hostname": Cost(15, 0.3), "idn-email": Cost(15, 0.3), "regex": Cost(30, 1.0)}
+_OF_FORMAT: Final = Cost(10, 0.2)
+_OF_CONTENT: Final = Cost(5, 0.5)
+# Up to 15 items each with each, more by a hash.
+_UNIQUE: Final = Cost(8, 0.3, 56)
+# An error has copies of the value, of its path and of the keyword's value.
+_OF_ERROR, _COPIED = 60.0, Cost(3, 0.05, 1)
+
+
+def keyword_costs(schema: dict[str, Any]) -> KeywordCosts:
+    """Of one schema. Raises ValueError where a number in it is too long."""
+    own = Cost(1 + 0.5 * len(schema))
+    if schema.keys().isdisjoint(_OF_THEIR_OWN):
+        return KeywordCosts(own, NONE, NONE, Cost(_OF_ERROR * max(1, len(schema))), NONE.plus(_COPIED, len(schema) + 1))
+    members = NONE
+    inside = NONE
+    for keyword in _COMPARISONS:
+        if keyword in schema:
+            own = own.plus(_against(schema[keyword], _COMPARED))
+    if "multipleOf" in schema:
+        own = own.plus(_against(schema["multipleOf"], _DIVIDED))
+    if any(keyword in schema for keyword in _COUNTED):
+        own = own.plus(Cost(1, 0.05))
+    if isinstance(schema.get("pattern"), str):
+        own = own.plus(Cost(3, steps_of_byte(schema["pattern"])))
+    if isinstance(schema.get("format"), str):
+        own = own.plus(_FORMATS.get(schema["format"], _OF_FORMAT))
+    if "contentEncoding" in schema or "contentMediaType" in schema:
+        own = own.plus(_OF_CONTENT)
+    words = _words(schema)
+    own = own.plus(_of_words(words))
+    own = own.plus(Cost(_OF_NAME * sum(1 for _ in _names(schema))))
+    properties = schema.get("properties")
+    if isinstance(properties, dict):
+        own = own.plus(Cost(_OF_NAME * min(len(properties), _FEW_PROPERTIES)))
+        members = members.plus(Cost(2))
+    members = members.plus(_of_patterns(schema.get("patternProperties")))
+    if any(keyword in schema for keyword in _OF_MEMBERS):
+        members = members.plus(Cost(2))
+    if schema.get("uniqueItems") is True:
+        inside = _UNIQUE
+    error = Cost(_OF_ERROR * max(1, len(schema)) + 2 * _size(words))
+    error_inside = NONE.plus(_COPIED, max(1, len(schema)))
+    return KeywordCosts(own, members, inside, error, error_inside)
+
+
+_OF_MEMBERS: Final = frozenset(
+    {"additionalProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "items", "prefixItems"}
+    | {"contains", "additionalItems"}
+)
+# A schema without any of these costs what its number of keywords says.
+_OF_THEIR_OWN: Final = frozenset(
+    {*_OF_MEMBERS, *_COMPARISONS, *_COUNTED, "multipleOf", "pattern", "format", "contentEncoding", "contentMediaType"}
+    | {"enum", "const", "properties", "patternProperties", "uniqueItems", "required", "dependentRequired"}
+    | {"dependencies", "dependentSchemas"}
+)
+
+
+def units_of(number: int | float) -> float:
+    """Of a number in a schema, as json_count.py counts those of values. Raises ValueError where it is too long."""
+    text = json.dumps(number)
+    if len(text) > _MOST_DIGITS:
+        raise ValueError
+    return 1 + len(text) / 4 + 4 * ("." in text) + 8 * ("e" in text) + 64 * ("e-" in text)
+
+
+def _against(given: Any, steps: float) -> Cost:
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    return Cost(1, 0, steps * (1 + units_of(given))) if is_number else NONE
+
+
+def _of_patterns(patterns: Any) -> Cost:
+    """Each is matched with every key: once for what it applies, once for what is additional."""
+    cost = NONE
+    for pattern in patterns if isinstance(patterns, dict) else ():
+        cost = cost.plus(Cost(3, 2 * steps_of_byte(pattern)))
+    return cost
+
+
+def _words(schema: dict[str, Any]) -> list[Any]:
+    words = schema.get("enum")
+    return [*(words if isinstance(words, list) else []), *([schema["const"]] if "const" in schema else [])]
+
+
+def _of_words(words: list[Any]) -> Cost:
+    if len(words) > _FEW_WORDS and all(isinstance(word, str) for word in words):
+        return Cost(3, 0.05)
+    cost = NONE
+    for word in words:
+        if isinstance(word, str):
+            cost = cost.plus(Cost(0.3 + len(word) / 300))
+        elif isinstance(word, list | dict):
+            cost = cost.plus(Cost(_size(word)))
+        else:
+            cost = cost.plus(Cost(0.3)).plus(_against(word, _COMPARED))
+    return cost
+
+
+def _size(word: Any) -> float:
+    """Steps of comparing a value with all that is in a word, or of copying it."""
+    size = 0.0
+    waiting = [word]
+    while waiting:
+        part = waiting.pop()
+        size += 1.0
+        if isinstance(part, dict):
+            size += sum(1 + len(key) / 300 for key in part)
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+        elif isinstance(part, str):
+            size += len(part) / 300
+        elif isinstance(part, int | float) and not isinstance(part, bool):
+            units_of(part)
+            size += _NESTED_NUMBER
+    return size
+
+
+def _names(schema: dict[str, Any]) -> Iterator[Any]:
+    """Names that are looked for in an object."""
+    required = schema.get("required")
+    yield from required if isinstance(required, list) else ()
+    for keyword in ("dependentRequired", "dependencies", "dependentSchemas"):
+        named = schema.get(keyword)
+        for others in named.values() if isinstance(named, dict) else ():
+            yield None
+            yield from others if isinstance(others, list) else ()

@@ -1,0 +1,6 @@
+from sluicegate.validation.rules.json.plan import JsonSchemaPlan
+
+class OrdinaryJsonSchema:
+    longest_run: int
+    def __init__(self, plan: JsonSchemaPlan) -> None: ...
+    def takes(self, text: bytes) -> bool: ...

@@ -1,0 +1,198 @@
+"""A JSON Schema as a rule asks it: drafts 4 to 2020-12, with formats. Nothing that it names is fetched."""
+
+import json
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any, Final
+
+from sluicegate.validation.rules.json.cost import JsonSchemaCost
+from sluicegate.validation.rules.json.errors import words_for
+from sluicegate.validation.rules.json.plan import json_schema_plan
+from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in
+from sluicegate.validation.rules.native.questions import BytesQuestion, JsonSchemaQuestion
+from sluicegate.validation.rules.native.reading import follows_of, is_quickly_read
+from sluicegate.validation.rules.rule import INLINE_STEPS
+from sluicegate.validation.rules.schemas.content import SchemaUnusable
+
+MAX_DEPTH = 255
+"""How many levels jsonschema-rs compares of values with each other, or with those of a schema."""
+
+# What orjson follows.
+_READABLE_DEPTH = 1024
+_DOES_NOT_FOLLOW = "does not follow its JSON Schema"
+# About 5 ms.
+_EXPLANATION_STEPS = 50_000
+# Well-formed text is read natively, at about 5 ns a byte at most.
+_BYTES_OF_STEP = 20
+# With one of these a value may take far longer than its size says.
+_SLOW_KEYWORDS: Final = frozenset(
+    {"pattern", "patternProperties", "uniqueItems", "contains", "oneOf", "anyOf", "allOf", "not", "if", "format"}
+    | {"$ref", "$dynamicRef", "$recursiveRef", "unevaluatedProperties", "unevaluatedItems", "dependentSchemas"}
+)
+_REGEX_BYTES = 10 << 20
+
+
+class JsonSchemaContent:
+    """Bytes are strict JSON that a schema takes. The first error is explained by path and keyword."""
+
+    def __init__(self, schema: Any, references: Mapping[str, Any]) -> None:
+        jsonschema_rs, orjson = _libraries()
+        self._loads = orjson.loads
+        self._unreadable = orjson.JSONDecodeError
+        try:
+            self._validator = jsonschema_rs.validator_for(
+                schema,
+                validate_formats=True,
+                retriever=_from(references),
+                pattern_options=jsonschema_rs.RegexOptions(size_limit=_REGEX_BYTES),
+            )
+        except Exception as error:  # ValidationError, ReferencingError, and ValueError of what it names
+            raise SchemaUnusable(f"it is no JSON Schema that can be used: {_first_line(error)}") from error
+        self._invalid = jsonschema_rs.ValidationError
+        self._is_valid = self._validator.is_valid
+        self._properties = frozenset(_properties_of(schema)).union(*map(_properties_of, references.values()))
+        self.is_slow = any(key in _SLOW_KEYWORDS for key in _keys_of(schema))
+        self._cost = JsonSchemaCost(schema, references)
+        plan = json_schema_plan(schema)
+        self._plan = plan if plan is not None and is_quickly_read(plan) else None
+        self._follows = follows_of(self._plan)
+        # The value of which `steps` has found out that it does, until its verdict is asked for.
+        self._followed: bytes | None = None
+        title = schema.get("title") if isinstance(schema, dict) else None
+        self._title = title if isinstance(title, str) else None
+
+    def record_name(self, _data: bytes) -> str | None:
+        return self._title
+
+    def ordinary(self, behind: int) -> BytesQuestion | None:
+        """All of it, where the schema says nothing unusual."""
+        return None if self._plan is None else BytesQuestion(schemas=(JsonSchemaQuestion(self._plan, behind),))
+
+    def steps(self, data: bytes) -> int:
+        """Return an upper bound of the steps that `fault` takes; few if a large value natively follows its plan."""
+        native = len(data) // _BYTES_OF_STEP + 1
+        if self._plan is not None and native <= INLINE_STEPS and self._follows(data):
+            self._followed = data
+            return native
+        return self._cost.steps(data)
+
+    def fault(self, data: bytes) -> str | None:
+        followed, self._followed = self._followed, None
+        if followed is data or self._follows(data):
+            return None
+        try:
+            value = self._loads(data)
+        except self._unreadable as error:
+            return _why_unreadable(data, str(error))
+        try:
+            return None if self._is_valid(value) else _DOES_NOT_FOLLOW
+        except ValueError:  # the one limit that validating has
+            return f"is JSON nested more than {MAX_DEPTH} levels deep"
+
+    def explanation(self, data: bytes) -> str | None:
+        """Return the first error by path and keyword; None: finding it may take longer than a few milliseconds."""
+        if self._cost.explanation_steps(data) > _EXPLANATION_STEPS:
+            return None
+        try:
+            self._validator.validate(self._loads(data))
+        except self._invalid as error:
+            return f"{_DOES_NOT_FOLLOW}: {self._told(error)}"
+        except ValueError:  # it cannot be read, or lies too deep
+            return None
+        return None
+
+    def _told(self, error: Any) -> str:
+        """Where and which keyword. A property's name is told only where the schema has it: others are the client's."""
+        path = "".join(f"/{part if self._is_known(part) else '…'}" for part in error.instance_path) or "the root"
+        name = error.kind.name
+        wants = ""
+        if name in _TOLD:
+            wants = f" ({json.dumps(error.kind.value, ensure_ascii=False, default=str)[:100]})"
+        return f"{path[:200]}: {name}{wants}"
+
+    def _is_known(self, part: str | int) -> bool:
+        return isinstance(part, int) or part in self._properties
+
+
+# Keywords whose value, which is the schema's, says what to do.
+_TOLD: Final = frozenset(
+    {"type", "required", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength"}
+    | {"maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "format", "pattern", "enum", "const"}
+)
+
+
+def _why_unreadable(data: bytes, error: str) -> str:
+    """`error`: that of orjson, which refuses some of what is well-formed."""
+    fault = fault_in(data, _READABLE_DEPTH)
+    if fault != WELL_FORMED:
+        return f"is {words_for(fault)}"
+    if "surrogate" in error:
+        return "is JSON with half a character in a string (a lone surrogate), which no reader can use"
+    return "is JSON with a number beyond what a double holds (1.8e308), which most readers cannot use"
+
+
+def json_schema_content(text: str, references: Mapping[str, str] | None = None) -> JsonSchemaContent:
+    """Compile a schema. `references`: those that it may name, by the name it has for them. Raises SchemaUnusable."""
+    others = {name: _read(other) for name, other in (references or {}).items()}
+    return JsonSchemaContent(_read(text), others)
+
+
+def _read(text: str) -> Any:
+    try:
+        schema = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SchemaUnusable(f"it is not JSON: {_first_line(error)}") from error
+    if not isinstance(schema, dict | bool):
+        raise SchemaUnusable("a JSON Schema is an object, or true or false")
+    return schema
+
+
+def _libraries() -> tuple[Any, Any]:
+    try:
+        return import_module("jsonschema_rs"), import_module("orjson")
+    except ImportError:
+        raise SchemaUnusable("JSON Schema needs jsonschema-rs and orjson: pip install 'sluicegate[rules]'") from None
+
+
+def _from(references: Mapping[str, Any]) -> Any:
+    """Finds what a schema names among what was given; relative names have been made whole before it is asked."""
+
+    def retrieve(uri: str) -> Any:
+        for name, schema in references.items():
+            if uri == name or uri.endswith("/" + name):
+                return schema
+        raise ValueError(f"it names {uri[:200]}, and nothing is fetched; put what it needs under $defs")
+
+    return retrieve
+
+
+def _properties_of(schema: Any) -> Iterator[str]:
+    """Every name that a schema has for a property."""
+    for part in _objects_of(schema):
+        for keyword in ("properties", "dependentRequired", "dependentSchemas"):
+            names = part.get(keyword)
+            if isinstance(names, dict):
+                yield from names
+        required = part.get("required")
+        if isinstance(required, list):
+            yield from (name for name in required if isinstance(name, str))
+
+
+def _keys_of(schema: Any) -> Iterator[str]:
+    for part in _objects_of(schema):
+        yield from part
+
+
+def _objects_of(schema: Any) -> Iterator[dict[str, Any]]:
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            yield part
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0][:300]

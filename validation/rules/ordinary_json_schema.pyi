@@ -1,6 +1,0 @@
-from sluicegate.validation.rules.json_schema_plan import JsonSchemaPlan
-
-class OrdinaryJsonSchema:
-    longest_run: int
-    def __init__(self, plan: JsonSchemaPlan) -> None: ...
-    def takes(self, text: bytes) -> bool: ...

@@ -1,0 +1,192 @@
+"""A Protobuf schema as a rule asks it, from a FileDescriptorSet: what protoc writes with --descriptor_set_out."""
+
+import struct
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+from sluicegate.validation.rules.protobuf.cost import ProtobufCost
+from sluicegate.validation.rules.protobuf.missing import first_missing
+from sluicegate.validation.rules.rule import CONSTANT_STEPS
+from sluicegate.validation.rules.schemas.content import Content, SchemaUnusable
+
+_MOST_INDEXES = 100
+_MAX_SHIFT = 28
+_OF_INTERPRETED = (ValueError, IndexError, ArithmeticError, RecursionError, struct.error)
+# About 3 ms.
+_EXPLANATION_STEPS = 30_000
+
+
+class ProtobufContent:
+    """Bytes are one message. Fields that the schema does not have are taken, as Protobuf's own readers take them."""
+
+    is_slow = False
+
+    def __init__(self, message_class: Any) -> None:
+        self._new = message_class
+        self._full_name = str(message_class.DESCRIPTOR.full_name)
+        self._cost = ProtobufCost(message_class.DESCRIPTOR)
+        self._may_lack_fields = self._cost.may_lack_fields
+        # Interpreted, the library also lets Python's own errors of a text that is not UTF-8 or of a cut number through.
+        self._unreadable = (import_module("google.protobuf.message").DecodeError, *_OF_INTERPRETED)
+
+    def record_name(self, _data: bytes) -> str | None:
+        return self._full_name
+
+    def steps(self, data: bytes) -> int:
+        """Return an upper bound of the steps that `fault` takes."""
+        return self._cost.steps(data)
+
+    def fault(self, data: bytes) -> str | None:
+        message = self._new()
+        try:
+            message.ParseFromString(data)
+        except self._unreadable:
+            return f"is not Protobuf of its schema: it cannot be read as {self._full_name}; was it written with it?"
+        if self._may_lack_fields and not message.IsInitialized():
+            return f"is not Protobuf of its schema: {self._full_name} lacks required fields"
+        return None
+
+    def explanation(self, data: bytes) -> str | None:
+        """Return which required field is the first to lack; None: there is none, or it lies far within."""
+        if not self._may_lack_fields or self._cost.steps(data) > _EXPLANATION_STEPS:
+            return None
+        message = self._new()
+        try:
+            message.ParseFromString(data)
+        except self._unreadable:
+            return None
+        missing = first_missing(message)
+        if missing is None:
+            return None
+        return f"is not Protobuf of its schema: {self._full_name} lacks the required field {missing[:200]}"
+
+
+class IndexedProtobufContent:
+    """Bytes are the path to a message in a file, as Confluent's serializer puts it before the data, and that message.
+
+    The path is how many steps it has and each step, zig-zag varints: the place among the file's messages, then among
+    that message's own. A zero alone stands for the first message.
+    """
+
+    is_slow = False
+
+    def __init__(self, messages: dict[tuple[int, ...], Any]) -> None:
+        """`messages`: descriptors by their paths; of each a class is made when it is first named."""
+        self._messages = messages
+        self._contents: dict[tuple[int, ...], ProtobufContent] = {}
+
+    def record_name(self, data: bytes) -> str | None:
+        found = self._find(data)
+        return None if found is None else found[0].record_name(b"")
+
+    def steps(self, data: bytes) -> int:
+        """Return an upper bound of the steps that `fault` takes."""
+        found = self._find(data)
+        return CONSTANT_STEPS if found is None else found[0].steps(data[found[1] :])
+
+    def fault(self, data: bytes) -> str | None:
+        found = self._find(data)
+        if found is None:
+            return "is not Protobuf of its schema: the message indexes before it lead to no message of it"
+        content, begins = found
+        return content.fault(data[begins:])
+
+    def explanation(self, data: bytes) -> str | None:
+        """Return what the message that is named has to add."""
+        found = self._find(data)
+        return None if found is None else found[0].explanation(data[found[1] :])
+
+    def _find(self, data: bytes) -> tuple[ProtobufContent, int] | None:
+        """The message that is named, and where it begins."""
+        steps = _varint(data, 0)
+        if steps is None or not 0 <= steps[0] <= _MOST_INDEXES:
+            return None
+        count, at = steps
+        path: list[int] = []
+        for _ in range(count):
+            step = _varint(data, at)
+            if step is None:
+                return None
+            path.append(step[0])
+            at = step[1]
+        content = self._content(tuple(path) or (0,))
+        return None if content is None else (content, at)
+
+    def _content(self, path: tuple[int, ...]) -> ProtobufContent | None:
+        content = self._contents.get(path)
+        if content is None and path in self._messages:
+            content = self._contents[path] = ProtobufContent(_class_of(self._messages[path]))
+        return content
+
+
+def protobuf_content(descriptor_set: bytes, message: str) -> ProtobufContent:
+    """The message of that full name. Raises SchemaUnusable."""
+    pool, files = _pool_of(descriptor_set)
+    try:
+        return ProtobufContent(_class_of(pool.FindMessageTypeByName(message)))
+    except KeyError:
+        names = sorted(content.full_name for file in files for _, content in _messages_of(file, pool))
+        some = ", ".join(names[:10])
+        raise SchemaUnusable(f"it has no message {message[:200]}; it has {some or 'none'}") from None
+
+
+def indexed_protobuf_content(descriptor_set: bytes) -> Content:
+    """All messages of the set's last file, which is the schema; those before it are what it imports.
+
+    Raises SchemaUnusable.
+    """
+    pool, files = _pool_of(descriptor_set)
+    if not files:
+        raise SchemaUnusable("it has no messages")
+    return IndexedProtobufContent(dict(_messages_of(files[-1], pool)))
+
+
+def _pool_of(descriptor_set: bytes) -> tuple[Any, list[Any]]:
+    try:
+        descriptor_pb2 = import_module("google.protobuf.descriptor_pb2")
+        pool = import_module("google.protobuf.descriptor_pool").DescriptorPool()
+    except ImportError:
+        raise SchemaUnusable("Protobuf needs protobuf: pip install 'sluicegate[rules]'") from None
+    files = descriptor_pb2.FileDescriptorSet()
+    try:
+        files.ParseFromString(descriptor_set)
+        for file in files.file:
+            pool.Add(file)
+        found = [pool.FindFileByName(file.name) for file in files.file]
+    except Exception as error:  # DecodeError, and TypeError or KeyError of what it imports and does not have
+        raise SchemaUnusable(
+            f"it is no FileDescriptorSet that can be used (protoc --include_imports --descriptor_set_out=FILE): "
+            f"{str(error)[:200]}"
+        ) from error
+    return pool, found
+
+
+def _class_of(descriptor: Any) -> Any:
+    return import_module("google.protobuf.message_factory").GetMessageClass(descriptor)
+
+
+def _messages_of(file: Any, pool: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """Each message of a file with its path; those of maps are no one's to name, but have their places."""
+    prefix = f"{file.package}." if file.package else ""
+    described = import_module("google.protobuf.descriptor_pb2").FileDescriptorProto()
+    file.CopyToProto(described)
+    waiting: list[tuple[tuple[int, ...], str, Any]] = []
+    waiting += [((i,), prefix + message.name, message) for i, message in enumerate(described.message_type)]
+    while waiting:
+        path, name, message = waiting.pop()
+        yield path, pool.FindMessageTypeByName(name)
+        waiting += [((*path, i), f"{name}.{inner.name}", inner) for i, inner in enumerate(message.nested_type)]
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int] | None:
+    """A zig-zag number and where it ends; None where there is none."""
+    value = shift = 0
+    while at < len(data) and shift <= _MAX_SHIFT:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), at
+        shift += 7
+    return None

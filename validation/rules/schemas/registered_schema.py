@@ -1,0 +1,171 @@
+"""A rule: the key or the value was written with a schema of a registry, under the right subject, and follows it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, UNBOUNDED, Outage, Part, RuledRecord, SchemaError
+from sluicegate.validation.rules.schemas.content import Content
+from sluicegate.validation.rules.schemas.language import SchemaLanguage
+from sluicegate.validation.rules.schemas.wire_format import (
+    SchemaId,
+    behind_id,
+    has_schema_id,
+    header_of,
+    id_before,
+    id_in_header,
+    last_of,
+)
+from sluicegate.validation.rules.side import Side
+
+
+class SubjectName(Enum):
+    """Under which subject a schema has to be registered: the naming strategies of Confluent's serializers."""
+
+    TOPIC = "topic"  # orders-value
+    RECORD = "record"  # com.example.Order
+    TOPIC_RECORD = "topic-record"  # orders-com.example.Order
+    ANY = "any"
+
+
+class UnknownSchema(Exception):
+    """A registry answers that it has no such schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredSchema:
+    """A schema that a registry has."""
+
+    language: SchemaLanguage
+    content: Content
+
+
+class Schemas(Protocol):
+    """A registry. Both methods may wait for a moment, and raise Outage and UnknownSchema."""
+
+    @property
+    def name(self) -> str:
+        """What the configuration calls it."""
+
+    def known(self, schema_id: SchemaId) -> RegisteredSchema | None:
+        """A schema that can be had without waiting."""
+
+    def schema(self, schema_id: SchemaId) -> RegisteredSchema:
+        """A schema by its id. Raises SchemaError where it exists and cannot be used."""
+
+    def is_under(self, schema_id: SchemaId, subject: str) -> bool:
+        """Whether it is registered under a subject."""
+
+
+_Asked = Callable[[Content, bytes], str | None]
+"""A question to a schema about bytes."""
+
+
+def _fault(content: Content, data: bytes) -> str | None:
+    return content.fault(data)
+
+
+def _explanation(content: Content, data: bytes) -> str | None:
+    return content.explanation(data)
+
+
+class HasRegisteredSchema:
+    """A null key or value passes. `language`: the one that the topic's schemas are written in; None: any."""
+
+    is_slow = True  # a registry may be asked
+
+    def __init__(
+        self,
+        side: Side,
+        schemas: Schemas,
+        language: SchemaLanguage | None = None,
+        subject: SubjectName = SubjectName.TOPIC,
+    ) -> None:
+        self.needs = side.part | Part.HEADERS
+        self._name = side.value
+        self._read = side.bytes_of
+        self._header = header_of(side)
+        self._schemas = schemas
+        self._language = language
+        self._subject = subject
+
+    def steps(self, record: RuledRecord) -> int:
+        """Those of its schema; UNBOUNDED while that is not known."""
+        found = self._named_by(record)
+        if found is None or isinstance(found, str):
+            return CONSTANT_STEPS
+        schema_id, data = found
+        schema = self._schemas.known(schema_id)
+        return UNBOUNDED if schema is None else schema.content.steps(data)
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        return self._words(record, _fault)
+
+    def explanation(self, record: RuledRecord) -> str | None:
+        """What `complaint` says, with what its schema has to add."""
+        try:
+            return self._words(record, _explanation)
+        except (Outage, SchemaError):
+            return None
+
+    def _words(self, record: RuledRecord, of: _Asked) -> str | None:
+        """What is wrong with a record; `of` asks its schema."""
+        found = self._named_by(record)
+        if found is None or isinstance(found, str):
+            return found
+        schema_id, data = found
+        try:
+            return self._words_by_schema(schema_id, data, record.topic, of)
+        except UnknownSchema:
+            return (
+                f"the {self._name} was written with schema {schema_id}, which registry {self._schemas.name} does not "
+                "have; was it registered at another one?"
+            )
+
+    def _named_by(self, record: RuledRecord) -> tuple[SchemaId, bytes] | str | None:
+        """The schema that a record names, and what follows it; or what is wrong with how it does; None: a null."""
+        data = self._read(record)
+        if data is None:
+            return None
+        named = last_of(record.headers, self._header) if record.headers else None
+        if named is not None:
+            schema_id = id_in_header(named)
+            if schema_id is None:
+                return f"the header {self._header.decode()} holds neither a schema's id nor a GUID"
+            return schema_id, behind_id(named) + data  # Protobuf's message indexes stand with the id
+        if has_schema_id(data):
+            return id_before(data), behind_id(data)
+        return (
+            f"the {self._name} names no schema: write it with a serializer of the schema registry, which puts a "
+            f"zero byte and the schema's id before it or a header {self._header.decode()} beside it"
+        )
+
+    def _words_by_schema(self, schema_id: SchemaId, data: bytes, topic: str, of: _Asked) -> str | None:
+        schema = self._schemas.schema(schema_id)
+        which = f"schema {schema_id} of registry {self._schemas.name}"
+        if self._language is not None and schema.language is not self._language:
+            return f"{which} is {schema.language.value}, and this topic takes {self._language.value}"
+        try:
+            subject = self._subject_of(schema.content, data, topic)
+        except SchemaError as error:
+            raise SchemaError(f"{which} cannot be used: {error}") from error
+        if subject is not None and not self._schemas.is_under(schema_id, subject):
+            return (
+                f"the {self._name} was written with {which}, which is not registered under subject {subject}; the "
+                f"subject's name comes from the serializer's {self._name}.subject.name.strategy"
+            )
+        try:
+            fault = of(schema.content, data)
+        except SchemaError as error:
+            raise SchemaError(f"{which} cannot be used: {error}") from error
+        return None if fault is None else f"the {self._name} {fault} ({which})"
+
+    def _subject_of(self, content: Content, data: bytes, topic: str) -> str | None:
+        """None: any will do."""
+        if self._subject is SubjectName.ANY:
+            return None
+        if self._subject is SubjectName.TOPIC:
+            return f"{topic}-{self._name}"
+        record_name = content.record_name(data) or ""
+        return record_name if self._subject is SubjectName.RECORD else f"{topic}-{record_name}"
