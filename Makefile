@@ -22,8 +22,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 setup: $(STAMP)
 
-NATIVE := $(wildcard protocol/records/*.pyx proxy/*/*.pyx validation/*.pyx validation/rules/*.pyx)
-COMPILED := $(filter-out $(NATIVE:.pyx=.pxd),$(wildcard protocol/*.pxd protocol/records/*.pxd proxy/*/*.pxd validation/*.pxd validation/rules/*.pxd))
+NATIVE := $(shell find protocol proxy validation -name '*.pyx')
+COMPILED := $(filter-out $(NATIVE:.pyx=.pxd),$(shell find protocol proxy validation -name '*.pxd'))
 
 $(STAMP): pyproject.toml uv.lock setup.py $(COMPILED) $(wildcard $(COMPILED:.pxd=.py)) $(NATIVE) $(wildcard $(NATIVE:.pyx=.pxd))
 	@$(IS_NEW_ENOUGH)

@@ -1,0 +1,1 @@
+"""Reading configuration files: regular files only, with a deadline, and YAML with line numbers."""

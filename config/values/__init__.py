@@ -1,0 +1,1 @@
+"""The kinds of values in the configuration: parsing, bounds and error messages."""

@@ -1,1 +1,1 @@
-"""The process: the command, one server or several workers, the admin endpoint."""
+"""The admin endpoint: HTTP, /metrics, /livez, /readyz and the API of the web UI."""

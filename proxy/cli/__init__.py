@@ -1,0 +1,1 @@
+"""The commands of `sluicegate` and their console output."""

@@ -1,0 +1,1 @@
+"""Assembly and lifecycle of one running proxy."""

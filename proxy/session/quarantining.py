@@ -2,8 +2,8 @@
 
 A broker goes first here too: who may not write to a topic, or names one that is not there, shall not write into its
 dead-letter topic with the proxy's login. So it is asked about partitions of which it has not just complained of a
-stand-in alone (`sluicegate.proxy.responses.broker_probe`). What is not kept, for whatever reason, is answered so that the
-client sends it again: no batch is refused for good without its bad records being stored.
+stand-in alone (`sluicegate.proxy.responses.broker_probe`). What is not kept, for whatever reason, is answered so that
+the client sends it again: no batch is refused for good without its bad records being stored.
 """
 
 from collections.abc import Callable, Mapping, Sequence

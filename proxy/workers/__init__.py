@@ -1,0 +1,1 @@
+"""Several worker processes as one proxy: supervisor, workers, messages between them."""

@@ -1,4 +1,4 @@
-"""Nothing of the serving side reads a file but through `config/files/regular_file.py`, which waits for no FIFO or disk."""
+"""The serving side reads files only through `config/files/regular_file.py`, which waits for no FIFO or disk."""
 
 import ast
 from collections.abc import Iterator

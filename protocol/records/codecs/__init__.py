@@ -1,0 +1,1 @@
+"""Bounded decompression, codec by codec, as brokers decompress."""

@@ -1,0 +1,1 @@
+"""TLS contexts, certificates, handshakes and sockets."""

@@ -1,0 +1,1 @@
+"""Violation events and where they are written."""

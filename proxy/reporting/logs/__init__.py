@@ -1,0 +1,1 @@
+"""Log lines: setup, aggregation, and the thread that writes them."""

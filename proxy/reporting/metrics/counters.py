@@ -1,6 +1,7 @@
 """What the proxy counts. Counting is adding to plain integers: the hot path does it.
 
-Which topics have a label of their own is said in proxy/reporting/metrics/topic_labels.py; all others count under `other`.
+Which topics have a label of their own is said in proxy/reporting/metrics/topic_labels.py; all others count under
+`other`.
 """
 
 from collections import Counter

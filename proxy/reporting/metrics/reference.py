@@ -11,8 +11,8 @@ from sluicegate.proxy.reporting.metrics.histogram import BOUNDS
 
 _HEAD = f"""# Metrics
 
-Every metric that `/metrics` shows (`admin.listen`), as `proxy/reporting/metrics/families/` declares them, never written by
-hand: `python -m sluicegate.proxy.reporting.metrics.reference > docs/metrics.md`.
+Every metric that `/metrics` shows (`admin.listen`), as `proxy/reporting/metrics/families/` declares them, never
+written by hand: `python -m sluicegate.proxy.reporting.metrics.reference > docs/metrics.md`.
 
 - `deploy/prometheus/` has a scrape configuration and alerts; [runbook.md](runbook.md) says what to do about each.
   `deploy/grafana/` has a dashboard.

@@ -1,0 +1,1 @@
+"""Avro rules, and bounds of their cost."""

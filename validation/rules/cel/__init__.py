@@ -1,0 +1,1 @@
+"""CEL expressions as rules, and bounds of their cost."""

@@ -1,0 +1,1 @@
+"""JSON and JSON Schema rules, and bounds of their cost."""

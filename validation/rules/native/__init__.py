@@ -1,0 +1,1 @@
+"""What the fast path validates natively of a rule."""

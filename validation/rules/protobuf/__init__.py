@@ -1,0 +1,1 @@
+"""Protobuf rules, and bounds of their cost."""

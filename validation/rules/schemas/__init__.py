@@ -1,0 +1,1 @@
+"""Schemas from files and registries as rules."""
