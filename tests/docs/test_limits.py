@@ -10,7 +10,7 @@ from sluicegate.proxy.reporting.metrics.limits_reference import AT_LIMIT, page
 from tests.oracle.kafka_java import ROOT
 
 KEYS = [key for key in documented_keys() if key.startswith("limits.")]
-_MET = "tests/proxy/session/test_met_limits.py"
+_MET = "tests/proxy/session/test_limit_names.py"
 _RULES = "tests/proxy/rules_process/test_rules_process.py"
 _DEADLINES = "tests/proxy/session/test_deadlines.py"
 _DOOR = "tests/proxy/network/test_accepting.py"

@@ -14,7 +14,7 @@ from sluicegate.config.reference.descriptions import KEYS
 from sluicegate.config.reference.json_schema import schema_of_file, schema_of_topic_files
 from tests.config.reading import SMALLEST
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 WHOLE = Draft202012Validator(schema_of_file())
 TOPICS = Draft202012Validator(schema_of_topic_files())
 FENCED = re.compile(r"^( *)```ya?ml\n(.*?)^\1```", re.MULTILINE | re.DOTALL)

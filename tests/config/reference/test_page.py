@@ -5,7 +5,7 @@ from pathlib import Path
 from sluicegate.config.reference.descriptions import KEYS
 from sluicegate.config.reference.page import documented_keys, page
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_the_page_is_the_models() -> None:

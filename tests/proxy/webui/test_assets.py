@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from sluicegate.proxy.webui.assets import _KINDS, asset
-from tests.oracle.kafka_java import ROOT
 
-FOLDER = ROOT / "proxy" / "page" / "assets"
+FOLDER = ROOT / "proxy" / "webui" / "assets"
 # What makes markup or code of a text.
 UNSAFE = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|setAttribute\(\"on")
 

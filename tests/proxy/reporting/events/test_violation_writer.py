@@ -122,7 +122,7 @@ def test_what_a_record_holds_is_text_for_any_terminal(part: Beginning | None, sh
 
 
 def test_the_document_names_every_field() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "violations.md").read_text()
+    text = (Path(__file__).parents[4] / "docs" / "violations.md").read_text()
     event, tried = event_of(one()), event_of(REHEARSAL)
     assert all(f"`{name}`" in text for name in [*event, *event["samples"][0], *tried, *tried["rehearsed"][0]])
     assert all(reason.value in text for reason in Reason)
@@ -250,7 +250,7 @@ def in_a_process_with_little_room(path: Path, room: int, body: str) -> dict[str,
         [sys.executable, "-c", textwrap.dedent(program)],
         capture_output=True,
         check=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[3]), *sys.path])},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[4]), *sys.path])},
         timeout=60,
     )
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -51,7 +51,7 @@ def test_a_fault_of_ours_has_a_traceback_once_and_a_count_afterwards() -> None:
 
     assert [line.get("times", 1) for line in lines] == [1, 49]
     assert lines[0]["log_level"] == "error"
-    assert lines[0]["exception"].startswith("ValueError: unexpected\n  reporting/test_session_log.py:")
+    assert lines[0]["exception"].startswith("ValueError: unexpected\n  logs/test_session_log.py:")
     assert (lines[0]["peer"], lines[0]["client_id"]) == ("10.0.0.1:5000", "billing")
 
 
