@@ -100,7 +100,7 @@ def test_a_wheel_without_compiled_parts_runs_anywhere_and_says_so(wheel: Path) -
     assert not [name for name in names if name.endswith((".c", ".so"))]
     needed = ("py.typed", "protocol/framing.pxd", "proxy/fastpath/fast_path.pyi", "pipeline/log4j2.properties")
     assert {f"sluicegate/{name}" for name in needed} <= set(names)
-    assets = {f"sluicegate/{file.relative_to(ROOT)}" for file in (ROOT / "proxy" / "page" / "assets").iterdir()}
+    assets = {f"sluicegate/{file.relative_to(ROOT)}" for file in (ROOT / "proxy" / "webui" / "assets").iterdir()}
     assert len(assets) > 5
     assert assets <= set(names)
     modules = [file for room in ROOMS for file in (ROOT / room).rglob("*.py")]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sluicegate.proxy.webui.assets import _KINDS, asset
+from tests.oracle.kafka_java import ROOT
 
 FOLDER = ROOT / "proxy" / "webui" / "assets"
 # What makes markup or code of a text.
