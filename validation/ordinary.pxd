@@ -88,7 +88,6 @@ cdef class OrdinaryRequests:
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int codec, int64_t count,
         uint64_t base, Topic *topic, int64_t now,
     ) except -1
-    cdef Py_ssize_t _decompress_lz4(self, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end) except -2
     cdef bint _keeps_rules(
         self, const uint8_t[::1] plain, Py_ssize_t start, Py_ssize_t end, int64_t count, Topic *topic
     ) except -1

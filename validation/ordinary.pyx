@@ -16,14 +16,12 @@ from sluicegate.protocol.big_endian cimport int16_at, int32_at, uint32_at, uint6
 from sluicegate.protocol.native_walk cimport NativeWalk, uvarint
 from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance
 from sluicegate.protocol.records.codecs.decompression cimport Decompressor
-from sluicegate.protocol.records.crc32c cimport crc32c, has_crc32c, has_wide_multiplication
-from sluicegate.protocol.records.codecs.loaded_libraries cimport crc32_iscsi
-from sluicegate.protocol.records.codecs.native_lz4 cimport ordinary_lz4
+from sluicegate.protocol.records.native_crc32c cimport has_native_crc32c, native_crc32c
 from sluicegate.protocol.records.codecs.chunks cimport Bounds, Pieces
 from sluicegate.protocol.records.scan cimport _ordinary_run, scan_records
 from sluicegate.validation.rules.native.contents cimport OrdinaryContents
 
-from fastcrc import crc32
+from crc32c import crc32c
 
 from sluicegate.protocol import produce_versions
 from sluicegate.protocol.records.codecs.decompression_budget import OverLimit
@@ -43,15 +41,10 @@ cdef enum:
     _HEADER_BYTES = 61
     _CRC_COVERS_FROM = 21
     _LEAST_LENGTH = 14
-    # Longer ones are faster in a library, where the processor multiplies 64 bytes at once. Without that it is half as
-    # fast as the instruction (on an AMD EPYC of 2021: 12.8 and 24.5 GB a second), or as fast.
-    _SHORT_CRC_BYTES = 2 * 1024
-
     _MOST_REASONS = 8  # as many as there is room for in ordinary.pxd
 
     _LOG_APPEND_TIME = 0x08
     _CONTROL = 0x20
-    _LZ4 = 3
     _ZSTD = 4
 
 
@@ -73,9 +66,7 @@ cdef Py_ssize_t _CAREFULLY_READ_BYTES = 128 * 1024
 cdef uint64_t _FAR_AHEAD_MS = 3_600_000
 cdef uint64_t _SIGN = <uint64_t>1 << 63
 cdef Py_ssize_t _UNBOUNDED = <Py_ssize_t>1 << 62
-cdef Py_ssize_t _INT_MAX = 0x7FFFFFFF
-cdef bint _HAS_CRC32C = has_crc32c()
-cdef bint _LIBRARY_IS_FASTER = has_wide_multiplication()
+cdef bint _HAS_NATIVE_CRC32C = has_native_crc32c()
 cdef int _NULL_KEY = NULL_KEY
 cdef int _OUT_OF_WINDOW = OUT_OF_WINDOW
 cdef int _WHOLE = WHOLE
@@ -426,11 +417,9 @@ cdef class OrdinaryRequests:
         self._timed += 1
 
     cdef uint32_t _crc32c(self, object data, Py_ssize_t start, const uint8_t *at, Py_ssize_t size) except? 7:
-        if _HAS_CRC32C and (size <= _SHORT_CRC_BYTES or not _LIBRARY_IS_FASTER):
-            return crc32c(at, size)
-        if crc32_iscsi != NULL and size <= _INT_MAX:
-            return crc32_iscsi(at, <int>size, 0xFFFFFFFF) ^ 0xFFFFFFFF
-        return crc32.iscsi(data[start : start + size])
+        if _HAS_NATIVE_CRC32C:
+            return native_crc32c(at, size)
+        return crc32c(data[start : start + size])
 
     cdef bint _are_good(
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int codec, int64_t count,
@@ -443,21 +432,6 @@ cdef class OrdinaryRequests:
         cdef uint64_t no_time = (<uint64_t>-1 - base) if topic.is_timed else 0
         cdef uint64_t latest = 0
         cdef Py_ssize_t behind, taken, size
-        if codec == _LZ4 and self._allowance is None:
-            size = self._decompress_lz4(view, start, end)
-            if size > 0:
-                behind, taken, latest = _ordinary_run(
-                    self._plain, 0, size, count, topic.is_strict, topic.is_strict, 0, topic.is_compacted, earliest,
-                    window if topic.is_timed else <uint64_t>-1, no_time, 0,
-                )
-                if taken != count or behind != size:
-                    if not self._scan(self._plain, 0, size, False, None, count, topic, earliest, window, no_time):
-                        return False
-                elif topic.is_timed and latest > before + _FAR_AHEAD_MS:
-                    return False
-                else:
-                    self._latest = latest
-                return self._keeps_rules(self._plain, 0, size, count, topic)
         if codec == 0:
             behind, taken, latest = _ordinary_run(
                 view, start, end, count, True, topic.is_strict, 0, topic.is_compacted, earliest,
@@ -480,16 +454,6 @@ cdef class OrdinaryRequests:
                 return False
             return self._keeps_rules(self._plain, 0, size, count, topic)
         return self._are_good_inside(data[start:end], codec, count, topic, earliest, window, no_time)
-
-    cdef Py_ssize_t _decompress_lz4(self, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end) except -2:
-        # The size of what is in _plain then, which counts against what all of the request may become; -1: read it
-        # piece by piece.
-        cdef Py_ssize_t size
-        self._make_room()
-        size = ordinary_lz4(view, start, end, self._room, self._plain_left)
-        if size > 0:
-            self._plain_left -= size
-        return size
 
     cdef int _make_room(self) except -1:
         # Not before it is wanted, and no page of it before it is written to.

@@ -6,7 +6,7 @@ What a broker changes for good is not undone: where it recompresses (`compressio
 from struct import Struct
 from zlib import crc32
 
-from fastcrc import crc32 as crc32_of
+from crc32c import crc32c
 
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, RecordBatch, has_valid_crc
@@ -36,7 +36,7 @@ def as_sent(batch: StoredBatch) -> bytearray:
         if has_gaps(batch):
             _INT32.pack_into(frame, _LAST_DELTA_AT, header.record_count - 1)
         frame[_ATTRIBUTES_LOW_AT] &= ~LOG_APPEND_TIME
-        _UINT32.pack_into(frame, _CRC_AT, crc32_of.iscsi(bytes(frame[_CRC_AT + 4 :])))
+        _UINT32.pack_into(frame, _CRC_AT, crc32c(frame[_CRC_AT + 4 :]))
     return frame
 
 

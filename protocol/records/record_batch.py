@@ -10,7 +10,7 @@ client's claims; only the records count.
 
 from struct import Struct
 
-from fastcrc import crc32
+from crc32c import crc32c
 
 from sluicegate.protocol.errors import ErrorCode, SenderError
 
@@ -133,4 +133,4 @@ def opens_transactional(data: memoryview) -> bool:
 
 def has_valid_crc(data: memoryview, batch: RecordBatch) -> bool:
     """Whether the stored CRC32C is that of the bytes behind it."""
-    return crc32.iscsi(data[batch.start + _CRC_COVERS_FROM : batch.end]) == batch.crc
+    return crc32c(data[batch.start + _CRC_COVERS_FROM : batch.end]) == batch.crc

@@ -9,7 +9,7 @@ Compiled with the types in restamp.pxd where a C compiler was at hand.
 
 from collections.abc import Callable
 
-from fastcrc import crc32
+from crc32c import crc32c
 
 from sluicegate.protocol.int64 import ALL_64, SIGN_64
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
@@ -107,7 +107,7 @@ def with_payload(batch: RecordBatch, payload: bytes, base_timestamp: int, max_ti
         )
 
     covered = header(0)[_CRC_COVERS_FROM:] + payload
-    return header(crc32.iscsi(covered))[:_CRC_COVERS_FROM] + covered
+    return header(crc32c(covered))[:_CRC_COVERS_FROM] + covered
 
 
 def _signed(pattern: int) -> int:

@@ -12,7 +12,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 _REVISION_FILE = "revision.txt"
 _SHOWN = 12
 # What reads batches, and what rules ask.
-_DECIDING = ("construct", "cramjam", "fastcrc", "google-re2", "isal", "lz4", "zstandard")
+_DECIDING = ("construct", "cramjam", "crc32c", "google-re2", "isal", "lz4", "zstandard")
 _OF_RULES = ("cel-expr-python", "fastavro", "grpcio-tools", "jsonschema-rs", "orjson", "protobuf")
 _BESIDE = ("confluent-kafka", "cryptography", "pydantic", "uvloop")
 

@@ -1,5 +1,5 @@
-# CRC32C by the processor's own instruction, for what is compiled only; has_crc32c() says whether it has one, and
-# has_wide_multiplication() whether a library that multiplies 64 bytes at once (AVX-512) is faster than this.
+# CRC-32C by the processor's own instruction, for the fast path, which calls it without Python objects. Everything else uses
+# the crc32c package, and so does the fast path if has_native_crc32c() is false.
 #
 # That instruction takes three cycles and one can begin in each, so a longer run is cut into three, whose remainders are
 # put together by a carry-less multiplication ("Fast CRC Computation for iSCSI Polynomial Using CRC32 Instruction",
@@ -8,8 +8,8 @@ from libc.stdint cimport uint8_t, uint32_t
 
 cdef extern from *:
     """
-    #ifndef SLUICEGATE_CRC32C
-    #define SLUICEGATE_CRC32C
+    #ifndef SLUICEGATE_NATIVE_CRC32C
+    #define SLUICEGATE_NATIVE_CRC32C
     #include <stddef.h>
     #include <stdint.h>
     #include <string.h>
@@ -17,15 +17,9 @@ cdef extern from *:
     #include <immintrin.h>
     #define SG_CRC_TARGET __attribute__((target("sse4.2,pclmul")))
 
-    static int has_crc32c(void) {
+    static int has_native_crc32c(void) {
         __builtin_cpu_init();
         return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul");
-    }
-
-    static int has_wide_multiplication(void) {
-        __builtin_cpu_init();
-        return __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")
-            && __builtin_cpu_supports("vpclmulqdq");
     }
 
     SG_CRC_TARGET static inline uint64_t sg_eight(const uint8_t *at) {
@@ -56,7 +50,7 @@ cdef extern from *:
         return (uint64_t)_mm_cvtsi128_si64(_mm_clmulepi64_si128(_mm_cvtsi32_si128((int)crc), by, 0));
     }
 
-    SG_CRC_TARGET static uint32_t crc32c(const uint8_t *at, size_t size) {
+    SG_CRC_TARGET static uint32_t native_crc32c(const uint8_t *at, size_t size) {
         uint64_t crc = 0xffffffffu;
         if (size >= 768) {
             size_t part = (size - 8) / 24 * 8;
@@ -79,12 +73,10 @@ cdef extern from *:
         return (uint32_t)crc ^ 0xffffffffu;
     }
     #else
-    static int has_crc32c(void) { return 0; }
-    static int has_wide_multiplication(void) { return 0; }
-    static uint32_t crc32c(const uint8_t *at, size_t size) { (void)at; (void)size; return 0; }
+    static int has_native_crc32c(void) { return 0; }
+    static uint32_t native_crc32c(const uint8_t *at, size_t size) { (void)at; (void)size; return 0; }
     #endif
     #endif
     """
-    bint has_crc32c() noexcept
-    bint has_wide_multiplication() noexcept
-    uint32_t crc32c(const uint8_t *at, size_t size) noexcept
+    bint has_native_crc32c() noexcept
+    uint32_t native_crc32c(const uint8_t *at, size_t size) noexcept
