@@ -114,6 +114,7 @@ _TWO = plain_payload()
 _GZIP, _LZ4, _ZSTD, _XERIAL = (compress(codec, _TWO) for codec in (GZIP, LZ4, ZSTD, XERIAL))
 _CODECS = {"gzip": GZIP, "xerial": XERIAL, "lz4": LZ4, "zstd": ZSTD}
 _LZ4_CHECKED = lz4.frame.compress(_TWO, block_linked=False, content_checksum=True)
+_LZ4_CHECKED_BLOCKS = lz4.frame.compress(_TWO, block_linked=False, content_checksum=True, block_checksum=True)
 
 
 def _with_content_size(size: int) -> bytes:
@@ -184,6 +185,8 @@ UNREADABLE: Mapping[str, Callable[[int], bytes]] = {
     "two bytes behind, xerial": stored(XERIAL, _XERIAL + b"xy"),
     "another stream behind, xerial": stored(XERIAL, compress(XERIAL, _TWO[:20]) + compress(XERIAL, _TWO[20:])),
     "another version, xerial": stored(XERIAL, _XERIAL[:8] + struct.pack(">ii", 2, 2) + _XERIAL[16:]),
+    "a wrong content checksum, lz4": stored(LZ4, _LZ4_CHECKED[:-4] + b"oops"),
+    "a wrong content checksum and block checksums, lz4": stored(LZ4, _LZ4_CHECKED_BLOCKS[:-4] + b"oops"),
     "a wrong content size, lz4": stored(LZ4, _with_content_size(len(_TWO) + 1)),
     "reserved flags, gzip": stored(GZIP, _GZIP[:3] + bytes([_GZIP[3] | 0x80]) + _GZIP[4:]),
 }
@@ -194,6 +197,7 @@ HONEST: Mapping[str, Callable[[int], bytes]] = {
     "two frames, zstd": stored(ZSTD, zstandard.compress(_TWO[:20]) + zstandard.compress(_TWO[20:])),
     "a skippable frame behind, zstd": stored(ZSTD, _ZSTD + _SKIPPABLE + struct.pack("<I", 3) + b"abc"),
     "a content checksum, lz4": stored(LZ4, _LZ4_CHECKED),
+    "a content checksum and block checksums, lz4": stored(LZ4, _LZ4_CHECKED_BLOCKS),
     "no content size, lz4": stored(LZ4, lz4.frame.compress(_TWO, block_linked=False, store_size=False)),
     "varints longer than they need be, none": of(with_fields(key=padded(1, 5) + b"k", offset=padded(0, 3)), NONE),
 }

@@ -22,7 +22,8 @@ SHORT = (
     *("a record within a record, gzip", "a record within a record, zstd", "a length -2, xerial", "a length +5, lz4"),
     *("an empty raw block, lz4", "an empty raw block for the end mark, lz4", "a value size of -2, none"),
     *("an offset of too many bits, none", "a key size of too many bits, zstd", "offset deltas 0 and 5, none"),
-    *("trailing bytes, lz4", "a wrong content size, lz4", "garbage behind, gzip", "a bare magic behind, zstd"),
+    *("trailing bytes, lz4", "a wrong content checksum, lz4", "a wrong content size, lz4"),
+    *("garbage behind, gzip", "a bare magic behind, zstd"),
     *("two bytes behind, xerial", "two members, gzip", "two frames, zstd", "two records, lz4", "two records, none"),
 )
 CASES = tuple(ALL) if os.environ.get("SLUICEGATE_THOROUGH") else SHORT

@@ -1,7 +1,7 @@
 """The lz4 frame format as a broker's Lz4BlockInputStream reads it: block by block, each handed out when it is whole.
 
-It looks neither at the content size nor at the content checksum (but wants its bytes to be there), takes an empty raw
-block for the end mark, stops there whatever follows, and reads no linked blocks.
+It verifies neither the content size nor the content checksum, takes an empty raw block for the end mark, stops there
+whatever follows, and reads no linked blocks. Consumers with other libraries verify both: a mismatch raises Odd.
 """
 
 from collections.abc import Iterator
@@ -68,8 +68,10 @@ class Lz4Blocks:
                 raise Odd(Oddity.TRAILING_BYTES)
             if self._content_bytes and self._content_bytes != self._filled:  # 0: it is not known
                 raise Odd(Oddity.UNVERIFIED)
+            if self._checked is not None and not self._checked.ends_with(self._data[stated:end]):
+                raise Odd(Oddity.UNVERIFIED)
             raise StopIteration
-        end = start + stored + (_CHECKSUM_BYTES if self._checked is not None else 0)
+        end = start + stored + (_CHECKSUM_BYTES if self._flags & _BLOCK_CHECKSUM else 0)
         self._position = self._end  # unless the block is sound, nothing comes behind it
         if end > self._end:
             raise Damaged
@@ -101,8 +103,8 @@ class Lz4Blocks:
             self._content_bytes = self._uint32(_SIZE_AT + 4)  # first into a wide variable
             self._content_bytes = self._content_bytes << 32 | self._uint32(_SIZE_AT)
         self._block_bytes = 1 << (8 + 2 * code)
-        if flags & _BLOCK_CHECKSUM:
-            self._checked = _CheckedBlocks(code, self._block_bytes)
+        if flags & (_BLOCK_CHECKSUM | _CONTENT_CHECKSUM):
+            self._checked = _CheckedBlocks(code, self._block_bytes, flags)
         self._position = end
 
     def _uint32(self, at: int) -> int:
@@ -140,21 +142,22 @@ def _xxh32(data: memoryview, start: int, end: int) -> int:
 
 
 class _CheckedBlocks:
-    """Reads blocks with checksums as those of one long frame, whose head has neither content size nor checksum."""
+    """Reads a frame that has checksums with the lz4 library, under a header without a content size."""
 
-    def __init__(self, block_size_code: int, block_bytes: int) -> None:
+    def __init__(self, block_size_code: int, block_bytes: int, flags: int) -> None:
         head = lz4.frame.compress_begin(
             lz4.frame.create_compression_context(),
             block_size=block_size_code,
             block_linked=False,
-            block_checksum=True,
+            block_checksum=bool(flags & _BLOCK_CHECKSUM),
+            content_checksum=bool(flags & _CONTENT_CHECKSUM),
         )
         self._block_bytes = block_bytes
         self._context = lz4.frame.create_decompression_context()
         lz4.frame.decompress_chunk(self._context, head)
 
     def read(self, block: memoryview) -> bytes:
-        """The plain bytes of a block with its size and checksum. Raises Damaged."""
+        """Return the plain bytes of a block, given with its size and checksum. Raises Damaged."""
         try:
             plain, read, _ = lz4.frame.decompress_chunk(self._context, block, max_length=self._block_bytes)
         except RuntimeError as error:
@@ -162,3 +165,11 @@ class _CheckedBlocks:
         if read != len(block):
             raise Damaged
         return bytes(plain)
+
+    def ends_with(self, end: memoryview) -> bool:
+        """Return whether the content checksum after the end mark, if there is one, is that of the blocks read."""
+        try:
+            lz4.frame.decompress_chunk(self._context, end)
+        except RuntimeError:
+            return False
+        return True
