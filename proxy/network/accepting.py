@@ -197,7 +197,7 @@ class ClientAcceptor:
 
     async def _attach(self, connection: socket.socket, protocol: asyncio.BaseProtocol) -> None:
         if self._sockets is not None:
-            self._sockets.attach_client(connection, protocol)
+            self._sockets.attach(connection, protocol)
         else:
             await self._loop.connect_accepted_socket(lambda: protocol, connection)
 

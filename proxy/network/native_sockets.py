@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 HAS_NATIVE_SOCKETS = False
 if is_compiled():
     with suppress(ImportError):  # of what is native this alone could not be compiled
-        from sluicegate.proxy.network import giving_way, plain_socket
+        from sluicegate.proxy.network import plain_socket
 
         HAS_NATIVE_SOCKETS = True
 
 
 def native_sockets(loop: asyncio.AbstractEventLoop) -> "PlainSockets | None":
     """Those of one event loop; None: its own transports are used."""
-    return plain_socket.PlainSockets(loop, giving_way.GivingWay()) if HAS_NATIVE_SOCKETS else None
+    return plain_socket.PlainSockets(loop) if HAS_NATIVE_SOCKETS else None

@@ -75,7 +75,7 @@ class PlainAcceptor:
                 self._cannot_accept(error)
                 return
             accepted.setblocking(False)
-            self._sockets.attach_client(accepted, as_protocol(self._new_connection()))
+            self._sockets.attach(accepted, as_protocol(self._new_connection()))
 
     def _cannot_accept(self, error: OSError) -> None:
         seconds = self._spare.make_room(self._listener, error)

@@ -1,19 +1,15 @@
 # cython: language_level=3
-from sluicegate.proxy.network.giving_way cimport ClientShare, GivingWay
 from sluicegate.proxy.session.connection cimport Connection
 from sluicegate.proxy.fastpath.direct_outlet cimport DirectOutlet
 
 
 cdef class PlainSockets:
     cdef readonly object loop
-    cdef readonly GivingWay giving_way
     cdef list _written
     cdef dict _open
     cdef int _failures
     cdef bint _in_turn
     cdef bint _sends_soon
-
-    cdef _attach(self, PlainSocket attached)
 
     cdef _has_written(self, PlainSocket written)
 
@@ -26,7 +22,6 @@ cdef class PlainSocket(DirectOutlet):
     cdef int _descriptor
     cdef object _protocol
     cdef Connection _connection
-    cdef ClientShare _share
     cdef list _parts
     cdef Py_ssize_t _of_first
     cdef Py_ssize_t _unsent

@@ -16,7 +16,6 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyOb
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.string cimport memset
 
-from sluicegate.proxy.network.giving_way cimport ClientShare, GivingWay
 from sluicegate.proxy.session.connection cimport Connection
 from sluicegate.proxy.fastpath.direct_outlet cimport DirectOutlet
 
@@ -60,12 +59,11 @@ cdef class PlainSockets:
     socket that was reset, after one call; were there bytes to read before the reset, that call would not have seen it.
     """
 
-    def __init__(self, loop, GivingWay giving_way):
+    def __init__(self, loop):
         self._failures = epoll_create1(EPOLL_CLOEXEC)
         if self._failures < 0:
             raise _error(errno)
         self.loop = loop
-        self.giving_way = giving_way
         self._written = []
         self._open = {}
         loop.add_reader(self._failures, self._some_have_failed)
@@ -77,18 +75,12 @@ cdef class PlainSockets:
         if self._failures >= 0:
             close(self._failures)
 
-    def attach_client(self, plain, protocol):
-        """Let `plain`, a socket that is connected and does not block, be what `protocol` reads and writes: a connection,
-        or what stands before one, with the methods of what asyncio calls a BufferedProtocol.
+    def attach(self, plain, protocol):
+        """Connect `protocol` to `plain`, a connected socket that does not block. `protocol` is a connection, or a wrapper of
+        one, and has the methods of asyncio's BufferedProtocol.
         """
-        self._attach(PlainSocket(self, plain, protocol, ClientShare(self.giving_way)))
-
-    def attach_broker(self, plain, protocol):
-        """The same for the side that nobody small asks from."""
-        self._attach(PlainSocket(self, plain, protocol, None))
-
-    cdef _attach(self, PlainSocket attached):
         cdef epoll_event nothing_else
+        cdef PlainSocket attached = PlainSocket(self, plain, protocol)
         nothing_else.events = EPOLLET
         nothing_else.data.fd = attached._descriptor
         if epoll_ctl(self._failures, EPOLL_CTL_ADD, attached._descriptor, &nothing_else) < 0:
@@ -140,14 +132,12 @@ cdef class PlainSockets:
 cdef class PlainSocket(DirectOutlet):
     """One of them: of what asyncio calls a Transport, as much as is used."""
 
-    def __init__(self, PlainSockets all_of_loop, plain, protocol, ClientShare share):
-        """`share`: a client's; None for a broker."""
+    def __init__(self, PlainSockets all_of_loop, plain, protocol):
         self._all = all_of_loop
         self._socket = plain
         self._descriptor = plain.fileno()
         self._protocol = protocol
         self._connection = protocol if isinstance(protocol, Connection) else None  # its methods are called natively
-        self._share = share
         self._parts = []
 
     def get_extra_info(self, name):
@@ -190,8 +180,6 @@ cdef class PlainSocket(DirectOutlet):
                     self._give_up(_error(errno))
                     return 0
                 count = 0
-            if self._share is not None:
-                self._share.has_given(count)
         if count < size:
             self.write(PyBytes_FromStringAndSize(data + count, size - count))
         return 0
@@ -295,10 +283,6 @@ cdef class PlainSocket(DirectOutlet):
                 self._protocol.buffer_updated(count)
             else:
                 connection.buffer_updated(count)
-            if self._share is not None:
-                self._share.has_taken(count)
-            else:
-                self._all.giving_way.has_taken(count)
         elif count == 0:
             self._ended = True
             self._stop_reading()
@@ -388,8 +372,6 @@ cdef class PlainSocket(DirectOutlet):
 
     cdef _sent(self, Py_ssize_t count):
         cdef Py_ssize_t done = 0, length
-        if self._share is not None:
-            self._share.has_given(count)
         self._unsent -= count
         if self._unsent == 0:
             self._parts.clear()

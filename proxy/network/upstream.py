@@ -123,7 +123,7 @@ class Dialler:
         behind = connection if reached.handshake is None else TlsSocket(reached.handshake, connection, self._sealed)
         protocol = as_protocol(behind)
         if self._sockets is not None:
-            self._sockets.attach_broker(reached.plain, protocol)
+            self._sockets.attach(reached.plain, protocol)
         else:
             await asyncio.get_running_loop().create_connection(lambda: protocol, sock=reached.plain)
 

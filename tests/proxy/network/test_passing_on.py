@@ -60,7 +60,7 @@ def test_all_of_it_in_order_to_a_broker_that_is_slow(run: Callable[[Coroutine[No
         client, ours = socket.socketpair()
         for each in (client, ours, brokers):
             each.setblocking(False)
-        sockets.attach_client(ours, session.client)
+        sockets.attach(ours, session.client)
         sent = [frame(number) for number in range(FRAMES)]
 
         async with asyncio.timeout(60):

@@ -181,7 +181,7 @@ class Wire:
 async def natively(ours: socket.socket, protocol: asyncio.BaseProtocol) -> None:
     sockets = native_sockets(asyncio.get_running_loop())
     assert sockets is not None
-    sockets.attach_client(ours, protocol)
+    sockets.attach(ours, protocol)
 
 
 async def by_the_loop(ours: socket.socket, protocol: asyncio.BaseProtocol) -> None:
