@@ -27,7 +27,7 @@ from sluicegate.pipeline.kafka.settings import BadSetting, read_settings
 from sluicegate.pipeline.profile.epoch import BadEpoch, epoch_ms_from
 from sluicegate.pipeline.progress_line import shown
 from sluicegate.pipeline.repair.job import RepairBegun
-from sluicegate.pipeline.repair.transactions import CannotWrite
+from sluicegate.pipeline.repair.record_writer import CannotWrite
 from sluicegate.pipeline.replay.found import NoFindings
 from sluicegate.pipeline.results import BadFolder, Results
 from sluicegate.pipeline.selection import ALL, BadSelection, in_a_sentence, only_names

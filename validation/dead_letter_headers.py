@@ -1,6 +1,14 @@
-"""The names of the headers that a record in a dead-letter topic has behind its own."""
+"""The headers that a record in a dead-letter topic has behind its own: their names, and how one of them keeps those of
+its own that librdkafka does not write.
+"""
 
+from collections.abc import Sequence
 from enum import StrEnum
+
+from sluicegate.protocol.records.columns import read_headers
+from sluicegate.protocol.varint import signed_varint
+
+Headers = Sequence[tuple[bytes, bytes | None]]
 
 
 class DeadLetterHeader(StrEnum):
@@ -20,3 +28,22 @@ class DeadLetterHeader(StrEnum):
     PRINCIPAL = "sluicegate.principal"
     ADDRESS = "sluicegate.address"
     VERSION = "sluicegate.version"
+
+
+def shown(headers: Headers) -> list[tuple[str, bytes | None]]:
+    """Return headers as librdkafka writes them, with names that are C strings of UTF-8: other bytes are escaped."""
+    return [(name.decode(errors="backslashreplace").replace("\0", "\\x00"), value) for name, value in headers]
+
+
+def packed(headers: Headers) -> bytes:
+    """Return the value of `OWN`: headers as a record has them (KIP-98), from their count on."""
+    parts = [signed_varint(len(headers))]
+    for name, value in headers:
+        parts += (signed_varint(len(name)), name)
+        parts += (signed_varint(-1),) if value is None else (signed_varint(len(value)), value)
+    return b"".join(parts)
+
+
+def unpacked(data: bytes) -> list[tuple[bytes, bytes | None]] | None:
+    """Return the headers that were `packed`; None where they were not."""
+    return read_headers(memoryview(data), 0, len(data))

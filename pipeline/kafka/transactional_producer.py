@@ -32,11 +32,17 @@ _SEQUENCES = 1 << 31
 _DUPLICATE_SEQUENCE = 46
 _CONCURRENT_TRANSACTIONS = 51
 _COORDINATOR_RETRIABLE = frozenset({7, 14, 15, 16, _CONCURRENT_TRANSACTIONS})
+_FENCED = frozenset({47, 90})
+"""INVALID_PRODUCER_EPOCH and PRODUCER_FENCED."""
+
+
+class ProducerFenced(TopicTrouble):
+    """Another producer has begun with the same transactional id."""
 
 
 class TransactionalProducer:
-    """What an earlier producer of the same id has left open is aborted. Every call may raise TopicTrouble and
-    BrokerUnreachable.
+    """What an earlier producer of the same id has left open is aborted. A transaction begins with the first request of
+    one. Every call may raise TopicTrouble, of which ProducerFenced is one, and BrokerUnreachable.
     """
 
     def __init__(self, cluster: Cluster, transactional_id: str, codec: Codec) -> None:
@@ -45,12 +51,14 @@ class TransactionalProducer:
         self._attributes = TRANSACTIONAL | codec
         self._sequences: dict[TopicPartition, int] = {}
         self._added: set[TopicPartition] = set()
+        self._is_open = False
         body = {"transactional_id": transactional_id, "transaction_timeout_ms": _TIMEOUT_MS}
         found = self._ask(ApiKey.INIT_PRODUCER_ID, init_producer_id.REQUEST, init_producer_id.RESPONSE, body)
         self._who = {name: found[name] for name in ("producer_id", "producer_epoch")}
 
     def send(self, to: TopicPartition, records: list[NewRecord]) -> int:
         """One batch, within the open transaction; the offset of its last record."""
+        self._is_open = True
         if to not in self._added:
             topics = [{"name": to.topic, "partitions": [to.partition]}]
             asked = self._body() | {"topics": topics}
@@ -71,8 +79,11 @@ class TransactionalProducer:
         def produced(broker: BrokerConnection) -> int:
             answer = broker.call(ApiKey.PRODUCE, produce.REQUEST, produce.RESPONSE, body, _PRODUCE_VERSION)
             (entry,) = answer["responses"][0]["partition_responses"]
-            if entry["error_code"] != _DUPLICATE_SEQUENCE:
-                check_code(to, entry["error_code"])
+            code = entry["error_code"]
+            if code in _FENCED:
+                raise self._trouble(ApiKey.PRODUCE, code)
+            if code != _DUPLICATE_SEQUENCE:
+                check_code(to, code)
             base: int = entry["base_offset"]
             return base
 
@@ -82,6 +93,7 @@ class TransactionalProducer:
 
     def commit(self, group_id: str, of: TopicPartition, offset: int, metadata: str) -> None:
         """The open transaction, and within it that offset of the group."""
+        self._is_open = True
         schemas = (add_offsets_to_txn.REQUEST, add_offsets_to_txn.RESPONSE)
         self._ask(ApiKey.ADD_OFFSETS_TO_TXN, *schemas, self._body(group_id=group_id))
         committed = {"partition_index": of.partition, "committed_offset": offset, "committed_metadata": metadata}
@@ -92,12 +104,13 @@ class TransactionalProducer:
 
     def abort(self) -> None:
         """What is open, if anything is."""
-        if self._added:
+        if self._is_open:
             self._end(committed=False)
 
     def _end(self, *, committed: bool) -> None:
         self._ask(ApiKey.END_TXN, end_txn.REQUEST, end_txn.RESPONSE, self._body(committed=committed))
         self._added.clear()
+        self._is_open = False
 
     def _body(self, **more: object) -> Value:
         return {"transactional_id": self._id, **self._who, **more}
@@ -118,10 +131,14 @@ class TransactionalProducer:
                 if code in _COORDINATOR_RETRIABLE:
                     raise Retry(f"{self._id}: {named(code)}")
                 if code:
-                    raise TopicTrouble(f"{self._id}: {key.name} ends with {named(code)}")
+                    raise self._trouble(key, code)
             return answer
 
         return self._cluster.ask_coordinator(*(of or (self._id, _TRANSACTION)), ask)
+
+    def _trouble(self, key: ApiKey, code: int) -> TopicTrouble:
+        kind = ProducerFenced if code in _FENCED else TopicTrouble
+        return kind(f"{self._id}: {key.name} ends with {named(code)}")
 
 
 def _codes_in(answer: Value) -> Iterator[int]:

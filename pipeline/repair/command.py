@@ -18,8 +18,8 @@ from sluicegate.pipeline.arguments import (
     SparkLog,
     Topic,
 )
+from sluicegate.pipeline.repair.record_writer import CannotWrite
 from sluicegate.pipeline.repair.settings import CLEAN, Retention
-from sluicegate.pipeline.repair.transactions import CannotWrite
 from sluicegate.pipeline.running import (
     START_AGAIN,
     SparkAt,

@@ -24,9 +24,9 @@ from sluicegate.pipeline.repair.odd_headers import odd_headers_in
 from sluicegate.pipeline.repair.plan import PartitionPlan, Plan, make_plan, plan_from
 from sluicegate.pipeline.repair.readable import wait_until_readable
 from sluicegate.pipeline.repair.reasons import why_left
+from sluicegate.pipeline.repair.record_writer import CannotWrite, Writing
 from sluicegate.pipeline.repair.survey import survey
 from sluicegate.pipeline.repair.target import log_starts, prepare, source_settings, target_settings
-from sluicegate.pipeline.repair.transactions import CannotWrite
 from sluicegate.pipeline.repair.unreadable import unreadable_batches
 from sluicegate.pipeline.repair.writing import Written, write_partition
 from sluicegate.pipeline.results import Results
@@ -144,13 +144,13 @@ def apply(spark: SparkSession, topics: Topics, results: Results, plan: Plan, lis
     results.stage_text(PLAN, replace(plan, begun=True).as_json())  # a full disk is known before a topic is made
     found = prepare(plan, topics)
     results.publish(PLAN)
-    options, client, plan_id = topics.options, topics.for_librdkafka, plan.plan_id
-    exactly = listing.exactly
+    plan_id, exactly = plan.plan_id, listing.exactly
 
     def write(each: PartitionPlan) -> list[pa.RecordBatch]:
         to = found[each.to]
         is_exact = each.source.of in exactly
-        done = write_partition(each, plan_id, to.group_id, to.largest_message, options, client, is_exact)
+        writing = Writing(to.group_id, to.largest_message, each.codec, topics, each.to, is_exact)
+        done = write_partition(each, plan_id, writing)
         return [pa.RecordBatch.from_pylist([asdict(done)])]
 
     rows = over(spark, plan.partitions, lambda each: each.source.size, write, _WRITTEN, _AT_ONCE).collect()

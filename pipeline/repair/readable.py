@@ -7,7 +7,7 @@ compares the topics meanwhile finds records missing.
 import time
 from collections.abc import Callable
 
-from sluicegate.pipeline.repair.transactions import CannotWrite
+from sluicegate.pipeline.repair.record_writer import CannotWrite
 
 _PATIENCE_SECONDS = 60.0
 _PAUSE_SECONDS = 0.2

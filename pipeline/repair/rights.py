@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 
 from sluicegate.pipeline.kafka.rights import Operation, Resource, Right, missing
-from sluicegate.pipeline.repair.transactions import CannotWrite
+from sluicegate.pipeline.repair.record_writer import CannotWrite
 from sluicegate.pipeline.topics import Topics
 
 _NO_NAME = "NAME"

@@ -13,8 +13,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from sluicegate.pipeline.repair.obstacles import what_is_gone
 from sluicegate.pipeline.repair.plan import PartitionPlan, Plan
 from sluicegate.pipeline.repair.progress import group, group_of, progress_in
+from sluicegate.pipeline.repair.record_writer import CannotWrite
 from sluicegate.pipeline.repair.settings import SECONDS, TopicSettings, settings_of, topic_id_of, until_known
-from sluicegate.pipeline.repair.transactions import CannotWrite
 from sluicegate.pipeline.topics import Topics
 from sluicegate.protocol.messages.list_offsets import EARLIEST
 

@@ -1,30 +1,20 @@
 """One task of a repair: a partition's records, corrected, to the clean topic, exactly once."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
-from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.emptiness import DataLoss
 from sluicegate.pipeline.repair.correction import NAMES, RepairHeader, correct
-from sluicegate.pipeline.repair.exact import ExactTransactions, exact_transactions
 from sluicegate.pipeline.repair.plan import PartitionPlan
-from sluicegate.pipeline.repair.progress import SECONDS, Progress
-from sluicegate.pipeline.repair.transactions import (
-    MOST_RECORDS,
-    CannotWrite,
-    Header,
-    Transactions,
-    Writing,
-    transactions,
-)
+from sluicegate.pipeline.repair.progress import Progress
+from sluicegate.pipeline.repair.record_writer import MOST_RECORDS, CannotWrite, Writing
+from sluicegate.pipeline.repair.transactions import Transactions, transactions
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.reading import read_rows
 
-Headers = list[dict[str, Any]] | None
 _COLUMNS = "key,value,offset,timestamp,headers_binary"
 
 
@@ -38,23 +28,11 @@ class Written:
     corrected: int
 
 
-def write_partition(
-    plan: PartitionPlan,
-    plan_id: str,
-    group_id: str,
-    batch_bytes: int,
-    options: Mapping[str, str],
-    client: Mapping[str, str],
-    is_exact: bool,
-) -> Written:
-    """`batch_bytes`: the largest batch that the clean topic takes; `options` are the raw source's, `client` those of
-    librdkafka. `is_exact`: by our own producer, because librdkafka does not take all headers. Raises CannotWrite and
-    what reading raises.
-    """
+def write_partition(plan: PartitionPlan, plan_id: str, writing: Writing) -> Written:
+    """Raises CannotWrite and what reading raises."""
     of = plan.source.of
-    writing = Writing(group_id, batch_bytes, plan.codec, client, plan.to)
     try:
-        with _producer(of, writing, options) if is_exact else transactions(of, writing) as target:
+        with transactions(of, writing) as target:
             before = target.before() or Progress(plan.source.start, 0, plan_id)
             if before.plan_id != plan_id:
                 raise CannotWrite(
@@ -62,11 +40,11 @@ def write_partition(
                     "continue that one's --out, or name another topic by --to"
                 )
             start = max(plan.source.start, before.reached)
-            writer = _Writer(plan, target, before, _as_they_are if is_exact else _as_clients_take)
+            writer = _Writer(plan, target, before)
             if start < plan.source.end:
                 fails = str(not plan.rules.skip_unreadable).lower()
                 asked = {"subscribe": of.topic, "columns": _COLUMNS, "failOnUnreadable": fails}
-                reading = source_options({**options, **asked})
+                reading = source_options({**writing.topics.options, **asked})
                 writer.write(read_rows(reading, OffsetRange(of, start, plan.source.end)))
     except DataLoss as loss:
         raise CannotWrite(
@@ -79,15 +57,8 @@ def write_partition(
 class _Writer:
     """Writes Arrow rows in transactions."""
 
-    def __init__(
-        self,
-        plan: PartitionPlan,
-        target: Transactions | ExactTransactions,
-        before: Progress,
-        headers_for: Callable[[Headers, str], list[Any] | None],
-    ) -> None:
-        """`before`: what earlier runs have written. `headers_for`: the producer, of a record at a place."""
-        self._headers_for = headers_for
+    def __init__(self, plan: PartitionPlan, target: Transactions, before: Progress) -> None:
+        """`before`: what earlier runs have written."""
         self._plan = plan
         self._before = before
         self._target = target
@@ -138,41 +109,17 @@ class _Writer:
                     f"{self._plan.source.of} offset {offset}: a timestamp of 0 cannot be written, and nothing around "
                     "it tells of a better one; give one by --assume-ms"
                 )
-            carried = self._headers_for(headers, f"{self._plan.source.of} offset {offset}")
+            carried = [(header["key"], header["value"]) for header in headers or ()]
             if is_corrected:
-                carried = [*(carried or ()), *self._told(offset, before, kind)]
-            self._target.produce(self._to, key, value, after, carried)
+                carried += self._told(offset, before, kind)
+            self._target.write(self._to, key, value, after, carried)
         self.records += len(rows)
         self.corrected += int(corrected.sum())
 
-    def _told(self, offset: int, before: int, kind: int) -> list[Header]:
-        return [
-            (RepairHeader.ORIGIN, f"{self._origin}{offset}".encode()),
-            (RepairHeader.TIMESTAMP, str(before).encode()),
-            (RepairHeader.KIND, NAMES[kind].encode()),
-        ]
-
-
-@contextmanager
-def _producer(of: TopicPartition, writing: Writing, options: Mapping[str, str]) -> Iterator[ExactTransactions]:
-    """On connections of its own."""
-    checked = source_options(options)
-    cluster = Cluster(checked.bootstrap, checked.settings, SECONDS)
-    try:
-        with exact_transactions(of, writing, cluster) as found:
-            yield found
-    finally:
-        cluster.close()
-
-
-def _as_they_are(headers: Headers, _where: str) -> list[tuple[bytes, bytes | None]] | None:
-    return None if headers is None else [(header["key"], header["value"]) for header in headers]
-
-
-def _as_clients_take(headers: Headers, where: str) -> list[Header] | None:
-    if headers is None:
-        return None
-    try:
-        return [(header["key"].decode(), header["value"]) for header in headers]
-    except UnicodeDecodeError as error:
-        raise CannotWrite(f"{where}: the name of a header is not UTF-8, and clients write no other") from error
+    def _told(self, offset: int, before: int, kind: int) -> list[tuple[bytes, bytes]]:
+        told = {
+            RepairHeader.ORIGIN: f"{self._origin}{offset}",
+            RepairHeader.TIMESTAMP: str(before),
+            RepairHeader.KIND: NAMES[kind],
+        }
+        return [(name.encode(), text.encode()) for name, text in told.items()]

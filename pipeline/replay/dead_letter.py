@@ -4,10 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sluicegate.pipeline.kafka.cluster import TopicPartition
-from sluicegate.validation.dead_letter_headers import DeadLetterHeader
+from sluicegate.validation.dead_letter_headers import DeadLetterHeader, shown, unpacked
 
 Header = tuple[str, bytes | None]
+"""A name that is not UTF-8 is decoded with "surrogateescape" (PEP 383), so `encoded` returns the same bytes."""
+RawHeaders = tuple[tuple[bytes, bytes | None], ...]
+_ESCAPED = "surrogateescape"
 _OURS = frozenset(DeadLetterHeader)
+_OWN, _REASON = DeadLetterHeader.OWN.encode(), DeadLetterHeader.REASON.encode()
 
 
 class NoDeadLetter(Exception):
@@ -28,8 +32,7 @@ class Record:
 class DeadLetter:
     """`record` as its producer wrote it, which was to go to `partition` of `topic`, and lies at `offset` of `kept_in`.
 
-    `reason` and `rules`: why it was refused then. `told`: the headers that the proxy gave it. `names_are_shown`: some
-    header of its own had a name that is no UTF-8, which stands in `record` as it can be shown.
+    `reason` and `rules`: why it was refused then. `told`: the headers that the proxy gave it.
     """
 
     kept_in: TopicPartition
@@ -40,7 +43,6 @@ class DeadLetter:
     reason: str
     rules: tuple[str, ...]
     told: tuple[Header, ...]
-    names_are_shown: bool
 
     @property
     def place(self) -> str:
@@ -59,8 +61,7 @@ def dead_letter(
 
     A record that was kept twice has the proxy's headers twice: those before the last ones came with it.
     """
-    shown, are_shown = shown_headers(headers)
-    own, told = _apart(shown)
+    own, told = _apart(raw_headers(headers))
     said = {name: (text or b"").decode(errors="replace") for name, text in told}
     rules = said.get(DeadLetterHeader.RULE)
     record = Record(_number(said, DeadLetterHeader.TIMESTAMP), key, value, own)
@@ -73,28 +74,36 @@ def dead_letter(
         _text(said, DeadLetterHeader.REASON),
         tuple(rules.split(", ")) if rules else (),
         told,
-        DeadLetterHeader.OWN in said or are_shown,
     )
 
 
-def shown_headers(headers: Sequence[Mapping[str, bytes | None]] | None) -> tuple[tuple[Header, ...], bool]:
-    """`headers_binary` of a row of the raw source, with names as text; and whether one is no UTF-8, so that it stands
-    there as it can be shown.
-    """
-    names = [each["key"] or b"" for each in headers or ()]
-    shown = [name.decode(errors="backslashreplace") for name in names]
-    found = tuple((name, each["value"]) for name, each in zip(shown, headers or (), strict=True))
-    return found, [name.encode() for name in shown] != names
+def raw_headers(headers: Sequence[Mapping[str, bytes | None]] | None) -> RawHeaders:
+    """Of a row of the raw source, its `headers_binary`."""
+    return tuple((each["key"] or b"", each["value"]) for each in headers or ())
 
 
-def _apart(headers: Sequence[Header]) -> tuple[tuple[Header, ...], tuple[Header, ...]]:
+def decoded(headers: RawHeaders) -> tuple[Header, ...]:
+    """Return headers with names as text."""
+    return tuple((name.decode(errors=_ESCAPED), value) for name, value in headers)
+
+
+def encoded(headers: Sequence[Header]) -> RawHeaders:
+    """Return headers with names as bytes. Raises UnicodeEncodeError for a name with other surrogates."""
+    return tuple((name.encode(errors=_ESCAPED), value) for name, value in headers)
+
+
+def _apart(headers: RawHeaders) -> tuple[tuple[Header, ...], tuple[Header, ...]]:
     """Its own, and those of the last time it was kept; what others have put behind these is its own."""
-    begins = max((i for i, (name, _) in enumerate(headers) if name == DeadLetterHeader.REASON), default=len(headers))
-    if 0 < begins < len(headers) and headers[begins - 1][0] == DeadLetterHeader.OWN:
-        begins -= 1
-    behind = headers[begins:]
-    own = (*headers[:begins], *(each for each in behind if each[0] not in _OURS))
-    return own, tuple(each for each in behind if each[0] in _OURS)
+    begins = max((i for i, (name, _) in enumerate(headers) if name == _REASON), default=len(headers))
+    own, behind = headers[:begins], headers[begins:]
+    if own and behind:
+        name, packed = own[-1]
+        stood = unpacked(packed) if name == _OWN and packed is not None else None
+        if stood is not None and shown(stood) == list(decoded(own[:-1])):
+            own, behind = tuple(stood), headers[begins - 1 :]
+    put_behind = decoded(behind)
+    told = tuple(each for each in put_behind if each[0] in _OURS)
+    return (*decoded(own), *(each for each in put_behind if each[0] not in _OURS)), told
 
 
 def _text(said: Mapping[str, str], name: DeadLetterHeader) -> str:

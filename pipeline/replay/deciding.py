@@ -9,7 +9,7 @@ from sluicegate.pipeline.judge.judging import PLACE, CannotBeJudged, PartitionJu
 from sluicegate.pipeline.judge.policies import Policies
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
-from sluicegate.pipeline.replay.dead_letter import DeadLetter, Record
+from sluicegate.pipeline.replay.dead_letter import DeadLetter, Record, encoded
 from sluicegate.pipeline.replay.function import corrected_by
 from sluicegate.protocol.records.record_batch import RecordBatch
 from sluicegate.protocol.records.writing import NewRecord, write_batch
@@ -25,8 +25,6 @@ class Why(StrEnum):
     ANOTHER = "another record than the one that was judged"
     NO_PARTITION = "there is no such partition"
     BY_FUNCTION = "the function leaves it"
-    HEADER_NAME = "a header's name that no client writes"
-    NO_TIME = "a timestamp of 0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +77,7 @@ class Decider:
                 return Left(Why.BY_FUNCTION, f"{self._asked.by} leaves it")
         assert record is not None
         found = self._judged(letter, record)
-        return found if isinstance(found, Left) else _as_clients_write(letter, found)
+        return found if isinstance(found, Left) else Back(found, found != letter.record)
 
     def _judged(self, letter: DeadLetter, record: Record) -> Record | Left:
         """As it would be forwarded by the proxy."""
@@ -100,8 +98,8 @@ class Decider:
 
 
 def _batch_of(record: Record, offset: int) -> StoredBatch:
-    headers = tuple((name.encode(errors="replace"), value) for name, value in record.headers)
-    frame = memoryview(write_batch([NewRecord(record.timestamp, record.key, record.value, headers)]))
+    new = NewRecord(record.timestamp, record.key, record.value, encoded(record.headers))
+    frame = memoryview(write_batch([new]))
     return StoredBatch(frame, 0, len(frame), offset, offset, RecordBatch(frame, 0, len(frame)))
 
 
@@ -113,17 +111,3 @@ def _left(refused: Refused, now_ms: int) -> Left:
     bad = refused.bad_records[0]
     told = diagnosis_of(bad, now_ms)
     return Left(why, f"{bad.timestamp} {told}" if bad.reason in TIMED else told)
-
-
-def _as_clients_write(letter: DeadLetter, record: Record) -> Back | Left:
-    """Librdkafka takes names as C strings of UTF-8, and a time of 0 for none."""
-    is_shown = letter.names_are_shown and record.headers == letter.record.headers
-    if is_shown or not all(_can_be_written(name) for name, _ in record.headers):
-        return Left(Why.HEADER_NAME, "the name of a header is no UTF-8 or has a NUL in it, which clients cannot write")
-    if record.timestamp == 0:
-        return Left(Why.NO_TIME, "a timestamp of 0 cannot be written, because clients take it for none")
-    return Back(record, record != letter.record)
-
-
-def _can_be_written(name: str) -> bool:
-    return "\0" not in name and name.encode(errors="replace") == name.encode(errors="surrogatepass")

@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 from sluicegate.pipeline.judge.findings import What
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.repair.correction import RepairHeader
-from sluicegate.pipeline.replay.dead_letter import DeadLetter, Header, Record, shown_headers
+from sluicegate.pipeline.replay.dead_letter import DeadLetter, Header, Record, decoded, raw_headers
 from sluicegate.pipeline.replay.deciding import Left, Why
 from sluicegate.pipeline.replay.letters import Some
 from sluicegate.pipeline.replay.progress import FOUND
@@ -152,8 +152,8 @@ def _letter(of: TopicPartition, row: Mapping[str, Any], stored: Mapping[str, Any
     if stored["timestamp_type"] != _APPENDED and stored["timestamp"] != row["timestamp"]:
         told = f"its timestamp is {stored['timestamp']}, and {row['timestamp']} was judged: was the topic made anew?"
         return Left(Why.ANOTHER, f"{told} Judge it again")
-    own, names_are_shown = shown_headers(stored["headers_binary"])
     rules = row["rules"]
+    own = decoded(raw_headers(stored["headers_binary"]))
     record = Record(stored["timestamp"], stored["key"], stored["value"], own)
     told_of: tuple[Header, ...] = (
         (RepairHeader.ORIGIN.value, f"{of.topic}/{of.partition}/{offset}".encode()),
@@ -162,4 +162,4 @@ def _letter(of: TopicPartition, row: Mapping[str, Any], stored: Mapping[str, Any
         *([(DeadLetterHeader.RULE.value, rules.encode())] if rules else []),
     )
     its_rules = tuple(rules.split(", ")) if rules else ()
-    return DeadLetter(of, offset, of.topic, of.partition, record, row["reason"], its_rules, told_of, names_are_shown)
+    return DeadLetter(of, offset, of.topic, of.partition, record, row["reason"], its_rules, told_of)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
 
-from sluicegate.pipeline.replay.dead_letter import DeadLetter, Record
+from sluicegate.pipeline.replay.dead_letter import DeadLetter, Record, encoded
 from sluicegate.validation.rules.own_rule import place_of
 
 Correct = Callable[[DeadLetter], Record | None]
@@ -57,7 +57,7 @@ def corrected_by(name: str, letter: DeadLetter) -> Record | None:
         raise FunctionFails(
             f"{letter.place}: {name} gave {type(found).__name__} that is no record: one (a Record of "
             "sluicegate.pipeline.replay) has an int64 timestamp in ms, bytes or None as key and value, and as headers "
-            "pairs of a name and bytes or None"
+            "pairs of a name, whose bytes that are not UTF-8 are surrogates (surrogateescape), and bytes or None"
         )
     return found
 
@@ -67,5 +67,13 @@ def _is_record(found: object) -> bool:
         return False
     held = (found.key, found.value, *(value for _, value in found.headers))
     return all(each is None or isinstance(each, bytes) for each in held) and all(
-        isinstance(name, str) for name, _ in found.headers
+        isinstance(name, str) and _is_name(name) for name, _ in found.headers
     )
+
+
+def _is_name(text: str) -> bool:
+    try:
+        encoded([(text, None)])
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -125,17 +125,20 @@ def listed(spark: SparkSession, work: Work) -> Listing:
     results = work.run.results
     wanted = [each for each in work.ranges if each.size > 0]
     rows = results.write_table(_ALL, decided(spark, work.letters, wanted, work.judgement))
-    back = results.write_table(BACK, rows.where("why IS NULL").drop("why", "told"))
-    left = work.run.list_left(rows.where("why IS NOT NULL").drop("after", "corrected"))
+    back = results.write_table(BACK, rows.where("why IS NULL").drop("why", "told", "is_exact"))
+    left = work.run.list_left(rows.where("why IS NOT NULL").drop("after", "corrected", "is_exact"))
     before = work.run.left_before(work.ranges, work.groups)
     results.write_table(LEFT, left if before is None else before.unionByName(left))
-    counts = rows.groupBy("topic", "partition").agg(f.count("*").alias("records")).collect()
-    records = {TopicPartition(row.topic, row.partition): row.records for row in counts}
+    counts = rows.groupBy("topic", "partition").agg(f.count("*").alias("records"), f.bool_or("is_exact").alias("exact"))
+    found = {TopicPartition(row.topic, row.partition): (row.records, bool(row.exact)) for row in counts.collect()}
     offsets: dict[TopicPartition, set[int]] = {}
     for row in left.select(*_PLACE).toLocalIterator():
         offsets.setdefault(TopicPartition(row.topic, row.partition), set()).add(row.offset)
     plan_id = uuid4().hex[:16]
-    plans = [PartitionPlan(plan_id, r, records.get(r.of, 0), frozenset(offsets.get(r.of, ()))) for r in wanted]
+    plans = []
+    for each in wanted:
+        records, is_exact = found.get(each.of, (0, False))
+        plans.append(PartitionPlan(plan_id, each, records, frozenset(offsets.get(each.of, ())), is_exact))
     results.remove(_ALL)
     return Listing(plans, back, left, before)
 
@@ -144,10 +147,11 @@ def apply(spark: SparkSession, work: Work, listing: Listing) -> list[Written]:
     """Write what goes back, until readers see all of it. Raises CannotWrite."""
     work.run.begin(work.ranges, work.groups)
     letters, judgement, headers, size = work.letters, work.judgement, work.headers, work.origins.batch_bytes
-    writings = {plan.source.of: writing_of(work.topics, work.groups, plan.source.of, size) for plan in listing.plans}
+    topics, groups = work.topics, work.groups
 
     def write(plan: PartitionPlan) -> list[pa.RecordBatch]:
-        done = write_back(plan, judgement, headers, letters, writings[plan.source.of])
+        writing = writing_of(topics, groups, plan.source.of, size, plan.is_exact)
+        done = write_back(plan, judgement, headers, letters, writing)
         return [pa.RecordBatch.from_pylist([asdict(each) for each in done])] if done else []
 
     rows = over(spark, listing.plans, lambda plan: plan.source.size, write, _WRITTEN, _AT_ONCE).collect()

@@ -7,17 +7,18 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from sluicegate.pipeline.kafka.cluster import OffsetRange
-from sluicegate.pipeline.replay.dead_letter import DeadLetter
+from sluicegate.pipeline.repair.record_writer import librdkafka_takes
+from sluicegate.pipeline.replay.dead_letter import DeadLetter, encoded
 from sluicegate.pipeline.replay.deciding import Back, Decider, Judgement, Left
 from sluicegate.pipeline.replay.letters import Letters
 from sluicegate.pipeline.source.tasks import over
 
 DDL = (
     "topic string, partition int, offset bigint, to_topic string, to_partition int, kept_for string, before bigint, "
-    "after bigint, corrected boolean, why string, told string"
+    "after bigint, corrected boolean, why string, told string, is_exact boolean"
 )
 """`why` and `told` are null for what goes back; `before` and `after` are times in ms; `kept_for`: why the proxy has
-refused it.
+refused it; `is_exact`: it goes back, and librdkafka would write another record.
 """
 _TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
 _SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in (field.split() for field in DDL.split(", "))])
@@ -49,4 +50,5 @@ def _row(wanted: OffsetRange, offset: int, found: DeadLetter | Left, decider: De
         case Left(why, told):
             return place | about | {"corrected": False, "why": str(why), "told": told}
         case Back(record, corrected):
-            return place | about | {"corrected": corrected, "after": record.timestamp}
+            is_exact = not librdkafka_takes(record.timestamp, encoded(record.headers))
+            return place | about | {"corrected": corrected, "after": record.timestamp, "is_exact": is_exact}

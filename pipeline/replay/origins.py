@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.judge.job import cluster_settings
 from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.pipeline.repair.record_writer import CannotWrite
 from sluicegate.pipeline.repair.settings import SECONDS
-from sluicegate.pipeline.repair.transactions import CannotWrite
 from sluicegate.pipeline.replay.deciding import Left
 from sluicegate.pipeline.replay.letters import Letters
 from sluicegate.pipeline.source.tasks import over

@@ -10,8 +10,9 @@ from confluent_kafka.admin import AdminClient
 
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.repair.progress import Progress, group, progress_in
+from sluicegate.pipeline.repair.record_writer import CannotWrite, Writing
 from sluicegate.pipeline.repair.settings import topic_id_of
-from sluicegate.pipeline.repair.transactions import CannotWrite, Writing, transactions
+from sluicegate.pipeline.repair.transactions import transactions
 from sluicegate.pipeline.topics import Topics
 
 KEPT, FOUND = "sluicegate-replay", "sluicegate-replay-found"
@@ -53,9 +54,15 @@ def as_settled(topics: Topics, groups: Mapping[str, str], ranges: Sequence[Offse
     return _left_of(ranges, reached)
 
 
-def writing_of(topics: Topics, groups: Mapping[str, str], of: TopicPartition, batch_bytes: int = 1 << 20) -> Writing:
-    """How what a partition holds is written; `batch_bytes`: the largest batch that all take that it goes to."""
-    return Writing(groups[of.topic], batch_bytes, "lz4", topics.for_librdkafka, "where they belong")
+def writing_of(
+    topics: Topics,
+    groups: Mapping[str, str],
+    of: TopicPartition,
+    largest_batch: int = 1 << 20,
+    is_exact: bool = False,
+) -> Writing:
+    """How what a partition holds is written; `largest_batch`: what all topics accept that it goes to (bytes)."""
+    return Writing(groups[of.topic], largest_batch, "lz4", topics, "where they belong", is_exact)
 
 
 def _left_of(ranges: Sequence[OffsetRange], reached: Mapping[TopicPartition, int]) -> list[OffsetRange]:

@@ -7,8 +7,9 @@ from enum import StrEnum
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.emptiness import DataLoss
 from sluicegate.pipeline.repair.progress import Progress
-from sluicegate.pipeline.repair.transactions import CannotWrite, Transactions, Writing, transactions
-from sluicegate.pipeline.replay.dead_letter import DeadLetter
+from sluicegate.pipeline.repair.record_writer import CannotWrite, Writing
+from sluicegate.pipeline.repair.transactions import Transactions, transactions
+from sluicegate.pipeline.replay.dead_letter import DeadLetter, encoded
 from sluicegate.pipeline.replay.deciding import Decider, Judgement, Left
 from sluicegate.pipeline.replay.letters import Letters, Some
 
@@ -22,14 +23,15 @@ class Headers(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PartitionPlan:
-    """A range of a dead-letter partition as it was listed: how many `records` it has, and the offsets of those that are
-    `left` where they are. `plan_id`: of this listing.
+    """A range of a dead-letter partition as it was listed: how many `records` it has, the offsets of those that are
+    `left` where they are, and whether some of the others are not what librdkafka writes. `plan_id`: of this listing.
     """
 
     plan_id: str
     source: OffsetRange
     records: int
     left: frozenset[int]
+    is_exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ class _Writer:
         record = decided.record
         to = TopicPartition(letter.topic, letter.partition)
         told = letter.told if self._headers is Headers.ALL else ()
-        self._target.produce(to, record.key, record.value, record.timestamp, [*record.headers, *told])
+        self._target.write(to, record.key, record.value, record.timestamp, encoded((*record.headers, *told)))
         self.written[to] = self.written.get(to, 0) + 1
 
     def _is_bad_now(self, offset: int, told: str) -> CannotWrite:

@@ -4,24 +4,20 @@ Of headers with one name Kafka's clients show the last first, so ours are found 
 itself, because it was kept before.
 """
 
-from collections.abc import Sequence
-
-from sluicegate.protocol.records.extraction import Header as OwnHeader
 from sluicegate.protocol.records.extraction import TakenRecord
-from sluicegate.protocol.varint import signed_varint
 from sluicegate.proxy.reporting.build_info import VERSION
 from sluicegate.proxy.reporting.events.violation_event import Who
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.writing.topic_writer import Header
-from sluicegate.validation.dead_letter_headers import DeadLetterHeader
+from sluicegate.validation.dead_letter_headers import DeadLetterHeader, packed, shown
 from sluicegate.validation.verdict import Reason
 
 
 def headers_of(record: TakenRecord, letters: DeadLetters, client: Who) -> list[Header]:
     """All headers of what is written for `record`; what is not known of the client has none."""
-    own = [(_name_of(name), value) for name, value in record.headers]
-    if any(shown.encode() != name for (shown, _), (name, _) in zip(own, record.headers, strict=True)):
-        own.append((DeadLetterHeader.OWN, _as_they_stood(record.headers)))
+    own: list[Header] = [*shown(record.headers)]
+    if any(name.encode() != raw for (name, _), (raw, _) in zip(own, record.headers, strict=True)):
+        own.append((DeadLetterHeader.OWN, packed(record.headers)))
     return [*own, *((name, text.encode(errors="replace")) for name, text in _ours(record, letters, client))]
 
 
@@ -46,16 +42,3 @@ def _ours(record: TakenRecord, letters: DeadLetters, client: Who) -> list[tuple[
         (DeadLetterHeader.ADDRESS, client.peer),
         (DeadLetterHeader.VERSION, VERSION),
     ]
-
-
-def _name_of(name: bytes) -> str:
-    """Librdkafka takes names as C strings of UTF-8: what is none is shown."""
-    return name.decode(errors="backslashreplace").replace("\0", "\\x00")
-
-
-def _as_they_stood(headers: Sequence[OwnHeader]) -> bytes:
-    parts = [signed_varint(len(headers))]
-    for name, value in headers:
-        parts += (signed_varint(len(name)), name)
-        parts += (signed_varint(-1),) if value is None else (signed_varint(len(value)), value)
-    return b"".join(parts)

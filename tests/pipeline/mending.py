@@ -31,3 +31,8 @@ def stumbles(letter: DeadLetter) -> Record | None:
 def gives_text(letter: DeadLetter) -> str:
     """Which is no record."""
     return letter.topic
+
+
+def misnames(letter: DeadLetter) -> Record:
+    """A header by a lone surrogate."""
+    return replace(letter.record, headers=(("\ud800", b"1"),))

@@ -13,8 +13,8 @@ from sluicegate.pipeline.kafka import cluster as cluster_module
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.repair import job
 from sluicegate.pipeline.repair.correction import Rules
+from sluicegate.pipeline.repair.record_writer import CannotWrite
 from sluicegate.pipeline.repair.settings import Retention, until_known
-from sluicegate.pipeline.repair.transactions import CannotWrite
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from tests.integration.topics import create_topic

@@ -3,11 +3,12 @@
 import pytest
 
 from sluicegate.pipeline.kafka.cluster import TopicPartition
-from sluicegate.pipeline.replay.dead_letter import DeadLetter, NoDeadLetter, dead_letter
+from sluicegate.pipeline.replay.dead_letter import DeadLetter, NoDeadLetter, dead_letter, encoded
 from sluicegate.protocol.records.extraction import TakenRecord
 from sluicegate.proxy.reporting.events.violation_event import Who
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.writing.dead_letter_headers import headers_of
+from sluicegate.validation.dead_letter_headers import packed
 from sluicegate.validation.verdict import Reason
 
 OF = TopicPartition("dead", 2)
@@ -33,7 +34,6 @@ def test_it_is_what_its_producer_wrote_and_where_it_was_to_go() -> None:
     assert found.record.headers == (("a", b"1"), ("a", None), ("sluicegate.origin", b"x/0/1"))
     assert dict(found.told)["sluicegate.client.id"] == b"billing"
     assert found.place == "dead-2 offset 40 (for orders-3)"
-    assert not found.names_are_shown
 
 
 def test_it_has_the_rules_that_it_breaks() -> None:
@@ -55,12 +55,28 @@ def test_what_somebody_has_put_behind_is_its_own() -> None:
     assert found.record.headers == (("a", b"1"), ("mirrored", b"yes"))
 
 
-def test_names_that_could_only_be_shown_are_said() -> None:
-    found = read(kept([(b"\xff", b"1")]))
+ODD: Headers = [(b"\xff\xfe", b"1"), (b"a\0b", None), (b"\xed\xa0\x80", b""), (b"\\xff", b"2"), ("é".encode(), b"3")]
 
-    assert found.names_are_shown
-    assert found.record.headers == (("\\xff", b"1"),)
-    assert read([(b"\xff", b"1"), *kept([])]).names_are_shown
+
+def test_names_that_librdkafka_does_not_write_are_as_they_stood() -> None:
+    found = read([*kept(ODD), (b"mirrored\xff", b"yes")])
+
+    assert encoded(found.record.headers) == (*ODD, (b"mirrored\xff", b"yes"))
+    assert [name for name, _ in found.told][:2] == ["sluicegate.headers", "sluicegate.reason"]
+    assert encoded(read([*ODD, *kept([])]).record.headers) == tuple(ODD)
+
+
+def test_such_names_of_one_that_was_kept_twice_are_as_they_stood_the_second_time() -> None:
+    once = kept(ODD)
+
+    assert encoded(read(kept(once)).record.headers) == tuple(once)
+
+
+@pytest.mark.parametrize("forged", [b"no headers", packed([(b"\xff", b"other")]), packed([(b"h", b"1")]), packed([])])
+def test_a_producers_own_header_of_that_name_hides_none_of_its_others(forged: bytes) -> None:
+    own: Headers = [(b"\\xff", b"1"), (b"sluicegate.headers", forged)]
+
+    assert encoded(read(kept(own)).record.headers) == tuple(own)
 
 
 @pytest.mark.parametrize(

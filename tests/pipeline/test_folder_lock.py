@@ -11,14 +11,10 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
-from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import profile
 from sluicegate.pipeline.folder_lock import FolderInUse, held
-from sluicegate.pipeline.kafka.cluster import TopicPartition
-from sluicegate.pipeline.repair.progress import Progress
-from sluicegate.pipeline.repair.transactions import CannotWrite, Writing, transactions
 from sluicegate.pipeline.results import Results
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import run
@@ -125,25 +121,3 @@ def test_a_run_on_another_host_counts_while_it_shows_signs_of_life(spark: SparkS
         pass
 
     assert [left.name for left in file.parent.glob("*.claim")] == [file.name]
-
-
-@pytest.mark.parametrize("moment", ["before the first answer", "after it", "in the middle"])
-def test_a_run_that_another_takes_over_from_is_told_so(moment: str, kafka_bootstrap: str) -> None:
-    source, target = (create_topic(kafka_bootstrap, UNLIMITED, 1) for _ in range(2))
-    of = TopicPartition(source, 0)
-    writing = Writing(f"sluicegate-repair.{target}", 1 << 20, "lz4", {"bootstrap.servers": kafka_bootstrap}, target)
-
-    def write() -> None:
-        with transactions(of, writing) as first:
-            first.begin()
-            first.produce(TopicPartition(target, 0), b"k", b"v", 1, None)
-            if moment == "after it":
-                first._producer.flush(30)
-            other = Producer({"bootstrap.servers": kafka_bootstrap, "transactional.id": f"{writing.group_id}.0"})
-            other.init_transactions(60)
-            if moment == "in the middle":
-                first.produce(TopicPartition(target, 0), b"k", b"v", 2, None)
-            first.commit(Progress(1, 1, "plan"))
-
-    with pytest.raises(CannotWrite, match=f"{source}-0 to {target}: another run writes with the same transactional.id"):
-        write()

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline.repair import job, readable
 from sluicegate.pipeline.repair.correction import Rules
 from sluicegate.pipeline.repair.readable import wait_until_readable
-from sluicegate.pipeline.repair.transactions import CannotWrite
+from sluicegate.pipeline.repair.record_writer import CannotWrite
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from sluicegate.pipeline.verify.job import verify

@@ -15,7 +15,7 @@ from pyspark.sql import functions as f
 from sluicegate.pipeline.repair import job
 from sluicegate.pipeline.repair.correction import Rules
 from sluicegate.pipeline.repair.progress import group_of
-from sluicegate.pipeline.repair.transactions import CannotWrite
+from sluicegate.pipeline.repair.record_writer import CannotWrite
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from tests.broker.eventually import eventually

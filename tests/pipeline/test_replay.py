@@ -22,6 +22,7 @@ from sluicegate.pipeline.topics import Topics
 from tests.pipeline.commands import kill_once, run, summary
 from tests.pipeline.polluted import DAY
 from tests.pipeline.replays import Quarantine, Read, asked, keeping, progress, read_back, replayed
+from tests.pipeline.stored import Stored, stored
 from tests.wire.batches import Rec
 
 pytestmark = [
@@ -45,7 +46,8 @@ CASES: dict[str, dict[str, Any]] = {
     "judged": {"rules": TENANT_RULE},
     "raises": {},
     "headers": {},
-    "nobody": {},
+    "stranger": {},
+    "byte-by-byte": {"rules": TENANT_RULE},
     "under-way": {},
 }
 
@@ -267,21 +269,37 @@ def test_the_fix_of_the_file_holds_and_the_proxys_headers_may_stay(
     assert told["sluicegate.timestamp"] == str(now * NANOSECONDS).encode()
 
 
-@of_case("nobody")
-def test_what_nobody_could_write_is_left(
+@of_case("byte-by-byte")
+def test_what_librdkafka_would_write_otherwise_goes_back_byte_by_byte(
     spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
 ) -> None:
-    """A header whose name is no UTF-8, and a record in the dead-letter topic that no proxy has put there."""
     now = now_ms()
-    kept.refuse(0, [Rec(now * NANOSECONDS, b"k", b"v", [(b"\xff", b"1")])])
+    names = [b"\xff\xfe", b"a\0b", b"\xed\xa0\x80", b"", "é".encode(), b"\\xff", b"\xff\xfe"]
+    own = [(name, None if i == 1 else b"%d" % i) for i, name in enumerate(names)]
+    kept.refuse(0, [Rec(now, b"odd", b'{"amount": 1}', own), Rec(0, b"zero", b'{"amount": 2}')])
+    kept.refuse(1, [Rec(now, b"plain", b'{"amount": 3}', [(b"h", None)])])
+
+    by = "tests.pipeline.mending:with_a_tenant"
+    found = replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path / "out", by=by)
+
+    assert (found["left"], found["written_by_this_run"]) == ([], 3)
+    back = {each.key: each for each in stored(spark, kafka_bootstrap, kept.topic)}
+    assert back == {
+        b"odd": Stored(0, now, b"odd", b'{"tenant": "a", "amount": 1}', own),
+        b"zero": Stored(0, 0, b"zero", b'{"tenant": "a", "amount": 2}', []),
+        b"plain": Stored(1, now, b"plain", b'{"tenant": "a", "amount": 3}', [(b"h", None)]),
+    }
+
+
+@of_case("stranger")
+def test_what_no_proxy_has_put_there_is_left(
+    spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
+) -> None:
     stranger(kafka_bootstrap, kept.dead)
 
     found = replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path / "out", fix="unit")
 
-    assert {row["why"] for row in found["left_records"]} == {
-        "a header's name that no client writes",
-        "no dead letter of the proxy's",
-    }
+    assert [row["why"] for row in found["left_records"]] == ["no dead letter of the proxy's"]
     assert read_back(kafka_bootstrap, kept.topic) == []
 
 

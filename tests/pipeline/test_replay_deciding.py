@@ -11,6 +11,7 @@ from sluicegate.config.topics import Fix
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.replay.dead_letter import DeadLetter, Record
 from sluicegate.pipeline.replay.deciding import Back, Decider, Judgement, Left
+from sluicegate.pipeline.replay.function import FunctionFails
 from sluicegate.pipeline.replay.policies import replay_policies
 from sluicegate.validation.cluster_settings import ClusterSettings
 
@@ -30,7 +31,6 @@ LETTER = DeadLetter(
     "timestamp too far ahead",
     (),
     (),
-    False,
 )
 
 
@@ -106,16 +106,21 @@ def test_the_stricter_of_cluster_and_file_holds() -> None:
         (replace(LETTER, topic="gone"), "there is no such partition"),
         (replace(LETTER, partition=3), "there is no such partition"),
         (replace(LETTER, partition=-1), "there is no such partition"),
-        (with_time(0), "a timestamp of 0"),
-        (replace(with_time(NOW), names_are_shown=True), "a header's name that no client writes"),
-        (replace(LETTER, record=Record(NOW, b"k", b"v", (("a\0b", b""),))), "a header's name that no client writes"),
     ],
 )
-def test_what_cannot_be_written_is_left(letter: DeadLetter, why: str) -> None:
+def test_what_has_no_place_is_left(letter: DeadLetter, why: str) -> None:
     found = decided(letter)
 
     assert isinstance(found, Left)
     assert found.why == why
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\udcff"])
+@pytest.mark.parametrize("timestamp", [NOW, 0])
+def test_what_is_good_goes_back_though_librdkafka_would_write_another_record(name: str, timestamp: int) -> None:
+    letter = replace(LETTER, record=Record(timestamp, b"k", b"v", ((name, b"1"),)))
+
+    assert decided(letter) == Back(letter.record, corrected=False)
 
 
 def test_a_function_comes_first_and_what_it_gives_is_fixed_and_judged() -> None:
@@ -125,3 +130,8 @@ def test_a_function_comes_first_and_what_it_gives_is_fixed_and_judged() -> None:
 
     assert found == Back(replace(LETTER.record, timestamp=NOW, value=b'{"tenant": "a"}'), corrected=True)
     assert isinstance(decided(letter, by="tests.pipeline.mending:with_a_tenant"), Left)
+
+
+def test_a_name_that_no_bytes_are_decoded_to_is_no_record() -> None:
+    with pytest.raises(FunctionFails, match="misnames gave Record that is no record"):
+        decided(by="tests.pipeline.mending:misnames")

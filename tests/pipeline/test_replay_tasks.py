@@ -11,7 +11,7 @@ from sluicegate.config.loading import load
 from sluicegate.config.topics import Fix
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.repair import transactions
-from sluicegate.pipeline.repair.transactions import CannotWrite, Writing
+from sluicegate.pipeline.repair.record_writer import CannotWrite, Writing
 from sluicegate.pipeline.replay import letters
 from sluicegate.pipeline.replay.deciding import Judgement
 from sluicegate.pipeline.replay.function import FunctionFails
@@ -52,7 +52,7 @@ class Kept:
         config = load(read_yaml(text, "sluicegate.yaml"), {}).config
         judgement = Judgement(replay_policies(config, {}, fix), {self.topic: 2}, by, self.now_ms)
         topics = Topics(self.bootstrap, (self.of.topic,))
-        writing = Writing(self._group, 1 << 20, "lz4", topics.for_librdkafka, "where they belong")
+        writing = Writing(self._group, 1 << 20, "lz4", topics, "where they belong", plan.is_exact)
         return write_back(plan, judgement, Headers.OWN, letters.KeptLetters(topics.options), writing)
 
 

@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline import plan_replay, replay
 from sluicegate.pipeline.kafka.rights import Operation, Resource, Right, missing
 from sluicegate.pipeline.repair import rights
-from sluicegate.pipeline.repair.transactions import CannotWrite
+from sluicegate.pipeline.repair.record_writer import CannotWrite
 from sluicegate.pipeline.topics import Topics
 from tests.broker.eventually import eventually
 from tests.integration.secure_brokers import Guarded, login

@@ -1,0 +1,149 @@
+"""Records of a partition written in transactions, by each writer, with a broker and without Spark."""
+
+import pytest
+from confluent_kafka import Producer
+
+from sluicegate.pipeline.kafka.cluster import TopicPartition
+from sluicegate.pipeline.repair.exact_writer import ExactWriter
+from sluicegate.pipeline.repair.librdkafka_writer import LibrdkafkaWriter
+from sluicegate.pipeline.repair.progress import Progress
+from sluicegate.pipeline.repair.record_writer import CannotWrite, Headers, Writing
+from sluicegate.pipeline.repair.transactions import Transactions, transactions
+from sluicegate.pipeline.topics import Topics
+from tests.integration.topics import create_topic
+from tests.pipeline.polluted import UNLIMITED
+from tests.pipeline.replays import Read, read_back
+
+H: Headers = [(b"h", b"1"), ("é".encode(), None)]
+MOMENT = 1_790_000_000_000
+
+
+class Places:
+    """A partition that is read, a topic of two partitions that is written, and what writes there."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self.of = TopicPartition(create_topic(bootstrap, {}, 1), 0)
+        self.topic = create_topic(bootstrap, UNLIMITED, 2)
+        self.to = TopicPartition(self.topic, 0)
+
+    def writing(self, is_exact: bool) -> Writing:
+        topics = Topics(self.bootstrap, (self.of.topic,))
+        return Writing(f"writers-{self.topic}", 1 << 20, "lz4", topics, self.topic, is_exact)
+
+    def back(self) -> list[Read]:
+        return read_back(self.bootstrap, self.topic)
+
+
+@pytest.fixture
+def places(kafka_bootstrap: str) -> Places:
+    return Places(kafka_bootstrap)
+
+
+class Stumbled(Exception):
+    """Something in the middle of writing."""
+
+
+def write(target: Transactions, to: TopicPartition, *values: bytes) -> None:
+    for value in values:
+        target.write(to, b"k", value, MOMENT, H)
+
+
+@pytest.mark.parametrize("second", [False, True])
+@pytest.mark.parametrize("first", [False, True])
+def test_either_writer_resumes_after_the_other(places: Places, first: bool, second: bool) -> None:
+    other = TopicPartition(places.topic, 1)
+    with pytest.raises(Stumbled), transactions(places.of, places.writing(first)) as target:
+        assert target.before() is None
+        target.begin()
+        write(target, places.to, b"a", b"b")
+        target.write(other, None, None, MOMENT, [])
+        target.commit(Progress(7, 3, "plan"))
+        assert target.ends == {places.to: 1, other: 0}
+        target.begin()
+        write(target, places.to, b"aborted", *([b"x" * 700_000] * 3))
+        raise Stumbled
+
+    with transactions(places.of, places.writing(second)) as target:
+        assert target.before() == Progress(7, 3, "plan")
+        target.begin()
+        write(target, places.to, b"c")
+        target.commit(Progress(9, 4, "plan"))
+        target.begin()
+        target.commit(Progress(10, 4, "plan"))
+        assert target.before() == Progress(10, 4, "plan")
+
+    headers = [(name.decode(), value) for name, value in H]
+    assert places.back() == [
+        *(Read(0, MOMENT, b"k", value, headers) for value in (b"a", b"b", b"c")),
+        Read(1, MOMENT, None, None, []),
+    ]
+
+
+@pytest.mark.parametrize("is_exact", [False, True])
+@pytest.mark.parametrize("moment", ["before the first response", "after it", "in the middle", "before the commit"])
+def test_a_run_that_another_takes_over_from_is_told_so(places: Places, moment: str, is_exact: bool) -> None:
+    writing = places.writing(is_exact)
+
+    def taken_over() -> None:
+        with transactions(places.of, writing) as first:
+            first.begin()
+            if moment != "before the commit":
+                write(first, places.to, b"a")
+            if moment == "after it":
+                send(first, places.to)
+            other = {"bootstrap.servers": places.bootstrap, "transactional.id": f"{writing.group_id}.0"}
+            Producer(other).init_transactions(60)
+            if moment == "in the middle":
+                write(first, places.to, b"b")
+            first.commit(Progress(1, 1, "plan"))
+
+    expected = f"{places.of} to {places.topic}: another run writes with the same transactional.id"
+    with pytest.raises(CannotWrite, match=expected):
+        taken_over()
+
+    assert places.back() == []
+
+
+def send(target: Transactions, to: TopicPartition) -> None:
+    """Have the broker store what was written so far."""
+    writer = target._writer
+    if isinstance(writer, ExactWriter):
+        writer._send(to)
+    else:
+        assert isinstance(writer, LibrdkafkaWriter)
+        writer._producer.flush(30)
+
+
+@pytest.mark.parametrize("name", [b"\xff", b"a\0b"])
+def test_librdkafka_writes_no_other_record_in_the_place_of_one_that_it_does_not_take(
+    places: Places, name: bytes
+) -> None:
+    def wrong(timestamp: int, headers: Headers) -> None:
+        with transactions(places.of, places.writing(is_exact=False)) as target:
+            target.begin()
+            target.write(places.to, b"k", b"v", timestamp, headers)
+
+    with pytest.raises(CannotWrite, match=f"a record for {places.to}: librdkafka writes no timestamp of 0, and no "):
+        wrong(MOMENT, [(name, b"1")])
+    with pytest.raises(CannotWrite, match="librdkafka writes no timestamp of 0"):
+        wrong(0, [])
+
+
+@pytest.mark.parametrize("is_exact", [False, True])
+def test_records_that_no_broker_stores_are_not_committed(places: Places, is_exact: bool) -> None:
+    missing = TopicPartition(places.topic, 2)
+
+    def nowhere() -> None:
+        with transactions(places.of, places.writing(is_exact)) as target:
+            target.begin()
+            write(target, places.to, b"v")
+            write(target, missing, b"v")
+            target.commit(Progress(1, 1, "plan"))
+
+    with pytest.raises(CannotWrite, match=f"{places.of} to {places.topic}: "):
+        nowhere()
+
+    with transactions(places.of, places.writing(is_exact)) as target:
+        assert target.before() is None
+    assert places.back() == []
