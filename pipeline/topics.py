@@ -58,19 +58,13 @@ class Topics:
 
     def partitions(self) -> list[TopicPartition]:
         """All of them. Raises TopicTrouble, BrokerUnreachable and LoginRefused, so a job learns of these first."""
-        cluster = self.cluster()
-        try:
+        with self.cluster() as cluster:
             return cluster.partitions(self.names)
-        finally:
-            cluster.close()
 
     def ranges(self) -> list[OffsetRange]:
         """All that there is now, committed: a range for each partition that holds something."""
-        cluster = self.cluster()
-        try:
+        with self.cluster() as cluster:
             return planned_ranges(cluster, source_options(self.options))
-        finally:
-            cluster.close()
 
     def selected(self) -> "Topics":
         """The same cluster's, with a name for each topic that a pattern among `names` matches. Raises BadSelection, and
@@ -78,21 +72,15 @@ class Topics:
         """
         if not self.names:
             raise BadSelection("say which topics: --topic with a name or a pattern, or --all-topics")
-        cluster = self.cluster()
-        try:
+        with self.cluster() as cluster:
             found = selection(cluster, self.names)
-        finally:
-            cluster.close()
         return replace(self, names=found.names, left_out=found.left_out)
 
     def held_back(self) -> list[str]:
         """A sentence for each partition where records lie behind an open transaction: they are not read."""
-        cluster = self.cluster()
-        try:
+        with self.cluster() as cluster:
             partitions = cluster.partitions(self.names)
             readable, ends = (cluster.offsets(partitions, LATEST, committed) for committed in (True, False))
-        finally:
-            cluster.close()
         return [
             f"{p}: offsets {readable[p]} to {ends[p] - 1} lie behind a transaction that is still open, and are left "
             "out until it has ended"

@@ -80,6 +80,12 @@ class Cluster:
         self._leaders: dict[TopicPartition, Address] = {}
         self._was_reached = False
 
+    def __enter__(self) -> "Cluster":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Close all connections."""
         for connection in self._connections.values():

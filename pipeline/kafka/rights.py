@@ -12,10 +12,10 @@ from struct import Struct
 from sluicegate.pipeline.kafka.cluster import Cluster
 from sluicegate.pipeline.kafka.connection import BrokerConnection
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.messages import describe_configs, produce
+from sluicegate.protocol.messages import describe_configs, init_producer_id, produce
 from sluicegate.protocol.messages.describe_configs import VERSIONS as CONFIG_VERSIONS
 
-_HEARTBEAT, _CREATE_TOPICS, _INIT_PRODUCER_ID = 12, 19, 22
+_HEARTBEAT, _CREATE_TOPICS = 12, 19
 _CREATE_TOPICS_VERSION, _PRODUCE_VERSION = 2, 3
 _TOPIC_RESOURCE = 2
 _DENIED = frozenset({29, 30, 31, 53})
@@ -78,8 +78,9 @@ def _read_group(broker: BrokerConnection, group: str) -> int:
 
 def _write_transactional_id(broker: BrokerConnection, transactional_id: str) -> int:
     """A producer whose transactions may take a time that no transaction may take."""
-    answer = broker.exchange(_INIT_PRODUCER_ID, 0, _text(transactional_id) + _INT32.pack(_NO_TIME_MS))
-    return int(_INT16.unpack_from(answer, _INT32.size)[0])
+    body = {"transactional_id": transactional_id, "transaction_timeout_ms": _NO_TIME_MS}
+    answer = broker.call(ApiKey.INIT_PRODUCER_ID, init_producer_id.REQUEST, init_producer_id.RESPONSE, body)
+    return int(answer["error_code"])
 
 
 def _create_topic(broker: BrokerConnection, topic: str) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from sluicegate.pipeline.repair.reasons import added_up
 from sluicegate.pipeline.report.answer import Answer, counted, in_words, share
 
 
@@ -10,7 +11,7 @@ def answer(summary: Mapping[str, Any]) -> Answer:
     """Of all topics, dry run or not."""
     topics = summary["topics"].values()
     records = sum(topic["records"] for topic in topics)
-    repaired, left = (_added_up(topics, what) for what in ("repaired", "undiagnosed"))
+    repaired, left = (added_up(topics, what) for what in ("repaired", "undiagnosed"))
     changed, stay = sum(repaired.values()), sum(left.values())
     verb = "have" if summary["applied"] else "would have"
     of = f" ({in_words(repaired)})" if changed else ""
@@ -30,11 +31,3 @@ def _to_do(summary: Mapping[str, Any], damaged: int) -> str:
     if not damaged:
         return "Nothing: there is no damage. No clean topic is made, with --apply neither: it would only be a copy."
     return "Look at the examples, before and after. If they are right, give the same command with --apply."
-
-
-def _added_up(topics: Any, what: str) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for topic in topics:
-        for damage, count in topic[what].items():
-            found[damage] = found.get(damage, 0) + count
-    return found

@@ -1,7 +1,7 @@
 """Writes records byte by byte, by the pipeline's own producer: one request at a time, and every record as it is."""
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from confluent_kafka import TopicPartition as CommittedOffset
@@ -20,7 +20,7 @@ _FRAMING_BYTES = 100
 @contextmanager
 def exact_writer(of: TopicPartition, writing: Writing) -> Iterator["ExactWriter"]:
     """For the records of a partition, on connections of its own."""
-    with closing(Cluster(*writing.topics.client, SECONDS)) as cluster:
+    with Cluster(*writing.topics.client, SECONDS) as cluster:
         producer = TransactionalProducer(cluster, transactional_id(of, writing.group_id), Codec[writing.codec.upper()])
         yield ExactWriter(producer, writing.group_id, writing.batch_bytes)
 

@@ -32,7 +32,7 @@ def first_lines(summary: dict[str, Any]) -> list[str]:
     sound = _sound_looking(summary)
     records = sum(topic["records"] for topic in topics)
     would = "have changed" if summary["applied"] else "would change"
-    repaired, left = _added_up(topics, "repaired"), _added_up(topics, "undiagnosed")
+    repaired, left = added_up(topics, "repaired"), added_up(topics, "undiagnosed")
     return [
         remarks(summary)[0],
         f"{sum(repaired.values()) - sound:,} damaged ones {would}, of {records:,} records in all{_in_words(repaired)}.",
@@ -61,7 +61,8 @@ def _sound_looking(summary: dict[str, Any]) -> int:
     return sum(topic["sound_looking"] for topic in summary["topics"].values())
 
 
-def _added_up(topics: Any, what: str) -> dict[str, int]:
+def added_up(topics: Any, what: str) -> dict[str, int]:
+    """Return counts by damage, over all topics of a summary. `what`: `repaired` or `undiagnosed`."""
     found: dict[str, int] = {}
     for topic in topics:
         for damage, count in topic[what].items():

@@ -33,11 +33,8 @@ def for_writing(topics: Collection[str]) -> list[Right]:
 
 def for_clean_topics(topics: Topics, targets: Mapping[str, str]) -> list[Right]:
     """To make those clean topics that do not exist, and to write to all."""
-    cluster = topics.cluster()
-    try:
+    with topics.cluster() as cluster:
         there = cluster.topic_ids(targets.values())
-    finally:
-        cluster.close()
     found: list[Right] = []
     for to in targets.values():
         if not there.get(to):  # a topic that the login may not see has no id either
@@ -50,11 +47,8 @@ def for_clean_topics(topics: Topics, targets: Mapping[str, str]) -> list[Right]:
 
 def lacking(topics: Topics, rights: Iterable[Right]) -> list[str]:
     """A sentence for each right that the login lacks, with the ACL that gives it."""
-    cluster = topics.cluster()
-    try:
+    with topics.cluster() as cluster:
         lacks = missing(cluster, rights)
-    finally:
-        cluster.close()
     principal = f"User:{topics.settings.get('sasl.username', _NO_NAME)}"
     return [right.in_words(principal) for right in lacks]
 

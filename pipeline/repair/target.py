@@ -102,11 +102,8 @@ def _create(admin: AdminClient, plan: Plan, source: str, to: str, metadata: Any)
 
 def log_starts(plan: Plan, topics: Topics) -> dict[str, int]:
     """Where the plan's partitions begin now, by their names."""
-    cluster = topics.cluster()
-    try:
+    with topics.cluster() as cluster:
         found = cluster.offsets([each.source.of for each in plan.partitions], EARLIEST, committed=True)
-    finally:
-        cluster.close()
     return {str(of): offset for of, offset in found.items()}
 
 

@@ -172,11 +172,8 @@ def _hidden(topics: Topics, written: Sequence[Written]) -> Callable[[], list[str
     def ask() -> list[str]:
         if not ends:
             return []
-        cluster = Topics(topics.bootstrap, names, topics.settings).cluster()
-        try:
+        with Topics(topics.bootstrap, names, topics.settings).cluster() as cluster:
             seen = cluster.offsets(list(ends), LATEST, committed=True)
-        finally:
-            cluster.close()
         return [f"{of}: offsets {seen[of]} to {last}" for of, last in ends.items() if seen[of] <= last]
 
     return ask

@@ -60,11 +60,8 @@ class TopicReader(DataSourceReader):
 
     def partitions(self) -> Sequence[RangePartition]:
         """One for each partition, or as many as minPartitions says."""
-        cluster = Cluster(self._options.bootstrap, self._options.settings)
-        try:
+        with Cluster(self._options.bootstrap, self._options.settings) as cluster:
             ranges = planned_ranges(cluster, self._options)
-        finally:
-            cluster.close()
         return [RangePartition(r) for r in split(ranges, self._options.min_partitions)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
@@ -81,23 +78,17 @@ class TopicStreamReader(DataSourceStreamReader):
 
     def initialOffset(self) -> _Offsets:  # noqa: N802  # Spark's name
         """Where a query without a checkpoint begins."""
-        cluster = self._cluster()
-        try:
+        with self._cluster() as cluster:
             partitions = cluster.partitions(self._options.topics)
             return _as_offsets(offsets_at(cluster, self._options.start, partitions, committed=self._options.committed))
-        finally:
-            cluster.close()
 
     def latestOffset(self) -> _Offsets:  # noqa: N802  # Spark's name
         """Where the next batch ends: at what is there, or maxOffsetsPerTrigger behind the batch before."""
-        cluster = self._cluster()
-        try:
+        with self._cluster() as cluster:
             partitions = cluster.partitions(self._options.topics)
             ends = cluster.offsets(partitions, LATEST, self._options.committed)
             if self._options.max_offsets is not None:
                 ends = self._limited(cluster, ends, self._options.max_offsets)
-        finally:
-            cluster.close()
         self._planned = ends
         return _as_offsets(ends)
 
@@ -111,11 +102,8 @@ class TopicStreamReader(DataSourceStreamReader):
             self._planned = ends
         new = [p for p in ends if p not in starts]
         if new:
-            cluster = self._cluster()
-            try:
+            with self._cluster() as cluster:
                 starts |= cluster.offsets(new, EARLIEST, self._options.committed)
-            finally:
-                cluster.close()
         ranges = [OffsetRange(p, starts[p], ends[p]) for p in sorted(ends) if starts[p] < ends[p]]
         return [RangePartition(r) for r in split(ranges, self._options.min_partitions)]
 

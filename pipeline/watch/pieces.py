@@ -85,14 +85,11 @@ class Look:
 
 def look_at(topics: Topics) -> Look:
     """At the topics that exist. Raises TopicTrouble, BrokerUnreachable and LoginRefused."""
-    cluster = topics.cluster()
-    try:
+    with topics.cluster() as cluster:
         for _ in range(_LOOKS - 1):
             with suppress(TopicUnknown):  # deleted between two of the questions
                 return _look(cluster, topics.names)
         return _look(cluster, topics.names)
-    finally:
-        cluster.close()
 
 
 def _look(cluster: Cluster, names: Iterable[str]) -> Look:
@@ -107,11 +104,8 @@ def _look(cluster: Cluster, names: Iterable[str]) -> Look:
 
 def ids_of(topics: Topics) -> dict[str, str]:
     """What `Look.ids` would be now."""
-    cluster = topics.cluster()
-    try:
+    with topics.cluster() as cluster:
         return cluster.topic_ids(topics.names)
-    finally:
-        cluster.close()
 
 
 def _cut(wanted: OffsetRange, size: int) -> OffsetRange:
