@@ -7,7 +7,7 @@ that librdkafka does not take.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
@@ -32,40 +32,60 @@ _FENCED = frozenset(
 """What librdkafka raises after another producer has begun with the same transactional.id."""
 
 
+_FAILURES = (KafkaException, TopicTrouble, BrokerUnreachable)
+
+
 @contextmanager
 def transactions(of: TopicPartition, writing: Writing) -> Iterator["Transactions"]:
     """For the records of a partition. If something is raised, the open transaction is aborted. Raises CannotWrite."""
-    try:
-        with group(writing.group_id, writing.topics.for_librdkafka) as consumer:
-            opened = exact_writer(of, writing) if writing.is_exact else librdkafka_writer(of, writing, consumer)
-            with opened as writer:
-                found = Transactions(of, writer, consumer)
-                try:
-                    yield found
-                except BaseException:
-                    found.abort()
-                    raise
-    except (KafkaException, TopicTrouble, BrokerUnreachable) as error:
-        raise CannotWrite(f"{of} to {writing.into}: {_why(error, writing)}") from error
+    failures = _Failures(of, writing)
+    with ExitStack() as opened:
+        with failures:
+            consumer = opened.enter_context(group(writing.group_id, writing.topics.for_librdkafka))
+            made: AbstractContextManager[RecordWriter] = (
+                exact_writer(of, writing) if writing.is_exact else librdkafka_writer(of, writing, consumer)
+            )
+            writer = opened.enter_context(made)
+        found = Transactions(of, writer, consumer, failures)
+        try:
+            yield found
+        except BaseException:
+            found.abort()
+            raise
 
 
-def _why(error: Exception, writing: Writing) -> str:
-    reason = error.args[0] if isinstance(error, KafkaException) else None
-    if isinstance(error, ProducerFenced) or (reason is not None and reason.code() in _FENCED):
-        return (
-            f"another run writes with the same transactional.id ({writing.group_id}.*) and has taken over; what this "
-            "one committed stays. Wait until that run has ended, then give this command again"
-        )
-    return str(error if reason is None else reason.str())
+class _Failures:
+    """Raises CannotWrite in the place of what a writer or the group's consumer raises within it."""
+
+    def __init__(self, of: TopicPartition, writing: Writing) -> None:
+        self._of = of
+        self._writing = writing
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, _FAILURES):
+            raise CannotWrite(f"{self._of} to {self._writing.into}: {self._why(error)}") from error
+
+    def _why(self, error: Exception) -> str:
+        reason = error.args[0] if isinstance(error, KafkaException) else None
+        if isinstance(error, ProducerFenced) or (reason is not None and reason.code() in _FENCED):
+            return (
+                f"another run writes with the same transactional.id ({self._writing.group_id}.*) and has taken over; "
+                "what this one committed stays. Wait until that run has ended, then give this command again"
+            )
+        return str(error if reason is None else reason.str())
 
 
 class Transactions:
-    """One after the other, by one writer."""
+    """One after the other, by one writer. Every method but `add` and `abort` may raise CannotWrite."""
 
-    def __init__(self, of: TopicPartition, writer: RecordWriter, consumer: Consumer) -> None:
+    def __init__(self, of: TopicPartition, writer: RecordWriter, consumer: Consumer, failures: _Failures) -> None:
         self._of = of
         self._writer = writer
         self._consumer = consumer
+        self._failures = failures
         self._is_open = False
         self._records = 0
         self._bytes = 0
@@ -77,11 +97,13 @@ class Transactions:
 
     def before(self) -> Progress | None:
         """Return what earlier runs have written; None where there were none."""
-        return progress_in(self._consumer, [self._of]).get(self._of)
+        with self._failures:
+            return progress_in(self._consumer, [self._of]).get(self._of)
 
     def begin(self) -> None:
         """Begin the next transaction."""
-        self._writer.begin()
+        with self._failures:
+            self._writer.begin()
         self._is_open = True
         self._records = self._bytes = 0
 
@@ -89,7 +111,8 @@ class Transactions:
         self, to: TopicPartition, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers
     ) -> None:
         """Write a record within the open transaction; `timestamp` is in ms."""
-        self._writer.write(to, key, value, timestamp, headers)
+        with self._failures:
+            self._writer.write(to, key, value, timestamp, headers)
 
     def add(self, records: int, size: int) -> bool:
         """Count records that came from the source, and their bytes; return whether the transaction has enough."""
@@ -98,13 +121,14 @@ class Transactions:
         return self._records >= MOST_RECORDS or self._bytes >= MOST_BYTES
 
     def commit(self, progress: Progress) -> None:
-        """Commit what was written and how far it reaches. Raises what `RecordWriter` does."""
-        self._writer.commit(progress.committed(self._of))
+        """Commit what was written and how far it reaches."""
+        with self._failures:
+            self._writer.commit(progress.committed(self._of))
         self._is_open = False
 
     def abort(self) -> None:
         """Abort the open transaction, if there is one. Where that fails, the broker does it after a timeout."""
         if self._is_open:
             self._is_open = False
-            with suppress(KafkaException, TopicTrouble, BrokerUnreachable):
+            with suppress(*_FAILURES):
                 self._writer.abort()

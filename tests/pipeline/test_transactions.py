@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka import Producer
 
-from sluicegate.pipeline.kafka.cluster import TopicPartition
+from sluicegate.pipeline.kafka.cluster import TopicPartition, TopicUnknown
 from sluicegate.pipeline.repair.exact_writer import ExactWriter
 from sluicegate.pipeline.repair.librdkafka_writer import LibrdkafkaWriter
 from sluicegate.pipeline.repair.progress import Progress
@@ -147,3 +147,10 @@ def test_records_that_no_broker_stores_are_not_committed(places: Places, is_exac
     with transactions(places.of, places.writing(is_exact)) as target:
         assert target.before() is None
     assert places.back() == []
+
+
+@pytest.mark.parametrize("is_exact", [False, True])
+def test_what_reading_raises_is_not_taken_for_a_failure_to_write(places: Places, is_exact: bool) -> None:
+    with pytest.raises(TopicUnknown), transactions(places.of, places.writing(is_exact)) as target:
+        target.begin()
+        raise TopicUnknown("the source is gone")
