@@ -12,6 +12,7 @@ from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.tls.certificates import Flaw, files_for_server, flaws_of, tls_files
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
+from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.telemetry.extra import ExtraMissing, check_extra
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.from_keys import parts_of
@@ -35,12 +36,12 @@ def flaws_in(config: Config) -> Iterator[Flaw]:
         yield from _flaws_in_otel(config.otel, now)
 
 
-def flaws_in_rules(config: Config) -> Iterator[Flaw]:
+def flaws_in_rules(config: Config, process: RulesProcess | None = None) -> Iterator[Flaw]:
     """Yield flaws in schemas, expressions, entry points, and registries' passwords and certificates.
 
-    No registry is asked.
+    `process` compiles large schemas; None: they are compiled here. No registry is asked.
     """
-    schema_rules = SchemaRules(Registries().by_name(config.registries))
+    schema_rules = SchemaRules(Registries().by_name(config.registries), process)
     sections = [("defaults", config.defaults), *((f"topics.{i}", topic) for i, topic in enumerate(config.topics))]
     for place, keys in sections:
         for i, rule in enumerate(keys.rules or ()):
@@ -60,9 +61,9 @@ def flaws_in_rules(config: Config) -> Iterator[Flaw]:
             yield from flaws_of(files_for_server(f"registries.{name}.tls", registry.tls), datetime.now(UTC))
 
 
-def check_policies(loaded: Loaded) -> None:
-    """Check what takes effect on a reload. Raises ConfigError."""
-    problems = [problem_of(flaw, loaded.source) for flaw in flaws_in_rules(loaded.config)]
+def check_policies(loaded: Loaded, process: RulesProcess | None = None) -> None:
+    """Check what takes effect on a reload; `process` as above. Raises ConfigError."""
+    problems = [problem_of(flaw, loaded.source) for flaw in flaws_in_rules(loaded.config, process)]
     if problems:
         raise ConfigError(problems)
 

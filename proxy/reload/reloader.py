@@ -16,9 +16,9 @@ from sluicegate.config.files.deadline import FileUnreadable, within_deadline
 from sluicegate.config.loading import ConfigError, Loaded
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
-from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reload.config_file import ConfigFile, keys_needing_restart
 from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.validation.rules.rule import RuleUnusable
 
 _LOOK_SECONDS = 1.0
 # Looking at many files takes long: the next look waits for this many times as long, up to the longest pause.
@@ -27,8 +27,10 @@ _LONGEST_PAUSE_SECONDS = 10.0
 _LOAD_SECONDS = 60.0
 _MOST_PROBLEMS = 5
 
+Check = Callable[[Loaded], None]
+"""Blocks. Raises ConfigError for policies that cannot be used."""
 Adopt = Callable[[Loaded], Awaitable[None]]
-"""Puts a configuration's policies in force."""
+"""Puts a configuration's policies in force. Raises ConfigError and RuleUnusable, and changes nothing then."""
 
 
 class ReloadStatus(Protocol):
@@ -40,9 +42,12 @@ class ReloadStatus(Protocol):
 class Reloader:
     """Belongs to the process that its user started. `running` is the configuration that it was started with."""
 
-    def __init__(self, file: ConfigFile, running: Config, adopt: Adopt, status: ReloadStatus, tally: Tally) -> None:
+    def __init__(
+        self, file: ConfigFile, running: Config, check: Check, adopt: Adopt, status: ReloadStatus, tally: Tally
+    ) -> None:
         self._file = file
         self._running = running
+        self._check = check
         self._adopt = adopt
         self._status = status
         self._tally = tally
@@ -75,6 +80,8 @@ class Reloader:
             except ConfigError as error:
                 self._unreadable = None
                 self._reject([str(problem) for problem in error.problems])
+            except RuleUnusable as error:  # what it names has changed since the check
+                self._reject([str(error)])
             except Exception as error:  # the policies in force stay
                 self._reject([f"our fault: {type(error).__name__}"], error)
 
@@ -104,7 +111,7 @@ class Reloader:
     def _load(self) -> Loaded:
         """Blocks. Raises ConfigError."""
         loaded = self._file.read()
-        check_policies(loaded)
+        self._check(loaded)
         return loaded
 
     def _report_unreadable(self, error: FileUnreadable) -> None:

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 
+from sluicegate.config.loading import Loaded
 from sluicegate.config.model import Limits
 from sluicegate.config.registries import Registry
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_compiler import REGISTRY_KINDS, CompilesElsewhere
 from sluicegate.proxy.registry.schema_rules import SchemaRules
+from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reporting.logs.registry_reports import RegistryReports
 from sluicegate.proxy.reporting.logs.rules_process_reports import RulesReports
 from sluicegate.proxy.reporting.metrics.counters import Tally
@@ -26,6 +28,15 @@ class RuleMakers:
         if registries:
             self._process.prepare(REGISTRY_KINDS)
         return SchemaRules(self._registries.by_name(registries), self._process)
+
+    def check(self, loaded: Loaded) -> None:
+        """Check a configuration's policies before its rules are made. Raises ConfigError."""
+        check_policies(loaded, self._process)
+
+    @property
+    def pid(self) -> int | None:
+        """Return the process id of the rules process; None: it is not running."""
+        return self._process.pid
 
     def close(self) -> None:
         """End the rules process; rules that need it report an outage from now on."""

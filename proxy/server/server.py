@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from time import process_time
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from sluicegate.config.loading import Loaded
 from sluicegate.config.model import Config
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.topic_settings import TopicSettings
@@ -58,6 +60,7 @@ from sluicegate.proxy.session.session import Session
 from sluicegate.proxy.writing.dead_letter_writer import DeadLetterWriter
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.rulebook import FilePolicies, Rulebook, file_policies_of
+from sluicegate.validation.rules.rule import RuleUnusable
 
 if TYPE_CHECKING:
     from sluicegate.proxy.admin.endpoint import AdminServer
@@ -133,12 +136,27 @@ class Server:
         """Sessions that have not ended."""
         return len(self._parts.sessions) if self._parts is not None else 0
 
+    def check(self, loaded: Loaded) -> None:
+        """Check another configuration's policies. Blocks. Raises ConfigError."""
+        self._rule_makers.check(loaded)
+
     async def adopt(self, config: Config) -> None:
-        """Let another configuration's policies of topics hold; what else it says counts only with the next start."""
-        assert self._parts is not None
-        self._parts.rules.adopt(await in_daemon_thread(lambda: self._policies_of(config)))
-        self._config_generation += 1
-        self._parts.observer.configure(exact_names(config))
+        """Put another configuration's policies in force; its other keys need a restart. Raises RuleUnusable."""
+        put_in_force = await self.compiled(config)
+        put_in_force()
+
+    async def compiled(self, config: Config) -> Callable[[], None]:
+        """Compile another configuration's policies; the returned function puts them in force. Raises RuleUnusable."""
+        parts = self._parts
+        assert parts is not None
+        policies = await in_daemon_thread(lambda: self._policies_of(config))
+
+        def put_in_force() -> None:
+            parts.rules.adopt(policies)
+            self._config_generation += 1
+            parts.observer.configure(exact_names(config))
+
+        return put_in_force
 
     def _policies_of(self, config: Config) -> FilePolicies:
         """Reads the files that rules name. Raises RuleUnusable."""
@@ -178,7 +196,10 @@ class Server:
             self._read_certificates()
         except BadTlsFiles as error:
             raise CannotStart(str(error)) from error
-        self._parts = self._assemble()
+        try:
+            self._parts = self._assemble()
+        except RuleUnusable as error:
+            raise CannotStart(str(error)) from error
         log, counts = self._parts.log, self.tally
         self._entrance = entrance_of(config, log.turned_away, counts.connections_refused)
         self._rate = connection_rate_of(config.limits, log.delayed_connection, counts.connections_delayed)

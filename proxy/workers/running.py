@@ -70,7 +70,9 @@ async def _run(loaded: Loaded, file: ConfigFile | None, inherited: InheritedSock
         await server.adopt(newest.config)
         query.loaded = newest
 
-    reloader = Reloader(file, loaded.config, adopt, server.health, server.tally) if file is not None else None
+    reloader = None
+    if file is not None:
+        reloader = Reloader(file, loaded.config, server.check, adopt, server.health, server.tally)
     loop.add_signal_handler(signal.SIGHUP, reloader.request if reloader is not None else _say_what_a_hangup_does)
     await server.start()
     watching = loop.create_task(reloader.run()) if reloader is not None else None

@@ -7,6 +7,7 @@ in the sums.
 import asyncio
 import multiprocessing
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,10 +16,13 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from sluicegate.config.loading import ConfigError, Loaded
 from sluicegate.config.model import Config
+from sluicegate.config.source import Problem
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.inherited_sockets import NOTHING_INHERITED, InheritedSockets
 from sluicegate.proxy.network.listeners import CannotListen, reserve_shared
+from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.event_loop_health import Health
@@ -35,6 +39,8 @@ from sluicegate.proxy.workers.socket_folder import choose_socket_folder
 from sluicegate.proxy.workers.worker import (
     Adopt,
     Adopted,
+    Compile,
+    Compiled,
     CouldNotStart,
     Looked,
     Message,
@@ -60,8 +66,8 @@ _SILENT_SECONDS = 10.0
 # A worker that ends sooner than this is not started again at once.
 _SHORT_LIFE_SECONDS = 5.0
 _BEYOND_DRAIN_SECONDS = 5.0
-# How long a worker may take to hear of other policies, and to compile them.
-_ADOPTED_WITHIN_SECONDS = 30.0
+# How long workers may take to compile other policies, and then to put them in force; the supervisor goes on after that.
+_RELOAD_STEP_SECONDS = 30.0
 
 
 class Supervisor:
@@ -128,20 +134,41 @@ class Supervisor:
             workers=self._config.workers,
         )
 
+    def check(self, loaded: Loaded) -> None:
+        """Check another configuration's policies; this process serves no client. Blocks. Raises ConfigError."""
+        check_policies(loaded)
+
     async def adopt(self, config: Config) -> None:
-        """Let another configuration's policies hold in every worker, those that are started again included."""
-        self._for_workers = self._for_workers.with_policies_of(config)
-        self._adoptions += 1
-        number = self._adoptions
+        """Put another configuration's policies in force in every worker, or in none if one cannot compile them.
+
+        Workers that are restarted later start with them. Raises ConfigError.
+        """
+        changed = self._for_workers.with_policies_of(config)
+        number = self._adoptions + 1
+        compiling = list(self._workers.values())
+        for worker in compiling:
+            worker.compiled, worker.problem = 0, None
+            worker.outbox.say(Compile(changed, number))
+        await self._until_workers(lambda worker: worker not in compiling or worker.compiled >= number)
+        problems = [f"worker {each.index}: {each.problem}" for each in self._workers.values() if each.problem]
+        if problems:
+            raise ConfigError([Problem("", "policies", problem) for problem in problems])
+        self._for_workers, self._adoptions = changed, number
         for worker in self._workers.values():
-            worker.outbox.say(Adopt(self._for_workers, number))
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_ADOPTED_WITHIN_SECONDS):
-                while any(worker.adopted < number for worker in self._workers.values()):
-                    await self._next_change()
-                return
+            if worker not in compiling:  # it was restarted meanwhile, with the policies of before
+                worker.outbox.say(Compile(changed, number))
+            worker.outbox.say(Adopt(number))
+        await self._until_workers(lambda worker: worker.adopted >= number)
         late = [worker.index for worker in self._workers.values() if worker.adopted < number]
-        self._log.error("workers have not taken the new policies yet", workers=late, seconds=_ADOPTED_WITHIN_SECONDS)
+        if late:
+            self._log.error("workers still use the previous policies", workers=late, seconds=2 * _RELOAD_STEP_SECONDS)
+
+    async def _until_workers(self, done: Callable[[WorkerProcess], bool]) -> None:
+        """Wait until it is true of all of them, but not for ever."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_RELOAD_STEP_SECONDS):
+                while not all(map(done, self._workers.values())):
+                    await self._next_change()
 
     async def drain(self) -> None:
         """Tell every worker to drain, and wait for their end for a little longer than a drain may take."""
@@ -179,6 +206,8 @@ class Supervisor:
         match message:
             case Started():
                 worker.takes_connections = True
+            case Compiled(number, problem):
+                worker.compiled, worker.problem = number, problem
             case Adopted(number):
                 worker.adopted = number
             case CouldNotStart(reason) if not self._tasks:

@@ -7,6 +7,7 @@ with a Word; when its end closes, the worker drains too, so that none is ever le
 import asyncio
 import signal
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -26,6 +27,7 @@ from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.server.cannot_start import CannotStart
 from sluicegate.proxy.server.descriptors import reserve_descriptors
 from sluicegate.proxy.server.server import Server
+from sluicegate.validation.rules.rule import RuleUnusable
 
 
 class Word(Enum):
@@ -57,18 +59,31 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Adopt:
-    """What a supervisor says when the file has changed, the first time as number 1: let this configuration's policies
-    hold.
-    """
+class Compile:
+    """A supervisor's request on a reload, the first time with number 1: compile this configuration's policies."""
 
     config: Config
     number: int
 
 
 @dataclass(frozen=True, slots=True)
+class Compiled:
+    """The policies of that number are compiled; `problem`: why they cannot be used."""
+
+    number: int
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """A supervisor's request: put the policies of that number in force."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Adopted:
-    """The policies of that number hold."""
+    """The policies of that number are in force."""
 
     number: int
 
@@ -89,7 +104,7 @@ class Looked:
     number: int
 
 
-Message = Looked | Started | CouldNotStart | Report | Adopted
+Message = Looked | Started | CouldNotStart | Report | Compiled | Adopted
 
 
 def run_worker(
@@ -111,7 +126,8 @@ class _Worker:
         self._server = Server(config, bind=inherited.before(bind_shared), mark=mark)
         self._supervisor = supervisor
         self._ended = asyncio.Event()
-        self._adopting: asyncio.Task[None] | None = None
+        self._reloading: asyncio.Task[None] | None = None
+        self._compiled: tuple[int, Callable[[], None]] | None = None
         self._looking: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
@@ -140,25 +156,41 @@ class _Worker:
                 if word is Word.DRAIN:
                     return
 
-    def _obey(self, word: "Word | Adopt | Look") -> None:
+    def _obey(self, word: "Word | Compile | Adopt | Look") -> None:
         if word is Word.REPORT:
             self._tell(self._report())
         elif isinstance(word, Look):
             self._looking = asyncio.get_running_loop().create_task(self._look(word))
-        elif isinstance(word, Adopt):
-            self._adopting = asyncio.get_running_loop().create_task(self._adopt(word, self._adopting))
+        elif isinstance(word, Compile | Adopt):
+            self._reloading = asyncio.get_running_loop().create_task(self._reload(word, self._reloading))
         else:
             self._ended.set()
 
     async def _look(self, word: Look) -> None:
         self._tell(Looked(await asyncio.to_thread(self._server.look, word.wish), word.number))
 
-    async def _adopt(self, word: Adopt, before: "asyncio.Task[None] | None") -> None:
-        """One after the other, so that the last one said holds."""
+    async def _reload(self, word: Compile | Adopt, before: "asyncio.Task[None] | None") -> None:
+        """Handle requests in their order."""
         if before is not None:
             await asyncio.wait([before])
-        await self._server.adopt(word.config)
-        self._tell(Adopted(word.number))
+        if isinstance(word, Compile):
+            self._tell(Compiled(word.number, await self._compile(word)))
+        elif self._compiled is not None and self._compiled[0] == word.number:
+            self._compiled[1]()
+            self._compiled = None
+            self._tell(Adopted(word.number))
+
+    async def _compile(self, word: Compile) -> str | None:
+        """Return why the policies cannot be used; None: they can."""
+        self._compiled = None
+        try:
+            self._compiled = word.number, await self._server.compiled(word.config)
+        except RuleUnusable as error:
+            return str(error)
+        except Exception as error:
+            structlog.get_logger("sluicegate").error("policies cannot be compiled", exc_info=error)
+            return f"our fault: {type(error).__name__}"
+        return None
 
     def _report(self) -> Report:
         return Report(self._server.snapshot(), self._server.health.not_ready, self._server.health.trouble)

@@ -11,7 +11,10 @@ from sluicegate.proxy.workers.worker import Report
 
 @dataclass(slots=True)
 class WorkerProcess:
-    """A process, the pipe to it, and the last that was heard of it; times in seconds, monotonic."""
+    """A process, the pipe to it, and its last messages; times in seconds, monotonic.
+
+    `compiled` and `adopted`: numbers of reloads; `problem`: why it could not compile the last one.
+    """
 
     index: int
     process: ForkServerProcess
@@ -21,6 +24,8 @@ class WorkerProcess:
     heard_at: float
     inbox: Inbox | None = None
     takes_connections: bool = False
+    compiled: int = 0
+    problem: str | None = None
     adopted: int = 0
     report: Report | None = None
 

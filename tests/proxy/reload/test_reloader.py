@@ -11,6 +11,7 @@ import pytest
 from sluicegate.config.files.deadline import FileUnreadable
 from sluicegate.config.loading import Loaded
 from sluicegate.proxy.reload import reloader as module
+from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reload.config_file import ConfigFile
 from sluicegate.proxy.reload.reloader import Reloader
 from sluicegate.proxy.reporting.metrics.counters import Tally
@@ -31,7 +32,8 @@ class Stage:
         self.in_force = [self.file.read()]
         self.status = Status()
         self.tally = Tally()
-        self.reloader = Reloader(self.file, self.in_force[0].config, self.adopt, self.status, self.tally)
+        running = self.in_force[0].config
+        self.reloader = Reloader(self.file, running, check_policies, self.adopt, self.status, self.tally)
 
     async def adopt(self, loaded: Loaded) -> None:
         self.in_force.append(loaded)

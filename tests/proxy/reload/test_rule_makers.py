@@ -1,0 +1,67 @@
+"""Schemas in files: large ones are compiled in the rules process, because a library may hold the interpreter."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sluicegate.config.model import Limits
+from sluicegate.config.value_rules import Schema
+from sluicegate.proxy.registry import schema_rules
+from sluicegate.proxy.reload.rule_makers import RuleMakers
+from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.scheduling.wait_budget import Patience
+from sluicegate.validation.rules.schemas.content import SchemaUnusable
+from sluicegate.validation.rules.side import Side
+
+LARGE = 300_000
+
+
+@pytest.fixture
+def makers() -> Iterator[RuleMakers]:
+    made = RuleMakers(Patience(), Tally(), Limits())
+    yield made
+    made.close()
+
+
+def schema(folder: Path, padding: int, kind: str = "object") -> Schema:
+    file = folder / "schema.json"
+    file.write_text(json.dumps({"type": kind, "description": "x" * padding}))
+    return Schema(format="json", file=str(file))
+
+
+def test_a_small_schema_is_compiled_here_and_starts_no_process(makers: RuleMakers, tmp_path: Path) -> None:
+    rule = makers.for_registries({}).of_schema(schema(tmp_path, 100), Side.VALUE)
+
+    assert not rule.is_slow
+    assert makers.pid is None
+
+
+def test_a_large_schema_that_compiles_fast_is_compiled_in_both_processes(makers: RuleMakers, tmp_path: Path) -> None:
+    rule = makers.for_registries({}).of_schema(schema(tmp_path, LARGE), Side.VALUE)
+
+    assert not rule.is_slow
+    assert makers.pid is not None
+
+
+def test_a_large_schema_that_compiles_slowly_stays_in_the_rules_process(
+    makers: RuleMakers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema_rules, "_CHEAP_SECONDS", 0)
+
+    rule = makers.for_registries({}).of_schema(schema(tmp_path, LARGE), Side.VALUE)
+
+    assert rule.is_slow
+
+
+def test_a_large_schema_that_cannot_be_used_is_rejected(makers: RuleMakers, tmp_path: Path) -> None:
+    with pytest.raises(SchemaUnusable):
+        makers.for_registries({}).of_schema(schema(tmp_path, LARGE, "nothing"), Side.VALUE)
+
+
+def test_without_a_rules_process_a_large_schema_is_no_outage(makers: RuleMakers, tmp_path: Path) -> None:
+    makers.close()
+
+    with pytest.raises(SchemaUnusable, match="too large to be compiled without the rules process"):
+        makers.for_registries({}).of_schema(schema(tmp_path, LARGE), Side.VALUE)
