@@ -84,7 +84,7 @@ class OrdinaryFrames:
 
 
 class _Nobody:
-    """Who is told of frames when nobody is there any more."""
+    """Takes the frames of a reader without a handler."""
 
     def on_head(self, size: int, head: bytes) -> Disposition:
         return Disposition.STREAM
@@ -96,7 +96,7 @@ class _Nobody:
     def on_frame(self, frame: bytearray) -> None: ...
 
 
-_NOBODY = _Nobody()
+NOBODY = _Nobody()
 
 
 class FrameReader:
@@ -187,9 +187,14 @@ class FrameReader:
         self._frame = None
         self._prefix = b""
 
+    def deliver_to(self, handler: FrameHandler, ordinary: OrdinaryFrames | None = None) -> None:
+        """Hand frames to another handler, after `ordinary` has taken what it can. Not in the middle of a frame."""
+        self._handler = handler
+        self._ordinary = ordinary
+
     def forget(self) -> None:
-        """Nobody is told any more."""
-        self._handler = _NOBODY
+        """Hand frames to no handler any more."""
+        self._handler = NOBODY
         self._ordinary = None
 
     def gathering_view(self) -> memoryview | None:

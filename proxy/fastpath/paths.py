@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.in_force import RulesInForce
@@ -12,10 +12,9 @@ if TYPE_CHECKING:
     from sluicegate.proxy.fastpath.counts import LaneCounts
     from sluicegate.proxy.fastpath.fast_path import FastAnswers, FastRequests
     from sluicegate.proxy.fastpath.memory import LaneRoom
-    from sluicegate.proxy.session.in_flight import InFlightQueue
+    from sluicegate.proxy.session.in_flight import Finish, InFlightQueue
     from sluicegate.proxy.session.pacing import LoopTurn
     from sluicegate.proxy.session.request_clock import RequestClock
-    from sluicegate.proxy.session.request_handler import RequestHandler
     from sluicegate.validation.ordinary import OrdinaryRequests
 
 HAS_FAST_LANE = False
@@ -35,6 +34,17 @@ Lanes = tuple["FastRequests | None", "FastAnswers | None"]
 """Towards the broker, and back."""
 
 NO_LANES: Lanes = (None, None)
+
+
+class Ordinary(Protocol):
+    """What the fast path asks about its session."""
+
+    @property
+    def takes_ordinary(self) -> bool:
+        """Whether requests that nobody has to see may pass."""
+
+    def plain_finish(self, version: int) -> "Finish | None":
+        """Return what the response to a Produce request needs that was forwarded as it came."""
 
 
 def judge_of_ordinary(
@@ -60,7 +70,7 @@ def lanes_of(
     judge: "OrdinaryRequests | None",
     counts: "LaneCounts | None",
     room: "LaneRoom | None",
-    side: "RequestHandler",
+    side: "Ordinary",
     queue: "InFlightQueue",
     max_in_flight: int,
     max_frame_bytes: int,

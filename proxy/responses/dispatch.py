@@ -1,13 +1,16 @@
 """What is sent to a broker for a request that has been judged."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from functools import partial
 
+from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.protocol.records.stand_in import stand_in
 from sluicegate.proxy.responses.dead_letters import DeadLetters
-from sluicegate.validation.produce import JudgedRequest
+from sluicegate.proxy.responses.log_start_offsets import LogStarts
+from sluicegate.proxy.responses.produce_responses import PartlyRefused
+from sluicegate.validation.produce import JudgedRequest, records_of
 
-if TYPE_CHECKING:
-    from sluicegate.proxy.responses.produce_responses import PartlyRefused
+_NOTHING = memoryview(b"")
 
 
 class Dispatch:
@@ -20,10 +23,42 @@ class Dispatch:
     def __init__(
         self,
         judged: JudgedRequest,
-        partly: "PartlyRefused | None",
+        partly: PartlyRefused | None,
         parts: Callable[[], list[bytes | memoryview]] | None,
     ) -> None:
         self.judged = judged
         self.partly = partly
         self.parts = parts
         self.dead_letters: Sequence[DeadLetters] = ()
+
+
+def dispatch_of(
+    request: ProduceRequest,
+    judged: JudgedRequest,
+    log_starts: LogStarts,
+    now_ms: int,
+    give_way: Callable[[], None],
+) -> Dispatch:
+    """What a verdict that refuses something means for what the broker gets. `give_way` lets others go on."""
+    partly = PartlyRefused(request, judged, log_starts, now_ms, give_way)
+    parts = partial(_parts_of, request, judged, partly)
+    if not partly.may_be_answered_alone:
+        made = parts(give_way)
+        return Dispatch(judged, partly, lambda: made)
+    return Dispatch(judged, partly, partial(parts, _go_on))
+
+
+def _parts_of(
+    request: ProduceRequest, judged: JudgedRequest, partly: PartlyRefused, give_way: Callable[[], None]
+) -> list[bytes | memoryview]:
+    """The request with stand-ins for what is refused, and what other batches were fixed to."""
+    replaced = records_of(judged.fixed)
+    for place in judged.refused:
+        unusual = partly.stand_ins.get(place)
+        replaced[place] = stand_in(request.records(*place) or _NOTHING) if unusual is None else unusual
+        give_way()
+    return request.with_records(replaced)
+
+
+def _go_on() -> None:
+    """What is made for few partitions keeps nobody waiting."""

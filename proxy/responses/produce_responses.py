@@ -11,7 +11,6 @@ so that its meters do not count a corrupt batch for each batch that was refused.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 from sluicegate.protocol.errors import ErrorCode
@@ -39,10 +38,9 @@ from sluicegate.protocol.records.record_batch import (
     next_batch_end,
 )
 from sluicegate.protocol.records.stand_in import breaking_piece, stand_in
-from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.responses.log_start_offsets import LogStarts
 from sluicegate.proxy.responses.rewriting import AnswerRewriter
-from sluicegate.validation.produce import JudgedRequest, Place, records_of
+from sluicegate.validation.produce import JudgedRequest, Place
 from sluicegate.validation.verdict import Refused, Stage
 
 # What the various brokers there are say to a stand-in; success too, because a stand-in holds nothing to store.
@@ -67,38 +65,6 @@ _NOTHING = memoryview(b"")
 _OF_A_LOG = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_RECORD})
 # With these a broker tells a partition's log start offset.
 _TELL_LOG_START = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP, ErrorCode.UNKNOWN_SERVER_ERROR})
-
-
-def dispatch_of(
-    request: ProduceRequest,
-    judged: JudgedRequest,
-    log_starts: LogStarts,
-    now_ms: int,
-    give_way: Callable[[], None],
-) -> Dispatch:
-    """What a verdict that refuses something means for what the broker gets. `give_way` lets others go on."""
-    partly = PartlyRefused(request, judged, log_starts, now_ms, give_way)
-    parts = partial(_parts_of, request, judged, partly)
-    if not partly.may_be_answered_alone:
-        made = parts(give_way)
-        return Dispatch(judged, partly, lambda: made)
-    return Dispatch(judged, partly, partial(parts, _go_on))
-
-
-def _parts_of(
-    request: ProduceRequest, judged: JudgedRequest, partly: "PartlyRefused", give_way: Callable[[], None]
-) -> list[bytes | memoryview]:
-    """The request with stand-ins for what is refused, and what other batches were fixed to."""
-    replaced = records_of(judged.fixed)
-    for place in judged.refused:
-        unusual = partly.stand_ins.get(place)
-        replaced[place] = stand_in(request.records(*place) or _NOTHING) if unusual is None else unusual
-        give_way()
-    return request.with_records(replaced)
-
-
-def _go_on() -> None:
-    """What is made for few partitions keeps nobody waiting."""
 
 
 MOST_ALONE = 100

@@ -22,9 +22,8 @@ from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels, exact_n
 from sluicegate.proxy.reporting.metrics.validation_counts import JudgementCounts
 from sluicegate.proxy.reporting.observer import Observer
 from sluicegate.proxy.responses.broker_addresses import AddressBook
-from sluicegate.proxy.responses.dispatch import Dispatch
+from sluicegate.proxy.responses.dispatch import Dispatch, dispatch_of
 from sluicegate.proxy.responses.log_start_offsets import LogStarts
-from sluicegate.proxy.responses.produce_responses import dispatch_of
 from sluicegate.proxy.responses.rewriting import AnswerRewriter
 from sluicegate.proxy.responses.topic_names import TopicNames
 from sluicegate.proxy.scheduling.quarantine_memory import QuarantineRoom
@@ -34,7 +33,7 @@ from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.open_sessions import OpenSessions
 from sluicegate.proxy.session.admission import Admission, AllowedNames, most_connections
 from sluicegate.proxy.session.dependencies import (
-    ClusterLogin,
+    Dial,
     OnInternalError,
     ProduceDependencies,
     RequestDependencies,
@@ -43,9 +42,10 @@ from sluicegate.proxy.session.dependencies import (
 from sluicegate.proxy.session.in_flight_room import InFlightRoom
 from sluicegate.proxy.session.loop_detection import LoopDetection
 from sluicegate.proxy.session.memory import GatherBudget
-from sluicegate.proxy.session.outlets import Dial, Introduce, LoopCalls, Timer
+from sluicegate.proxy.session.outlets import Introduce, LoopCalls, Timer
 from sluicegate.proxy.session.pacing import LoopTurn, Pacer
-from sluicegate.proxy.session.quarantining import DeadLetterSink
+from sluicegate.proxy.session.pass_through import ClusterLogin
+from sluicegate.proxy.session.produce_effects import DeadLetterSink
 from sluicegate.proxy.session.quotas import Quotas
 from sluicegate.proxy.session.read_buffer import new_shared_buffer
 from sluicegate.proxy.session.request_clock import RequestClock
@@ -90,7 +90,7 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """The parts of one proxy that somebody else has to do with; `needs` is what its sessions are made of."""
+    """The parts of one proxy that somebody else has to do with; `dependencies` is what its sessions are made of."""
 
     dependencies: SessionDependencies
     rules: RulesInForce

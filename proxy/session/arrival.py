@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.session.client_text import client_text
@@ -11,8 +10,9 @@ from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.identity import ClientIdentity
 from sluicegate.proxy.session.limit_names import ALLOWED_NAMES
-from sluicegate.proxy.session.outlets import Timer
+from sluicegate.proxy.session.outlets import Timer, UpstreamUnreachable
 from sluicegate.proxy.session.pause_reason import PauseReason
+from sluicegate.proxy.session.reports import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,21 @@ class Arrival:
     """
 
     def __init__(
-        self, dependencies: SessionDependencies, identity: ClientIdentity, client: Connection, broker: Connection
+        self,
+        dependencies: SessionDependencies,
+        identity: ClientIdentity,
+        client: Connection,
+        broker: Connection,
+        fail: Callable[[BaseException], None],
+        trace: Trace | None,
     ) -> None:
+        """`fail` ends the session because of an error of our own."""
         self._dependencies = dependencies
         self._identity = identity
         self._client = client
         self._broker = broker
+        self._fail = fail
+        self._trace = trace
         self._is_in = False
         self._is_over = False
         self._dialling: Timer | None = None
@@ -94,17 +103,31 @@ class Arrival:
         self._dependencies.counts.connections_refused[ALLOWED_NAMES] += 1
         return False
 
-    def call_broker(self, head: bytes, failed: Callable[[Exception], None]) -> None:
-        """A first request has begun with `head`. Raises UpstreamLeadsBack."""
+    def call_broker(self, head: bytes) -> None:
+        """A first request has begun with `head`: now a broker is needed. A client that only connects costs the cluster
+        nothing. Raises UpstreamLeadsBack.
+        """
         ends = (self._identity.peer, self._client.introduced.own_end)
         self._dependencies.loop_detection.look_at(ends, head, self.route.label)
         self._client.pause(PauseReason.CONNECTING)
         self.has_begun = True
-        self._dependencies.connecting(partial(self._dial, failed), self._client.address)
+        self._dependencies.connecting(self._dial, self._client.address)
 
-    def _dial(self, failed: Callable[[Exception], None]) -> None:
+    def _dial(self) -> None:
         if not self._is_over:
-            self._dialling = self._dependencies.dial(self.route.addresses, self._broker, failed)
+            self._dialling = self._dependencies.dial(self.route.addresses, self._broker, self._has_no_broker)
+
+    def _has_no_broker(self, error: Exception) -> None:
+        if self._is_over:
+            return
+        if not isinstance(error, UpstreamUnreachable):  # ours: the client must not wait for ever
+            self._fail(error)
+            return
+        self._dependencies.log.upstream_unreachable(self.route.label, str(error))
+        self._dependencies.counts.upstream_failures += 1
+        if self._trace is not None:
+            self._trace.ends(f"proxy: upstream unreachable: {error}")
+        self._client.abort()
 
     def broker_came(self) -> None:
         """It answers."""
@@ -123,6 +146,7 @@ class Arrival:
         self._is_over = True
         if self._dialling is not None:
             self._dialling.cancel()
+            self._dialling = None
         if self._is_in:
             self._is_in = False
             self._dependencies.admission.leave(self._client.address)

@@ -6,8 +6,11 @@ reads no further.
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Protocol
 
+from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.limit_names import FRAME_SECONDS, GATHERED_BYTES, IDLE_SECONDS
+from sluicegate.proxy.session.pause_reason import PauseReason
 
 # Slower than this, a request that is being held is cut off while others wait for memory.
 _LEAST_BYTES_A_SECOND = 32 * 1024
@@ -112,3 +115,41 @@ class Deadlines:
         came = held - self._pressed_bytes
         self._pressed_at, self._pressed_bytes = now, held
         return came < _LEAST_BYTES_A_SECOND * lasts
+
+
+class RequestWaits(Protocol):
+    """What requests wait for, or make others wait for."""
+
+    @property
+    def holds_what_others_wait_for(self) -> bool: ...
+
+    @property
+    def others_wait(self) -> bool: ...
+
+
+class ResponseWaits(Protocol):
+    """What responses make others wait for."""
+
+    @property
+    def others_wait(self) -> bool: ...
+
+
+def snapshot_of(
+    client: Connection, broker: Connection, requests: RequestWaits, responses: ResponseWaits, busy_with: int | None
+) -> DeadlineSnapshot:
+    """Return what a session waits for at this moment. `busy_with`: the request that the proxy itself is busy with."""
+    answer: tuple[bool, int] | None = None
+    if broker.mid_frame and not broker.is_paused:
+        answer = (True, broker.frames_ended) if broker.is_gathering else (False, broker.bytes_in)
+    # A request that the proxy does not read because of a quota has its time when it is read again.
+    waits = PauseReason.QUOTA in client.pause_reasons or PauseReason.QUOTA_TURN in client.pause_reasons
+    return DeadlineSnapshot(
+        request=client.frames_ended if client.mid_frame and not waits else None,
+        held_of_request=client.bytes_in if requests.holds_what_others_wait_for and not waits else None,
+        answer=answer,
+        dealt_with=busy_with,
+        unsent=broker.unsent_bytes if broker.is_full else None,
+        others_wait=requests.others_wait,
+        unread=client.unsent_bytes if client.is_full and responses.others_wait else None,
+        moved=client.bytes_in + broker.bytes_in,
+    )

@@ -1,23 +1,25 @@
-"""What sessions, their sides and their gates use of the proxy that they stand in; put together in one place
-(`sluicegate.proxy.server.assembly`).
-"""
+"""What sessions and their handlers use of the proxy; `sluicegate.proxy.server.assembly` puts it together."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sluicegate.config.model import Limits
+from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.proxy.responses.rewriting import AnswerRewriter
 from sluicegate.proxy.responses.topic_names import TopicNames
 from sluicegate.proxy.scheduling.scheduler import Judges
 from sluicegate.proxy.session.admission import Admission, AllowedNames
+from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.in_flight_room import InFlightRoom
 from sluicegate.proxy.session.loop_detection import LoopDetection
 from sluicegate.proxy.session.memory import GatherBudget
-from sluicegate.proxy.session.outlets import Dial, Introduce, LoopCalls, Reached
+from sluicegate.proxy.session.outlets import Introduce, LoopCalls, Timer
 from sluicegate.proxy.session.pacing import LoopTurn
-from sluicegate.proxy.session.quarantining import DeadLetterSink
+from sluicegate.proxy.session.pass_through import ClusterLogin
+from sluicegate.proxy.session.produce_effects import DeadLetterSink, Settings
 from sluicegate.proxy.session.quotas import Quotas
 from sluicegate.proxy.session.reports import BeginTrace, Counts, Judgements, Lines, Register, Traces
 from sluicegate.proxy.session.request_clock import RequestClock
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
     from sluicegate.proxy.fastpath.memory import LaneRoom
     from sluicegate.validation.ordinary import OrdinaryRequests
 
-from enum import Enum
-
 
 class OnInternalError(Enum):
     """The operator's word: whether a fault of the proxy stops what it stands in front of."""
@@ -41,18 +41,11 @@ class OnInternalError(Enum):
     """The request goes on as it came."""
 
 
-class Settings(Protocol):
-    """Knows what topics are set to on the cluster."""
-
-    def known_soon(self, topics: Iterable[str], /) -> Reached | None:
-        """None when these topics can be judged now; else what to wait for, which ends in time and never fails."""
-
-
 @dataclass(frozen=True, slots=True)
 class ProduceDependencies:
-    """What the gates of all sessions use. `ordinary` None: there are no fast lanes; `clock` times requests; `traces`
-    None: nobody traces them; `from_thread` runs something on the event loop; `now_ms` is the proxy's clock; `settings`
-    None: nobody asks for topics' settings; `dead_letters` None: nothing can be kept.
+    """What the handlers of Produce requests of all sessions use. `ordinary` None: there is no fast path; `clock` times
+    requests; `traces` None: nobody traces them; `from_thread` runs something on the event loop; `now_ms` is the
+    proxy's clock; `settings` None: nobody asks for topics' settings; `dead_letters` None: nothing can be kept.
     """
 
     max_request_partitions: int
@@ -74,16 +67,20 @@ class ProduceDependencies:
     on_internal_error: OnInternalError = OnInternalError.CLOSE
 
 
-class ClusterLogin:
-    """`is_wanted`: the cluster takes nothing from clients before they have logged in, as far as it is known."""
+class Dial(Protocol):
+    """Connects a session to a broker."""
 
-    def __init__(self) -> None:
-        self.is_wanted = False
+    def __call__(
+        self, addresses: Sequence[HostPort], connection: Connection, failed: Callable[[Exception], None], /
+    ) -> Timer:
+        """Connect to the first address that answers. `failed` gets UpstreamUnreachable where none does, or what else
+        went wrong; what is returned can be cancelled.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class RequestDependencies:
-    """What the client's side of every session uses. `oauthbearer_claim`: `listen.sasl.oauthbearer.claim`."""
+    """What the request handlers of all sessions use. `oauthbearer_claim`: `listen.sasl.oauthbearer.claim`."""
 
     budget: GatherBudget
     login: ClusterLogin
@@ -115,7 +112,7 @@ class SessionDependencies:
     in_flight: InFlightRoom
     allowed_names: AllowedNames | None
     loop_detection: LoopDetection
-    register: Register
+    register: Register[Any]
     log: Lines
     counts: Counts
     begin_trace: BeginTrace

@@ -1,42 +1,44 @@
 """How a session ends: what has come is dealt with and answered, the broker is told, then both are closed."""
 
-from collections.abc import Callable
-
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.proxy.session.connection import Connection
+from sluicegate.proxy.session.identity import SaslStage, SaslWatch
 from sluicegate.proxy.session.in_flight import Exchange, InFlightQueue
 from sluicegate.proxy.session.lifecycle import Lifecycle, LifecycleEvent, Stage
 from sluicegate.proxy.session.outlets import LoopCalls, Timer
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.proxy.session.request_handler import RequestHandler
+from sluicegate.proxy.session.request_runner import RequestRunner
 
+# The id of the probe that is sent on a TLS connection to a broker before it is closed.
+_LAST_CORRELATION_ID = -2
+_PROBE_VERSION = 0  # has no body
 # How long a side that has been told that no more will come may take to finish.
 _LINGER_SECONDS = 10
 _DRAINING = Stage.DRAINING  # named here, because looking an enum's member up takes longer than the comparison
 
 
 class Leaving:
-    """The end of one session. `abort` cuts both sides off."""
+    """The end of one session."""
 
     def __init__(
         self,
         life: Lifecycle,
         client: Connection,
         broker: Connection,
-        requests: RequestHandler,
+        runner: RequestRunner,
+        sasl: SaslWatch,
         queue: InFlightQueue,
         loop: LoopCalls,
-        abort: Callable[[], None],
     ) -> None:
         self._lifecycle = life
         self._client = client
         self._broker = broker
-        self._requests = requests
+        self._runner = runner
+        self._sasl = sasl
         self._queue = queue
         self._loop = loop
-        self._abort = abort
         self._linger: Timer | None = None
 
     def drain(self) -> None:
@@ -63,7 +65,7 @@ class Leaving:
 
     def close_if_idle(self) -> None:
         """Nothing is in flight any more, or is about to be?"""
-        if len(self._queue) == 0 and not self._broker.mid_frame and not self._requests.is_busy:
+        if len(self._queue) == 0 and not self._broker.mid_frame and not self._runner.is_busy:
             self.finish()
 
     def settled(self) -> None:
@@ -88,7 +90,7 @@ class Leaving:
         """No more requests will come; answers under way may still arrive, for a bounded time."""
         if not self._broker.is_open:
             return
-        if self._requests.is_busy:  # one that had arrived whole is still to be forwarded
+        if self._runner.is_busy:  # one that had arrived whole is still to be forwarded
             self._lifecycle.comes_to(LifecycleEvent.LAST_IS_BUSY)
             return
         if not self._lifecycle.comes_to(LifecycleEvent.GOODBYE_SAID):
@@ -96,11 +98,16 @@ class Leaving:
         self._begin_to_linger()
         if self._broker.can_half_close:
             self._broker.write_eof()
-        elif self._requests.may_ask:
-            self._queue.add(Exchange(LAST_CORRELATION_ID, self._last_answered))
-            self._broker.write(frame_of(last_question()))
+        elif self._may_ask:
+            self._queue.add(Exchange(_LAST_CORRELATION_ID, self._last_answered))
+            self._broker.write(frame_of(_close_probe()))
         else:
             self._broker.close()
+
+    @property
+    def _may_ask(self) -> bool:
+        """Whether a request of the proxy's own may follow what was forwarded: no frame is half sent, no login begun."""
+        return not self._client.mid_pass and self._sasl.stage is SaslStage.REQUESTS
 
     def end(self) -> None:
         """Both have gone."""
@@ -110,18 +117,18 @@ class Leaving:
 
     def _begin_to_linger(self) -> None:
         if self._linger is None:
-            self._linger = self._loop.call_later(_LINGER_SECONDS, self._abort)
+            self._linger = self._loop.call_later(_LINGER_SECONDS, self._runner.cut_off)
 
     def _last_answered(self, _answer: bytearray) -> None:
         """Brokers take a connection's requests in turn: all that came before has been dealt with."""
         self._broker.close()
 
 
-LAST_CORRELATION_ID = -2
-_VERSION = 0  # has no body
+def _close_probe() -> bytes:
+    """An ApiVersions request (a frame without its size), sent on a TLS connection to a broker before it is closed.
 
-
-def last_question() -> bytes:
-    """An ApiVersions request (a frame without its size)."""
-    header_version = APIS[ApiKey.API_VERSIONS].request_header_version(_VERSION)
-    return build_request_header(ApiKey.API_VERSIONS, _VERSION, LAST_CORRELATION_ID, "sluicegate", header_version)
+    TLS cannot be closed in one direction, and closing both may throw away what the broker has not read yet. A broker
+    takes the requests of a connection in turn, so after its response to this one all before it has been dealt with.
+    """
+    header_version = APIS[ApiKey.API_VERSIONS].request_header_version(_PROBE_VERSION)
+    return build_request_header(ApiKey.API_VERSIONS, _PROBE_VERSION, _LAST_CORRELATION_ID, "sluicegate", header_version)

@@ -1,35 +1,38 @@
-"""Asks brokers where logs start, for answers to refused requests: once for all that wait for the same partition's."""
+"""Asks brokers where logs start, for responses to rejected requests: once for all that wait for one partition's."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from sluicegate.protocol.framing import Parts, frame_of
 from sluicegate.protocol.log_start_question import log_starts_in, question
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.responses.produce_responses import PartlyRefused, Spot
-from sluicegate.proxy.session.dependencies import ProduceDependencies
 from sluicegate.proxy.session.in_flight import Exchange
-
-if TYPE_CHECKING:
-    from sluicegate.proxy.session.session import Session
 
 _OUR_CORRELATION_ID = -1
 
 
-class LogStartQuestions:
-    """Of one session, on its own connection to the broker."""
+class LogStartQuestion(NamedTuple):
+    """Whole frames to send before the request, and what awaits their response; nothing if all of it was asked."""
 
-    def __init__(self, session: "Session", dependencies: ProduceDependencies) -> None:
-        self._session = session
-        self._dependencies = dependencies
+    frames: Parts
+    exchanges: tuple[Exchange, ...]
+
+
+_ASKED_ALREADY = LogStartQuestion((), ())
+
+
+class LogStartQuestions:
+    """Of one session. `names` are topics' names by id, `now_ms` is the proxy's clock."""
+
+    def __init__(self, names: Mapping[bytes, str], now_ms: Callable[[], int]) -> None:
+        self._names = names
+        self._now_ms = now_ms
         self._waiting: dict[Spot, list[PartlyRefused]] = {}
 
-    def ask_for(self, partly: PartlyRefused) -> Parts:
-        """What is to be sent just before the request, so that the answer is there before the request's. Nothing where
-        that is being asked already.
-        """
-        by_id = self._dependencies.names.by_id
+    def about(self, partly: PartlyRefused) -> LogStartQuestion:
+        """Return what to send just before the request, so that its response is there before the request's."""
         named: dict[tuple[str, int], Spot] = {}
         partitions: dict[str, list[int]] = {}
         for spot in partly.asked_log_starts:
@@ -37,25 +40,25 @@ class LogStartQuestions:
             if waiting is not None:
                 waiting.append(partly)
                 continue
-            name = spot.topic if isinstance(spot.topic, str) else by_id.get(spot.topic)
+            name = spot.topic if isinstance(spot.topic, str) else self._names.get(spot.topic)
             if name is not None and is_legal_topic_name(name):
                 named[name, spot.partition] = spot
                 partitions.setdefault(name, []).append(spot.partition)
                 self._waiting[spot] = [partly]
         if not named:
-            return ()
-        self._session.queue.add(Exchange(_OUR_CORRELATION_ID, partial(self._answered, named)))
-        return (frame_of(question(partitions, _OUR_CORRELATION_ID)),)
+            return _ASKED_ALREADY
+        awaits = Exchange(_OUR_CORRELATION_ID, partial(self._responded, named))
+        return LogStartQuestion((frame_of(question(partitions, _OUR_CORRELATION_ID)),), (awaits,))
 
     def end(self) -> None:
         """The session is over."""
         self._waiting.clear()
 
-    def _answered(self, named: Mapping[tuple[str, int], Spot], answer: bytearray) -> None:
-        told = log_starts_in(answer, len(named))
-        now_ms = self._dependencies.now_ms()
+    def _responded(self, named: Mapping[tuple[str, int], Spot], response: bytearray) -> None:
+        starts = log_starts_in(response, len(named))
+        now_ms = self._now_ms()
         for place, spot in named.items():
             waiting = self._waiting.pop(spot)
-            if place in told:
+            if place in starts:
                 for partly in waiting:
-                    partly.log_start_told(spot, told[place], now_ms)
+                    partly.log_start_told(spot, starts[place], now_ms)

@@ -2,25 +2,23 @@
 how long the client should wait, and for so long nothing more is read of it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.produce_throttle import with_throttle_time
-from sluicegate.proxy.session.dependencies import SessionDependencies
+from sluicegate.proxy.session.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import Exchange, Finish
 from sluicegate.proxy.session.limit_names import QUOTA_CONNECTIONS
-from sluicegate.proxy.session.outlets import Timer
+from sluicegate.proxy.session.outlets import LoopCalls, Timer
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.proxy.session.quotas import Share, Wake
+from sluicegate.proxy.session.quotas import Quotas, Share, TopicShares, Wake
+from sluicegate.proxy.session.reports import Counts, Lines
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Client
-
-if TYPE_CHECKING:
-    from sluicegate.proxy.session.session import Session
 
 _NO_TIME = 0
 # Sessions that wait for one share before their first request, and a tenth of all that may connect: who comes beyond is
@@ -38,16 +36,34 @@ class Standing(Enum):
     TURNED_AWAY = "it ends: the client has as many connections as it may"
 
 
+class PausedClient(Protocol):
+    """The client's connection, which is not read while the client owes something."""
+
+    def pause(self, reason: PauseReason) -> None: ...
+
+    def resume(self, reason: PauseReason) -> None: ...
+
+
 class Metering:
     """Of one session. Seconds are of one monotonic clock."""
 
-    def __init__(self, session: "Session", dependencies: SessionDependencies) -> None:
-        self._session = session
-        self._quotas = dependencies.requests.quotas
-        self._call_later = dependencies.loop.call_later
-        self._counts = dependencies.counts
-        self._log = dependencies.log
-        self._most_waiting = max(1, min(_MOST_WAITING, dependencies.admission.most // 10))
+    def __init__(
+        self,
+        client: PausedClient,
+        identity: ClientIdentity,
+        quotas: Quotas,
+        loop: LoopCalls,
+        counts: Counts,
+        log: Lines,
+        most_connections: int,
+    ) -> None:
+        self._client = client
+        self._identity = identity
+        self._quotas = quotas
+        self._call_later = loop.call_later
+        self._counts = counts
+        self._log = log
+        self._most_waiting = max(1, min(_MOST_WAITING, most_connections // 10))
         self._share: Share | None = None
         self._timer: Timer | None = None
         self._wait_ms = _NO_TIME
@@ -108,7 +124,7 @@ class Metering:
 
     def shares_of_topics(
         self, request: ProduceRequest, policy_of: Callable[[str], TopicPolicy], names: Names
-    ) -> list[tuple[Share, int]]:
+    ) -> TopicShares:
         """Return what a request that has come brings each topic that has a quota, in bytes; `names` are the topics' by
         id.
         """
@@ -121,7 +137,7 @@ class Metering:
                 found.append((self._quotas.share_of_topic(quota, name), size))
         return found
 
-    def must_hold(self, shares: Sequence[tuple[Share, int]], size: int) -> Standing:
+    def must_wait_for_topics(self, shares: TopicShares, size: int) -> Standing:
         """Whether a request of `size` bytes waits until its topics owe nothing."""
         share = next((share for share, _ in shares if share.makes_wait), None)
         if share is None:
@@ -131,8 +147,8 @@ class Metering:
             return Standing.TURNED_AWAY
         return Standing.WAITS
 
-    def hold(self, shares: Sequence[tuple[Share, int]], size: int, wake: Wake) -> None:
-        """Call `wake` when the turn of a request has come that `must_hold` has told to wait."""
+    def wait_for_topics(self, shares: TopicShares, size: int, wake: Wake) -> None:
+        """Call `wake` when the turn of a request has come that `must_wait_for_topics` has told to wait."""
         share = max((share for share, _ in shares if share.makes_wait), key=Share.owed)
         self._quotas.held_bytes += size
         self._held_bytes = size
@@ -147,7 +163,7 @@ class Metering:
         self._quotas.held_bytes -= self._held_bytes
         self._held_bytes = 0
 
-    def take_of_topics(self, shares: Sequence[tuple[Share, int]]) -> None:
+    def take_of_topics(self, shares: TopicShares) -> None:
         """What a request brings is taken."""
         for share, size in shares:
             self._wait(share, share.take(size, 1))
@@ -158,7 +174,7 @@ class Metering:
         if wait_ms <= self._wait_ms:
             return
         self._wait_ms = wait_ms
-        self._session.client.pause(PauseReason.QUOTA)
+        self._client.pause(PauseReason.QUOTA)
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._call_later(wait, partial(self._is_over, share))
@@ -168,7 +184,7 @@ class Metering:
         name = share.quota.name
         self._counts.throttled[name] += 1
         self._counts.throttled_ms[name] += wait_ms
-        self._log.throttled(self._session.identity, name, wait_ms)
+        self._log.throttled(self._identity, name, wait_ms)
 
     def told(self, exchange: Exchange, version: int) -> Exchange:
         """The same, and its answer says for how long the client should wait, where it should."""
@@ -198,7 +214,7 @@ class Metering:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._session.client.resume(PauseReason.QUOTA)
+        self._client.resume(PauseReason.QUOTA)
         self._wait_ms = _NO_TIME
 
     def _is_over(self, share: Share) -> None:
@@ -209,14 +225,14 @@ class Metering:
             self._in_line = share, turn
             share.line.join_again(turn)
         else:
-            self._session.client.resume(PauseReason.QUOTA)
+            self._client.resume(PauseReason.QUOTA)
 
     def _has_its_turn(self) -> None:
         self._in_line = None
-        self._session.client.resume(PauseReason.QUOTA)
+        self._client.resume(PauseReason.QUOTA)
 
     def _turn_away(self, reason: str) -> None:
-        self._log.turned_away(self._session.identity.peer, QUOTA_CONNECTIONS, reason)
+        self._log.turned_away(self._identity.peer, QUOTA_CONNECTIONS, reason)
         self._counts.connections_refused[QUOTA_CONNECTIONS] += 1
 
 

@@ -5,12 +5,7 @@ In a proxy that is asyncio (`sluicegate.proxy.network`), in a test whatever writ
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
-
-from sluicegate.config.values.address import HostPort
-
-if TYPE_CHECKING:
-    from sluicegate.proxy.session.connection import Connection
+from typing import Any, Protocol
 
 
 class UpstreamUnreachable(Exception):
@@ -91,17 +86,6 @@ class LoopCalls:
     call_soon: Callable[..., Any]
     call_later: Callable[[float, Callable[[], None]], Timer]
     later: Callable[[Callable[[], None], str], None]
-
-
-class Dial(Protocol):
-    """Connects a session to a broker."""
-
-    def __call__(
-        self, addresses: Sequence[HostPort], connection: "Connection", failed: Callable[[Exception], None], /
-    ) -> Timer:
-        """Connect to the first address that answers. `failed` gets UpstreamUnreachable where none does, or what else
-        went wrong; what is returned can be cancelled.
-        """
 
 
 class Reached(Protocol):

@@ -1,7 +1,7 @@
 """What all sessions of one client, or all clients of one topic, have taken of its quota."""
 
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sluicegate.proxy.session.outlets import Timer
 from sluicegate.proxy.session.token_bucket import TokenBucket
@@ -148,6 +148,10 @@ class Share:
     def is_forgettable(self) -> bool:
         """Whether a new share would be the same."""
         return self.connections == 0 and not self.makes_wait
+
+
+TopicShares = Sequence[tuple[Share, int]]
+"""What a request brings each topic that has a quota, in bytes."""
 
 
 class _Shares:

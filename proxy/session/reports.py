@@ -4,7 +4,7 @@ handed in.
 
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol, TypeVar
 
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.produce_request import ProduceRequest
@@ -12,9 +12,6 @@ from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.session.identity import ClientIdentity, LoginFailure
 from sluicegate.proxy.session.in_flight import Exchange
 from sluicegate.validation.produce import JudgedRequest
-
-if TYPE_CHECKING:
-    from sluicegate.proxy.session.session import Session
 
 
 class Counts(Protocol):
@@ -121,13 +118,16 @@ class Traces(Protocol):
         """The broker's answer to a request, traced or not, began so long after it was sent."""
 
 
-class Register(Protocol):
+S_contra = TypeVar("S_contra", contravariant=True)
+
+
+class Register(Protocol[S_contra]):
     """Knows the sessions that there are."""
 
-    def opened(self, session: "Session", /) -> None:
+    def opened(self, session: S_contra, /) -> None:
         """One was let in."""
 
-    def ended(self, session: "Session", /) -> None:
+    def ended(self, session: S_contra, /) -> None:
         """One is over, let in or not."""
 
 

@@ -1,14 +1,14 @@
-"""The client's side of a session: what is this request, and what has to happen with it?"""
+"""Handles what the client sends: which request is this, and what has to happen with it?"""
 
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from sluicegate.protocol.api import APIS, MAX_BYTES_BEFORE_LOGIN, Api, ApiKey, Treatment
 from sluicegate.protocol.before_login import software_in
 from sluicegate.protocol.errors import LoginMissing, MalformedMessage, UnknownApi
-from sluicegate.protocol.framing import Disposition, Parts, frame_of
+from sluicegate.protocol.framing import Disposition, Parts
 from sluicegate.protocol.headers import (
     HEAD_BYTES,
     RequestHeader,
@@ -19,17 +19,25 @@ from sluicegate.protocol.headers import (
 from sluicegate.proxy.fastpath.paths import GOOD, LOOK_CLOSER
 from sluicegate.proxy.responses.rewriting import cut_down_versions, unsupported_api_versions
 from sluicegate.proxy.session.client_text import client_text
+from sluicegate.proxy.session.connection import Connection
+from sluicegate.proxy.session.delivery import Delivery
 from sluicegate.proxy.session.dependencies import RequestDependencies
-from sluicegate.proxy.session.identity import SaslStage, SaslWatch
-from sluicegate.proxy.session.in_flight import Exchange, Finish
+from sluicegate.proxy.session.forwarding import Forwarding
+from sluicegate.proxy.session.identity import ClientIdentity, Login, SaslStage, SaslWatch
+from sluicegate.proxy.session.in_flight import ANY_CORRELATION_ID, Exchange, Finish
+from sluicegate.proxy.session.limit_names import GATHERED_BYTES
+from sluicegate.proxy.session.loop_turns import LoopTurns
 from sluicegate.proxy.session.memory import Gathering
-from sluicegate.proxy.session.metering import Standing
+from sluicegate.proxy.session.metering import Metering, Standing
+from sluicegate.proxy.session.pass_through import PassThrough
 from sluicegate.proxy.session.pause_reason import PauseReason
+from sluicegate.proxy.session.produce_effects import ProduceEffects
 from sluicegate.proxy.session.produce_handler import ProduceHandler
+from sluicegate.proxy.session.request_runner import AwaitedResponse, RequestRunner, Steps
 from sluicegate.proxy.session.sasl_token import may_be_request
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.session.session import Session
+    from sluicegate.proxy.fastpath.fast_path import FastRequests
 
 _PRODUCE = APIS[ApiKey.PRODUCE]
 _SASL_AUTHENTICATE = APIS[ApiKey.SASL_AUTHENTICATE]  # raw tokens too: they are the same without a header
@@ -46,15 +54,56 @@ _WITH_CLIENT_ID = 1
 _REQUESTS_A_TURN = 64
 
 
+class LoginForwarded(NamedTuple):
+    """Forward the login request that is being handled. Results in the broker's response."""
+
+
+class Arrival(Protocol):
+    """Calls a broker when the client asks for something."""
+
+    def call_broker(self, head: bytes) -> None: ...
+
+
 class RequestHandler:
     """Tells requests apart by their first eight bytes; only those that need it are gathered."""
 
-    def __init__(self, session: "Session", dependencies: RequestDependencies) -> None:
-        self._session = session
-        self._dependencies = dependencies
-        self._counts, self._clock = dependencies.produce.counts, dependencies.produce.clock
-        self._sasl = SaslWatch(session.identity, dependencies.oauthbearer_claim)
-        self._produce_handler = ProduceHandler(session, dependencies.produce)
+    def __init__(
+        self,
+        shared: RequestDependencies,
+        identity: ClientIdentity,
+        client: Connection,
+        broker: Connection,
+        sasl: SaslWatch,
+        pass_through: PassThrough,
+        arrival: Arrival,
+        turns: LoopTurns,
+        metering: Metering,
+        forwarding: Forwarding,
+        delivery: Delivery,
+        runner: RequestRunner,
+        produce: ProduceHandler,
+        produce_effects: ProduceEffects,
+        fast: "FastRequests | None",
+        known_client_buffer: memoryview | None,
+    ) -> None:
+        """`known_client_buffer`: what the client is read into once it is known; None: what it is read into anyway."""
+        self._login, self._log, self._rewriter = shared.login, shared.log, shared.rewriter
+        self._counts, self._clock = shared.produce.counts, shared.produce.clock
+        self._identity = identity
+        self._client = client
+        self._broker = broker
+        self._sasl = sasl
+        self._pass_through = pass_through
+        self._arrival = arrival
+        self._turns = turns
+        self._metering = metering
+        self._forwarding = forwarding
+        self._delivery = delivery
+        self._runner = runner
+        self._produce_handler = produce
+        self._perform = produce_effects.perform
+        self._fast = fast
+        self._known_client_buffer = known_client_buffer
         self._on_gathered: Callable[[bytearray], None] | None = None
         self._version = 0
         self._correlation_id = 0
@@ -62,37 +111,14 @@ class RequestHandler:
         self._header_rest = b""
         self._header_client_id: str | None = None
         self._header_generation = -1
-        self._has_begun = self._has_broker = False
+        self._has_broker = False
         self._is_unmet = False
         self._before_broker = b""
         self._turn_left = _REQUESTS_A_TURN
-        budget = dependencies.budget
+        budget = shared.budget
         self._small_frame_bytes = budget.small_frame_bytes
         self._small = Gathering(budget.small, self._memory_came)
         self._large = Gathering(budget.large, self._memory_came)
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a request is being judged or waits for an answer to a question of ours."""
-        return self._produce_handler.is_busy
-
-    @property
-    def busy_with(self) -> int | None:
-        """Which request the proxy itself is busy with, by number; None: none."""
-        return self._produce_handler.busy_with
-
-    @property
-    def takes_ordinary(self) -> bool:
-        """Whether requests that nobody has to see may pass: a first one was seen, and no login is under way."""
-        return (
-            self._has_begun
-            and self._sasl.stage is not _RAW_TOKENS
-            and (self._sasl.logged_in or not self._dependencies.login.is_wanted)
-        )
-
-    def plain_finish(self, version: int) -> Finish | None:
-        """What a broker's answer to a Produce request needs that was forwarded as it came."""
-        return self._produce_handler.plain_finish(version)
 
     @property
     def others_wait(self) -> bool:
@@ -103,22 +129,17 @@ class RequestHandler:
     def holds_what_others_wait_for(self) -> bool:
         """Whether it is for the client's bytes of a begun request that others wait."""
         waits = self._small.is_waiting or self._large.is_waiting
-        return self._session.client.is_gathering and not waits and self.others_wait
-
-    @property
-    def may_ask(self) -> bool:
-        """Whether a request of the proxy's own may follow what was forwarded: no frame is half sent, no login begun."""
-        return not self._session.client.mid_pass and self._sasl.stage is SaslStage.REQUESTS
+        return self._client.is_gathering and not waits and self.others_wait
 
     def on_head(self, size: int, head: bytes) -> Disposition:
         """Decide by API and version. Raises SenderError for what no broker would take."""
-        if not self._has_begun:
-            self._has_begun = True
-            self._session.begin(head)
+        if not self._pass_through.has_begun:
+            self._pass_through.has_begun = True
+            self._arrival.call_broker(head)
         self._turn_left -= 1
         # The first of a turn is no reason: who sends one request at a time waits for nobody.
-        if self._turn_left <= 0 or (self._turn_left < _REQUESTS_A_TURN - 1 and self._session.is_late()):
-            self._session.turn_is_over(self._session.client)
+        if self._turn_left <= 0 or (self._turn_left < _REQUESTS_A_TURN - 1 and self._turns.is_late()):
+            self._turns.end(self._client)
         if self._sasl.stage is _RAW_TOKENS:
             if not may_be_request(size, head):
                 self._on_gathered = self._raw_token
@@ -140,7 +161,7 @@ class RequestHandler:
     def on_pass(self, data: memoryview) -> None:
         """Bytes of a request that nobody looks into."""
         if self._has_broker:
-            self._session.broker.write(bytes(data))
+            self._broker.write(bytes(data))
         else:  # the head of a first one that came in pieces: no more is read until there is a broker
             self._before_broker += bytes(data)
 
@@ -148,14 +169,15 @@ class RequestHandler:
         """There is somebody to send to."""
         self._has_broker = True
         if self._before_broker:
-            self._session.broker.write(self._before_broker)
+            self._broker.write(self._before_broker)
             self._before_broker = b""
 
     def on_room(self, more: int, size: int) -> None:
         """Memory for a request that is being gathered."""
         gathering = self._small if size <= self._small_frame_bytes else self._large
         if not gathering.want(more):
-            self._session.wait_for_memory(self._session.client)
+            self._client.pause(PauseReason.MEMORY)
+            self._counts.limits_reached[GATHERED_BYTES] += 1
 
     def on_frame(self, frame: bytearray) -> None:
         """A request that was gathered."""
@@ -168,7 +190,7 @@ class RequestHandler:
         """Some of a Produce request may have come: where its client owes something under a quota, no more of it is read
         for now.
         """
-        begun = self._session.client.begun if self._is_unmet else None
+        begun = self._client.begun if self._is_unmet else None
         if begun is None:
             return
         with begun:
@@ -180,13 +202,13 @@ class RequestHandler:
             except MalformedMessage:  # more of its header has to come
                 return
         self._is_unmet = False
-        self._session.identity.client_id = None if client_id is None else client_text(client_id)
-        match self._session.metering.meet(self._session.identity.as_rules_see_it()):
+        self._identity.client_id = None if client_id is None else client_text(client_id)
+        match self._metering.meet(self._identity.as_rules_see_it()):
             case Standing.WAITS:
-                self._session.client.pause(PauseReason.QUOTA_TURN)
-                self._session.metering.until_turn(partial(self._session.client.resume, PauseReason.QUOTA_TURN))
+                self._client.pause(PauseReason.QUOTA_TURN)
+                self._metering.until_turn(partial(self._client.resume, PauseReason.QUOTA_TURN))
             case Standing.TURNED_AWAY:
-                self._session.delivery.in_turn(Exchange(closes=True))
+                self._delivery.in_turn(Exchange(closes=True))
 
     def turn_begins(self) -> None:
         """All that had arrived was taken, or waits."""
@@ -194,7 +216,7 @@ class RequestHandler:
 
     def give_back_memory(self) -> None:
         """What was gathered has been sent on: others may have its memory."""
-        if self._on_gathered is None and not self._produce_handler.is_busy and not self._session.broker.is_full:
+        if self._on_gathered is None and not self._runner.is_busy and not self._broker.is_full:
             self._small.settle()
             self._large.settle()
 
@@ -202,7 +224,7 @@ class RequestHandler:
         """The client is gone; what is being judged for it goes on, as it would at a broker, and holds its memory."""
         self._small.stop_waiting()
         self._large.stop_waiting()
-        if not self._produce_handler.is_busy:
+        if not self._runner.is_busy:
             self._small.settle()
             self._large.settle()
 
@@ -213,25 +235,21 @@ class RequestHandler:
         self._small.leave()
         self._large.leave()
 
-    def abandon(self) -> None:
-        """Nothing of what the client sent is wanted any more."""
-        self._produce_handler.abandon()
-
     def _by_treatment(self, api: Api, version: int, correlation_id: int, size: int) -> Disposition:
         treatment = api.treatment
         if treatment is _OPAQUE:
             self._passes(api, Exchange(correlation_id))
             return _STREAM
         if treatment is _REWRITE:
-            self._passes(api, Exchange(correlation_id, self._dependencies.rewriter.rewriting(api.key, version)))
+            self._passes(api, Exchange(correlation_id, self._rewriter.rewriting(api.key, version)))
             return _STREAM
         if treatment is _JUDGE:
-            if self._dependencies.login.is_wanted and not self._sasl.logged_in:
+            if self._login.is_wanted and not self._sasl.logged_in:
                 raise LoginMissing(f"{api.name} before the login that the cluster wants")
             self._version = version
             self._correlation_id = correlation_id
             self._on_gathered = self._produce
-            self._is_unmet = self._session.metering.may_be_on
+            self._is_unmet = self._metering.may_be_on
             return _GATHER
         if treatment is _NEGOTIATE:
             self._on_gathered = partial(self._api_versions, api, version)
@@ -243,7 +261,7 @@ class RequestHandler:
         """Its bytes go on as they come, so that it has no time of its own here."""
         self._counts.closely_taken[api.name] += 1
         self._clock.awaits(api.key, exchange, self._clock.now())
-        self._session.queue.add(exchange)
+        self._forwarding.expect(exchange)
 
     def _gather_before_login(self, size: int) -> Disposition:
         """What anybody may send is small, as on a broker (sasl.server.max.receive.size)."""
@@ -256,9 +274,9 @@ class RequestHandler:
     def _memory_came(self) -> None:
         try:
             self.give_back_memory()
-            self._session.client.resume(PauseReason.MEMORY)
+            self._client.resume(PauseReason.MEMORY)
         except Exception as error:  # ours, whatever it is: the client shall not wait for ever
-            self._session.on_our_fault(self._session.client, error)
+            self._runner.fail(error)
 
     # -- gathered requests ---------------------------------------------------------------------------------------
 
@@ -267,63 +285,60 @@ class RequestHandler:
             header = parse_request_header(frame, api.request_header_version(version))
         except MalformedMessage as error:
             raise MalformedMessage(f"{api.name} v{version}: {error}") from error
-        self._session.identity.client_id = None if header.client_id is None else client_text(header.client_id)
+        self._identity.client_id = None if header.client_id is None else client_text(header.client_id)
         return header
 
     def _forward(self, api: Api, frame: bytearray, exchange: Exchange) -> None:
         self._counts.closely_taken[api.name] += 1
         self._clock.awaits(api.key, exchange, self._clock.now())
-        self._session.queue.add(exchange)
-        self._session.broker.write(frame_of(frame))
+        self._forwarding.frame(frame, exchange)
 
     def _produce(self, frame: bytearray) -> None:
         """What follows a header's first bytes is nearly always what it was in the request before."""
         version = self._version
         self._is_unmet = False
         came = self._clock.now()
-        fast = self._session.fast_requests
+        fast = self._fast
         if fast is not None:
             verdict = fast.judge_gathered(frame, version)
             if verdict != LOOK_CLOSER:
-                self._session.identity.client_id = self._header_client_id
-                metering = self._session.metering
-                metering.take(len(frame))
+                self._identity.client_id = self._header_client_id
+                self._metering.take(len(frame))
                 exchange = fast.exchange(self._correlation_id, version) if verdict == GOOD else None
                 if exchange is not None:
-                    metering.told(exchange, version)
-                self._produce_handler.forward(frame, exchange)
+                    self._metering.told(exchange, version)
+                self._forwarding.produce(frame, exchange)
                 self._clock.sent(_PRODUCE.key, came, exchange)
                 return
         header_version = 2 if version >= _PRODUCE.flexible_since else 1
         body_at = HEAD_BYTES + len(self._header_rest)
         standing = Standing.STAYS
         if self._knows_header_of(version, frame):
-            self._session.identity.client_id = self._header_client_id
+            self._identity.client_id = self._header_client_id
         else:
             body_at = self._header(_PRODUCE, version, frame).body_at
-            standing = self._session.metering.meet(self._session.identity.as_rules_see_it())
+            standing = self._metering.meet(self._identity.as_rules_see_it())
             if standing is Standing.TURNED_AWAY:
-                self._session.delivery.in_turn(Exchange(closes=True))
+                self._delivery.in_turn(Exchange(closes=True))
                 return
-            self._session.reads_more()
+            self._reads_more()
             if body_at <= _REMEMBERED_HEADER_BYTES:
                 self._header_version = header_version
                 self._header_generation = self._produce_handler.rules_generation
                 self._header_rest = bytes(frame[HEAD_BYTES:body_at])
-                self._header_client_id = self._session.identity.client_id
+                self._header_client_id = self._identity.client_id
                 if fast is not None and not self._produce_handler.is_exempt:
                     fast.remember(header_version, self._header_rest)
-                    fast.meter(self._session.metering.passed if self._session.metering.is_on else None)
-        if standing is Standing.WAITS:
-            take = partial(self._take, frame, version, self._correlation_id, body_at)
-            self._produce_handler.wait_for_turn(self._session.metering.until_turn, take)
-        else:
-            self._take(frame, version, self._correlation_id, body_at)
+                    fast.meter(self._metering.passed if self._metering.is_on else None)
+        waits = standing is Standing.WAITS
+        steps = self._produce_handler.handle(frame, version, self._correlation_id, body_at, waits)
+        self._runner.run(steps, self._perform)
 
-    def _take(self, frame: bytearray, version: int, correlation_id: int, body_at: int) -> None:
-        self._counts.closely_taken[_PRODUCE.name] += 1
-        self._session.metering.take(len(frame))
-        self._produce_handler.take(frame, version, correlation_id, body_at, self._clock.now())
+    def _reads_more(self) -> None:
+        """The client is known, and may go on, or waits in a line."""
+        if self._known_client_buffer is not None:
+            self._client.read_into(self._known_client_buffer)
+            self._known_client_buffer = None
 
     def _knows_header_of(self, version: int, frame: bytearray | memoryview) -> bool:
         """Whether a Produce request, or what has come of it, has the header of the one before, under the same rules."""
@@ -340,13 +355,13 @@ class RequestHandler:
             software = software_in(frame, version, header.body_at)
             if software is not None:
                 name, software_version = map(client_text, software)
-                self._session.identity.software_name, self._session.identity.software_version = name, software_version
+                self._identity.software_name, self._identity.software_version = name, software_version
         self._forward(api, frame, Exchange(header.correlation_id, partial(cut_down_versions, version)))
 
     def _too_new_api_versions(self, api: Api, correlation_id: int, _frame: bytearray) -> None:
         """Its body is of a version nobody here knows."""
         answer = unsupported_api_versions(correlation_id, api.max_version)
-        self._session.delivery.in_turn(Exchange(answer=answer))
+        self._delivery.in_turn(Exchange(answer=answer))
 
     def _sasl_request(self, api: Api, version: int, frame: bytearray) -> None:
         header = self._header(api, version, frame)
@@ -355,33 +370,41 @@ class RequestHandler:
             self._forward(api, frame, Exchange(header.correlation_id))
             return
         login = self._sasl.authenticate_asked(version, frame, header.body_at)
-
-        def answered(answer: bytearray) -> Parts:
-            at = response_body_at(answer, api.response_header_version(version))
-            failure = self._sasl.authenticate_answered(login, version, answer, at)
-            if failure is not None:
-                self._dependencies.log.login_refused(self._session.identity, failure)
-                self._counts.request_errors[api.name, _LOGIN_REFUSED] += 1
-            else:
-                self._may_be_somebody_else()
-            return (answer,)
-
-        self._forward(api, frame, Exchange(header.correlation_id, answered))
+        self._run_login(self._authenticate(login, api, version), api, frame, header.correlation_id)
 
     def _raw_token(self, frame: bytearray) -> None:
         login = self._sasl.token_sent(bytes(frame))
+        self._run_login(self._send_token(login), _SASL_AUTHENTICATE, frame, ANY_CORRELATION_ID)
 
-        def answered(answer: bytearray) -> Parts:
-            self._sasl.token_answered(login, bytes(answer))
+    def _authenticate(self, login: Login, api: Api, version: int) -> Steps[Parts]:
+        response: bytearray = yield LoginForwarded()
+        at = response_body_at(response, api.response_header_version(version))
+        failure = self._sasl.authenticate_answered(login, version, response, at)
+        if failure is not None:
+            self._log.login_refused(self._identity, failure)
+            self._counts.request_errors[api.name, _LOGIN_REFUSED] += 1
+        else:
             self._may_be_somebody_else()
-            return (answer,)
+        return (response,)
 
-        self._forward(_SASL_AUTHENTICATE, frame, Exchange(finish=answered))
+    def _send_token(self, login: Login) -> Steps[Parts]:
+        response: bytearray = yield LoginForwarded()
+        self._sasl.token_answered(login, bytes(response))
+        self._may_be_somebody_else()
+        return (response,)
+
+    def _run_login(self, steps: Steps[Parts], api: Api, frame: bytearray, correlation_id: int) -> None:
+        """Run the handler of a login. Only this call holds the frame, which has a secret."""
+
+        def forward(finish: Finish) -> None:
+            self._forward(api, frame, Exchange(correlation_id, finish))
+
+        self._runner.run(steps, lambda _: AwaitedResponse(forward))
 
     def _may_be_somebody_else(self) -> None:
         """The broker has accepted a token: quotas and exemptions go by the principal, so the header is forgotten."""
         self._header_version = -1
-        if self._session.fast_requests is not None:
-            self._session.fast_requests.remember(-1, b"")
-        if not self._session.identity.is_verified and self._produce_handler.names_principals:
-            self._dependencies.log.unverified(self._session.identity)
+        if self._fast is not None:
+            self._fast.remember(-1, b"")
+        if not self._identity.is_verified and self._produce_handler.names_principals:
+            self._log.unverified(self._identity)

@@ -1,17 +1,17 @@
-"""The broker's side of a session: which request is this the answer to, and what does it need?"""
-
-from typing import TYPE_CHECKING
+"""Handles what the broker sends: which request is this the response to, and what does it need?"""
 
 from sluicegate.protocol.errors import ResponseOutOfOrder
 from sluicegate.protocol.framing import Disposition
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, read_correlation_id
-from sluicegate.proxy.session.in_flight import ANY_CORRELATION_ID, Finish
+from sluicegate.proxy.session.connection import Connection
+from sluicegate.proxy.session.delivery import Delivery
+from sluicegate.proxy.session.in_flight import ANY_CORRELATION_ID, Finish, InFlightQueue
+from sluicegate.proxy.session.limit_names import GATHERED_BYTES
+from sluicegate.proxy.session.loop_turns import LoopTurns
 from sluicegate.proxy.session.memory import GatherBudget, Gathering
 from sluicegate.proxy.session.pause_reason import PauseReason
+from sluicegate.proxy.session.reports import Counts
 from sluicegate.proxy.session.request_clock import RequestClock
-
-if TYPE_CHECKING:
-    from sluicegate.proxy.session.session import Session
 
 _STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
 
@@ -19,9 +19,24 @@ _STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
 class ResponseHandler:
     """Answers that need nothing pass as they come; the others are gathered and finished."""
 
-    def __init__(self, session: "Session", budget: GatherBudget, clock: RequestClock) -> None:
-        self._session = session
+    def __init__(
+        self,
+        client: Connection,
+        broker: Connection,
+        queue: InFlightQueue,
+        delivery: Delivery,
+        turns: LoopTurns,
+        budget: GatherBudget,
+        clock: RequestClock,
+        counts: Counts,
+    ) -> None:
+        self._client = client
+        self._broker = broker
+        self._queue = queue
+        self._delivery = delivery
+        self._turns = turns
         self._clock = clock
+        self._counts = counts
         self._finish: Finish | None = None
         self._is_first = True
         self._small_frame_bytes = budget.small_frame_bytes
@@ -32,7 +47,8 @@ class ResponseHandler:
         """Memory for an answer that is being gathered."""
         gathering = self._small if size <= self._small_frame_bytes else self._large
         if not gathering.want(more):
-            self._session.wait_for_memory(self._session.broker)
+            self._broker.pause(PauseReason.MEMORY)
+            self._counts.limits_reached[GATHERED_BYTES] += 1
 
     @property
     def others_wait(self) -> bool:
@@ -42,7 +58,7 @@ class ResponseHandler:
 
     def give_back_memory(self) -> None:
         """The client has taken what was gathered for it."""
-        if not self._session.broker.is_gathering:
+        if not self._broker.is_gathering:
             self._settle()
 
     def _settle(self) -> None:
@@ -60,12 +76,12 @@ class ResponseHandler:
         self._finish = None
 
     def _memory_came(self) -> None:
-        self._session.broker.resume(PauseReason.MEMORY)
+        self._broker.resume(PauseReason.MEMORY)
 
     def on_head(self, size: int, head: bytes) -> Disposition:
         """Match an answer with the oldest request. Raises ResponseOutOfOrder when it is not its answer."""
-        self._session.delivery.flush_ready()
-        exchange = self._session.queue.pop_awaited()
+        self._delivery.flush_ready()
+        exchange = self._queue.pop_awaited()
         received = read_correlation_id(head) if size >= CORRELATION_ID_BYTES else None
         if exchange is None:
             raise ResponseOutOfOrder(None, received)
@@ -76,8 +92,8 @@ class ResponseHandler:
         self._finish = exchange.finish
         if exchange.finish is None:
             return _STREAM
-        if not self._is_first and self._session.is_late():
-            self._session.turn_is_over(self._session.broker)
+        if not self._is_first and self._turns.is_late():
+            self._turns.end(self._broker)
         self._is_first = False
         return _GATHER
 
@@ -87,7 +103,7 @@ class ResponseHandler:
 
     def on_pass(self, data: memoryview) -> None:
         """Bytes of an answer that needs nothing."""
-        self._session.client.write(bytes(data))
+        self._client.write(bytes(data))
 
     def on_frame(self, frame: bytearray) -> None:
         """An answer that is rewritten, merged, or meant for the proxy itself."""
@@ -95,6 +111,6 @@ class ResponseHandler:
         assert finish is not None
         answer = finish(frame)
         if answer is not None:
-            self._session.delivery.deliver(answer)
-        if not self._session.client.is_full:
+            self._delivery.deliver(answer)
+        if not self._client.is_full:
             self._settle()

@@ -26,7 +26,7 @@ _OF_CONNECTIONS = frozenset(
         "ResponseHandler",
         "InFlightQueue",
         "Exchange",
-        "Waiting",
+        "RequestRunner",
         "Delivery",
         "Leaving",
         "ProduceRequest",

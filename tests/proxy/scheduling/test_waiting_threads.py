@@ -9,9 +9,8 @@ from time import monotonic
 import pytest
 
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
-from sluicegate.proxy.responses.dispatch import Dispatch
+from sluicegate.proxy.responses.dispatch import Dispatch, dispatch_of
 from sluicegate.proxy.responses.log_start_offsets import LogStarts
-from sluicegate.proxy.responses.produce_responses import dispatch_of
 from sluicegate.proxy.scheduling.fair_queue import Account
 from sluicegate.proxy.scheduling.job import Job
 from sluicegate.proxy.scheduling.scheduler import Judges

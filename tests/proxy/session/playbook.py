@@ -49,7 +49,7 @@ _OF_A_SESSION = frozenset(
         "Gathering",
         "Delivery",
         "Leaving",
-        "Waiting",
+        "RequestRunner",
         "FastRequests",
         "FastAnswers",
         "Exchange",

@@ -41,7 +41,7 @@ def test_requests_are_requests_known_or_not(key: int, version: int) -> None:
 def a_side() -> tuple[RequestHandler, ClientIdentity]:
     """Of a session that has all the memory it wants."""
     play = Playbook()
-    return RequestHandler(play.session, play.dependencies.requests), play.session.identity
+    return play.session.requests, play.session.identity
 
 
 def take(side: RequestHandler, frame: bytes) -> None:

@@ -1,0 +1,71 @@
+"""Sends requests to the broker, each with the entry of the in-flight queue that awaits its response."""
+
+from collections.abc import Callable, Sequence
+from struct import Struct
+from typing import Any, Protocol
+
+from sluicegate.protocol.frame_pool import FramePool
+from sluicegate.protocol.framing import Parts, frame_of, size_prefix
+from sluicegate.proxy.session.in_flight import Exchange, InFlightQueue
+
+_SIZE = Struct(">i")
+# Up to this a copy costs less than a second buffer in a write.
+_COPIED_BYTES = 8 * 1024
+
+
+class BrokerOutlet(Protocol):
+    """The connection to the broker, to write to."""
+
+    def write(self, data: bytes | bytearray | memoryview) -> None: ...
+
+    def write_parts(self, parts: Sequence[bytes | bytearray | memoryview]) -> None: ...
+
+    @property
+    def has_sent_all(self) -> bool: ...
+
+
+class Forwarding:
+    """Of one session. Frames that were written as they lie go back to `pool` after the system has taken them."""
+
+    def __init__(
+        self, broker: BrokerOutlet, queue: InFlightQueue, pool: FramePool, call_soon: Callable[..., Any]
+    ) -> None:
+        self._broker = broker
+        self._queue = queue
+        self._pool = pool
+        self._call_soon = call_soon
+        self._sent: list[bytearray] = []
+
+    def produce(self, frame: bytearray, exchange: Exchange | None) -> None:
+        """Send a Produce request as it came; `exchange` None: there will be no response (acks=0)."""
+        if exchange is not None:
+            self._queue.add(exchange)
+        if len(frame) <= _COPIED_BYTES:
+            self._broker.write(_SIZE.pack(len(frame)) + frame)
+            return
+        self._broker.write_parts((_SIZE.pack(len(frame)), frame))
+        self._sent.append(frame)
+        if len(self._sent) == 1:
+            self._call_soon(self._give_back)
+
+    def expect(self, exchange: Exchange) -> None:
+        """A request's bytes are passed on as they come; `exchange` awaits its response."""
+        self._queue.add(exchange)
+
+    def frame(self, frame: bytearray | bytes, exchange: Exchange) -> None:
+        """Send any other request, in one write."""
+        self._queue.add(exchange)
+        self._broker.write(frame_of(frame))
+
+    def parts(self, parts: Parts, exchanges: Sequence[Exchange], question: Parts = ()) -> None:
+        """Send a request that was put together, after whole frames that ask the broker something."""
+        for exchange in exchanges:
+            self._queue.add(exchange)
+        self._broker.write_parts((*question, size_prefix(parts), *parts))
+
+    def _give_back(self) -> None:
+        """What the system has not taken yet is the transport's, and goes with it."""
+        if self._broker.has_sent_all:
+            for frame in self._sent:
+                self._pool.give_back(frame)
+        self._sent.clear()

@@ -1,0 +1,63 @@
+"""What the fast path asks about a session: whether ordinary requests may pass, and what their responses need."""
+
+from functools import partial
+
+from sluicegate.protocol.framing import Parts
+from sluicegate.protocol.headers import CORRELATION_ID_BYTES, response_body_at
+from sluicegate.protocol.produce_response import tail_with_endpoints
+from sluicegate.protocol.produce_versions import NODE_ENDPOINTS_SINCE
+from sluicegate.proxy.responses.rewriting import AnswerRewriter
+from sluicegate.proxy.session.identity import SaslStage, SaslWatch
+from sluicegate.proxy.session.in_flight import Finish
+
+_RAW_TOKENS = SaslStage.RAW_TOKENS  # looking an enum's member up takes longer than the comparison
+
+
+class ClusterLogin:
+    """`is_wanted`: the cluster takes nothing from clients before they have logged in, as far as it is known."""
+
+    def __init__(self) -> None:
+        self.is_wanted = False
+
+
+class PassThrough:
+    """Of one session. `has_begun`: its first request was seen, so that it has a broker."""
+
+    def __init__(self, sasl: SaslWatch, login: ClusterLogin, rewriter: AnswerRewriter) -> None:
+        self._sasl = sasl
+        self._login = login
+        self._rewriter = rewriter
+        self._finish: Finish | None = None
+        self._finish_version = -1
+        self.has_begun = False
+
+    @property
+    def takes_ordinary(self) -> bool:
+        """Whether requests that nobody has to see may pass: a first one was seen, and no login is under way."""
+        return (
+            self.has_begun
+            and self._sasl.stage is not _RAW_TOKENS
+            and (self._sasl.logged_in or not self._login.is_wanted)
+        )
+
+    def plain_finish(self, version: int) -> Finish | None:
+        """Return what a broker's response to a Produce request needs that was forwarded whole: addresses, from v10."""
+        if version != self._finish_version:
+            self._finish_version = version
+            rewrites = version >= NODE_ENDPOINTS_SINCE
+            self._finish = partial(_with_our_endpoints, self._rewriter, version) if rewrites else None
+        return self._finish
+
+
+def _with_our_endpoints(rewriter: AnswerRewriter, version: int, frame: bytearray) -> Parts:
+    # The header's tags are nearly always none.
+    body_at = (
+        CORRELATION_ID_BYTES + 1
+        if frame[CORRELATION_ID_BYTES : CORRELATION_ID_BYTES + 1] == b"\0"
+        else response_body_at(frame, 1)
+    )
+    tail_at = tail_with_endpoints(frame, version, body_at)
+    if tail_at < 0:
+        return (frame,)
+    view = memoryview(frame)
+    return view[:tail_at], rewriter.produce_tail(view[tail_at:])

@@ -1,0 +1,227 @@
+"""Does what the handler of a Produce request yields: here requests meet connections, threads and other rooms."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from sluicegate.proxy.responses.dead_letters import DeadLetters
+from sluicegate.proxy.responses.topic_names import TopicNames, names_in, question
+from sluicegate.proxy.scheduling.fair_queue import Account
+from sluicegate.proxy.scheduling.job import Job, Judgement
+from sluicegate.proxy.scheduling.scheduler import Judges
+from sluicegate.proxy.session.effects import (
+    AskBroker,
+    EarlierResponses,
+    Forward,
+    ForwardAsItCame,
+    Quarantined,
+    QuotaTurn,
+    ResolveNames,
+    Respond,
+    SettingsKnown,
+    TopicQuotaTurn,
+    Validate,
+)
+from sluicegate.proxy.session.forwarding import Forwarding
+from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.proxy.session.in_flight import Exchange
+from sluicegate.proxy.session.outlets import Reached
+from sluicegate.proxy.session.pause_reason import PauseReason
+from sluicegate.proxy.session.quotas import TopicShares, Wake
+from sluicegate.proxy.session.reports import Counts
+from sluicegate.proxy.session.request_runner import Resume, Wait
+from sluicegate.proxy.session.stored_times import StoredTimes
+from sluicegate.validation.produce import Place
+
+_OUR_CORRELATION_ID = -1
+Failures = Mapping[Place, str]
+"""Why the bad records of some batches were not stored."""
+
+
+class Settings(Protocol):
+    """Knows what topics are set to on the cluster."""
+
+    def known_soon(self, topics: Iterable[str], /) -> Reached | None:
+        """None when these topics can be judged now; else what to wait for, which ends in time and never fails."""
+
+
+class DeadLetterSink(Protocol):
+    """Where bad records go."""
+
+    def write(self, identity: ClientIdentity, letters: Sequence[DeadLetters], tell: Callable[[Failures], None]) -> None:
+        """Store them; `tell` once, on the event loop, of which batches something is not stored. Never waits."""
+
+
+class QuotaTurns(Protocol):
+    """The line of those whose client, or whose topics, owe something."""
+
+    def until_turn(self, wake: Wake) -> None: ...
+
+    def wait_for_topics(self, shares: TopicShares, size: int, wake: Wake) -> None: ...
+
+
+class Responses(Protocol):
+    """Responses of the proxy's own, each in its turn."""
+
+    def in_turn(self, exchange: Exchange) -> None: ...
+
+
+class SharedEffects(Protocol):
+    """What all sessions of a proxy use for this (`ProduceDependencies`)."""
+
+    @property
+    def names(self) -> TopicNames: ...
+
+    @property
+    def settings(self) -> Settings | None: ...
+
+    @property
+    def judges(self) -> Judges: ...
+
+    @property
+    def dead_letters(self) -> DeadLetterSink | None: ...
+
+    @property
+    def counts(self) -> Counts: ...
+
+    @property
+    def from_thread(self) -> Callable[..., Any]: ...
+
+    @property
+    def now_ms(self) -> Callable[[], int]: ...
+
+
+class ProduceEffects:
+    """Of one session."""
+
+    def __init__(
+        self,
+        shared: SharedEffects,
+        identity: ClientIdentity,
+        account: Account,
+        quota_turns: QuotaTurns,
+        forwarding: Forwarding,
+        responses: Responses,
+        stored_times: StoredTimes,
+    ) -> None:
+        self._shared = shared
+        self._identity = identity
+        self._account = account
+        self._quota_turns = quota_turns
+        self._forwarding = forwarding
+        self._responses = responses
+        self._stored_times = stored_times
+
+    def perform(self, effect: Any) -> Any:
+        """See `sluicegate.proxy.session.request_runner.Perform`."""
+        return _PERFORM[type(effect)](self, effect)
+
+    def _wait_for_turn(self, _effect: QuotaTurn) -> Wait:
+        return Wait(PauseReason.QUOTA_TURN, lambda resume: self._quota_turns.until_turn(partial(resume, None)))
+
+    def _wait_for_topics(self, effect: TopicQuotaTurn) -> Wait:
+        def ask(resume: Resume) -> None:
+            self._quota_turns.wait_for_topics(effect.shares, effect.size, partial(resume, None))
+
+        return Wait(PauseReason.QUOTA_TURN, ask)
+
+    def _resolve_names(self, effect: ResolveNames) -> Wait:
+        """In the order of the connection: the response comes before that of the request."""
+        names, topic_ids = self._shared.names, effect.topic_ids
+
+        def ask(resume: Resume) -> None:
+            def responded(frame: bytearray) -> None:
+                names.learn(names_in(frame))
+                names.asked(topic_ids, self._shared.now_ms())
+                resume(None)
+
+            self._forwarding.frame(question(topic_ids, _OUR_CORRELATION_ID), Exchange(_OUR_CORRELATION_ID, responded))
+
+        return Wait(PauseReason.ASKING, ask)
+
+    def _settings_known(self, effect: SettingsKnown) -> Wait | None:
+        settings = self._shared.settings
+        reached = None if settings is None else settings.known_soon(effect.topics)
+        return None if reached is None else Wait(PauseReason.SETTINGS, reached.add_done_callback)
+
+    def _validate(self, effect: Validate) -> Any:
+        dispatch = self._shared.judges.judge(effect.request, effect.client, self._stored_times.previous)
+        if dispatch is not None:
+            return dispatch
+        return _InThread(self._shared, effect, self._account, self._stored_times)
+
+    def _earlier_responses(self, _effect: EarlierResponses) -> Wait:
+        return Wait(PauseReason.ASKING, self._stored_times.when_settled)
+
+    def _ask_broker(self, effect: AskBroker) -> Wait:
+        parts, correlation_id, read = effect
+
+        def ask(resume: Resume) -> None:
+            def responded(frame: bytearray) -> None:
+                resume(read(frame))
+
+            self._forwarding.parts(parts, (Exchange(correlation_id, responded),))
+
+        return Wait(PauseReason.ASKING, ask)
+
+    def _quarantine(self, effect: Quarantined) -> Wait:
+        sink = self._shared.dead_letters
+        assert sink is not None  # the rules that want it have it
+        return Wait(PauseReason.QUARANTINING, partial(sink.write, self._identity, effect.letters))
+
+    def _forward_as_it_came(self, effect: ForwardAsItCame) -> None:
+        self._forwarding.produce(effect.frame, effect.exchange)
+
+    def _forward(self, effect: Forward) -> None:
+        self._forwarding.parts(effect.parts, effect.exchanges, effect.question)
+
+    def _respond(self, effect: Respond) -> None:
+        self._responses.in_turn(effect.exchange)
+
+
+_PERFORM: dict[type, Callable[[ProduceEffects, Any], Any]] = {
+    QuotaTurn: ProduceEffects._wait_for_turn,
+    TopicQuotaTurn: ProduceEffects._wait_for_topics,
+    ResolveNames: ProduceEffects._resolve_names,
+    SettingsKnown: ProduceEffects._settings_known,
+    Validate: ProduceEffects._validate,
+    EarlierResponses: ProduceEffects._earlier_responses,
+    AskBroker: ProduceEffects._ask_broker,
+    Quarantined: ProduceEffects._quarantine,
+    ForwardAsItCame: ProduceEffects._forward_as_it_came,
+    Forward: ProduceEffects._forward,
+    Respond: ProduceEffects._respond,
+}
+
+
+class _InThread(Wait):
+    """Validation in a thread, until it is done or abandoned."""
+
+    def __init__(self, shared: SharedEffects, effect: Validate, account: Account, stored_times: StoredTimes) -> None:
+        self.reason = PauseReason.JUDGING
+        self._shared = shared
+        self._effect = effect
+        self._account = account
+        self._previous = stored_times.previous
+        self._job: Job | None = None
+
+    def ask(self, resume: Resume) -> None:
+        request, client = self._effect
+        self._job = self._shared.judges.submit(request, self._account, client, self._previous)
+        self._job.future.add_done_callback(partial(self._shared.from_thread, partial(self._done, resume)))
+
+    def _done(self, resume: Resume, judgement: Judgement) -> None:
+        self._job = None  # which holds this by its future
+        if judgement.cancelled():
+            resume(None)
+            return
+        error = judgement.exception()
+        if error is not None:
+            resume(None, error)
+        else:
+            resume(judgement.result())
+
+    def abandon(self) -> None:
+        if self._job is not None and not self._job.is_abandoned:
+            self._shared.counts.judgements_abandoned += 1
+            self._shared.judges.abandon(self._job)

@@ -1,0 +1,398 @@
+"""The story of a Produce request, as a list of what its handler yields and what it is sent. No session, no I/O."""
+
+import inspect
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sluicegate.protocol.errors import ErrorCode, MalformedMessage
+from sluicegate.protocol.headers import build_response_header
+from sluicegate.protocol.messages import produce as messages
+from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.protocol.records.stand_in import stand_in
+from sluicegate.proxy.responses.dead_letters import DeadLetters
+from sluicegate.proxy.responses.dispatch import Dispatch
+from sluicegate.proxy.session.dependencies import OnInternalError
+from sluicegate.proxy.session.effects import (
+    AskBroker,
+    EarlierResponses,
+    Forward,
+    ForwardAsItCame,
+    Quarantined,
+    QuotaTurn,
+    ResolveNames,
+    Respond,
+    SettingsKnown,
+    TopicQuotaTurn,
+    Validate,
+)
+from sluicegate.proxy.session.in_flight import Exchange
+from sluicegate.proxy.session.metering import Standing
+from sluicegate.proxy.session.produce_handler import ProduceHandler
+from sluicegate.proxy.session.quotas import TopicShares
+from sluicegate.proxy.session.request_runner import Steps
+from sluicegate.validation.previous_times import PreviousUnderWay
+from tests.bounds.frames import good_batch, produce
+from tests.oracle.kafka_java import ROOT
+from tests.proxy.session.playbook import NOW, Playbook
+
+GOOD = good_batch(NOW)
+DAMAGED = GOOD[:-1] + b"\xff"
+ID = b"sixteen bytes id"
+_HEADER_BYTES = 8 + 2 + len(b"hostile") + 1
+
+
+class Meter:
+    """Takes what it is told to take, and tells what it was told to tell."""
+
+    def __init__(self) -> None:
+        self.taken: list[int] = []
+        self.shares: TopicShares = ()
+        self.standing = Standing.STAYS
+        self.taken_of_topics: list[TopicShares] = []
+
+    def take(self, size: int) -> None:
+        self.taken.append(size)
+
+    def told(self, exchange: Exchange, _version: int) -> Exchange:
+        return exchange
+
+    def shares_of_topics(self, *_: object) -> TopicShares:
+        return self.shares
+
+    def must_wait_for_topics(self, _shares: TopicShares, _size: int) -> Standing:
+        return self.standing
+
+    def take_of_topics(self, shares: TopicShares) -> None:
+        self.taken_of_topics.append(shares)
+
+
+class StoredTimes:
+    def expect(self, *_: object) -> None:
+        """Learns nothing."""
+
+
+class Client:
+    def __init__(self) -> None:
+        self.paused: set[object] = set()
+
+    def pause(self, reason: object) -> None:
+        self.paused.add(reason)
+
+    def resume(self, reason: object) -> None:
+        self.paused.discard(reason)
+
+
+class Judgements:
+    """Writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.judged_requests: list[ProduceRequest] = []
+        self.not_kept: list[str] = []
+        self.topics: list[str] = []
+
+    def judged(self, _identity: object, request: ProduceRequest, _judged: object) -> None:
+        self.judged_requests.append(request)
+
+    def not_quarantined(self, _identity: object, _letters: object, reason: str) -> None:
+        self.not_kept.append(reason)
+
+    def learn(self, topic: str) -> None:
+        self.topics.append(topic)
+
+
+class Script:
+    """One handler. What it shares with those of other sessions is a proxy's, except for what `changed` names."""
+
+    def __init__(self, has_topic_quotas: bool = False, **changed: Any) -> None:
+        quota = (
+            {"SLUICEGATE__QUOTAS": "[{name: all, topic: '*', bytes_per_second: 1000000}]"} if has_topic_quotas else {}
+        )
+        play = Playbook(**quota)
+        self.judgements = Judgements()
+        self.shared = replace(play.dependencies.requests.produce, judgements=self.judgements, traces=None, **changed)
+        self.meter, self.client, self.reported = Meter(), Client(), list[BaseException]()
+        self.handler = ProduceHandler(
+            self.shared,
+            play.session.identity,
+            self.client,
+            self.meter,
+            StoredTimes(),
+            lambda _version: None,
+            self.reported.append,
+        )
+
+    def handle(self, sized: bytes, version: int = 9, waits_for_turn: bool = False) -> Steps[None]:
+        return self.handler.handle(bytearray(sized[4:]), version, 7, _HEADER_BYTES, waits_for_turn)
+
+    def validated(self, effect: Validate, letters: Iterable[DeadLetters] = ()) -> Dispatch:
+        """What the proxy's own validation makes of it."""
+        dispatch = self.shared.judges.judge(effect.request, effect.client)
+        assert dispatch is not None
+        dispatch.dead_letters = tuple(letters)
+        return dispatch
+
+
+def ended(steps: Steps[None], sent: Any = None) -> bool:
+    """Whether it yields nothing more."""
+    try:
+        steps.send(sent)
+    except StopIteration:
+        return True
+    return False
+
+
+def names_answer(code: int) -> bytearray:
+    """The broker's response to what it is asked about partition 0 of `t`."""
+    said = {"name": "t", "partition_responses": [{"index": 0, "error_code": code, "base_offset": -1}]}
+    return bytearray(build_response_header(7, 1) + messages.RESPONSE.build({"responses": [said]}, 9))
+
+
+def test_a_good_request_is_validated_and_forwarded_as_it_came() -> None:
+    script, sized = Script(), produce(9, {b"t": [(0, GOOD)]})
+    steps = script.handle(sized)
+
+    validate = next(steps)
+    assert isinstance(validate, Validate)
+    forward = steps.send(script.validated(validate))
+    assert isinstance(forward, ForwardAsItCame)
+    assert forward.frame == sized[4:]
+    assert forward.exchange is not None
+    assert forward.exchange.correlation_id == 7
+    assert ended(steps)
+
+    assert script.meter.taken == [len(sized) - 4]
+    assert len(script.judgements.judged_requests) == 1
+
+
+def test_nothing_awaits_a_response_with_acks_0() -> None:
+    script = Script()
+    steps = script.handle(produce(9, {b"t": [(0, GOOD)]}, acks=0))
+
+    forward = steps.send(script.validated(next(steps)))
+
+    assert forward.exchange is None
+    assert ended(steps)
+
+
+def test_topics_without_a_name_are_resolved_first() -> None:
+    script = Script()
+    steps = script.handle(produce(13, {ID: [(0, GOOD)]}), 13)
+
+    assert next(steps) == ResolveNames([ID])
+    script.shared.names.learn([(ID, "t")])
+    validate = steps.send(None)
+    assert isinstance(validate, Validate)
+    assert isinstance(steps.send(script.validated(validate)), ForwardAsItCame)
+
+    again = script.handle(produce(13, {ID: [(0, GOOD)]}), 13)
+    assert isinstance(next(again), Validate)
+
+
+def test_the_settings_of_its_topics_are_waited_for() -> None:
+    script = Script(settings=object())
+    steps = script.handle(produce(9, {b"t": [(0, GOOD)], b"u": [(0, GOOD)]}))
+
+    assert next(steps) == SettingsKnown(("t", "u"))
+    assert isinstance(steps.send(None), Validate)
+
+
+def test_nothing_is_taken_before_its_turn_under_a_quota() -> None:
+    script, sized = Script(), produce(9, {b"t": [(0, GOOD)]})
+    steps = script.handle(sized, waits_for_turn=True)
+
+    assert next(steps) == QuotaTurn()
+    assert script.meter.taken == []
+    assert isinstance(steps.send(None), Validate)
+    assert script.meter.taken == [len(sized) - 4]
+
+
+@pytest.mark.parametrize("standing", Standing)
+def test_topics_that_owe_something_under_a_quota_come_before_validation(standing: Standing) -> None:
+    script, sized = Script(has_topic_quotas=True), produce(9, {b"t": [(0, GOOD)]})
+    shares: Any = (("a share", 100),)
+    script.meter.shares, script.meter.standing = shares, standing
+    steps = script.handle(sized)
+
+    effect = next(steps)
+    if standing is Standing.TURNED_AWAY:
+        assert isinstance(effect, Respond)
+        assert effect.exchange.closes
+        assert ended(steps)
+        assert script.meter.taken_of_topics == []
+        return
+    if standing is Standing.WAITS:
+        assert effect == TopicQuotaTurn(shares, len(sized) - 4)
+        assert script.meter.taken_of_topics == []
+        effect = steps.send(None)
+    assert isinstance(effect, Validate)
+    assert script.meter.taken_of_topics == [shares]
+
+
+def test_it_is_validated_again_when_earlier_requests_have_their_responses() -> None:
+    script = Script()
+    steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
+
+    assert isinstance(next(steps), Validate)
+    assert steps.throw(PreviousUnderWay()) == EarlierResponses()
+    validate = steps.send(None)
+    assert isinstance(validate, Validate)
+    assert isinstance(steps.send(script.validated(validate)), ForwardAsItCame)
+
+
+def test_an_error_of_our_own_ends_it() -> None:
+    script = Script()
+    steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
+    next(steps)
+
+    with pytest.raises(ValueError, match="a bug"):
+        steps.throw(ValueError("a bug"))
+
+    assert script.reported == []
+
+
+def test_an_error_of_our_own_lets_it_pass_where_the_operator_wants_that() -> None:
+    script, error = Script(on_internal_error=OnInternalError.FORWARD), ValueError("a bug")
+    sized = produce(9, {b"t": [(0, GOOD)]})
+    steps = script.handle(sized)
+    next(steps)
+
+    forward = steps.throw(error)
+
+    assert isinstance(forward, ForwardAsItCame)
+    assert forward.frame == sized[4:]
+    assert ended(steps)
+    assert script.reported == [error]
+    assert script.judgements.judged_requests == []
+
+
+@pytest.mark.parametrize("word", OnInternalError)
+def test_an_error_of_the_client_lets_nothing_pass(word: OnInternalError) -> None:
+    script = Script(on_internal_error=word)
+    steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
+    next(steps)
+
+    with pytest.raises(MalformedMessage):
+        steps.throw(MalformedMessage("no batch"))
+
+
+def test_a_malformed_request_yields_nothing() -> None:
+    with pytest.raises(MalformedMessage):
+        next(Script().handle(produce(9, {b"t": [(0, GOOD)]})[:40]))
+
+
+def test_a_validation_that_nobody_wants_any_more_ends_it() -> None:
+    script = Script()
+    steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
+    next(steps)
+
+    assert ended(steps, None)
+    assert script.judgements.judged_requests == []
+
+
+def test_a_rejected_batch_is_forwarded_as_a_stand_in_and_its_verdict_merged() -> None:
+    script = Script()
+    steps = script.handle(produce(9, {b"t": [(0, DAMAGED)]}))
+
+    forward = steps.send(script.validated(next(steps)))
+    assert isinstance(forward, Forward)
+    assert stand_in(memoryview(DAMAGED)) in b"".join(forward.parts)
+    assert ended(steps)
+
+    assert _codes(forward, names_answer(ErrorCode.CORRUPT_MESSAGE)) == [ErrorCode.CORRUPT_MESSAGE]
+    assert _codes(forward, names_answer(ErrorCode.TOPIC_AUTHORIZATION_FAILED)) == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    assert set(script.judgements.topics) == {"t"}
+
+
+def test_what_a_broker_has_just_said_is_not_asked_again() -> None:
+    script, sized = Script(), produce(9, {b"t": [(0, DAMAGED)]})
+    steps = script.handle(sized)
+    forward = steps.send(script.validated(next(steps)))
+    assert ended(steps)
+    _codes(forward, names_answer(ErrorCode.CORRUPT_MESSAGE))
+
+    again = script.handle(sized)
+    respond = again.send(script.validated(next(again)))
+
+    assert isinstance(respond, Respond)
+    assert respond.exchange.answer is not None
+    assert ended(again)
+
+
+def test_a_rejection_that_acks_0_gets_no_response_for_closes_the_connection() -> None:
+    script = Script()
+    steps = script.handle(produce(9, {b"t": [(0, DAMAGED)]}, acks=0))
+
+    forward = steps.send(script.validated(next(steps)))
+    assert isinstance(forward, Forward)
+    assert forward.exchanges == ()
+    respond = steps.send(None)
+    assert isinstance(respond, Respond)
+    assert respond.exchange.closes
+    assert ended(steps)
+
+
+_LETTERS = DeadLetters((0, 0), "dead", "t", 0)
+
+
+def _quarantined(script: Script, letters: DeadLetters = _LETTERS) -> tuple[Steps[None], Any]:
+    steps = script.handle(produce(9, {b"t": [(0, DAMAGED)]}))
+    return steps, steps.send(script.validated(next(steps), [letters]))
+
+
+def test_bad_records_are_stored_after_the_brokers_word_and_before_the_rejection() -> None:
+    script = Script()
+    steps, ask = _quarantined(script)
+
+    assert isinstance(ask, AskBroker)
+    assert ask.correlation_id == 7
+    assert steps.send(ask.read(names_answer(ErrorCode.CORRUPT_MESSAGE))) == Quarantined([_LETTERS])
+    assert script.judgements.judged_requests == []
+    effect = steps.send({})
+    assert isinstance(effect, Respond)  # the broker has just said what it has to say
+    assert ended(steps)
+    assert len(script.judgements.judged_requests) == 1
+    assert script.judgements.not_kept == []
+
+
+def test_nothing_is_stored_where_the_broker_has_a_reason_of_its_own() -> None:
+    script = Script()
+    steps, ask = _quarantined(script)
+
+    effect = steps.send(ask.read(names_answer(ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
+
+    assert isinstance(effect, Forward)
+    assert _codes(effect, names_answer(ErrorCode.CORRUPT_MESSAGE)) == [ErrorCode.REQUEST_TIMED_OUT]
+
+
+@pytest.mark.parametrize("lacking", [None, "too large"])
+def test_what_is_not_stored_is_to_be_sent_again(lacking: str | None) -> None:
+    script = Script()
+    steps, ask = _quarantined(script, replace(_LETTERS, lacking=lacking))
+
+    effect = steps.send(ask.read(names_answer(ErrorCode.CORRUPT_MESSAGE)))
+    if lacking is None:
+        assert isinstance(effect, Quarantined)
+        effect = steps.send({(0, 0): "the disk is full"})
+
+    assert isinstance(effect, Respond)
+    assert script.judgements.not_kept == [lacking or "the disk is full"]
+
+
+def _codes(forward: Forward, response: bytearray) -> Sequence[int]:
+    """Those that the client gets when the broker responds so."""
+    (*_, exchange) = forward.exchanges
+    assert exchange.finish is not None
+    parts = exchange.finish(response)
+    assert parts is not None
+    answer = messages.RESPONSE.parse(b"".join(parts)[5:], 9)
+    return [entry["error_code"] for topic in answer["responses"] for entry in topic["partition_responses"]]
+
+
+def test_the_design_page_quotes_the_handler() -> None:
+    source = textwrap.dedent(inspect.getsource(ProduceHandler.handle))
+
+    assert f"```python\n{source}```\n" in (ROOT / "docs/design.md").read_text()

@@ -1,0 +1,325 @@
+"""The runner of handlers: what fails after a wait ends the session with a line, and no client waits for ever."""
+
+import struct
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from sluicegate.protocol.framing import Parts, frame_of
+from sluicegate.protocol.messages import metadata
+from sluicegate.proxy.scheduling.scheduler import Judges
+from sluicegate.proxy.session.dependencies import SessionDependencies
+from sluicegate.proxy.session.in_flight import Finish
+from sluicegate.proxy.session.pause_reason import PauseReason
+from sluicegate.proxy.session.request_runner import AwaitedResponse, RequestRunner, Resume, Steps, Wait
+from sluicegate.validation.policy import JudgementLimits
+from tests.bounds.frames import good_batch, produce
+from tests.proxy.session.playbook import NOW, Playbook, with_produce
+
+_ID = b"sixteen bytes id"
+
+
+class _Side:
+    """A connection, as far as a runner knows it."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self.aborted = False
+        self.paused: list[PauseReason] = []
+
+    def pause(self, reason: PauseReason) -> None:
+        self.paused.append(reason)
+
+    def resume(self, reason: PauseReason) -> None:
+        self.paused.remove(reason)
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+class _Abandonable(Wait):
+    is_abandoned = False
+
+    def abandon(self) -> None:
+        self.is_abandoned = True
+
+
+class _Run:
+    """A runner, and the handlers that it runs: each yields pause reasons, and waits for them."""
+
+    def __init__(self) -> None:
+        self.client, self.broker = _Side(), _Side()
+        self.faults: list[BaseException] = []
+        self.settled = 0
+        self.resumes: list[Resume] = []
+        self.waits: list[_Abandonable] = []
+        self.runner = RequestRunner(self.client, self.broker, self.faults.append, self._settled)
+
+    def _settled(self) -> None:
+        self.settled += 1
+
+    def perform(self, effect: object) -> object:
+        if isinstance(effect, PauseReason):
+            self.waits.append(_Abandonable(effect, self.resumes.append))
+            return self.waits[-1]
+        if isinstance(effect, Exception):
+            raise effect
+        return effect
+
+    def begin(self, steps: Steps[None]) -> None:
+        self.runner.run(steps, self.perform)
+
+
+def _steps(found: list[object], *effects: object) -> Steps[None]:
+    for effect in effects:
+        found.append((yield effect))  # each is sent before the next is yielded
+
+
+def test_a_handler_that_waits_for_nothing_runs_to_its_end() -> None:
+    run, found = _Run(), list[object]()
+
+    run.begin(_steps(found, 1, "two"))
+
+    assert (found, run.runner.is_busy, run.client.paused, run.settled) == ([1, "two"], False, [], 0)
+
+
+def test_the_client_is_paused_until_the_result_is_there() -> None:
+    run, found = _Run(), list[object]()
+
+    run.begin(_steps(found, PauseReason.ASKING))
+    assert (run.client.paused, run.runner.is_busy, run.runner.busy_with) == ([PauseReason.ASKING], True, 1)
+    run.resumes[0](5)
+
+    assert (run.client.paused, run.runner.is_busy, found, run.settled) == ([], False, [5], 1)
+
+
+def test_a_second_result_is_ignored() -> None:
+    run, found = _Run(), list[object]()
+    run.begin(_steps(found, PauseReason.ASKING, PauseReason.ASKING))
+
+    run.resumes[0](1)
+    run.resumes[0](2)
+
+    assert found == [1]
+    assert run.runner.is_busy
+
+
+@pytest.mark.parametrize("second", [PauseReason.JUDGING, PauseReason.ASKING])
+def test_one_wait_may_follow_another_without_a_gap(second: PauseReason) -> None:
+    run, found = _Run(), list[object]()
+
+    run.begin(_steps(found, PauseReason.ASKING, second))
+    run.resumes[0](1)
+    assert second in run.client.paused
+    assert run.runner.is_busy
+    run.resumes[1](2)
+
+    assert set(run.client.paused) <= {second}
+    assert found == [1, 2]
+
+
+def test_a_result_may_be_there_at_once() -> None:
+    run, found = _Run(), list[object]()
+    wait = Wait(PauseReason.ASKING, lambda resume: resume(7))
+
+    run.runner.run(_steps(found, 1, 2), lambda effect: wait if effect == 1 else effect)
+
+    assert (found, run.client.paused, run.runner.is_busy) == ([7, 2], [], False)
+
+
+def test_nothing_is_continued_when_the_broker_has_gone() -> None:
+    run, found = _Run(), list[object]()
+    run.begin(_steps(found, PauseReason.ASKING))
+    run.broker.closed = True
+
+    run.resumes[0](1)
+
+    assert (found, run.settled, run.client.paused) == ([], 1, [])
+
+
+def test_an_error_of_an_effect_is_raised_in_the_handler() -> None:
+    run, caught = _Run(), list[Exception]()
+
+    def steps() -> Steps[None]:
+        for effect in (ValueError("now"), PauseReason.JUDGING):
+            try:
+                yield effect
+            except ValueError as error:
+                caught.append(error)
+
+    run.begin(steps())
+    run.resumes[0](None, ValueError("later"))
+
+    assert [str(error) for error in caught] == ["now", "later"]
+    assert not run.faults
+
+
+@pytest.mark.parametrize("error", [ValueError("ours"), MemoryError()])
+def test_an_error_after_a_wait_ends_the_session(error: Exception) -> None:
+    run = _Run()
+    run.begin(_steps([], PauseReason.ASKING, error))
+
+    run.resumes[0](1)
+
+    assert run.faults == [error]
+    assert run.client.aborted
+    assert run.broker.aborted
+
+
+def test_an_error_before_any_wait_is_the_callers() -> None:
+    run = _Run()
+
+    with pytest.raises(ValueError, match="ours"):
+        run.begin(_steps([], ValueError("ours")))
+
+    assert not run.faults
+
+
+def test_what_ends_the_process_goes_on_to_do_so() -> None:
+    run = _Run()
+
+    def stop() -> Steps[None]:
+        yield PauseReason.ASKING
+        raise SystemExit
+
+    run.begin(stop())
+    with pytest.raises(SystemExit):
+        run.resumes[0](1)
+
+    assert len(run.faults) == 1
+
+
+def test_a_request_that_waits_for_its_quota_is_dropped_when_it_is_abandoned() -> None:
+    run, found = _Run(), list[object]()
+    run.begin(_steps(found, PauseReason.QUOTA_TURN))
+    assert run.runner.busy_with is None
+
+    run.runner.abandon()
+    run.resumes[0](None)
+
+    assert (found, run.runner.is_busy) == ([], False)
+
+
+def test_any_other_request_that_is_abandoned_is_forwarded_if_its_result_comes() -> None:
+    run, found = _Run(), list[object]()
+    run.begin(_steps(found, PauseReason.JUDGING))
+
+    run.runner.abandon()
+    run.resumes[0](3)
+
+    assert run.waits[0].is_abandoned
+    assert found == [3]
+
+
+def test_nothing_is_continued_after_the_end() -> None:
+    run, found = _Run(), list[object]()
+    run.begin(_steps(found, PauseReason.JUDGING))
+
+    run.runner.end()
+    run.resumes[0](3)
+
+    assert (found, run.settled) == ([], 0)
+    assert run.waits[0].is_abandoned
+
+
+def test_a_response_that_is_awaited_pauses_nobody_and_becomes_what_the_handler_returns() -> None:
+    run, sent = _Run(), list[Finish]()
+
+    def login() -> Steps[Parts]:
+        response: bytearray = yield "forward"
+        return (response, b"!")
+
+    run.runner.run(login(), lambda _: AwaitedResponse(sent.append))
+
+    assert (run.client.paused, run.runner.is_busy) == ([], False)
+    assert sent[0](bytearray(b"yes")) == (bytearray(b"yes"), b"!")
+
+
+# -- each wait of a Produce request --------------------------------------------------------------------------------
+
+
+class Settings:
+    """Asked for, and told when the script says so."""
+
+    def __init__(self) -> None:
+        self.tells: list[Callable[[Any], None]] = []
+
+    def known_soon(self, _names: object) -> "Settings":
+        return self
+
+    def add_done_callback(self, done: Callable[[Any], None]) -> None:
+        self.tells.append(done)
+
+
+class Fails:
+    """Whatever it is asked to do."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        def fail(*_: object) -> None:
+            raise ValueError(name)
+
+        return fail
+
+
+def _names_answer() -> bytes:
+    topic = {"error_code": 0, "name": "t", "topic_id": _ID, "partitions": []}
+    answer = {"topics": [topic], "brokers": []}
+    return frame_of(struct.pack(">ib", -1, 0), metadata.RESPONSE.build(answer, 12))
+
+
+def _names() -> Playbook:
+    play = Playbook(change=partial(with_produce, judges=Fails()))
+    play.from_client(produce(13, {_ID: [(0, good_batch(NOW))]}))
+    play.from_broker(_names_answer())
+    return play
+
+
+def _settings() -> Playbook:
+    settings = Settings()
+    play = Playbook(change=partial(with_produce, settings=settings, judges=Fails()))
+    play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}))
+    settings.tells[0](None)
+    return play
+
+
+def _judgement() -> Playbook:
+    play = Playbook(change=partial(with_produce, judgements=Fails()))
+    play.from_client(produce(9, {b"t": [(n, good_batch(NOW)) for n in range(300)]}))  # more than the loop judges itself
+    play.loop.until(lambda: play.client.aborted)
+    return play
+
+
+@pytest.mark.parametrize("wait", [_names, _settings, _judgement])
+def test_a_fault_behind_each_wait_closes_the_connection_and_writes_a_line(wait: Callable[[], Playbook]) -> None:
+    with capture_logs() as lines:
+        play = wait()
+
+    assert play.client.aborted
+    assert play.broker.aborted
+    assert [line["event"] for line in lines] == ["a fault of sluicegate's own, connection closed: please report it"]
+
+
+def test_what_the_judging_thread_fails_over_is_told_too() -> None:
+    def whose_refusals_fail(dependencies: SessionDependencies) -> SessionDependencies:
+        of = dependencies.requests.produce
+        judges = Judges(
+            of.names.by_id,
+            of.rules,
+            JudgementLimits(),
+            of.now_ms,
+            Fails().prepare,
+            dependencies.loop.call_soon,
+        )
+        return with_produce(dependencies, judges=judges)
+
+    play = Playbook(change=whose_refusals_fail)
+    damaged = good_batch(NOW)[:-1] + b"\xff"
+
+    with capture_logs() as lines:
+        play.from_client(produce(9, {b"t": [(n, damaged) for n in range(300)]}))
+        play.loop.until(lambda: play.client.aborted)
+
+    assert "prepare" in lines[0]["exception"]
