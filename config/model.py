@@ -7,6 +7,8 @@ import socket
 from dataclasses import field, replace
 from typing import Annotated, Literal
 
+from pydantic import AfterValidator
+
 from sluicegate.config.dead_letter_topics import check_dead_letters
 from sluicegate.config.otel import Otel
 from sluicegate.config.quotas import Quota, check_quota_names
@@ -37,7 +39,6 @@ from sluicegate.config.values.kinds import (
     Workers,
     WrittenFileName,
 )
-from sluicegate.config.values.notes import Checks
 from sluicegate.config.values.password import Password, check_one
 
 NODE_ID = "{node_id}"
@@ -82,7 +83,7 @@ def _names_each_broker(host: str) -> str:
     return host
 
 
-BrokerHost = Annotated[Text, Checks(_names_each_broker)]
+BrokerHost = Annotated[Text, AfterValidator(_names_each_broker)]
 
 
 @section
@@ -256,9 +257,9 @@ class Config:
     admin: Admin = Admin()
     defaults: TopicKeys = TopicKeys()
     topics: tuple[Topic, ...] = ()
-    requests: Annotated[tuple[RequestRule, ...], Checks(check_request_names)] = ()
+    requests: Annotated[tuple[RequestRule, ...], AfterValidator(check_request_names)] = ()
     exempt: tuple[Exempt, ...] = ()
-    quotas: Annotated[tuple[Quota, ...], Checks(check_quota_names)] = ()
+    quotas: Annotated[tuple[Quota, ...], AfterValidator(check_quota_names)] = ()
     registries: dict[Text, Registry] = field(default_factory=dict)
     violations: Violations = Violations()
     otel: Otel | None = None

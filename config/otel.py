@@ -3,12 +3,13 @@
 from dataclasses import replace
 from typing import Annotated
 
+from pydantic import AfterValidator
+
 from sluicegate.config.section import section
 from sluicegate.config.server_tls import ServerTls
 from sluicegate.config.values.http_headers import headers_in
 from sluicegate.config.values.http_url import url_like
 from sluicegate.config.values.kinds import FileName, Flag, NoneOrMore, Seconds, Secret, Text
-from sluicegate.config.values.notes import Checks
 from sluicegate.config.values.password import Password, check_one
 
 
@@ -18,7 +19,7 @@ class Otel:
     `traces_per_second`: spans of requests in which something is wrong, and as many of others; 0: none.
     """
 
-    endpoint: Annotated[Text, Checks(url_like("http://collector.internal:4318"))]
+    endpoint: Annotated[Text, AfterValidator(url_like("http://collector.internal:4318"))]
     headers: Secret | None = None
     headers_file: FileName | None = None
     tls: ServerTls | None = None

@@ -1,12 +1,11 @@
-"""Makes sections out of what a file says. Nothing else knows pydantic, which finds each kind's notes for itself."""
+"""Makes sections of a file's data, by pydantic, which finds the validators in each kind's annotation."""
 
 from typing import Annotated, Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from sluicegate.config.model import Config
 from sluicegate.config.reference.json_schema_kinds import Schema
-from sluicegate.config.values.notes import Checks
 
 _Section = TypeVar("_Section")
 # To make one takes a while.
@@ -41,7 +40,7 @@ def json_schema_of(section: type[Any]) -> Schema:
 
 def _reader_of(section: type[Any]) -> TypeAdapter[Any]:
     if section not in _READERS:
-        _READERS[section] = TypeAdapter(Annotated[Config, Checks(_checked)] if section is Config else section)
+        _READERS[section] = TypeAdapter(Annotated[Config, AfterValidator(_checked)] if section is Config else section)
     return _READERS[section]
 
 

@@ -2,11 +2,12 @@
 
 from typing import Annotated
 
+from pydantic import AfterValidator
+
 from sluicegate.config.section import section
 from sluicegate.config.server_tls import ServerTls
 from sluicegate.config.values.http_url import url_like
 from sluicegate.config.values.kinds import FileName, Seconds, Secret, Text
-from sluicegate.config.values.notes import Checks
 from sluicegate.config.values.password import Password, check_one
 
 
@@ -14,7 +15,7 @@ from sluicegate.config.values.password import Password, check_one
 class Registry:
     """A schema registry with Confluent's API. `refresh_seconds`: how long a schema is taken to be under its subject."""
 
-    url: Annotated[Text, Checks(url_like("https://registry.internal:8081"))]
+    url: Annotated[Text, AfterValidator(url_like("https://registry.internal:8081"))]
     username: Text | None = None
     password: Secret | None = None
     password_file: FileName | None = None

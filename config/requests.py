@@ -2,9 +2,10 @@
 
 from typing import Annotated, Literal
 
+from pydantic import AfterValidator
+
 from sluicegate.config.section import section
 from sluicegate.config.values.kinds import Bytes, Flag, Pattern, Text
-from sluicegate.config.values.notes import Checks
 
 _ASKS = ("acks", "codecs", "idempotent", "client_id", "max_batch_bytes", "software")
 
@@ -29,7 +30,7 @@ class Software:
     """A client library by the name that it gives itself, and the version from which on it is taken."""
 
     name: Pattern
-    min_version: Annotated[Text, Checks(_has_numbers)]
+    min_version: Annotated[Text, AfterValidator(_has_numbers)]
 
 
 @section

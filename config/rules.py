@@ -3,10 +3,11 @@
 from dataclasses import field
 from typing import Annotated, Any, Literal
 
+from pydantic import AfterValidator
+
 from sluicegate.config.section import is_unset, named, section
 from sluicegate.config.value_rules import Json, Schema
 from sluicegate.config.values.kinds import Bytes, Flag, Names, NoneOrMore, OneOrMore, Pattern, SomeBytes, Text
-from sluicegate.config.values.notes import Checks
 
 _ASKS = ("key", "value", "headers", "batch", "time", "cel", "entry_point")
 
@@ -64,7 +65,7 @@ def _is_asked_for(value: bool) -> bool:
 class TimeKeys:
     """Of records' times. `monotonic`: they do not go back, for each producer and partition."""
 
-    monotonic: Annotated[Flag, Checks(_is_asked_for)]
+    monotonic: Annotated[Flag, AfterValidator(_is_asked_for)]
 
 
 @section

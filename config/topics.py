@@ -5,11 +5,12 @@ Keys that carry Kafka's own names, dots and all, mean what they mean on a broker
 
 from typing import Annotated, Literal
 
+from pydantic import AfterValidator
+
 from sluicegate.config.reference import json_schema_kinds as schema
 from sluicegate.config.rules import Rule, check_names
 from sluicegate.config.section import named, section
 from sluicegate.config.values.kinds import Bytes, Candidates, Flag, Milliseconds, Pattern, TopicName
-from sluicegate.config.values.notes import Checks
 
 _CLEANUP = ("compact", "delete", "compact,delete", "delete,compact")
 
@@ -20,7 +21,7 @@ def _known_cleanup(value: str) -> str:
     return value
 
 
-CleanupPolicy = Annotated[str, Checks(_known_cleanup), schema.told({"enum": list(_CLEANUP)})]
+CleanupPolicy = Annotated[str, AfterValidator(_known_cleanup), schema.told({"enum": list(_CLEANUP)})]
 
 
 @section
@@ -62,7 +63,7 @@ class TopicKeys:
     framing: Literal["safe", "strict", "broker"] | None = None
     rehearse: Rehearse | None = None
     fix: Fix | None = None
-    rules: Annotated[tuple[Rule, ...], Checks(check_names)] | None = None
+    rules: Annotated[tuple[Rule, ...], AfterValidator(check_names)] | None = None
     samples: Flag | None = None
 
 

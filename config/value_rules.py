@@ -2,16 +2,17 @@
 
 from typing import Annotated, Literal
 
+from pydantic import BeforeValidator
+
 from sluicegate.config.section import section
 from sluicegate.config.values.kinds import FileName, Text
-from sluicegate.config.values.notes import Reads
 from sluicegate.config.values.quantity import count
 
 MOST_JSON_DEPTH = 500
 """How deep JSON may be nested at most: what Python's reader, which looks for duplicate keys, still follows."""
 
 _DEPTH = count(1, MOST_JSON_DEPTH)
-JsonDepth = Annotated[int, Reads(_DEPTH.read), _DEPTH]
+JsonDepth = Annotated[int, BeforeValidator(_DEPTH.read), _DEPTH]
 
 
 @section

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from pydantic import AfterValidator, BeforeValidator
+
 from sluicegate.config.reference import json_schema_kinds as schema
-from sluicegate.config.values.notes import Checks, Reads
 from sluicegate.config.values.quantity import shown
 
 _MAX_PORT = 65535
@@ -141,14 +142,14 @@ def _reader(tls_key: str) -> Callable[[Any], HostPort]:
 
 BrokerAddress = Annotated[
     HostPort,
-    Reads(_reader("upstream.tls")),
-    Checks(_can_be_connected_to),
+    BeforeValidator(_reader("upstream.tls")),
+    AfterValidator(_can_be_connected_to),
     schema.told(schema.ADDRESS),
 ]
 ListenAddress = Annotated[
     HostPort,
-    Reads(_reader("listen.tls")),
-    Checks(_can_be_listened_at),
+    BeforeValidator(_reader("listen.tls")),
+    AfterValidator(_can_be_listened_at),
     schema.told(schema.ADDRESS),
 ]
-AdvertisedHost = Annotated[str, Checks(advertised)]
+AdvertisedHost = Annotated[str, AfterValidator(advertised)]

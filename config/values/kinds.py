@@ -4,9 +4,11 @@ import os
 from ipaddress import ip_network
 from typing import Annotated, Any
 
+from pydantic import AfterValidator, BeforeValidator
+
 from sluicegate.config.reference import json_schema_kinds as schema
 from sluicegate.config.values.address import AdvertisedHost, BrokerAddress, ListenAddress, at_least_one, parse_addresses
-from sluicegate.config.values.notes import Checks, NamesFile, Reads
+from sluicegate.config.values.notes import NamesFile
 from sluicegate.config.values.quantity import MILLISECONDS, SECONDS, Quantity, count, shown, size
 from sluicegate.config.values.secret import SecretText
 from sluicegate.config.values.topic_pattern import regular_expression_of
@@ -83,26 +85,26 @@ def _unlike(names: tuple[str, ...]) -> tuple[str, ...]:
 
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
-Text = Annotated[str, Checks(_text), schema.told(schema.TEXT)]
-TopicName = Annotated[str, Checks(_topic_name), schema.told(schema.TEXT)]
-FileName = Annotated[str, Checks(_file_name), schema.told(schema.TEXT), NamesFile()]
-WrittenFileName = Annotated[str, Checks(_file_name), schema.told(schema.TEXT)]
-Secret = Annotated[SecretText, Reads(_secret), schema.told({**schema.TEXT, "writeOnly": True})]
-Flag = Annotated[bool, Reads(_flag), schema.told(schema.FLAG)]
-Milliseconds = Annotated[int, Reads(MILLISECONDS.read), MILLISECONDS]
-Seconds = Annotated[float, Reads(SECONDS.read), SECONDS]
-Bytes = Annotated[int, Reads(_BYTES.read), _BYTES]
-FrameBytes = Annotated[int, Reads(_FRAME_BYTES.read), _FRAME_BYTES]
-RuleMemory = Annotated[int, Reads(_RULE_MEMORY.read), _RULE_MEMORY]
-NodeId = Annotated[int, Reads(_NODE_ID.read), _NODE_ID]
-Port = Annotated[int, Reads(_PORT.read), _PORT]
-NoneOrMore = Annotated[int, Reads(_NONE_OR_MORE.read), _NONE_OR_MORE]
-OneOrMore = Annotated[int, Reads(_ONE_OR_MORE.read), _ONE_OR_MORE]
-Workers = Annotated[int, Reads(_WORKERS.read), _WORKERS]
+Text = Annotated[str, AfterValidator(_text), schema.told(schema.TEXT)]
+TopicName = Annotated[str, AfterValidator(_topic_name), schema.told(schema.TEXT)]
+FileName = Annotated[str, AfterValidator(_file_name), schema.told(schema.TEXT), NamesFile()]
+WrittenFileName = Annotated[str, AfterValidator(_file_name), schema.told(schema.TEXT)]
+Secret = Annotated[SecretText, BeforeValidator(_secret), schema.told({**schema.TEXT, "writeOnly": True})]
+Flag = Annotated[bool, BeforeValidator(_flag), schema.told(schema.FLAG)]
+Milliseconds = Annotated[int, BeforeValidator(MILLISECONDS.read), MILLISECONDS]
+Seconds = Annotated[float, BeforeValidator(SECONDS.read), SECONDS]
+Bytes = Annotated[int, BeforeValidator(_BYTES.read), _BYTES]
+FrameBytes = Annotated[int, BeforeValidator(_FRAME_BYTES.read), _FRAME_BYTES]
+RuleMemory = Annotated[int, BeforeValidator(_RULE_MEMORY.read), _RULE_MEMORY]
+NodeId = Annotated[int, BeforeValidator(_NODE_ID.read), _NODE_ID]
+Port = Annotated[int, BeforeValidator(_PORT.read), _PORT]
+NoneOrMore = Annotated[int, BeforeValidator(_NONE_OR_MORE.read), _NONE_OR_MORE]
+OneOrMore = Annotated[int, BeforeValidator(_ONE_OR_MORE.read), _ONE_OR_MORE]
+Workers = Annotated[int, BeforeValidator(_WORKERS.read), _WORKERS]
 Addresses = Annotated[
     tuple[BrokerAddress, ...],
-    Reads(parse_addresses),
-    Checks(at_least_one),
+    BeforeValidator(parse_addresses),
+    AfterValidator(at_least_one),
     schema.told(schema.one_or_more(schema.ADDRESS)),
 ]
 
@@ -127,30 +129,30 @@ def _one_or_more(value: Any) -> Any:
 
 Candidates = Annotated[
     tuple[Milliseconds, ...],
-    Reads(_candidates),
-    Checks(_few),
+    BeforeValidator(_candidates),
+    AfterValidator(_few),
     schema.told(MILLISECONDS.json_schema_of_several(_MOST_CANDIDATES)),
 ]
 Networks = Annotated[
-    tuple[Annotated[str, Checks(_network)], ...],
-    Reads(parse_addresses),
+    tuple[Annotated[str, AfterValidator(_network)], ...],
+    BeforeValidator(parse_addresses),
     schema.told(schema.one_or_more({"type": "string"}, fewest=0)),
 ]
 TopicFiles = Annotated[
     tuple[WrittenFileName, ...],
-    Reads(_one_or_more),
+    BeforeValidator(_one_or_more),
     schema.told(schema.one_or_more(schema.TEXT, fewest=0)),
     schema.Takes("the name of a file, a glob, or a list of them"),
 ]
-Pattern = Annotated[str, Checks(_text), Checks(_pattern), schema.told(schema.TEXT)]
-Names = Annotated[tuple[Text, ...], Checks(_unlike), schema.told({"type": "array", "items": schema.TEXT})]
+Pattern = Annotated[str, AfterValidator(_text), AfterValidator(_pattern), schema.told(schema.TEXT)]
+Names = Annotated[tuple[Text, ...], AfterValidator(_unlike), schema.told({"type": "array", "items": schema.TEXT})]
 Patterns = Annotated[
     tuple[Pattern, ...],
-    Reads(_one_or_more),
+    BeforeValidator(_one_or_more),
     schema.told(schema.one_or_more(schema.TEXT, fewest=0)),
     schema.Takes("a glob, a regular expression between slashes, or a list of them"),
 ]
-SomeBytes = Annotated[int, Reads(_SOME_BYTES.read), _SOME_BYTES]
+SomeBytes = Annotated[int, BeforeValidator(_SOME_BYTES.read), _SOME_BYTES]
 
 __all__ = [
     "MAX_WORKERS",
