@@ -21,9 +21,9 @@ from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.scheduling import scheduler as judging
 from sluicegate.proxy.server.assembly import World, assembled
-from sluicegate.proxy.session.arrival import Route
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.loop_detection import LoopDetection
+from sluicegate.proxy.session.opening.arrival import Route
+from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 from sluicegate.proxy.session.outlets import Introduced
 from sluicegate.proxy.session.session import Session
 from sluicegate.validation.rulebook import rulebook_of

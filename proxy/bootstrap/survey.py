@@ -11,7 +11,7 @@ from sluicegate.proxy.cluster.broker_client import NoBrokerAnswers
 from sluicegate.proxy.cluster.discovery import look_at_cluster
 from sluicegate.proxy.cluster.topic_questions import QuestionsFailed, ask_many_topics
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_brokers
-from sluicegate.proxy.session.loop_detection import new_mark
+from sluicegate.proxy.session.opening.loop_detection import new_mark
 from sluicegate.validation.cluster_settings import ClusterSettings
 
 MOST_TOPICS = 10_000

@@ -17,7 +17,7 @@ from sluicegate.proxy.doctor.finding import Finding, Level
 from sluicegate.proxy.doctor.names import resolved
 from sluicegate.proxy.doctor.ports import is_free
 from sluicegate.proxy.network.listeners import CannotListen, bind
-from sluicegate.proxy.session.loop_detection import new_mark
+from sluicegate.proxy.session.opening.loop_detection import new_mark
 
 _ABOUT = "advertised address"
 _SECONDS = 5.0

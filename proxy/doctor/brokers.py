@@ -11,7 +11,7 @@ from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers
 from sluicegate.proxy.cluster.discovery import look_at_cluster
 from sluicegate.proxy.doctor.finding import Finding, Level, some_of
 from sluicegate.proxy.network.tls.contexts import TlsContext
-from sluicegate.proxy.session.loop_detection import new_mark
+from sluicegate.proxy.session.opening.loop_detection import new_mark
 
 _MOST_BROKERS = 100
 _AT_ONCE = 8

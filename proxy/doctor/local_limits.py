@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from sluicegate.config.model import Limits
 from sluicegate.proxy.doctor.finding import Finding, Level
-from sluicegate.proxy.session.admission import connections_within, descriptors_for
+from sluicegate.proxy.session.opening.admission import connections_within, descriptors_for
 
 _ABOUT = "descriptors"
 _FEW_CONNECTIONS = 1000

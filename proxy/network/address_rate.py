@@ -4,7 +4,7 @@ an address at a broker (KIP-612): if it waited instead, it could have as many wa
 
 from collections import OrderedDict
 
-from sluicegate.proxy.session.token_bucket import TokenBucket
+from sluicegate.proxy.session.quotas.token_bucket import TokenBucket
 
 _MOST_ADDRESSES = 10_000
 """That are remembered. Who is forgotten, the one that came longest ago, begins anew."""

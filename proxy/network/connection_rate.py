@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from sluicegate.config.model import Limits
-from sluicegate.proxy.session.token_bucket import TokenBucket
+from sluicegate.proxy.session.quotas.token_bucket import TokenBucket
 
 NEW_CONNECTIONS = "limits.max_new_connections_per_second"
 

@@ -31,7 +31,6 @@ from sluicegate.proxy.scheduling.scheduler import Judges
 from sluicegate.proxy.scheduling.wait_budget import Patience
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.open_sessions import OpenSessions
-from sluicegate.proxy.session.admission import Admission, AllowedNames, most_connections
 from sluicegate.proxy.session.dependencies import (
     Dial,
     OnInternalError,
@@ -40,13 +39,14 @@ from sluicegate.proxy.session.dependencies import (
     SessionDependencies,
 )
 from sluicegate.proxy.session.in_flight_room import InFlightRoom
-from sluicegate.proxy.session.loop_detection import LoopDetection
 from sluicegate.proxy.session.memory import GatherBudget
+from sluicegate.proxy.session.opening.admission import Admission, AllowedNames, most_connections
+from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 from sluicegate.proxy.session.outlets import Introduce, LoopCalls, Timer
 from sluicegate.proxy.session.pacing import LoopTurn, Pacer
 from sluicegate.proxy.session.pass_through import ClusterLogin
-from sluicegate.proxy.session.produce_effects import DeadLetterSink
-from sluicegate.proxy.session.quotas import Quotas
+from sluicegate.proxy.session.produce.effect_performer import DeadLetterSink
+from sluicegate.proxy.session.quotas.shares import Quotas
 from sluicegate.proxy.session.read_buffer import new_shared_buffer
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.telemetry.request_traces import RequestTraces

@@ -17,7 +17,7 @@ from sluicegate.proxy.reporting.event_loop_health import Health
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.server.assembly import Assembled
-from sluicegate.proxy.session.loop_detection import LoopDetection
+from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 
 _RETRY_SECONDS = 2.0
 _LEADS_BACK = "upstream.bootstrap leads back to this proxy itself: name brokers there"

@@ -53,9 +53,9 @@ from sluicegate.proxy.server.connection_stats import Census
 from sluicegate.proxy.server.housekeeping import Upkeep, keep_on
 from sluicegate.proxy.server.telemetry import check_telemetry, metric_push, span_push
 from sluicegate.proxy.server.violation_sinks import check_may_write, open_violations
-from sluicegate.proxy.session.arrival import InTurn, Route
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.loop_detection import LoopDetection, new_mark
+from sluicegate.proxy.session.opening.arrival import InTurn, Route
+from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_mark
 from sluicegate.proxy.session.session import Session
 from sluicegate.proxy.writing.dead_letter_writer import DeadLetterWriter
 from sluicegate.validation.in_force import RulesInForce

@@ -11,16 +11,16 @@ from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.proxy.responses.rewriting import AnswerRewriter
 from sluicegate.proxy.responses.topic_names import TopicNames
 from sluicegate.proxy.scheduling.scheduler import Judges
-from sluicegate.proxy.session.admission import Admission, AllowedNames
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.in_flight_room import InFlightRoom
-from sluicegate.proxy.session.loop_detection import LoopDetection
 from sluicegate.proxy.session.memory import GatherBudget
+from sluicegate.proxy.session.opening.admission import Admission, AllowedNames
+from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 from sluicegate.proxy.session.outlets import Introduce, LoopCalls, Timer
 from sluicegate.proxy.session.pacing import LoopTurn
 from sluicegate.proxy.session.pass_through import ClusterLogin
-from sluicegate.proxy.session.produce_effects import DeadLetterSink, Settings
-from sluicegate.proxy.session.quotas import Quotas
+from sluicegate.proxy.session.produce.effect_performer import DeadLetterSink, Settings
+from sluicegate.proxy.session.quotas.shares import Quotas
 from sluicegate.proxy.session.reports import BeginTrace, Counts, Judgements, Lines, Register, Traces
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.validation.in_force import RulesInForce

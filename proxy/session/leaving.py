@@ -3,8 +3,8 @@
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
+from sluicegate.proxy.session.client.identity import SaslStage, SaslWatch
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.identity import SaslStage, SaslWatch
 from sluicegate.proxy.session.in_flight import Exchange, InFlightQueue
 from sluicegate.proxy.session.lifecycle import Lifecycle, LifecycleEvent, Stage
 from sluicegate.proxy.session.outlets import LoopCalls, Timer

@@ -7,7 +7,7 @@ from sluicegate.protocol.headers import CORRELATION_ID_BYTES, response_body_at
 from sluicegate.protocol.produce_response import tail_with_endpoints
 from sluicegate.protocol.produce_versions import NODE_ENDPOINTS_SINCE
 from sluicegate.proxy.responses.rewriting import AnswerRewriter
-from sluicegate.proxy.session.identity import SaslStage, SaslWatch
+from sluicegate.proxy.session.client.identity import SaslStage, SaslWatch
 from sluicegate.proxy.session.in_flight import Finish
 
 _RAW_TOKENS = SaslStage.RAW_TOKENS  # looking an enum's member up takes longer than the comparison

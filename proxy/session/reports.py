@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.responses.dead_letters import DeadLetters
-from sluicegate.proxy.session.identity import ClientIdentity, LoginFailure
+from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailure
 from sluicegate.proxy.session.in_flight import Exchange
 from sluicegate.validation.produce import JudgedRequest
 

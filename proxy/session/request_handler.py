@@ -18,23 +18,23 @@ from sluicegate.protocol.headers import (
 )
 from sluicegate.proxy.fastpath.paths import GOOD, LOOK_CLOSER
 from sluicegate.proxy.responses.rewriting import cut_down_versions, unsupported_api_versions
-from sluicegate.proxy.session.client_text import client_text
+from sluicegate.proxy.session.client.client_text import client_text
+from sluicegate.proxy.session.client.identity import ClientIdentity, Login, SaslStage, SaslWatch
+from sluicegate.proxy.session.client.sasl_token import may_be_request
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.delivery import Delivery
 from sluicegate.proxy.session.dependencies import RequestDependencies
 from sluicegate.proxy.session.forwarding import Forwarding
-from sluicegate.proxy.session.identity import ClientIdentity, Login, SaslStage, SaslWatch
 from sluicegate.proxy.session.in_flight import ANY_CORRELATION_ID, Exchange, Finish
 from sluicegate.proxy.session.limit_names import GATHERED_BYTES
 from sluicegate.proxy.session.loop_turns import LoopTurns
 from sluicegate.proxy.session.memory import Gathering
-from sluicegate.proxy.session.metering import Metering, Standing
 from sluicegate.proxy.session.pass_through import PassThrough
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.proxy.session.produce_effects import ProduceEffects
-from sluicegate.proxy.session.produce_handler import ProduceHandler
+from sluicegate.proxy.session.produce.effect_performer import ProduceEffects
+from sluicegate.proxy.session.produce.handler import ProduceHandler
+from sluicegate.proxy.session.quotas.metering import Metering, Standing
 from sluicegate.proxy.session.request_runner import AwaitedResponse, RequestRunner, Steps
-from sluicegate.proxy.session.sasl_token import may_be_request
 
 if TYPE_CHECKING:
     from sluicegate.proxy.fastpath.fast_path import FastRequests

@@ -17,30 +17,30 @@ from sluicegate.protocol.framing import NOBODY, FrameHandler, FrameReader
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, HEAD_BYTES
 from sluicegate.proxy.fastpath.paths import NO_LANES, Lanes, lanes_of
 from sluicegate.proxy.scheduling.fair_queue import Account
-from sluicegate.proxy.session.arrival import Arrival, RouteFor
+from sluicegate.proxy.session.client.identity import ClientIdentity, SaslWatch
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.deadlines import Deadlines, snapshot_of
 from sluicegate.proxy.session.delivery import Delivery
 from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.forwarding import Forwarding
-from sluicegate.proxy.session.identity import ClientIdentity, SaslWatch
 from sluicegate.proxy.session.in_flight import InFlightQueue
 from sluicegate.proxy.session.in_flight_room import has_to_go_on
 from sluicegate.proxy.session.leaving import Leaving
 from sluicegate.proxy.session.lifecycle import Lifecycle, LifecycleEvent, Stage
 from sluicegate.proxy.session.limit_names import IN_FLIGHT, limit_of
 from sluicegate.proxy.session.loop_turns import LoopTurns
-from sluicegate.proxy.session.metering import Metering
+from sluicegate.proxy.session.opening.arrival import Arrival, RouteFor
 from sluicegate.proxy.session.pass_through import PassThrough
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.proxy.session.produce_effects import ProduceEffects
-from sluicegate.proxy.session.produce_handler import ProduceHandler
+from sluicegate.proxy.session.produce.effect_performer import ProduceEffects
+from sluicegate.proxy.session.produce.handler import ProduceHandler
+from sluicegate.proxy.session.produce.stored_times import StoredTimes
+from sluicegate.proxy.session.quotas.metering import Metering
 from sluicegate.proxy.session.read_buffer import where_answers_come, where_first_requests_come, where_frames_start
 from sluicegate.proxy.session.reports import Trace
 from sluicegate.proxy.session.request_handler import RequestHandler
 from sluicegate.proxy.session.request_runner import RequestRunner
 from sluicegate.proxy.session.response_handler import ResponseHandler
-from sluicegate.proxy.session.stored_times import StoredTimes
 from sluicegate.proxy.session.traced_handlers import TracedAnswers, TracedRequests, trace_hold
 
 # A connection that brings as much at once lets others go first if the loop is late.

@@ -6,8 +6,8 @@ from sluicegate.protocol.api import APIS
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.framing import SIZE_BYTES, Disposition, FrameHandler
 from sluicegate.protocol.headers import HEAD_BYTES, parse_request_header, read_request_head
-from sluicegate.proxy.session.client_text import client_text
-from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.proxy.session.client.client_text import client_text
+from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.reports import Trace
 

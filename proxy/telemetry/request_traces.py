@@ -7,7 +7,7 @@ topic in five seconds, because the fast lane forgets topics after that.
 from collections.abc import Callable, Mapping
 
 from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import Exchange
 from sluicegate.proxy.telemetry.per_second import PerSecond
 from sluicegate.proxy.telemetry.seen_request import SeenRequest, seen

@@ -8,7 +8,7 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.reporting.bounded_text import cut, printable
 from sluicegate.proxy.reporting.events.violation_event import Who, who
 from sluicegate.proxy.reporting.logs.validation_details import refusal
-from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.produce import JudgedRequest, Place
 from sluicegate.validation.verdict import Refused
 

@@ -32,7 +32,7 @@ from sluicegate.proxy.reporting.metrics.topic_labels import with_few_topics
 from sluicegate.proxy.server.cannot_start import CannotStart
 from sluicegate.proxy.server.resident_memory import resident_bytes
 from sluicegate.proxy.server.telemetry import check_telemetry, metric_push
-from sluicegate.proxy.session.loop_detection import new_mark
+from sluicegate.proxy.session.opening.loop_detection import new_mark
 from sluicegate.proxy.workers.inbox import Inbox
 from sluicegate.proxy.workers.outbox import Outbox
 from sluicegate.proxy.workers.socket_folder import choose_socket_folder

@@ -18,7 +18,7 @@ from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.events.violation_event import Who, who
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.scheduling.switch_interval import ShortTurns
-from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.writing.dead_letter_headers import headers_of
 from sluicegate.proxy.writing.topic_writer import CannotWrite, ClientMissing, TopicWriter, check_client
 from sluicegate.validation.produce import Place

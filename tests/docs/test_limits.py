@@ -27,7 +27,9 @@ AT_THE_EDGE = {
     "limits.max_request_records": f"{_MET}::test_as_many_records_as_allowed_go_on_and_one_more_closes",
     "limits.max_request_headers": f"{_MET}::test_as_many_headers_as_allowed_go_on_and_one_more_is_refused",
     "limits.max_record_errors": f"{_MET}::test_more_record_errors_than_an_answer_may_have_are_counted",
-    "limits.max_quarantined_bytes": "tests/proxy/session/test_quarantining.py::test_what_just_fits_the_room_is_kept",
+    "limits.max_quarantined_bytes": (
+        "tests/proxy/session/produce/test_quarantining.py::test_what_just_fits_the_room_is_kept"
+    ),
     "limits.rule_seconds": f"{_RULES}::test_a_request_has_one_budget_for_all_its_records",
     "limits.rule_memory": f"{_RULES}::test_what_takes_more_memory_than_there_is_is_too_costly",
     "limits.max_in_flight": f"{_MET}::test_with_as_many_in_flight_as_allowed_the_client_waits",
@@ -38,10 +40,10 @@ AT_THE_EDGE = {
         "tests/proxy/session/test_session.py::test_a_connection_over_the_limit_is_let_go_and_counted"
     ),
     "limits.max_connections_per_address": (
-        "tests/proxy/session/test_admission.py::test_one_address_cannot_take_the_places_of_others"
+        "tests/proxy/session/opening/test_admission.py::test_one_address_cannot_take_the_places_of_others"
     ),
     "limits.max_new_connections_per_second": (
-        "tests/proxy/session/test_token_bucket.py::test_one_second_may_be_taken_at_once_and_what_is_beyond_is_waited_for"
+        "tests/proxy/session/quotas/test_token_bucket.py::test_one_second_may_be_taken_at_once_and_what_is_beyond_is_waited_for"
     ),
     "limits.max_new_connections_per_second_per_address": (
         "tests/proxy/network/test_address_rate.py::test_so_many_come_at_once_and_one_more_does_not"

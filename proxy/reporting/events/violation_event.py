@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.bounded_text import CLIENT_CHARACTERS, cut, printable
-from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.policy import Mode
 from sluicegate.validation.produce import HeldTo
 from sluicegate.validation.rehearsals import TriedBound

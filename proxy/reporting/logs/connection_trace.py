@@ -19,7 +19,7 @@ from sluicegate.protocol.api import APIS
 from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, read_correlation_id, response_body_at
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.proxy.session.client.identity import ClientIdentity
 
 _MAX_UNANSWERED = 1000
 # Lines that are kept until a connection has said who it is, where only one client is wanted.

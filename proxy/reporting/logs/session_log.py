@@ -12,7 +12,7 @@ from sluicegate.protocol.errors import FrameSizeError, ResponseOutOfOrder, Sende
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.logs.aggregation import Aggregator, Wider
 from sluicegate.proxy.reporting.logs.exception_text import fault_text, place_of
-from sluicegate.proxy.session.identity import ClientIdentity, LoginFailure
+from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailure
 
 _INTERVAL_SECONDS = 60
 _HTTP_STARTS = (b"GET ", b"POST", b"HEAD", b"PUT ", b"DELE", b"OPTI")

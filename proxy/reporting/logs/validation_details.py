@@ -5,7 +5,7 @@ from typing import Any
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import Who, who
 from sluicegate.proxy.responses.dead_letters import DeadLetters
-from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.rehearsals import TriedBound
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.verdict import FRAMED, TIMED, Refused

@@ -11,7 +11,7 @@ from sluicegate.proxy.reporting.logs.aggregation import Aggregator, Wider
 from sluicegate.proxy.reporting.logs.validation_details import far_ahead, not_kept, refusal, rehearsal
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.responses.dead_letters import DeadLetters
-from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.policy import Mode
 from sluicegate.validation.rehearsals import TriedBound
 from sluicegate.validation.verdict import Reason, Refused

@@ -13,7 +13,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.native_sockets import native_sockets
 from sluicegate.proxy.network.upstream import Dialler
 from sluicegate.proxy.server.assembly import World
-from sluicegate.proxy.session.arrival import Route
+from sluicegate.proxy.session.opening.arrival import Route
 from sluicegate.proxy.session.outlets import Introduced
 from sluicegate.proxy.session.session import Session
 from tests.proxy.session.playbook import proxy_in

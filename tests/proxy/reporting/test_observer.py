@@ -13,7 +13,7 @@ from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.validation_counts import JudgementCounts
 from sluicegate.proxy.reporting.observer import Observer
-from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce import HeldTo, JudgedRequest
 from sluicegate.validation.verdict import BadRecord, Reason, Refused

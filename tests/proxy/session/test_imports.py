@@ -10,7 +10,7 @@ import pytest
 from tests.oracle.kafka_java import ROOT
 
 ROOMS = ("proxy/session", "proxy/fastpath", "proxy/responses")
-FILES = [file for room in ROOMS for file in sorted((ROOT / room).iterdir()) if file.suffix in (".py", ".pyx")]
+FILES = [file for room in ROOMS for file in sorted((ROOT / room).rglob("*")) if file.suffix in (".py", ".pyx")]
 _NATIVE = re.compile(r"^\s*from (\S+) c?import (\w+)", re.MULTILINE)
 
 

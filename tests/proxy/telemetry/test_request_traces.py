@@ -7,7 +7,7 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.trace import StatusCode
 
-from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import Exchange
 from sluicegate.proxy.telemetry.request_traces import RequestTraces
 from sluicegate.proxy.telemetry.seen_request import SeenRequest

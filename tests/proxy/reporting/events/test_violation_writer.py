@@ -20,7 +20,7 @@ from sluicegate.proxy.reporting.events.event_file import EventFile
 from sluicegate.proxy.reporting.events.violation_event import Rehearsal, Violation, event_of, violation, who
 from sluicegate.proxy.reporting.events.violation_writer import ViolationFile
 from sluicegate.proxy.reporting.metrics.counters import Tally
-from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX
 from sluicegate.validation.policy import Mode, TopicPolicy
 from sluicegate.validation.produce import HeldTo

@@ -4,7 +4,7 @@ from structlog.testing import capture_logs
 
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
-from sluicegate.proxy.session.identity import ClientIdentity, LoginFailure
+from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailure
 
 ALICE = ClientIdentity("10.0.0.1:5000", "billing")
 

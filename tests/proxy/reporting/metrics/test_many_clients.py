@@ -13,7 +13,7 @@ from sluicegate.proxy.reporting.metrics.client_labels import MAX_CLIENTS
 from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metrics_of
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.reporting.metrics.violation_labels import MAX_KINDS
-from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.policy import JudgementLimits
 from sluicegate.validation.produce import judge_request
 from tests.proxy.session.playbook import NOW, Playbook

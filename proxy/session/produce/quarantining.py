@@ -24,8 +24,8 @@ from sluicegate.proxy.responses.produce_responses import (
     is_transactional,
     key_of,
 )
-from sluicegate.proxy.session.effects import AskBroker, Quarantined
-from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.proxy.session.client.identity import ClientIdentity
+from sluicegate.proxy.session.produce.effects import AskBroker, Quarantined
 from sluicegate.proxy.session.request_runner import Steps
 from sluicegate.validation.produce import Place
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.session.client_text import client_text
+from sluicegate.proxy.session.client.client_text import client_text
+from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.dependencies import SessionDependencies
-from sluicegate.proxy.session.identity import ClientIdentity
 from sluicegate.proxy.session.limit_names import ALLOWED_NAMES
 from sluicegate.proxy.session.outlets import Timer, UpstreamUnreachable
 from sluicegate.proxy.session.pause_reason import PauseReason

@@ -1,6 +1,6 @@
-"""What the handler of a Produce request may want done (`sluicegate.proxy.session.produce_handler`), as values.
+"""What the handler of a Produce request may want done (`sluicegate.proxy.session.produce.handler`), as values.
 
-`sluicegate.proxy.session.produce_effects` does it.
+`sluicegate.proxy.session.produce.effect_performer` does it.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.session.in_flight import Exchange
-from sluicegate.proxy.session.quotas import TopicShares
+from sluicegate.proxy.session.quotas.shares import TopicShares
 from sluicegate.validation.rules.rule import Client
 
 

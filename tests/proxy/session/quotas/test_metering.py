@@ -11,8 +11,8 @@ from sluicegate.config.quotas import Quota
 from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.messages import produce as messages
 from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
-from sluicegate.proxy.session.metering import Standing
 from sluicegate.proxy.session.pause_reason import PauseReason
+from sluicegate.proxy.session.quotas.metering import Standing
 from sluicegate.validation.rulebook import compile_policies
 from tests.bounds.frames import good_batch, int32, produce, request, short_string
 from tests.bounds.stand_in_answers import StandInAnswers, topic_id_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.proxy.session.token_bucket import MOST_OWED_SECONDS, TokenBucket
+from sluicegate.proxy.session.quotas.token_bucket import MOST_OWED_SECONDS, TokenBucket
 
 
 def test_one_second_may_be_taken_at_once_and_what_is_beyond_is_waited_for() -> None:

@@ -7,8 +7,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from sluicegate.config.model import ListenTls
-from sluicegate.proxy.session.admission import AllowedNames
 from sluicegate.proxy.session.dependencies import SessionDependencies
+from sluicegate.proxy.session.opening.admission import AllowedNames
 from sluicegate.proxy.session.outlets import Introduced
 from tests.proxy.session.playbook import Playbook
 

@@ -10,12 +10,12 @@ from typing import Protocol
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.produce_throttle import with_throttle_time
-from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import Exchange, Finish
 from sluicegate.proxy.session.limit_names import QUOTA_CONNECTIONS
 from sluicegate.proxy.session.outlets import LoopCalls, Timer
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.proxy.session.quotas import Quotas, Share, TopicShares, Wake
+from sluicegate.proxy.session.quotas.shares import Quotas, Share, TopicShares, Wake
 from sluicegate.proxy.session.reports import Counts, Lines
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Client

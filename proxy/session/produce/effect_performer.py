@@ -9,7 +9,12 @@ from sluicegate.proxy.responses.topic_names import TopicNames, names_in, questio
 from sluicegate.proxy.scheduling.fair_queue import Account
 from sluicegate.proxy.scheduling.job import Job, Judgement
 from sluicegate.proxy.scheduling.scheduler import Judges
-from sluicegate.proxy.session.effects import (
+from sluicegate.proxy.session.client.identity import ClientIdentity
+from sluicegate.proxy.session.forwarding import Forwarding
+from sluicegate.proxy.session.in_flight import Exchange
+from sluicegate.proxy.session.outlets import Reached
+from sluicegate.proxy.session.pause_reason import PauseReason
+from sluicegate.proxy.session.produce.effects import (
     AskBroker,
     EarlierResponses,
     Forward,
@@ -22,15 +27,10 @@ from sluicegate.proxy.session.effects import (
     TopicQuotaTurn,
     Validate,
 )
-from sluicegate.proxy.session.forwarding import Forwarding
-from sluicegate.proxy.session.identity import ClientIdentity
-from sluicegate.proxy.session.in_flight import Exchange
-from sluicegate.proxy.session.outlets import Reached
-from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.proxy.session.quotas import TopicShares, Wake
+from sluicegate.proxy.session.produce.stored_times import StoredTimes
+from sluicegate.proxy.session.quotas.shares import TopicShares, Wake
 from sluicegate.proxy.session.reports import Counts
 from sluicegate.proxy.session.request_runner import Resume, Wait
-from sluicegate.proxy.session.stored_times import StoredTimes
 from sluicegate.validation.produce import Place
 
 _OUR_CORRELATION_ID = -1

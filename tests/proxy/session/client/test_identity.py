@@ -3,7 +3,7 @@
 import pytest
 
 from sluicegate.protocol.messages import sasl_authenticate, sasl_handshake
-from sluicegate.proxy.session.identity import ClientIdentity, Login, LoginFailure, SaslStage, SaslWatch
+from sluicegate.proxy.session.client.identity import ClientIdentity, Login, LoginFailure, SaslStage, SaslWatch
 
 PLAIN_ALICE, PLAIN_BOB = b"\0alice\0guessed", b"\0bob\0pw"
 SCRAM_FIRST, SCRAM_FINAL = b"n,,n=alice,r=nonce", b"c=biws,r=nonceserver,p=proof"

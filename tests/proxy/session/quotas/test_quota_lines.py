@@ -7,9 +7,10 @@ import tracemalloc
 import pytest
 
 import sluicegate.proxy.scheduling.scheduler
-from sluicegate.proxy.session import metering, quotas
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.pause_reason import PauseReason
+from sluicegate.proxy.session.quotas import metering
+from sluicegate.proxy.session.quotas import shares as quotas
 from sluicegate.validation.rules.rule import Client
 from tests.bounds.frames import produce
 from tests.proxy.session.playbook import NOW, Outlet, Playbook, arrive, objects_of_sessions

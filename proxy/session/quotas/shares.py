@@ -4,7 +4,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 
 from sluicegate.proxy.session.outlets import Timer
-from sluicegate.proxy.session.token_bucket import TokenBucket
+from sluicegate.proxy.session.quotas.token_bucket import TokenBucket
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.requests.quota import Quota
 from sluicegate.validation.rules.rule import Client

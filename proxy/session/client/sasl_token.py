@@ -9,7 +9,7 @@ import json
 from typing import NamedTuple
 
 from sluicegate.protocol.headers import HEAD_BYTES, read_request_head
-from sluicegate.proxy.session.client_text import MAX_CHARACTERS, client_text
+from sluicegate.proxy.session.client.client_text import MAX_CHARACTERS, client_text
 
 _KIND = "User:"
 _UNVERIFIED = " (unverified)"

@@ -3,7 +3,7 @@
 import resource
 
 from sluicegate.config.model import Limits
-from sluicegate.proxy.session.admission import Admission, most_connections
+from sluicegate.proxy.session.opening.admission import Admission, most_connections
 
 
 def test_beyond_the_limit_nobody_enters_until_somebody_leaves() -> None:

@@ -15,7 +15,7 @@ from sluicegate.protocol.messages import produce
 from sluicegate.protocol.records.stand_in import stand_in
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.scheduling.quarantine_memory import QuarantineRoom
-from sluicegate.proxy.session.identity import ClientIdentity
+from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.produce import Place
 from sluicegate.validation.rulebook import file_policies_of
 from tests.proxy.session.playbook import NOW, Playbook, with_produce

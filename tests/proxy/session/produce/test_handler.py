@@ -16,7 +16,8 @@ from sluicegate.protocol.records.stand_in import stand_in
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.session.dependencies import OnInternalError
-from sluicegate.proxy.session.effects import (
+from sluicegate.proxy.session.in_flight import Exchange
+from sluicegate.proxy.session.produce.effects import (
     AskBroker,
     EarlierResponses,
     Forward,
@@ -29,10 +30,9 @@ from sluicegate.proxy.session.effects import (
     TopicQuotaTurn,
     Validate,
 )
-from sluicegate.proxy.session.in_flight import Exchange
-from sluicegate.proxy.session.metering import Standing
-from sluicegate.proxy.session.produce_handler import ProduceHandler
-from sluicegate.proxy.session.quotas import TopicShares
+from sluicegate.proxy.session.produce.handler import ProduceHandler
+from sluicegate.proxy.session.quotas.metering import Standing
+from sluicegate.proxy.session.quotas.shares import TopicShares
 from sluicegate.proxy.session.request_runner import Steps
 from sluicegate.validation.previous_times import PreviousUnderWay
 from tests.bounds.frames import good_batch, produce

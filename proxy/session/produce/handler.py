@@ -1,7 +1,7 @@
 """The handler of a Produce request, as one story: `ProduceHandler.handle`.
 
-It is a generator without I/O. It yields what it wants done (`sluicegate.proxy.session.effects`); a runner does it and
-sends the result (`sluicegate.proxy.session.request_runner`).
+It is a generator without I/O. It yields what it wants done (`sluicegate.proxy.session.produce.effects`); a runner does
+it and sends the result (`sluicegate.proxy.session.request_runner`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,8 +18,11 @@ from sluicegate.protocol.records.counting import check_record_count
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.responses.produce_responses import PartlyRefused
+from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.dependencies import OnInternalError, ProduceDependencies
-from sluicegate.proxy.session.effects import (
+from sluicegate.proxy.session.in_flight import Exchange, Finish
+from sluicegate.proxy.session.pause_reason import PauseReason
+from sluicegate.proxy.session.produce.effects import (
     EarlierResponses,
     Forward,
     ForwardAsItCame,
@@ -30,13 +33,10 @@ from sluicegate.proxy.session.effects import (
     TopicQuotaTurn,
     Validate,
 )
-from sluicegate.proxy.session.identity import ClientIdentity
-from sluicegate.proxy.session.in_flight import Exchange, Finish
-from sluicegate.proxy.session.log_start_questions import LogStartQuestions
-from sluicegate.proxy.session.metering import Standing
-from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.proxy.session.quarantining import ProvenPartitions, Quarantining
-from sluicegate.proxy.session.quotas import TopicShares
+from sluicegate.proxy.session.produce.log_start_questions import LogStartQuestions
+from sluicegate.proxy.session.produce.quarantining import ProvenPartitions, Quarantining
+from sluicegate.proxy.session.quotas.metering import Standing
+from sluicegate.proxy.session.quotas.shares import TopicShares
 from sluicegate.proxy.session.request_runner import Steps
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.previous_times import PreviousUnderWay

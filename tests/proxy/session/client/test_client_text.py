@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.proxy.session.client_text import MAX_CHARACTERS, client_text
+from sluicegate.proxy.session.client.client_text import MAX_CHARACTERS, client_text
 from tests.wire.cost import cost
 
 

@@ -8,8 +8,8 @@ from enum import Enum
 
 from sluicegate.protocol.before_login import login_answer_in, mechanism_in, token_in
 from sluicegate.protocol.errors import MalformedMessage
-from sluicegate.proxy.session.client_text import client_text
-from sluicegate.proxy.session.sasl_token import Claimed, principal_in
+from sluicegate.proxy.session.client.client_text import client_text
+from sluicegate.proxy.session.client.sasl_token import Claimed, principal_in
 from sluicegate.validation.rules.rule import Client
 
 

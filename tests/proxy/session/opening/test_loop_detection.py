@@ -5,7 +5,7 @@ import pytest
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.errors import UpstreamLeadsBack
 from sluicegate.protocol.headers import HEAD_BYTES, build_request_header
-from sluicegate.proxy.session.loop_detection import LoopDetection, new_mark
+from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_mark
 
 MARK = 77
 OURS = "10.0.0.1:19092"

@@ -1,0 +1,1 @@
+"""What is known of a client: identity, login, and text that it names itself."""

@@ -1,0 +1,1 @@
+"""How a session begins: who may connect, and to which broker it leads."""

@@ -1,0 +1,1 @@
+"""The handler of Produce requests, what it yields, and what does that."""

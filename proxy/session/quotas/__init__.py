@@ -1,0 +1,1 @@
+"""Quotas of clients and topics, and how a session is held to them."""
