@@ -18,7 +18,7 @@ from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 
 _START_SECONDS = 90
-FROZEN_CLOCK = """from sluicegate.proxy.process import clock
+FROZEN_CLOCK = """from sluicegate.proxy.server import clock
 clock.now_ms = lambda: {at}
 from sluicegate.proxy.cli.main import main
 main()"""
