@@ -10,6 +10,23 @@ from sluicegate.pipeline.arguments import AllTopics, AsJson, Bootstrap, ConfigFi
 from sluicegate.pipeline.running import SparkAt, end, now_in_ms, selected_topics, session_for, show, show_json
 from sluicegate.pipeline.tables.arguments import Format, TablesAt, kept_of
 
+_ALL = "all"
+_MOST = 1000
+
+
+class BadSamples(ValueError):
+    """What was given is no such number; the text says what is."""
+
+
+def samples_from(text: str) -> int | None:
+    """What --samples says; None: all. Raises BadSamples."""
+    if text == _ALL:
+        return None
+    if text.isascii() and text.isdigit() and len(text) <= len(str(_MOST)) and int(text) <= _MOST:
+        return int(text)
+    raise BadSamples(f"--samples {text}: expected a number from 0 to {_MOST}, or {_ALL}")
+
+
 _APPEND = "append"
 
 
@@ -43,7 +60,6 @@ def judge(
     from sluicegate.pipeline.judge.append_times import BadMoment, moment_from  # noqa: PLC0415
     from sluicegate.pipeline.judge.outcome import judged  # noqa: PLC0415
     from sluicegate.pipeline.judge.policies import policies_of  # noqa: PLC0415
-    from sluicegate.pipeline.judge.samples import BadSamples, samples_from  # noqa: PLC0415
     from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
     from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
 

@@ -40,8 +40,11 @@ def violations(
     from sluicegate.pipeline.violations import job, report  # noqa: PLC0415
     from sluicegate.pipeline.violations.answer import answer  # noqa: PLC0415
     from sluicegate.pipeline.violations.batches import Totals  # noqa: PLC0415
-    from sluicegate.pipeline.violations.events import from_files, from_topic  # noqa: PLC0415
-    from sluicegate.pipeline.violations.files import ReadFiles  # noqa: PLC0415
+    from sluicegate.pipeline.violations.events import (  # noqa: PLC0415
+        ReadFiles,
+        from_files,
+        from_topic,
+    )
 
     if (events is None) == (bootstrap is None or not topic):
         end("say where events are: --events PATH, or --bootstrap and --topic")

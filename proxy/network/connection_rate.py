@@ -3,11 +3,37 @@ broker does it (KIP-612): who comes too fast waits and is not closed, because it
 """
 
 import asyncio
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 
 from sluicegate.config.model import Limits
 from sluicegate.proxy.session.quotas.token_bucket import TokenBucket
+
+_MOST_ADDRESSES = 10_000
+"""That are remembered. Who is forgotten, the one that came longest ago, begins anew."""
+
+
+class AddressRate:
+    """Of all listeners together; `per_second` of each address. Knows no clock: times are in seconds, monotonic."""
+
+    def __init__(self, per_second: int, most_addresses: int = _MOST_ADDRESSES) -> None:
+        self.per_second = per_second
+        self._most_addresses = most_addresses
+        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+    def lets_in(self, address: str, now: float) -> bool:
+        """Whether one more may come from there; one that may not counts for nothing."""
+        bucket = self._buckets.get(address)
+        if bucket is None:
+            bucket = self._buckets[address] = TokenBucket(self.per_second, now)
+            if len(self._buckets) > self._most_addresses:
+                self._buckets.popitem(last=False)
+        self._buckets.move_to_end(address)
+        return bucket.take_if_there(1, now)
+
 
 NEW_CONNECTIONS = "limits.max_new_connections_per_second"
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from sluicegate.config.model import Config
-from sluicegate.proxy.network.address_rate import AddressRate
+from sluicegate.proxy.network.connection_rate import AddressRate
 from sluicegate.proxy.network.networks import Networks, networks_of
 
 ALLOWED_ADDRESSES = "listen.allowed_addresses"

@@ -4,14 +4,16 @@ Where the time is up the system ends the process (SIGPROF), whatever it is in th
 or a file, but for the compiler of Protobuf sources and operators' own rules.
 """
 
+import resource
 import signal
 import time
 from collections import OrderedDict
+from contextlib import suppress
 from io import FileIO
+from pathlib import Path
 from typing import Any
 
 from sluicegate.proxy.rules_process.making import made
-from sluicegate.proxy.rules_process.memory import limit_growth, own_bytes
 from sluicegate.proxy.rules_process.messages import (
     Outcome,
     Question,
@@ -23,6 +25,32 @@ from sluicegate.proxy.rules_process.messages import (
 from sluicegate.proxy.rules_process.record_fields import record_of
 from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.rule import Outage, RuleUnusable
+
+_STATM = Path("/proc/self/statm")
+_PAGE_BYTES = resource.getpagesize()
+
+
+def own_bytes() -> int:
+    """Bytes of this process that are resident and stand for no file; 0 where the system does not say."""
+    _, resident, of_files = _pages()
+    return (resident - of_files) * _PAGE_BYTES
+
+
+def limit_growth(size: int) -> None:
+    """Let this process map `size` bytes more than it has now, for good; nothing where the system does not say."""
+    mapped = _pages()[0] * _PAGE_BYTES
+    if mapped:
+        with suppress(ValueError, OSError):  # there is a lower limit already
+            resource.setrlimit(resource.RLIMIT_AS, (mapped + size, mapped + size))
+
+
+def _pages() -> tuple[int, int, int]:
+    try:
+        mapped, resident, of_files = map(int, _STATM.read_bytes().split(maxsplit=3)[:3])
+    except OSError:
+        return 0, 0, 0
+    return mapped, resident, of_files
+
 
 OUT_OF_MEMORY, WORN_OUT, NO_ROOM_TO_READ = 77, 78, 79
 """Codes with which it ends: a question took more memory than there is; what questions have left behind takes too much;

@@ -9,9 +9,30 @@ from collections.abc import Callable, Mapping
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import Exchange
-from sluicegate.proxy.telemetry.per_second import PerSecond
 from sluicegate.proxy.telemetry.seen_request import SeenRequest, seen
 from sluicegate.validation.produce import JudgedRequest
+
+
+class PerSecond:
+    """The time is handed in, in seconds that only go forward."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._since = float("-inf")
+        self._taken = 0
+        self._passed = 0
+
+    def take(self, now: float) -> int | None:
+        """How many were passed over since the last that was taken; None: this one is passed over too."""
+        if now - self._since >= 1:
+            self._since, self._taken = now, 0
+        if self._taken >= self._most:
+            self._passed += 1
+            return None
+        self._taken += 1
+        passed, self._passed = self._passed, 0
+        return passed
+
 
 _MOST_AWAITED = 1000
 _PATIENCE_SECONDS = 30.0

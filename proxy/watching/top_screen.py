@@ -1,17 +1,40 @@
 """What `sluicegate top` shows: each proxy and all together, the worst clients and topics, the last violations."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from sluicegate.proxy.live.adding_up import added_up
-from sluicegate.proxy.live.live_state import LiveState, OffenceState
+from sluicegate.proxy.live.live_state import History, LiveState, OffenceState
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.watching.admin_client import Answer
-from sluicegate.proxy.watching.rates import rates_of
 from sluicegate.proxy.watching.words import BECAME, diagnosis, named, rate, size
+
+_SECONDS = 5
+
+
+class Rates(NamedTuple):
+    """A second: requests, records, bytes of Produce requests, refused batches, batches that were only told of."""
+
+    requests: float
+    records: float
+    size: float
+    refused: float
+    told: float
+
+
+def rates_of(history: History) -> Rates:
+    """The average of the last five whole seconds; the newest is not over."""
+
+    def average(column: list[int]) -> float:
+        whole = column[:-1][-_SECONDS:]
+        return sum(whole) / max(1, len(whole))
+
+    return Rates(*(average(history[name]) for name in Rates._fields))  # type: ignore[literal-required]
+
 
 _WORST = 8
 _LAST = 8

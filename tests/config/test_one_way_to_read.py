@@ -26,7 +26,7 @@ ALLOWED = {
     "proxy/reporting/logs/setup.py": _OWN,
     "proxy/registry/protoc.py": "writes temporary files, for a process with a deadline",
     "proxy/rules_process/host.py": _OWN,
-    "proxy/rules_process/memory.py": _OWN,
+    "proxy/rules_process/evaluator.py": _OWN,
     "proxy/rules_process/protoc.py": "writes temporary files, in the rules process, which can be stopped",
     "proxy/reporting/events/event_file.py": "writes, in a thread of its own",
     "proxy/cli/cluster_commands.py": _COMMAND,

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from sluicegate.proxy.demo.embedded_cluster import EmbeddedCluster
+from sluicegate.proxy.demo.running import EmbeddedCluster
 from sluicegate.proxy.demo.sample_stream import SampleStream
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess

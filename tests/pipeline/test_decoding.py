@@ -2,8 +2,7 @@
 
 import pytest
 
-from sluicegate.pipeline.kafka.aborted import AbortedTransactions
-from sluicegate.pipeline.kafka.fetching import StoredBatch
+from sluicegate.pipeline.kafka.fetching import AbortedTransactions, StoredBatch
 from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords, DecodedBatch
 from sluicegate.protocol.records.record_batch import RecordBatch
 from tests.wire.batches import CODECS, Rec, batch, message, wrapper

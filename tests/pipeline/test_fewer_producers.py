@@ -3,8 +3,8 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.profile import fewer_producers
-from sluicegate.pipeline.profile.fewer_producers import with_fewer_producers
+from sluicegate.pipeline.profile import job
+from sluicegate.pipeline.profile.job import with_fewer_producers
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -17,7 +17,7 @@ DDL = "topic string, producer_id bigint, codec string, damage string, records bi
 def test_those_of_most_damage_stay_and_the_others_count_together(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fewer_producers, "_MOST_PRODUCERS", 2)
+    monkeypatch.setattr(job, "_MOST_PRODUCERS", 2)
     rows = [
         ("t", 1, "lz4", "none", 900),
         ("t", 2, "lz4", "none", 10),

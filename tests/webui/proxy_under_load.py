@@ -8,7 +8,7 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 
-from sluicegate.proxy.demo.embedded_cluster import EmbeddedCluster
+from sluicegate.proxy.demo.running import EmbeddedCluster
 from sluicegate.proxy.demo.sample_stream import SampleStream
 from tests.broker.proxy_process import ProxyProcess
 

@@ -10,7 +10,6 @@ from sluicegate.proxy.reporting.metrics.broker_meters import has_failed, marks_o
 from sluicegate.proxy.reporting.metrics.client_labels import ClientLabels
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
 from sluicegate.proxy.reporting.metrics.outcomes import FIXED, FORWARDED, QUARANTINED, REFUSED
-from sluicegate.proxy.reporting.metrics.rule_labels import RuleLabels
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.violation_labels import ViolationLabels, rules_of
 from sluicegate.validation.policy import Mode, TopicPolicy
@@ -20,6 +19,35 @@ from sluicegate.validation.verdict import Refused
 if TYPE_CHECKING:
     from sluicegate.proxy.fastpath.counts import LaneCounts
     from sluicegate.validation.ordinary import OrdinaryRequests
+from sluicegate.proxy.reporting.bounded_text import cut
+
+MAX_RULES = 500
+
+
+class RuleLabels:
+    """Counts into `tally` by rule and by what became of the batch."""
+
+    def __init__(self, tally: Tally, max_rules: int = MAX_RULES) -> None:
+        self._tally = tally
+        self._max_rules = max_rules
+        self._known: set[str] = set()
+
+    def broken(self, mode: Mode, refused: Refused) -> None:
+        """A batch broke rules, each with so many records."""
+        for rule, records in refused.rules:
+            label = self._label(rule), mode.value
+            self._tally.rule_batches[label] += 1
+            self._tally.rule_records[label] += records
+
+    def _label(self, rule: str) -> str:
+        label = cut(rule)
+        if label in self._known:
+            return label
+        if len(self._known) >= self._max_rules:
+            return OTHER
+        self._known.add(label)
+        return label
+
 
 _PRODUCE = APIS[ApiKey.PRODUCE].name
 _MODES = {mode: mode.value for mode in Mode}

@@ -19,8 +19,7 @@ from sluicegate.config.reading import read_section
 from sluicegate.config.upstream import UpstreamTls
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.accepting import ClientAcceptor, NewConnection
-from sluicegate.proxy.network.address_rate import AddressRate
-from sluicegate.proxy.network.connection_rate import NEW_CONNECTIONS, ConnectionRate
+from sluicegate.proxy.network.connection_rate import NEW_CONNECTIONS, AddressRate, ConnectionRate
 from sluicegate.proxy.network.entrance import NEW_OF_ADDRESS, Entrance
 from sluicegate.proxy.network.listeners import bind
 from sluicegate.proxy.network.networks import networks_of

@@ -11,10 +11,9 @@ import sluicegate.proxy.scheduling.scheduler
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.proxy.responses.dispatch import Dispatch, dispatch_of
 from sluicegate.proxy.responses.log_start_offsets import LogStarts
-from sluicegate.proxy.scheduling.cost_estimate import is_heavy
 from sluicegate.proxy.scheduling.fair_queue import Account
 from sluicegate.proxy.scheduling.job import Job
-from sluicegate.proxy.scheduling.scheduler import Judges
+from sluicegate.proxy.scheduling.scheduler import Judges, is_heavy
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits, TopicPolicy
 from sluicegate.validation.produce import JudgedRequest

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Producer
 from prometheus_client.parser import text_string_to_metric_families
 
-from sluicegate.proxy.demo.embedded_cluster import EmbeddedCluster
+from sluicegate.proxy.demo.running import EmbeddedCluster
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess

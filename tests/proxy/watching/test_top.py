@@ -9,8 +9,7 @@ from rich.console import Console
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.watching.admin_client import Answer, NotShown, ask, ask_all
-from sluicegate.proxy.watching.rates import rates_of
-from sluicegate.proxy.watching.top_screen import screen
+from sluicegate.proxy.watching.top_screen import rates_of, screen
 from tests.broker.ports import free_ports
 from tests.proxy.live.events import refused
 from tests.proxy.live.test_adding_up import seen, view_with

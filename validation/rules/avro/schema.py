@@ -3,13 +3,35 @@
 import json
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
-from sluicegate.validation.rules.avro.datum import read_whole
-from sluicegate.validation.rules.avro.errors import words_for
+from sluicegate.validation.rules.avro.datum import MAX_DEPTH, Fault, read_whole
 from sluicegate.validation.rules.avro.plan import plan_of
 from sluicegate.validation.rules.native.questions import AvroQuestion, BytesQuestion
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
+
+_WHAT: Final = {
+    Fault.ENDS_EARLY: "the data ends within it",
+    Fault.TOO_DEEP: f"it lies more than {MAX_DEPTH} levels deep",
+    Fault.BAD_VARINT: "a number in it is longer than ten bytes",
+    Fault.NO_BOOLEAN: "a boolean is one byte, 0 or 1",
+    Fault.NO_INT: "an int has 32 bits",
+    Fault.BAD_LENGTH: "its length is negative",
+    Fault.NOT_UTF8: "a string in it is not UTF-8",
+    Fault.NO_SYMBOL: "the enum has no such symbol",
+    Fault.NO_BRANCH: "the union has no such branch",
+    Fault.BAD_COUNT: "it counts more items than the data can hold",
+    Fault.BLOCK_SIZE: "a block of it is not as long as it says",
+}
+_WHY_OFTEN = "was it written with this schema?"
+
+
+def words_for(fault: int, name: str, position: int, size: int) -> str:
+    """What a read found at a `position` in `size` bytes; `name`: what the schema calls the type it was at."""
+    if fault == Fault.LEFT_OVER:
+        return f"is not Avro of its schema: {size - position} bytes stand behind {name}; {_WHY_OFTEN}"
+    return f"is not Avro of its schema: {name} cannot be read at byte {position}: {_WHAT[Fault(fault)]}; {_WHY_OFTEN}"
+
 
 # Of what the event loop reads natively, at most 64 KiB of a record: about a millisecond.
 _MOST_FIXED_VALUES, _MOST_VALUES_OF_BYTE = 10_000, 3

@@ -2,10 +2,9 @@
 
 from sluicegate.proxy.reporting.metrics.families.broker_names import BROKER_NAMES
 from sluicegate.proxy.reporting.metrics.families.connections import CONNECTIONS
-from sluicegate.proxy.reporting.metrics.families.flow import FLOW
+from sluicegate.proxy.reporting.metrics.families.flow import FLOW, TIME
 from sluicegate.proxy.reporting.metrics.families.process import PROCESS
 from sluicegate.proxy.reporting.metrics.families.refusals import REFUSALS
-from sluicegate.proxy.reporting.metrics.families.time import TIME
 from sluicegate.proxy.reporting.metrics.families.upstream import UPSTREAM
 from sluicegate.proxy.reporting.metrics.family import Family
 
