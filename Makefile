@@ -121,7 +121,7 @@ $(VENV)/.tour: pyproject.toml uv.lock
 # Spark's (tests/together.py). Those keep two processes busy; tests with brokers wait for much of their time, so two more run
 # beside them.
 ALONE := tests/bounds tests/load tests/fuzz/test_frames.py tests/bench/test_memory.py tests/validation/rules/cel/test_steps.py
-UNITS := tests/proxy tests/protocol tests/validation tests/config tests/lanes
+UNITS := tests/structure tests/proxy tests/protocol tests/validation tests/config tests/lanes
 BESIDE := -n $(or $(TEST_PROCESSES),2) --dist loadfile --no-loadscope-reorder
 WITH_BROKERS := -n $(or $(TEST_PROCESSES),4) --dist loadfile --no-loadscope-reorder
 

@@ -2,14 +2,12 @@
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from sluicegate.protocol.int64 import LONG_MAX
-
-if TYPE_CHECKING:
-    from sluicegate.validation.requests.quota import Quota
-    from sluicegate.validation.requests.request_rule import RequestRule
-    from sluicegate.validation.rules.rule_set import RuleSet
+from sluicegate.validation.mode import Mode
+from sluicegate.validation.requests.quota import Quota
+from sluicegate.validation.requests.request_rule import RequestRule
+from sluicegate.validation.rules.rule_set import RuleSet
 
 
 class TimestampType(Enum):
@@ -17,17 +15,6 @@ class TimestampType(Enum):
 
     CREATE_TIME = "CreateTime"
     LOG_APPEND_TIME = "LogAppendTime"
-
-
-class Mode(Enum):
-    """What becomes of a batch that breaks a rule."""
-
-    REJECT = "reject"  # it is answered as a broker would
-    OBSERVE = "observe"  # it goes to the broker as it came, and what would have been refused is told
-    FIX = "fix"  # it goes to the broker with other times, and both are told
-    QUARANTINE = "quarantine"  # as reject, and its bad records are kept in another topic
-
-    __hash__ = object.__hash__  # each is there once; Enum's own is a call of Python
 
 
 class Framing(Enum):
@@ -78,10 +65,10 @@ class TopicPolicy:
     rehearsed: Rehearsed | None = None
     fix: Fix | None = None
     dead_letters: str | None = None
-    rules: "RuleSet | None" = None
-    requests: "tuple[RequestRule, ...]" = ()
+    rules: RuleSet | None = None
+    requests: tuple[RequestRule, ...] = ()
     samples: bool = False
-    quota: "Quota | None" = None
+    quota: Quota | None = None
     framing: Framing = Framing.SAFE
     is_plain: bool = field(init=False)
 

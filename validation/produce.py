@@ -17,7 +17,8 @@ from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.record_batch import NO_PRODUCER_ID, CorruptBatch, opens_transactional
 from sluicegate.validation.fixes import Fixed, Previous, fix_times
 from sluicegate.validation.judge import Submission, judge_partition
-from sluicegate.validation.policy import EXEMPT, Fix, JudgementLimits, Mode, TopicPolicy
+from sluicegate.validation.mode import Mode
+from sluicegate.validation.policy import EXEMPT, Fix, JudgementLimits, TopicPolicy
 from sluicegate.validation.previous_times import Partition, PreviousTimes
 from sluicegate.validation.rehearsals import rehearsal_of
 from sluicegate.validation.requests.asking import ask_request_rules

@@ -13,11 +13,11 @@ from sluicegate.config.topics import Rehearse, Topic, TopicKeys
 from sluicegate.protocol.int64 import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.validation.cluster_settings import ClusterSettings, stricter_of
+from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import (
     Fix,
     Framing,
     JudgementLimits,
-    Mode,
     Rehearsed,
     TimestampType,
     TopicPolicy,

@@ -7,7 +7,7 @@ import yaml
 
 from sluicegate.pipeline.profile.bounds import KAFKA_4_AFTER_MAX_MS
 from sluicegate.protocol.int64 import LONG_MAX
-from sluicegate.validation.policy import Mode
+from sluicegate.validation.mode import Mode
 
 AHEAD, BEHIND = "ahead", "behind"
 _FINEST_MS = 60_000

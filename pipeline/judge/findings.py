@@ -15,7 +15,7 @@ from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
 from sluicegate.pipeline.source.pieces import Gone
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.record_batch import CODEC_MASK
-from sluicegate.validation.policy import Mode
+from sluicegate.validation.mode import Mode
 from sluicegate.validation.produce import JudgedRequest
 from sluicegate.validation.rehearsals import bounds_of
 from sluicegate.validation.units import diagnose

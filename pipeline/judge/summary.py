@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sluicegate.pipeline.judge.findings import GOOD, UNCHECKED, VERDICTS, What
-from sluicegate.validation.policy import Mode
+from sluicegate.validation.mode import Mode
 
 _SUMS = ("batches", "records", "bad_records")
 _WHO = ("producer_id", "codec")

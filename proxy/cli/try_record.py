@@ -18,7 +18,8 @@ from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.topic_explanation import AFTER, BEFORE, NO_TOPIC, TopicExplanation
 from sluicegate.proxy.reporting.events.violation_event import shown_beginning
-from sluicegate.validation.policy import Mode, TimestampType, TopicPolicy
+from sluicegate.validation.mode import Mode
+from sluicegate.validation.policy import TimestampType, TopicPolicy
 from sluicegate.validation.produce import JudgedRequest, judge_request
 from sluicegate.validation.rehearsals import bounds_of
 from sluicegate.validation.rulebook import limits_of, rulebook_of

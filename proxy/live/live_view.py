@@ -14,7 +14,7 @@ from sluicegate.proxy.live.reach import Reach
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import Event, Violation
 from sluicegate.proxy.reporting.metrics.counters import Tally
-from sluicegate.validation.policy import Mode
+from sluicegate.validation.mode import Mode
 from sluicegate.validation.produce import JudgedRequest
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.validation_counts import JudgementCounts
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.validation.policy import Mode
+from sluicegate.validation.mode import Mode
 from sluicegate.validation.produce import JudgedRequest, Place
 from sluicegate.validation.rehearsals import bounds_of
 from sluicegate.validation.verdict import Refused

@@ -2,7 +2,8 @@
 
 import pytest
 
-from sluicegate.validation.policy import Fix, Mode
+from sluicegate.validation.mode import Mode
+from sluicegate.validation.policy import Fix
 from sluicegate.validation.rulebook import rulebook_of
 from tests.config.reading import SMALLEST, loaded, problems
 

@@ -9,7 +9,8 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
-from sluicegate.validation.policy import Fix, Framing, JudgementLimits, Mode, Rehearsed, TopicPolicy
+from sluicegate.validation.mode import Mode
+from sluicegate.validation.policy import Fix, Framing, JudgementLimits, Rehearsed, TopicPolicy
 from sluicegate.validation.produce import JudgedRequest, judge_request
 from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.rule import NamedRule

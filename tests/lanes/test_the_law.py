@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
-from sluicegate.validation.policy import Framing, JudgementLimits, Mode, TimestampType, TopicPolicy
+from sluicegate.validation.mode import Mode
+from sluicegate.validation.policy import Framing, JudgementLimits, TimestampType, TopicPolicy
 from sluicegate.validation.requests.request_rule import RequestRule
 from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.batch_size import MostRecords

@@ -9,7 +9,7 @@ from sluicegate.pipeline.advise.advice import Beyond, advise, as_yaml
 from sluicegate.pipeline.judge.policies import policies_of
 from sluicegate.pipeline.profile.bounds import LADDER_MS
 from sluicegate.protocol.int64 import LONG_MAX
-from sluicegate.validation.policy import Mode
+from sluicegate.validation.mode import Mode
 
 HOUR = 3_600_000
 

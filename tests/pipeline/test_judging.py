@@ -15,7 +15,8 @@ from sluicegate.pipeline.kafka.fetching import StoredBatch, stored_batches
 from sluicegate.pipeline.profile.clock import Clock
 from sluicegate.pipeline.topics import Topics
 from sluicegate.protocol.records.record_batch import RecordBatch
-from sluicegate.validation.policy import Fix, JudgementLimits, Mode, TimestampType, TopicPolicy
+from sluicegate.validation.mode import Mode
+from sluicegate.validation.policy import Fix, JudgementLimits, TimestampType, TopicPolicy
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.rule import NamedRule, Outage, Part, RuledRecord

@@ -8,7 +8,8 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OutOfTime
 from sluicegate.validation.fixes import Previous
-from sluicegate.validation.policy import Fix, JudgementLimits, Mode, Rehearsed, TopicPolicy
+from sluicegate.validation.mode import Mode
+from sluicegate.validation.policy import Fix, JudgementLimits, Rehearsed, TopicPolicy
 from sluicegate.validation.previous_times import PreviousTimes, PreviousTimesInOrder, PreviousUnderWay
 from sluicegate.validation.produce import JudgedRequest, judge_request
 from sluicegate.validation.verdict import Reason

@@ -5,7 +5,8 @@ import pytest
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
-from sluicegate.validation.policy import JudgementLimits, Mode, Rehearsed, TopicPolicy
+from sluicegate.validation.mode import Mode
+from sluicegate.validation.policy import JudgementLimits, Rehearsed, TopicPolicy
 from sluicegate.validation.produce import HeldTo, JudgedRequest, judge_request
 from sluicegate.validation.verdict import Reason
 from tests.wire.batches import CODECS, Rec, batch

@@ -8,7 +8,8 @@ from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.extraction import Taken, TooMuch
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME
 from sluicegate.validation.judge import Submission, judge_partition
-from sluicegate.validation.policy import JudgementLimits, Mode, Rehearsed, TimestampType, TopicPolicy
+from sluicegate.validation.mode import Mode
+from sluicegate.validation.policy import JudgementLimits, Rehearsed, TimestampType, TopicPolicy
 from sluicegate.validation.produce import HeldTo, judge_request
 from sluicegate.validation.quarantine import bad_records_of, can_be_quarantined
 from sluicegate.validation.rules.rule import NamedRule, Part, RuledRecord

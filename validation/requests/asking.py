@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.validation import wording
-from sluicegate.validation.policy import Mode
+from sluicegate.validation.mode import Mode
 from sluicegate.validation.requests.request_rule import RequestRule, SentBatch
 from sluicegate.validation.rules.asking import Answers
 from sluicegate.validation.rules.rule import Client

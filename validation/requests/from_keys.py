@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from sluicegate.config import requests as keys
 from sluicegate.config.quotas import Quota as QuotaKeys
 from sluicegate.protocol.records.codecs.codec import Codec
-from sluicegate.validation.policy import Mode
+from sluicegate.validation.mode import Mode
 from sluicegate.validation.requests.exemptions import Exemption
 from sluicegate.validation.requests.name_pattern import NamePattern
 from sluicegate.validation.requests.quota import Quota

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sluicegate.protocol.records.codecs.codec import Codec
-from sluicegate.validation.policy import Mode
+from sluicegate.validation.mode import Mode
 from sluicegate.validation.requests.name_pattern import NamePattern
 from sluicegate.validation.requests.software_version import LeastVersion
 from sluicegate.validation.rules.rule import Client

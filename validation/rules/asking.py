@@ -6,7 +6,8 @@ Compiled with the types in asking.pxd where a C compiler was at hand.
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OverLimit
 from sluicegate.protocol.records.contents import MOST_HEADERS, RecordContents
 from sluicegate.protocol.records.message_contents import MessageContents
-from sluicegate.validation.policy import JudgementLimits, Mode
+from sluicegate.validation.mode import Mode
+from sluicegate.validation.policy import JudgementLimits
 from sluicegate.validation.refusals import over_limit
 from sluicegate.validation.rules.findings import Findings
 from sluicegate.validation.rules.reading import Batch, ContentReader

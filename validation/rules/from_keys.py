@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from sluicegate.config import rules as keys
 from sluicegate.config.value_rules import Json, Schema
-from sluicegate.validation.policy import Mode
+from sluicegate.validation.mode import Mode
 from sluicegate.validation.rules.batch_size import MostRecords
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.headers import ForbiddenHeaders, HeaderBounds, MatchedHeader, RequiredHeaders

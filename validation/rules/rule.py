@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, Flag, auto
 from typing import Protocol
 
-from sluicegate.validation.policy import Mode
+from sluicegate.validation.mode import Mode
 
 Header = tuple[bytes, bytes | None]
 

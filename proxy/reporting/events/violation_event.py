@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.bounded_text import CLIENT_CHARACTERS, cut, printable
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.validation.policy import Mode
+from sluicegate.validation.mode import Mode
 from sluicegate.validation.produce import HeldTo
 from sluicegate.validation.rehearsals import TriedBound
 from sluicegate.validation.timestamps import TimeWindow, window_of

@@ -12,7 +12,7 @@ from sluicegate.proxy.reporting.logs.validation_details import far_ahead, not_ke
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.validation.policy import Mode
+from sluicegate.validation.mode import Mode
 from sluicegate.validation.rehearsals import TriedBound
 from sluicegate.validation.verdict import Reason, Refused
 

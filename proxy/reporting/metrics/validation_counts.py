@@ -12,7 +12,8 @@ from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
 from sluicegate.proxy.reporting.metrics.outcomes import FIXED, FORWARDED, QUARANTINED, REFUSED
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.violation_labels import ViolationLabels, rules_of
-from sluicegate.validation.policy import Mode, TopicPolicy
+from sluicegate.validation.mode import Mode
+from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce import JudgedRequest, Place
 from sluicegate.validation.verdict import Refused
 

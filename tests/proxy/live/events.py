@@ -2,7 +2,8 @@
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.events.violation_event import Violation, Who, violation
-from sluicegate.validation.policy import Mode, TopicPolicy
+from sluicegate.validation.mode import Mode
+from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce import HeldTo
 from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Reason, Refused
 

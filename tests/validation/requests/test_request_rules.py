@@ -3,7 +3,7 @@
 import pytest
 
 from sluicegate.protocol.records.codecs.codec import Codec
-from sluicegate.validation.policy import Mode
+from sluicegate.validation.mode import Mode
 from sluicegate.validation.requests.asking import ask_request_rules
 from sluicegate.validation.requests.exemptions import Exemption
 from sluicegate.validation.requests.name_pattern import NamePattern

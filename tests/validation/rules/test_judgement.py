@@ -8,7 +8,8 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OutOfTime
-from sluicegate.validation.policy import EXEMPT, Fix, JudgementLimits, Mode, TopicPolicy
+from sluicegate.validation.mode import Mode
+from sluicegate.validation.policy import EXEMPT, Fix, JudgementLimits, TopicPolicy
 from sluicegate.validation.produce import JudgedRequest, judge_request
 from sluicegate.validation.rules.presence import Required
 from sluicegate.validation.rules.rule import (

@@ -22,7 +22,8 @@ from sluicegate.proxy.reporting.events.violation_writer import ViolationFile
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX
-from sluicegate.validation.policy import Mode, TopicPolicy
+from sluicegate.validation.mode import Mode
+from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce import HeldTo
 from sluicegate.validation.rehearsals import TriedBound
 from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Reason, Refused
