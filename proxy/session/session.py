@@ -290,6 +290,8 @@ class Session:
         self._ends("client" if connection is self.client else "broker")
         if connection is self.client:
             self.account.has_left = True
+            if not self._runner.is_busy:
+                self.metering.pass_turn_on()
             if not self._arrival.has_begun:
                 self.client.close()
             self._leaving.say_goodbye()
@@ -303,6 +305,8 @@ class Session:
             self.requests.give_up()
             if error is not None:  # a reset, which a broker drops what it has not dealt with for
                 self._runner.abandon()
+            if not self._runner.is_busy:
+                self.metering.pass_turn_on()
             self._leaving.say_goodbye()
         else:
             self._responses.give_up()

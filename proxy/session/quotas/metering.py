@@ -68,6 +68,7 @@ class Metering:
         self._timer: Timer | None = None
         self._wait_ms = _NO_TIME
         self._in_line: tuple[Share, Wake] | None = None
+        self._at_turn: tuple[Share, Wake] | None = None
         self._held_bytes = 0
 
     @property
@@ -109,7 +110,7 @@ class Metering:
 
     def _joins(self, share: Share, wake: Wake) -> None:
         def turn() -> None:
-            self._in_line = None
+            self._at_turn, self._in_line = self._in_line, None
             wake()
 
         self._in_line = share, turn
@@ -208,6 +209,7 @@ class Metering:
             self._in_line = None
             share.line.leave(turn)
             self._gives_back()
+        self.pass_turn_on()
         if self._share is not None:
             self._share.connections -= 1
             self._share = None
@@ -216,6 +218,13 @@ class Metering:
             self._timer = None
         self._client.resume(PauseReason.QUOTA)
         self._wait_ms = _NO_TIME
+
+    def pass_turn_on(self) -> None:
+        """Give the turn to the next session: this one's client has left and sends no request in it."""
+        if self._at_turn is not None:
+            share, turn = self._at_turn
+            self._at_turn = None
+            share.line.leave(turn)
 
     def _is_over(self, share: Share) -> None:
         """What this session owed is paid: it goes on after those that wait already, when nobody owes anything."""

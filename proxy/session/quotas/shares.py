@@ -26,6 +26,7 @@ class QuotaLine:
         self._call_later = call_later
         self._waiting: deque[tuple[Wake, bool]] = deque()
         self._timer: Timer | None = None
+        self._at_turn: Wake | None = None
         self.requests = 0
 
     def __len__(self) -> int:
@@ -41,7 +42,10 @@ class QuotaLine:
         self._joins(wake, has_request=False)
 
     def leave(self, wake: Wake) -> None:
-        """Wait no longer."""
+        """Wait no longer; if it is this session's turn, the next session has its turn at once."""
+        if wake is self._at_turn:
+            self._restart_timer(0)
+            return
         for entry in self._waiting:
             if entry[0] is wake:
                 self._waiting.remove(entry)
@@ -51,8 +55,13 @@ class QuotaLine:
     def taken(self) -> None:
         """Something was taken of the share: when the next has its turn depends on what is owed now."""
         if self._timer is not None:
+            self._restart_timer(self._owed())
+
+    def _restart_timer(self, seconds: float) -> None:
+        self._at_turn = None
+        if self._timer is not None:
             self._timer.cancel()
-            self._timer = self._call_later(self._owed(), self._next) if self._waiting else None
+        self._timer = self._call_later(seconds, self._next) if self._waiting else None
 
     def _joins(self, wake: Wake, has_request: bool) -> None:
         self._waiting.append((wake, has_request))
@@ -60,7 +69,7 @@ class QuotaLine:
             self._timer = self._call_later(self._owed(), self._next)
 
     def _next(self) -> None:
-        self._timer = None
+        self._timer = self._at_turn = None
         owed = self._owed()
         if owed > 0:
             self._timer = self._call_later(owed, self._next) if self._waiting else None
@@ -70,6 +79,7 @@ class QuotaLine:
             if has_request:
                 self.requests -= 1
                 self._timer = self._call_later(_TURN_SECONDS, self._next)
+                self._at_turn = wake
                 wake()
                 return
             wake()

@@ -197,6 +197,25 @@ def test_a_client_that_leaves_takes_its_place_in_the_line_with_it() -> None:
     assert not leaves.broker.sent, "as a broker drops what it has not read"
 
 
+def test_clients_that_have_left_unnoticed_pass_their_turns_on_at_once() -> None:
+    """A reset is only seen when a connection is read again, which is in its turn."""
+    proxy = Proxy(_SLOW)
+    Session(proxy).sends(_request(3000))
+    waiting = [Session(proxy) for _ in range(20)]
+    for session in waiting:
+        session.sends(_request(50_000)[:6000])
+    *left, last = waiting
+    while left[0].waits:
+        proxy.passes(0.05)
+
+    for session in left:
+        assert not session.waits
+        session.connection.connection_lost(ConnectionResetError())
+        proxy.play.loop.time_passes(1e-9)
+
+    assert not last.waits
+
+
 def test_a_client_that_ends_behind_its_request_has_it_forwarded_in_its_turn() -> None:
     proxy = Proxy(_SLOW)
     first, ends = Session(proxy), Session(proxy)
