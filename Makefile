@@ -160,8 +160,10 @@ check: setup $(VENV)/.spark $(VENV)/.docs
 unit: setup
 	$(BIN)/python -m pytest $(BESIDE) $(UNITS) $(PYTEST_ARGS)
 
-# The same source without its compiled parts, as it runs where no C compiler was at hand. INTERPRETED=tests: all tests.
-INTERPRETED ?= $(BESIDE) $(UNITS)
+# The same source without its compiled parts, as it runs where no C compiler was at hand: the rooms that have compiled
+# modules, and those that ask them. INTERPRETED=tests: all tests.
+ROOMS_WITH_COMPILED := session fastpath network scheduling responses rules_process server live cli
+INTERPRETED ?= $(BESIDE) tests/protocol tests/validation tests/lanes $(ROOMS_WITH_COMPILED:%=tests/proxy/%)
 
 interpreted: interpreted-tree kafka
 	export PYTHONPATH=$(CURDIR)/build/interpreted && cd build/interpreted && $(GIVES_WAY) $(CURDIR)/$(BIN)/python -m pytest $(INTERPRETED) $(PYTEST_ARGS) $(ONCE_MORE)

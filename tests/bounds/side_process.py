@@ -12,6 +12,8 @@ from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from typing import Any
 
+from tests.broker.child_processes import ending_with_tests
+
 ROOT = Path(__file__).parents[2]
 _ANSWER_SECONDS = 200
 _READY_SECONDS = 90
@@ -24,7 +26,7 @@ class SideProcess:
         command = [sys.executable, "-m", module, json.dumps(settings)]
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
         self._process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            ending_with_tests(command), cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         self.said: dict[str, Any] = {}
 

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.broker.child_processes import ending_with_tests
 from tests.broker.ports import free_ports
 from tests.broker.storage import an_id, format_storage
 from tests.oracle.java_program import SHORT_LIVED, java_command
@@ -102,10 +103,12 @@ class Kafka:
     def start_node(self, node: Node) -> None:
         log = (self.folder / f"node-{node.node_id}.log").open("ab")
         node.process = subprocess.Popen(
-            [
-                *java_command(kafka_folder(self.version), self.program, ("-Xmx512m", *SHORT_LIVED, *self.options)),
-                str(self._config_of(node)),
-            ],
+            ending_with_tests(
+                [
+                    *java_command(kafka_folder(self.version), self.program, ("-Xmx512m", *SHORT_LIVED, *self.options)),
+                    str(self._config_of(node)),
+                ]
+            ),
             stdout=log,
             stderr=log,
             cwd=self.folder,

@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from tests.broker.child_processes import ending_with_tests
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 
@@ -71,7 +72,7 @@ class ProxyProcess:
             descriptors = [each.fileno() for each in self.sockets]
             handing = [sys.executable, "-c", HAND_OVER, ",".join(map(str, descriptors))] if descriptors else []
             self.process = subprocess.Popen(
-                [*handing, *self.command, "run", "--config", str(file)],
+                ending_with_tests([*handing, *self.command, "run", "--config", str(file)]),
                 stderr=log if stderr is None else stderr,
                 stdout=log,
                 env=environment | self.environment,

@@ -13,6 +13,7 @@ from typing import IO
 
 import pytest
 
+from tests.broker.child_processes import ending_with_tests
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.docs.blocks import Block
@@ -148,7 +149,7 @@ class Reader:
     def _begun(self, command: str, output: IO[bytes]) -> subprocess.Popen[bytes]:
         stays = "exec " if _STAYS.match(command) else ""  # Ctrl-C is for it, not for the shell around it
         return subprocess.Popen(
-            ["bash", "-euo", "pipefail", "-c", f"exec 2>&1\n{stays}{command}"],
+            ending_with_tests(["bash", "-euo", "pipefail", "-c", f"exec 2>&1\n{stays}{command}"]),
             cwd=self.folder,
             stdin=subprocess.DEVNULL,
             stdout=output,

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from tests.broker.child_processes import ending_with_tests
 from tests.broker.eventually import eventually
 from tests.pipeline import java_options
 
@@ -49,7 +50,9 @@ class Kept:
         settings = json.dumps(dict(self._settings))
         command = [sys.executable, "-m", "tests.pipeline.kept_command", *map(str, self._files), settings]
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=self._environment)
+        self._process = subprocess.Popen(
+            ending_with_tests(command), stdin=pipe, stdout=pipe, text=True, env=self._environment
+        )
         Kept.started.append(self)
 
     def end(self) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pyspark
 
 from sluicegate.pipeline.tables.formats import TableFormat, kept_at, minor_of, package_of
+from tests.broker.child_processes import ending_with_tests
 from tests.pipeline.commands import ENVIRONMENT, Kept
 
 JARS = Path(__file__).parent.parent.parent / ".tables" / minor_of(pyspark.__version__)
@@ -59,7 +60,9 @@ class _Reader:
         settings = kept_at("", TableFormat.DELTA).settings() if has_delta else {}
         command = [sys.executable, "-m", "tests.pipeline.lake_reader", json.dumps(dict(settings))]
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=_environment())
+        self._process = subprocess.Popen(
+            ending_with_tests(command), stdin=pipe, stdout=pipe, text=True, env=_environment()
+        )
         atexit.register(self._end)
 
     def ask(self, queries: Sequence[str]) -> list[list[dict[str, Any]]]:

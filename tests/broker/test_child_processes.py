@@ -1,0 +1,61 @@
+"""A run of tests that is interrupted or killed leaves no process behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.broker.child_processes import _SETPRIV
+from tests.broker.eventually import eventually
+from tests.oracle.kafka_java import ROOT
+
+pytestmark = pytest.mark.skipif(_SETPRIV is None, reason="util-linux's setpriv is not installed")
+A_LONG_TEST = """
+    import subprocess
+    from pathlib import Path
+
+    from tests.broker.child_processes import ending_with_tests
+
+
+    def test_that_takes_long():
+        process = subprocess.Popen(ending_with_tests(["sleep", "600"]))
+        Path({file!r}).write_text(str(process.pid))
+        process.wait()
+"""
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("side_by_side", [(), ("-n", "1")], ids=["in one process", "side by side"])
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda each: each.name)
+def test_a_run_that_ends_early_leaves_no_process(
+    signal_number: signal.Signals, side_by_side: tuple[str, ...], tmp_path: Path
+) -> None:
+    started, long_test = tmp_path / "pid", tmp_path / "test_long.py"
+    long_test.write_text(textwrap.dedent(A_LONG_TEST).format(file=str(started)))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *side_by_side, str(long_test)]
+    run = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        eventually(lambda: started.exists() and started.read_text(), 60, "the test to start its process")
+        child = int(started.read_text())
+        assert is_running(child)
+
+        run.send_signal(signal_number)
+
+        run.wait(60)
+        eventually(lambda: not is_running(child), 30, "the end of what the test started")
+    finally:
+        if run.poll() is None:
+            os.killpg(run.pid, signal.SIGKILL)
+            run.wait()
