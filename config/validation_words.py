@@ -1,12 +1,20 @@
 """What the model has against a value, in words: which key, what was expected, what was found unless it is secret."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 from sluicegate.config.keys import annotation_at, each_key_of, holds_secret, item_of, keys_of, section_of
 from sluicegate.config.model import Config
 from sluicegate.config.source import Path, Problem, Source
-from sluicegate.config.suggestions import nearest
 from sluicegate.config.values.quantity import shown
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The closest of `known`, or None when nothing is close."""
+    matches = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return matches[0] if matches else None
+
 
 _KEY = "[key]"
 

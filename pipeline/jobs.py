@@ -32,8 +32,7 @@ from sluicegate.pipeline.repair.correction import Rules
 from sluicegate.pipeline.repair.outcome import Repair, check_damages, proposed, written
 from sluicegate.pipeline.repair.settings import CLEAN, Retention
 from sluicegate.pipeline.replay import outcome as replaying
-from sluicegate.pipeline.replay.asking import asked_of
-from sluicegate.pipeline.replay.fix_times import FixTimes
+from sluicegate.pipeline.replay.asking import FixTimes, asked_of
 from sluicegate.pipeline.replay.job import Asked
 from sluicegate.pipeline.replay.outcome import Replay
 from sluicegate.pipeline.replay.writing import Headers

@@ -35,8 +35,14 @@ from sluicegate.protocol.records.scan import (
 from sluicegate.validation.framing import ambiguous, odd_payload
 from sluicegate.validation.legacy import check_stored_message, judge_message_set
 from sluicegate.validation.policy import Framing, JudgementLimits, TopicPolicy
-from sluicegate.validation.record_errors import RecordErrors, what_to_look_for
-from sluicegate.validation.refusals import DESCRIBED_WORK, TEXTS_AT_LEAST, over_limit, refuse_records
+from sluicegate.validation.record_errors import (
+    DESCRIBED_WORK,
+    TEXTS_AT_LEAST,
+    RecordErrors,
+    over_limit,
+    refuse_records,
+    what_to_look_for,
+)
 from sluicegate.validation.structure import check_header, check_request_rules, check_stored_form
 from sluicegate.validation.timestamps import window_of
 from sluicegate.validation.verdict import Accepted, Reason, Refused, Stage, Verdict

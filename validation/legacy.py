@@ -30,7 +30,7 @@ from sluicegate.validation.legacy_errors import (
     LegacyFinding,
 )
 from sluicegate.validation.policy import JudgementLimits, TopicPolicy
-from sluicegate.validation.refusals import DESCRIBED_WORK, TEXTS_AT_LEAST, over_limit, refuse_records
+from sluicegate.validation.record_errors import DESCRIBED_WORK, TEXTS_AT_LEAST, over_limit, refuse_records
 from sluicegate.validation.structure import check_stored_form
 from sluicegate.validation.timestamps import TimeWindow
 from sluicegate.validation.verdict import Accepted, Reason, Refused, Verdict

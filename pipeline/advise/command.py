@@ -35,7 +35,7 @@ def advise(
 ) -> None:
     """Which before.max and after.max would refuse what, the tightest of them, and the configuration to paste."""
     from sluicegate.pipeline.advise import report  # noqa: PLC0415
-    from sluicegate.pipeline.advise.answer import answer  # noqa: PLC0415
+    from sluicegate.pipeline.advise.report import answer  # noqa: PLC0415
 
     topics = selected_topics(bootstrap, topic, all_topics, config)
     with session_for("advise", topics, out, SparkAt(master, spark_log)) as (spark, results):

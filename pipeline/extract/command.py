@@ -44,8 +44,8 @@ def extract(
 ) -> None:
     """Write records with their event time; go on where the last run ended."""
     from sluicegate.pipeline.extract import job, report  # noqa: PLC0415
-    from sluicegate.pipeline.extract.answer import answer  # noqa: PLC0415
     from sluicegate.pipeline.extract.built_in import NAMES, BuiltIn  # noqa: PLC0415
+    from sluicegate.pipeline.extract.report import answer  # noqa: PLC0415
 
     if extractor not in NAMES:
         end(f"there is no extractor {extractor!r}; there are {', '.join(NAMES)}")

@@ -5,13 +5,11 @@ from typing import Any
 
 from sluicegate.pipeline.judge.findings import VERDICTS
 from sluicegate.pipeline.judge.summary import cause_of, in_a_sentence, what_to_do, worst_first
-from sluicegate.pipeline.profile.answer import producer_name
 from sluicegate.pipeline.profile.bounds import in_words
+from sluicegate.pipeline.profile.report import producer_name
 from sluicegate.pipeline.report.answer import Answer
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.longest import WORST, cut, folded
-from sluicegate.pipeline.report.moments import dated
-from sluicegate.pipeline.report.names import printable
+from sluicegate.pipeline.report.names import WORST, cut, dated, folded, printable
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import bars
 from sluicegate.pipeline.results import REPORT, Results

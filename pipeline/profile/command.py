@@ -41,8 +41,8 @@ def profile(
 ) -> None:
     """Count what topics hold, and what is wrong with their timestamps, by topic, partition, hour and producer."""
     from sluicegate.pipeline.profile import report  # noqa: PLC0415
-    from sluicegate.pipeline.profile.answer import answer  # noqa: PLC0415
     from sluicegate.pipeline.profile.outcome import profiled  # noqa: PLC0415
+    from sluicegate.pipeline.profile.report import answer  # noqa: PLC0415
     from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
 
     now_ms = now_in_ms()

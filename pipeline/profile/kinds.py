@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sluicegate.validation.units import Unit, plausible_range, unit_ranges
 
-_EARLIEST_MS = 788_918_400_000  # 1995, as for `sluicegate.validation.odd_units`
+_EARLIEST_MS = 788_918_400_000  # 1995, as for `sluicegate.validation.units`
 
 
 class Kind(IntEnum):

@@ -1,6 +1,6 @@
 """Which unit numbers that are no plausible time were perhaps written in, many at a time.
 
-The rules are those of `sluicegate.validation.odd_units`; a test compares the two.
+The rules are those of `sluicegate.validation.units`; a test compares the two.
 """
 
 from bisect import bisect_left, bisect_right
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sluicegate.protocol.int64 import LONG_MAX
-from sluicegate.validation.odd_units import UNITS, OddUnit, likely_range
+from sluicegate.validation.units import UNITS, OddUnit, likely_range
 
 Int64s = NDArray[np.int64]
 _TIME_OF_DAY = 1_000_000  # the last six digits of YYYYMMDDhhmmss

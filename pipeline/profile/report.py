@@ -1,25 +1,70 @@
 """A profile as a page and as a table."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.profile.answer import answer, producer_name, worst_first
 from sluicegate.pipeline.profile.bounds import in_words
 from sluicegate.pipeline.profile.cells import IS_CELL
 from sluicegate.pipeline.profile.damage import NO_DAMAGE, Damage
 from sluicegate.pipeline.profile.job import HOURS
 from sluicegate.pipeline.profile.reading import unreadable_of
+from sluicegate.pipeline.report.answer import Answer, counted, share
 from sluicegate.pipeline.report.answer import in_words as added_up
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.longest import WORST, cut, folded
-from sluicegate.pipeline.report.moments import dated
+from sluicegate.pipeline.report.names import WORST, cut, dated, folded
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import Plot, bars, over_time, share_beyond
 from sluicegate.pipeline.results import REPORT, Results
 from sluicegate.pipeline.selection import in_a_sentence
+
+_REPAIRED = frozenset(damage.value for damage in Damage if damage != Damage.PAST)
+
+
+def answer(summary: Mapping[str, Any]) -> Answer:
+    """Of all topics, and of the worst producer."""
+    topics = summary["topics"]
+    records = sum(topic["records"] for topic in topics.values())
+    where = next(iter(topics)) if len(topics) == 1 else counted(len(topics), "topic")
+    if not records:
+        return Answer(f"{where} holds no records." if len(topics) == 1 else f"{where} hold no records.", "Nothing.")
+    kinds = {d.value: sum(topic["damage"][d.value] for topic in topics.values()) for d in Damage}
+    damaged = sum(kinds.values())
+    if not damaged:
+        return Answer(
+            f"All timestamps of {counted(records, 'record')} in {where} are sound.",
+            "Nothing needs repair. sluicegate-spark advise names the limits that would keep it so.",
+        )
+    name, producer = max(
+        ((name, producer) for name, topic in topics.items() for producer in topic["producers"]),
+        key=lambda found: sum(found[1]["damage"].values()),
+    )
+    its = sum(producer["damage"].values())
+    of = f" on {name}" if len(topics) > 1 else ""
+    found = (
+        f"{share(damaged, records)} of {counted(records, 'record')} in {where} have a wrong timestamp "
+        f"({added_up(kinds)}); {share(its, damaged)} of those come from one producer{of}, {producer_name(producer)}."
+    )
+    mended = "" if not any(kinds[kind] for kind in _REPAIRED) else ", repair shows what a clean copy would be"
+    return Answer(
+        found,
+        "Mend that producer first: clients' names are not stored with records, but the proxy's violation events name "
+        f"them. advise names limits that keep such records out{mended}.",
+    )
+
+
+def producer_name(producer: Mapping[str, Any]) -> str:
+    """As far as what is stored tells: clients' names are not."""
+    who = f"producer id {producer['producer_id']}" if producer["producer_id"] >= 0 else "without a producer id"
+    return f"{who}, {'not compressed' if producer['codec'] == 'none' else producer['codec']}"
+
+
+def worst_first(topics: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Topics by how many of their records are damaged, then by how many they have."""
+    return sorted(topics, key=lambda name: (-sum(topics[name]["damage"].values()), -topics[name]["records"], name))
+
 
 _HOUR_MS = 3_600_000
 _MOST_BARS = 400

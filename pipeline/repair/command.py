@@ -70,10 +70,10 @@ def repair(
 ) -> None:
     """Propose corrections of damaged timestamps, and write the corrected records to a clean topic, exactly once."""
     from sluicegate.pipeline.repair import job, report  # noqa: PLC0415
-    from sluicegate.pipeline.repair.answer import answer  # noqa: PLC0415
     from sluicegate.pipeline.repair.correction import Rules  # noqa: PLC0415
     from sluicegate.pipeline.repair.outcome import NoSuchDamage, check_damages, proposed, written  # noqa: PLC0415
     from sluicegate.pipeline.repair.reasons import first_lines  # noqa: PLC0415
+    from sluicegate.pipeline.repair.report import answer  # noqa: PLC0415
 
     try:
         check_damages(keep or (), rewrite or ())

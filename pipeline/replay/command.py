@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sluicegate.pipeline.arguments import AsJson, Bootstrap, ConfigFile, Master, Out, SkipUnreadable, SparkLog, Topic
-from sluicegate.pipeline.replay.fix_times import FixTimes
+from sluicegate.pipeline.replay.asking import FixTimes
 from sluicegate.pipeline.replay.writing import Headers
 from sluicegate.pipeline.running import START_AGAIN, SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
 
@@ -44,9 +44,9 @@ def replay(
     """Correct dead letters or what a judge has listed, judge it again, and write what is good to where it belongs."""
     from sluicegate.config.loading import ConfigError  # noqa: PLC0415
     from sluicegate.pipeline.replay import outcome, report  # noqa: PLC0415
-    from sluicegate.pipeline.replay.answer import answer  # noqa: PLC0415
     from sluicegate.pipeline.replay.asking import asked_of  # noqa: PLC0415
     from sluicegate.pipeline.replay.function import NoFunction  # noqa: PLC0415
+    from sluicegate.pipeline.replay.report import answer  # noqa: PLC0415
     from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
 
     try:

@@ -14,8 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from sluicegate.pipeline.report.colours import INK, variable
-from sluicegate.pipeline.report.moments import moment
-from sluicegate.pipeline.report.names import shortened
+from sluicegate.pipeline.report.names import moment, shortened
 
 SHOWN = {"none": "sound"}
 _MOST_NAMED = 3

@@ -28,8 +28,8 @@ def verify(
 ) -> None:
     """Compare two topics, declared repairs aside; exit status 1 when they differ."""
     from sluicegate.pipeline.verify import job, report  # noqa: PLC0415
-    from sluicegate.pipeline.verify.answer import answer  # noqa: PLC0415
     from sluicegate.pipeline.verify.outcome import verified  # noqa: PLC0415
+    from sluicegate.pipeline.verify.report import answer  # noqa: PLC0415
 
     if len(topic) != 2 or topic[0] == topic[1]:
         end("verify compares two topics: give --topic twice")

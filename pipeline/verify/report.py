@@ -1,11 +1,36 @@
 """A comparison as a table and as a page."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from sluicegate.pipeline.report.answer import Answer, in_words
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.results import REPORT, Results
-from sluicegate.pipeline.verify.answer import answer
+
+_WRONGLY = "repaired wrongly"
+
+
+def answer(summary: Mapping[str, Any]) -> Answer:
+    """The verdict, with how many differ and how."""
+    names = f"{summary['source']} and {summary['target']}"
+    if summary["same"]:
+        repaired = sum(summary["repairs"].values())
+        return Answer(
+            f"{names} hold the same records, declared repairs aside.",
+            f"Readers can change to {summary['target']}: all of its {summary['records']['target']:,} records are "
+            f"accounted for, {repaired:,} of them as repaired.",
+        )
+    found = f"{names} do NOT hold the same records, declared repairs aside: {in_words(summary['differences'])}."
+    again = (
+        " What is repaired wrongly needs a new repair, into a new topic." if summary["differences"][_WRONGLY] else ""
+    )
+    grown = "" if summary["records"]["source"] == summary["records"]["target"] else (
+        " If the source was written to since, compare with --plan, which goes as far as the repair did."
+    )  # fmt: skip
+    to_do = f"Leave readers where they are. The table differences names each by partition and offset.{again}{grown}"
+    return Answer(found, to_do)
+
 
 _ABOUT = "Each record is compared with the timestamp that it had before a repair, without the three headers of one."
 

@@ -38,13 +38,13 @@ def violations(
     """Add up the proxy's violation events in windows, by client, topic and reason; go on where the last run ended."""
     from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
     from sluicegate.pipeline.violations import job, report  # noqa: PLC0415
-    from sluicegate.pipeline.violations.answer import answer  # noqa: PLC0415
     from sluicegate.pipeline.violations.batches import Totals  # noqa: PLC0415
     from sluicegate.pipeline.violations.events import (  # noqa: PLC0415
         ReadFiles,
         from_files,
         from_topic,
     )
+    from sluicegate.pipeline.violations.report import answer  # noqa: PLC0415
 
     if (events is None) == (bootstrap is None or not topic):
         end("say where events are: --events PATH, or --bootstrap and --topic")

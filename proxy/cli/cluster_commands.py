@@ -9,8 +9,7 @@ import typer
 
 from sluicegate.config.loading import load
 from sluicegate.config.source import Source
-from sluicegate.proxy.cli.console import say, say_all
-from sluicegate.proxy.cli.terminal import HELP, end, read, read_file
+from sluicegate.proxy.cli.console import HELP, end, read, read_file, say, say_all
 
 _NOT_LOOKED_AT = 2
 _LISTEN = "127.0.0.1:19092"

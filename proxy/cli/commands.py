@@ -10,8 +10,7 @@ from sluicegate.config.loading import ConfigError, load
 from sluicegate.config.option import Option
 from sluicegate.config.source import Source
 from sluicegate.proxy.cli import cluster_commands, policy_commands, watch_commands
-from sluicegate.proxy.cli.console import say, say_all
-from sluicegate.proxy.cli.terminal import HELP, end, read, read_file
+from sluicegate.proxy.cli.console import HELP, end, read, read_file, say, say_all
 
 app = typer.Typer(
     no_args_is_help=True,

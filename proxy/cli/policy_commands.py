@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from sluicegate.config.loading import ConfigError
-from sluicegate.proxy.cli.console import say_all
-from sluicegate.proxy.cli.terminal import HELP, end, read_file
+from sluicegate.proxy.cli.console import HELP, end, read_file, say_all
 
 _USAGE = 2
 

@@ -10,8 +10,7 @@ import typer
 
 from sluicegate.config.values.address import HostPort, parse_host_port
 from sluicegate.config.values.password import Password, PasswordUnreadable
-from sluicegate.proxy.cli.console import say, say_all
-from sluicegate.proxy.cli.terminal import HELP, end
+from sluicegate.proxy.cli.console import HELP, end, say, say_all
 
 _DEFAULT = "127.0.0.1:9650"
 _EVERY_SECONDS = 1.0

@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.network.connecting import connected
 from sluicegate.proxy.network.event_loop_protocol import as_protocol
 from sluicegate.proxy.network.happy_eyeballs import AllFailed, happy_eyeballs
 from sluicegate.proxy.network.tls.contexts import TlsContext, words_of
@@ -24,6 +23,30 @@ from sluicegate.proxy.session.outlets import UpstreamUnreachable
 
 if TYPE_CHECKING:
     from sluicegate.proxy.network.plain_socket import PlainSockets
+import errno
+import os
+
+from aiohappyeyeballs import start_connection
+
+# RFC 8305, section 5: the recommended delay between two attempts.
+_NEXT_SECONDS = 0.25
+
+
+async def connected(host: str, port: int) -> socket.socket:
+    """Return a connected socket that does not block. Raises OSError."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    if not found:
+        raise OSError(errno.EADDRNOTAVAIL, "the name has no address")
+    try:
+        return await start_connection(found, happy_eyeballs_delay=_NEXT_SECONDS, loop=loop)
+    except OSError as error:
+        if error.errno is None:  # the addresses failed for different reasons, which the text lists
+            raise
+        raise OSError(error.errno, os.strerror(error.errno)) from None
+    except RuntimeError as error:  # uvloop's
+        raise OSError(str(error)) from error
+
 
 NEXT_BROKER_SECONDS = 0.5
 """Between two brokers, to reach either of which is enough: longer than what most take, TLS from far away included, and

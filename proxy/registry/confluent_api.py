@@ -8,7 +8,7 @@ from uuid import UUID
 from sluicegate.proxy.registry.failures import AnswerTooLarge, RegistryFailed
 from sluicegate.proxy.registry.http import Answer
 from sluicegate.proxy.registry.schema_text import Reference, SchemaText
-from sluicegate.validation.rules.schemas.language import SchemaLanguage
+from sluicegate.validation.rules.schemas.content import SchemaLanguage
 from sluicegate.validation.rules.schemas.wire_format import SchemaId
 
 _NOT_FOUND = 404

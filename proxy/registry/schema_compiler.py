@@ -15,8 +15,7 @@ from sluicegate.proxy.rules_process.rules_process import RulesProcess, TooCostly
 from sluicegate.proxy.rules_process.specification import Kind, Specification
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.validation.rules.rule import Outage
-from sluicegate.validation.rules.schemas.content import Content, SchemaUnusable
-from sluicegate.validation.rules.schemas.language import SchemaLanguage
+from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage, SchemaUnusable
 
 # What takes the rules process no more than this (CPU time, bytes) is compiled in the proxy too, and applied inline.
 _CHEAP_SECONDS = 0.01

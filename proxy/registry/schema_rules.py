@@ -13,8 +13,7 @@ from sluicegate.proxy.rules_process.specification import Kind, Specification
 from sluicegate.proxy.rules_process.stoppable import StoppableContent, StoppableRule
 from sluicegate.validation.rules.from_keys import InlineRules
 from sluicegate.validation.rules.rule import Outage, Rule
-from sluicegate.validation.rules.schemas.content import Content, SchemaUnusable
-from sluicegate.validation.rules.schemas.language import SchemaLanguage
+from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage, SchemaUnusable
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, Schemas, SubjectName
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 from sluicegate.validation.rules.side import Side

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sluicegate.validation.rules.schemas.language import SchemaLanguage
+from sluicegate.validation.rules.schemas.content import SchemaLanguage
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ from sluicegate.proxy.cluster.topic_settings import TopicSettings
 from sluicegate.proxy.fastpath.paths import counts_of_lanes, judge_of_ordinary, room_of_lanes
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.seen_live import SeenLive
-from sluicegate.proxy.reporting.events.several_sinks import SeveralSinks
-from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
+from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationSink
 from sluicegate.proxy.reporting.logs.connection_trace import Tracing
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from sluicegate.proxy.reporting.metrics.counters import Tally

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from sluicegate.proxy.reporting.metrics.gauges import Standing
+from sluicegate.proxy.reporting.metrics.counters import Standing
 from sluicegate.proxy.scheduling.quarantine_memory import QuarantineRoom
-from sluicegate.proxy.server.resident_memory import resident_bytes
+from sluicegate.proxy.server.descriptors import resident_bytes
 from sluicegate.proxy.session.memory import GatherBudget, Share
 from sluicegate.proxy.session.session import Session
 

@@ -4,8 +4,7 @@ from errno import EROFS
 from pathlib import Path
 
 from sluicegate.config.model import Config, Violations
-from sluicegate.proxy.reporting.events.several_sinks import SeveralSinks
-from sluicegate.proxy.reporting.events.violation_writer import ViolationFile, ViolationSink
+from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationFile, ViolationSink
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.server.cannot_start import CannotStart
 from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client

@@ -20,7 +20,6 @@ ALLOWED = {
     "proxy/admin/connections.py": _OWN,
     "proxy/cli/build_facts.py": _OWN,
     "proxy/server/descriptors.py": _OWN,
-    "proxy/server/resident_memory.py": _OWN,
     "proxy/workers/socket_folder.py": _OWN,
     "proxy/reporting/build_info.py": _OWN,
     "proxy/reporting/logs/setup.py": _OWN,

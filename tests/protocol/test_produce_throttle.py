@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.headers import build_response_header
 from sluicegate.protocol.messages import produce
-from sluicegate.protocol.produce_throttle import with_throttle_time
+from sluicegate.protocol.produce_tail import with_throttle_time
 
 _TOPIC = {"name": "orders", "topic_id": bytes(16)}
 

@@ -8,7 +8,7 @@ import pytest
 from sluicegate.proxy.registry.http import RegistryHttp
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.validation.rules.rule import Outage
-from sluicegate.validation.rules.schemas.language import SchemaLanguage
+from sluicegate.validation.rules.schemas.content import SchemaLanguage
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
 from sluicegate.validation.rules.side import Side
 from tests.broker.eventually import eventually

@@ -9,8 +9,7 @@ from sluicegate.validation.mode import Mode
 from sluicegate.validation.requests.exemptions import Exemption
 from sluicegate.validation.requests.name_pattern import NamePattern
 from sluicegate.validation.requests.quota import Quota
-from sluicegate.validation.requests.request_rule import RequestRule
-from sluicegate.validation.requests.software_version import LeastVersion
+from sluicegate.validation.requests.request_rule import LeastVersion, RequestRule
 
 _ACKS = {"all": -1, "1": 1, "0": 0}
 

@@ -8,7 +8,7 @@ from sluicegate.protocol.records.contents import MOST_HEADERS, RecordContents
 from sluicegate.protocol.records.message_contents import MessageContents
 from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import JudgementLimits
-from sluicegate.validation.refusals import over_limit
+from sluicegate.validation.record_errors import over_limit
 from sluicegate.validation.rules.findings import Findings
 from sluicegate.validation.rules.reading import Batch, ContentReader
 from sluicegate.validation.rules.rule import (

@@ -9,7 +9,6 @@ from sluicegate.proxy.reporting.events.violation_event import Who
 from sluicegate.proxy.reporting.metrics.broker_meters import has_failed, marks_of
 from sluicegate.proxy.reporting.metrics.client_labels import ClientLabels
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
-from sluicegate.proxy.reporting.metrics.outcomes import FIXED, FORWARDED, QUARANTINED, REFUSED
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.violation_labels import ViolationLabels, rules_of
 from sluicegate.validation.mode import Mode
@@ -21,6 +20,11 @@ if TYPE_CHECKING:
     from sluicegate.proxy.fastpath.counts import LaneCounts
     from sluicegate.validation.ordinary import OrdinaryRequests
 from sluicegate.proxy.reporting.bounded_text import cut
+
+FORWARDED, FIXED, REFUSED, QUARANTINED = "forwarded", "fixed", "refused", "quarantined"
+OUTCOMES = (FORWARDED, FIXED, REFUSED, QUARANTINED)
+"""One whose bad records were kept is refused too, and counted once."""
+
 
 MAX_RULES = 500
 

@@ -13,9 +13,8 @@ import pytest
 import uvloop
 
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.network.connecting import connected
 from sluicegate.proxy.network.native_sockets import native_sockets
-from sluicegate.proxy.network.upstream import Dialler
+from sluicegate.proxy.network.upstream import Dialler, connected
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
 from tests.broker.ports import free_ports

@@ -1,6 +1,6 @@
 """What sessions wait for and how far they have come, as a scrape shows it; of several workers together."""
 
-from sluicegate.proxy.reporting.metrics.gauges import standing_of_all
+from sluicegate.proxy.reporting.metrics.counters import standing_of_all
 from sluicegate.proxy.server.connection_stats import Census
 from sluicegate.proxy.session.pause_reason import PauseReason
 from tests.bounds.frames import good_batch, produce

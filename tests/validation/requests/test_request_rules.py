@@ -7,8 +7,7 @@ from sluicegate.validation.mode import Mode
 from sluicegate.validation.requests.asking import ask_request_rules
 from sluicegate.validation.requests.exemptions import Exemption
 from sluicegate.validation.requests.name_pattern import NamePattern
-from sluicegate.validation.requests.request_rule import RequestRule, SentBatch
-from sluicegate.validation.requests.software_version import LeastVersion, numbers_in
+from sluicegate.validation.requests.request_rule import LeastVersion, RequestRule, SentBatch, numbers_in
 from sluicegate.validation.rules.rule import Client
 
 SENT = SentBatch(acks=-1, codec=Codec.ZSTD, is_idempotent=True, size=100)

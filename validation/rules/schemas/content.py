@@ -1,9 +1,18 @@
 """What a schema is to a rule, whatever its language: it says what is wrong with bytes that should follow it."""
 
+from enum import Enum
 from typing import Protocol, runtime_checkable
 
 from sluicegate.validation.rules.native.questions import BytesQuestion
 from sluicegate.validation.rules.rule import RuleUnusable
+
+
+class SchemaLanguage(Enum):
+    """A language by its name in a registry."""
+
+    AVRO = "AVRO"
+    JSON = "JSON"
+    PROTOBUF = "PROTOBUF"
 
 
 @runtime_checkable

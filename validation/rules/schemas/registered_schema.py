@@ -6,8 +6,7 @@ from enum import Enum
 from typing import Protocol
 
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, UNBOUNDED, Outage, Part, RuledRecord, SchemaError
-from sluicegate.validation.rules.schemas.content import Content
-from sluicegate.validation.rules.schemas.language import SchemaLanguage
+from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage
 from sluicegate.validation.rules.schemas.wire_format import (
     SchemaId,
     behind_id,

@@ -1,7 +1,7 @@
 """What becomes of what producers send."""
 
 from sluicegate.proxy.reporting.metrics.family import Family, counter, histogram
-from sluicegate.proxy.reporting.metrics.outcomes import OUTCOMES
+from sluicegate.proxy.reporting.metrics.validation_counts import OUTCOMES
 from sluicegate.validation.fallback_reason import LookedCloser
 
 _SAMPLED = (

@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 from sluicegate.config.model import ListenTls
 from sluicegate.config.upstream import UpstreamTls
-from sluicegate.proxy.network.tls.certificate_names import names_of
+from sluicegate.proxy.network.introduction import names_of
 from sluicegate.proxy.network.tls.contexts import (
     AskedNames,
     BadTlsFiles,

@@ -7,10 +7,9 @@ import pytest
 from prometheus_client.exposition import generate_latest
 
 from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metrics_of
-from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally
+from sluicegate.proxy.reporting.metrics.counters import Snapshot, Standing, Tally
 from sluicegate.proxy.reporting.metrics.families import FAMILIES
 from sluicegate.proxy.reporting.metrics.family import Family, Kind
-from sluicegate.proxy.reporting.metrics.gauges import Standing
 from sluicegate.proxy.reporting.metrics.histogram import Durations, DurationsBy
 from sluicegate.proxy.reporting.metrics.reference import page
 from tests.oracle.kafka_java import ROOT
