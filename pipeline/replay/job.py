@@ -14,12 +14,12 @@ from sluicegate.config.topics import Fix
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.repair import rights
 from sluicegate.pipeline.repair.readable import wait_until_readable
-from sluicegate.pipeline.replay.asking import replay_policies
 from sluicegate.pipeline.replay.deciding import Judgement
 from sluicegate.pipeline.replay.letters import Letters
 from sluicegate.pipeline.replay.listing import decided
 from sluicegate.pipeline.replay.lying import lying_found, lying_kept
 from sluicegate.pipeline.replay.origins import Origins, origins_of
+from sluicegate.pipeline.replay.policies import replay_policies
 from sluicegate.pipeline.replay.progress import as_committed, as_settled, groups_of, writing_of
 from sluicegate.pipeline.replay.runs import Run, next_run
 from sluicegate.pipeline.replay.writing import Headers, PartitionPlan, Written, write_back
