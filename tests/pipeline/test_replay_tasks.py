@@ -13,9 +13,9 @@ from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.repair import transactions
 from sluicegate.pipeline.repair.record_writer import CannotWrite, Writing
 from sluicegate.pipeline.replay import letters
-from sluicegate.pipeline.replay.asking import replay_policies
 from sluicegate.pipeline.replay.deciding import Judgement
 from sluicegate.pipeline.replay.function import FunctionFails
+from sluicegate.pipeline.replay.policies import replay_policies
 from sluicegate.pipeline.replay.writing import Headers, PartitionPlan, Written, write_back
 from sluicegate.pipeline.topics import Topics
 from tests.integration.topics import create_topic
