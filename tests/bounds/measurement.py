@@ -19,7 +19,8 @@ _NOISE_SECONDS = 1.000
 _SHORT_REPEATS = 2
 GROWTH_FACTOR = 4
 GROWTH_FREE_BYTES = 64 * MIB
-NOISE_BYTES = 16 * MIB
+# What the C library keeps of memory that was freed: glibc gives back what lies at its end, and nothing trims the rest.
+NOISE_BYTES = 32 * MIB
 _SETTLE_SECONDS = 10
 _GONE_SECONDS = 15
 _HONEST_CONNECTIONS = 3
