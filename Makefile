@@ -120,7 +120,7 @@ $(VENV)/.tour: pyproject.toml uv.lock
 # comes first, and a file's tests stay together, because they share what they start; so do files that share a session of
 # Spark's (tests/together.py). Those keep two processes busy; tests with brokers wait for much of their time, so two more run
 # beside them.
-ALONE := tests/bounds tests/load tests/fuzz/test_frames.py tests/bench/test_memory.py tests/validation/rules/cel/test_steps.py
+ALONE := tests/bounds tests/load tests/fuzz/test_frames.py tests/bench/test_memory.py tests/validation/rules/cel/test_steps.py tests/proxy/reload/test_event_loop.py
 UNITS := tests/structure tests/proxy tests/protocol tests/validation tests/config tests/lanes
 BESIDE := -n $(or $(TEST_PROCESSES),2) --dist loadfile --no-loadscope-reorder
 WITH_BROKERS := -n $(or $(TEST_PROCESSES),4) --dist loadfile --no-loadscope-reorder

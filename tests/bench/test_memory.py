@@ -1,6 +1,7 @@
-"""The memory of an idle worker stays within its limit. Other proxies would share its pages: this runs alone.
+"""The memory of an idle proxy stays within its limits. Other proxies would share its pages: this runs alone.
 
-What one process holds depends on the packages that the tests install; `make bench` shows it beside its limit.
+What one process holds depends on the packages that the tests install: its limit of 64 MB is for an installation without
+extras, and `make bench` shows the distance. Here it is held to what it takes with everything installed.
 """
 
 from bench import memory
@@ -8,5 +9,8 @@ from bench import memory
 MB = 1 << 20
 
 
-def test_each_further_worker_stays_within_its_limit() -> None:
-    assert memory.measure().further_worker <= 24 * MB
+def test_one_process_and_each_further_worker_stay_within_their_limits() -> None:
+    held = memory.measure()
+
+    assert held.one_process <= 80 * MB
+    assert held.further_worker <= 24 * MB
