@@ -7,7 +7,7 @@ from pydantic import AfterValidator
 
 from sluicegate.config.section import section
 from sluicegate.config.server_tls import ServerTls
-from sluicegate.config.values.http_url import headers_in, url_like
+from sluicegate.config.values.http import headers_in, url_like
 from sluicegate.config.values.kinds import FileName, Flag, NoneOrMore, Seconds, Secret, Text
 from sluicegate.config.values.password import Password, check_one
 

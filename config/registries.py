@@ -6,7 +6,7 @@ from pydantic import AfterValidator
 
 from sluicegate.config.section import section
 from sluicegate.config.server_tls import ServerTls
-from sluicegate.config.values.http_url import url_like
+from sluicegate.config.values.http import url_like
 from sluicegate.config.values.kinds import FileName, Seconds, Secret, Text
 from sluicegate.config.values.password import Password, check_one
 

@@ -1,4 +1,4 @@
-"""From what the scan found about a record to the text its client gets (KIP-467)."""
+"""From bad records, and from payloads over a limit, to the response for their batch and its texts (KIP-467)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -8,7 +8,7 @@ from sluicegate.pipeline.advise.job import limit_in_words
 from sluicegate.pipeline.profile.bounds import in_words
 from sluicegate.pipeline.report.answer import Answer, counted, share
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.names import WORST, cut
+from sluicegate.pipeline.report.formats import WORST, cut
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import share_beyond
 from sluicegate.pipeline.results import REPORT, Results

@@ -5,7 +5,7 @@ from typing import Any
 
 from sluicegate.pipeline.report.answer import Answer, counted, share
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.names import cut
+from sluicegate.pipeline.report.formats import cut
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.results import REPORT, Results
 

@@ -9,7 +9,7 @@ from sluicegate.pipeline.profile.bounds import in_words
 from sluicegate.pipeline.profile.report import producer_name
 from sluicegate.pipeline.report.answer import Answer
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.names import WORST, cut, dated, folded, printable
+from sluicegate.pipeline.report.formats import WORST, cut, dated, folded, printable
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import bars
 from sluicegate.pipeline.results import REPORT, Results

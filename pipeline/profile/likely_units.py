@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sluicegate.protocol.int64 import LONG_MAX
-from sluicegate.validation.units import UNITS, OddUnit, likely_range
+from sluicegate.validation.odd_units import UNITS, OddUnit, likely_range
 
 Int64s = NDArray[np.int64]
 _TIME_OF_DAY = 1_000_000  # the last six digits of YYYYMMDDhhmmss

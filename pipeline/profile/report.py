@@ -14,7 +14,7 @@ from sluicegate.pipeline.profile.reading import unreadable_of
 from sluicegate.pipeline.report.answer import Answer, counted, share
 from sluicegate.pipeline.report.answer import in_words as added_up
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.names import WORST, cut, dated, folded
+from sluicegate.pipeline.report.formats import WORST, cut, dated, folded
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import Plot, bars, over_time, share_beyond
 from sluicegate.pipeline.results import REPORT, Results

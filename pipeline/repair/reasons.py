@@ -5,7 +5,7 @@ from typing import Any
 from sluicegate.pipeline.profile.damage import Damage
 from sluicegate.pipeline.profile.kinds import UNITS
 from sluicegate.pipeline.repair.correction import Rules
-from sluicegate.validation.units import likely_unit
+from sluicegate.validation.odd_units import likely_unit
 
 
 def why_left(row: dict[str, Any], rules: Rules) -> str | None:

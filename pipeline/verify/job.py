@@ -15,6 +15,7 @@ from sluicegate.pipeline.repair.job import PLAN
 from sluicegate.pipeline.repair.plan import Plan, plan_from
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.verify.carried import without_carried
 from sluicegate.pipeline.verify.records import as_they_are, before_repair, content_hash, records_of
 from sluicegate.pipeline.verify.repairs import (
     is_timeless,
@@ -24,26 +25,6 @@ from sluicegate.pipeline.verify.repairs import (
     unit_is_wrong,
     wrongly_converted,
 )
-
-
-def without_carried(target: DataFrame, source: DataFrame) -> DataFrame:
-    """The target's records, `declared` only where the source has none that is the same as it stands, headers included.
-
-    Both are of `sluicegate.pipeline.verify.records.records_of`. Where the target has more of one kind than the source,
-    the source's own are those in their places, or else the last ones: what is written back comes behind.
-    """
-    carried = source.where("declared")
-    places = carried.select("partition", "ordinal", "whole", f.lit(1).alias("in_place"))
-    alike = Window.partitionBy("whole").orderBy(f.desc_nulls_last("in_place"), f.desc("partition"), f.desc("offset"))
-    looking_so = target.where("declared").select("partition", "offset", "ordinal", "whole")
-    numbered = looking_so.join(places, ["partition", "ordinal", "whole"], "left").withColumn(
-        "number", f.row_number().over(alike)
-    )
-    held = carried.groupBy("whole").agg(f.count("*").alias("held"))
-    copies = numbered.join(held, "whole").where(f.col("number") <= f.col("held"))
-    marked = target.join(copies.select("partition", "offset", f.lit(1).alias("copy")), ["partition", "offset"], "left")
-    return marked.withColumn("declared", f.col("declared") & f.col("copy").isNull()).drop("copy")
-
 
 DIFFERENCES = "differences"
 _BLOCK_BITS = 16

@@ -39,11 +39,8 @@ def violations(
     from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
     from sluicegate.pipeline.violations import job, report  # noqa: PLC0415
     from sluicegate.pipeline.violations.batches import Totals  # noqa: PLC0415
-    from sluicegate.pipeline.violations.events import (  # noqa: PLC0415
-        ReadFiles,
-        from_files,
-        from_topic,
-    )
+    from sluicegate.pipeline.violations.events import from_files, from_topic  # noqa: PLC0415
+    from sluicegate.pipeline.violations.files import ReadFiles  # noqa: PLC0415
     from sluicegate.pipeline.violations.report import answer  # noqa: PLC0415
 
     if (events is None) == (bootstrap is None or not topic):

@@ -7,7 +7,7 @@ from typing import Any
 
 from sluicegate.pipeline.report.answer import Answer, counted, in_words, share
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.names import WORST, cut, dated, folded, printable, shortened
+from sluicegate.pipeline.report.formats import WORST, cut, dated, folded, printable, shortened
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import bars
 from sluicegate.pipeline.results import REPORT, Results

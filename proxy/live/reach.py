@@ -10,32 +10,12 @@ from typing import TYPE_CHECKING
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.live.live_state import Distances
 from sluicegate.proxy.reporting.events.violation_event import Violation
+from sluicegate.validation.distances import STEPS, step_of
 from sluicegate.validation.produce import JudgedRequest
 from sluicegate.validation.verdict import TIMED
 
 if TYPE_CHECKING:
     from sluicegate.validation.ordinary import OrdinaryRequests
-
-
-STEPS = 256
-_SUBDIVISION_BITS = 2
-_FINE = 1 << _SUBDIVISION_BITS
-
-
-def step_of(away_ms: int) -> int:
-    """The step that a distance (ms, not negative) lies in."""
-    if away_ms < _FINE:
-        return away_ms
-    power = away_ms.bit_length() - 1
-    return _FINE * (power - 1) + ((away_ms >> (power - _SUBDIVISION_BITS)) & (_FINE - 1))
-
-
-def beginning_of(step: int) -> int:
-    """The shortest distance (ms) within a step."""
-    if step < _FINE:
-        return step
-    power, part = step // _FINE + 1, step % _FINE
-    return (_FINE + part) << (power - _SUBDIVISION_BITS)
 
 
 _ROW = bytes(8 * STEPS)

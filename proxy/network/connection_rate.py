@@ -1,5 +1,7 @@
 """How fast new connections are taken (`limits.max_new_connections_per_second`), as max.connection.creation.rate of a
-broker does it (KIP-612): who comes too fast waits and is not closed, because it would only come again at once.
+broker does it (KIP-612): a client that connects too fast waits and is not closed, because it would retry at once. One
+address that connects too fast is closed, as with `connection_creation_rate` of an address at a broker (KIP-612): if it
+waited instead, it could make as many connections wait as all other addresses together.
 """
 
 import asyncio

@@ -7,7 +7,7 @@ from sluicegate.config.loading import ConfigError, Loaded
 from sluicegate.config.model import Config
 from sluicegate.config.otel import Otel
 from sluicegate.config.source import Problem, Source
-from sluicegate.config.values.http_url import headers_in
+from sluicegate.config.values.http import headers_in
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.tls.certificates import Flaw, files_for_server, flaws_of, tls_files
 from sluicegate.proxy.registry.registries import Registries

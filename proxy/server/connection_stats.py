@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sluicegate.proxy.reporting.metrics.counters import Standing
 from sluicegate.proxy.scheduling.quarantine_memory import QuarantineRoom
-from sluicegate.proxy.server.descriptors import resident_bytes
+from sluicegate.proxy.server.process_resources import resident_bytes
 from sluicegate.proxy.session.memory import GatherBudget, Share
 from sluicegate.proxy.session.session import Session
 

@@ -27,7 +27,7 @@ from requests.adapters import BaseAdapter
 
 from sluicegate.config.otel import Otel
 from sluicegate.config.server_tls import ServerTls
-from sluicegate.config.values.http_url import headers_in
+from sluicegate.config.values.http import headers_in
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.bounded_socket import BoundedSocket, Bounds, TooLarge, connected
 from sluicegate.proxy.network.http_failures import why_failed

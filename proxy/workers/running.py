@@ -16,7 +16,7 @@ from sluicegate.proxy.network.listeners import bind
 from sluicegate.proxy.reload.config_file import ConfigFile
 from sluicegate.proxy.reload.reloader import Reloader
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
-from sluicegate.proxy.server.descriptors import raise_descriptor_limit, reserve_descriptors
+from sluicegate.proxy.server.process_resources import raise_descriptor_limit, reserve_descriptors
 from sluicegate.proxy.server.server import Server
 
 if TYPE_CHECKING:

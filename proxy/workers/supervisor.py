@@ -30,7 +30,7 @@ from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
 from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally, total_of, total_standing
 from sluicegate.proxy.reporting.metrics.topic_labels import with_few_topics
 from sluicegate.proxy.server.cannot_start import CannotStart
-from sluicegate.proxy.server.descriptors import resident_bytes
+from sluicegate.proxy.server.process_resources import resident_bytes
 from sluicegate.proxy.server.telemetry import check_telemetry, metric_push
 from sluicegate.proxy.session.opening.loop_detection import new_mark
 from sluicegate.proxy.workers.inbox import Inbox

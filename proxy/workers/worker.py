@@ -25,7 +25,7 @@ from sluicegate.proxy.network.listeners import bind_shared
 from sluicegate.proxy.reporting.logs.setup import logging_behind_a_queue
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.server.cannot_start import CannotStart
-from sluicegate.proxy.server.descriptors import reserve_descriptors
+from sluicegate.proxy.server.process_resources import reserve_descriptors
 from sluicegate.proxy.server.server import Server
 from sluicegate.validation.rules.rule import RuleUnusable
 

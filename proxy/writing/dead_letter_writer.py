@@ -14,49 +14,14 @@ from contextlib import suppress
 from typing import Any
 
 from sluicegate.config.upstream import Upstream
-from sluicegate.protocol.records.extraction import TakenRecord
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
-from sluicegate.proxy.reporting.build_info import VERSION
 from sluicegate.proxy.reporting.events.violation_event import Who, who
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.proxy.writing.topic_writer import CannotWrite, ClientMissing, Header, TopicWriter, check_client
-from sluicegate.validation.dead_letter_headers import DeadLetterHeader, packed, shown
+from sluicegate.proxy.writing.dead_letter_headers import headers_of
+from sluicegate.proxy.writing.topic_writer import CannotWrite, ClientMissing, TopicWriter, check_client
 from sluicegate.validation.produce import Place
-from sluicegate.validation.verdict import Reason
-
-
-def headers_of(record: TakenRecord, letters: DeadLetters, client: Who) -> list[Header]:
-    """All headers of what is written for `record`; what is not known of the client has none."""
-    own: list[Header] = [*shown(record.headers)]
-    if any(name.encode() != raw for (name, _), (raw, _) in zip(own, record.headers, strict=True)):
-        own.append((DeadLetterHeader.OWN, packed(record.headers)))
-    return [*own, *((name, text.encode(errors="replace")) for name, text in _ours(record, letters, client))]
-
-
-def _ours(record: TakenRecord, letters: DeadLetters, client: Who) -> list[tuple[str, str]]:
-    software = None
-    if client.software_name is not None:
-        software = f"{client.software_name} {client.software_version or ''}".rstrip()
-    rules = () if isinstance(record.why, Reason) else record.why
-    told = (
-        (DeadLetterHeader.RULE, ", ".join(rules) or None),
-        (DeadLetterHeader.CLIENT_ID, client.client_id),
-        (DeadLetterHeader.SOFTWARE, software),
-        (DeadLetterHeader.PRINCIPAL, client.principal),
-    )
-    return [
-        (DeadLetterHeader.REASON, (Reason.RULE if rules else record.why).value),
-        (DeadLetterHeader.TOPIC, letters.source),
-        (DeadLetterHeader.PARTITION, str(letters.partition)),
-        (DeadLetterHeader.INDEX, str(record.index)),
-        (DeadLetterHeader.TIMESTAMP, str(record.timestamp)),
-        *((name, text) for name, text in told if text is not None),
-        (DeadLetterHeader.ADDRESS, client.peer),
-        (DeadLetterHeader.VERSION, VERSION),
-    ]
-
 
 Failures = dict[Place, str]
 Tell = Callable[[Failures], None]

@@ -19,7 +19,7 @@ ALLOWED = {
     "proxy/webui/assets.py": _OWN,
     "proxy/admin/connections.py": _OWN,
     "proxy/cli/build_facts.py": _OWN,
-    "proxy/server/descriptors.py": _OWN,
+    "proxy/server/process_resources.py": _OWN,
     "proxy/workers/socket_folder.py": _OWN,
     "proxy/reporting/build_info.py": _OWN,
     "proxy/reporting/logs/setup.py": _OWN,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.config.values.http_url import headers_in
+from sluicegate.config.values.http import headers_in
 from tests.config.reading import SMALLEST, loaded, problems
 
 SECRET = "S3CRET"

@@ -15,7 +15,7 @@ from sluicegate.pipeline.advise.job import NoProfile, profiled
 from sluicegate.pipeline.extract.places import PlaceFails
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.profile import report
-from sluicegate.pipeline.report.names import dated
+from sluicegate.pipeline.report.formats import dated
 from sluicegate.pipeline.results import BadFolder, Results
 from sluicegate.pipeline.source.tasks import over
 from sluicegate.pipeline.topics import Topics

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sluicegate.pipeline.profile.likely_units import LikelyUnits
-from sluicegate.validation.units import UNITS, likely_unit
+from sluicegate.validation.odd_units import UNITS, likely_unit
 
 NOW = 1_790_000_000_000
 DAY = 86_400_000

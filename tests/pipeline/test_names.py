@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from sluicegate.pipeline.extract import report as extract_report
-from sluicegate.pipeline.report.names import printable, shortened
+from sluicegate.pipeline.report.formats import printable, shortened
 from sluicegate.pipeline.report.plots import bars
 from sluicegate.pipeline.violations import report as violations_report
 from tests.pipeline.test_many_producers import Pages, rows_in

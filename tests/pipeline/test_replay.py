@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline.replay import job
 from sluicegate.pipeline.replay.progress import groups_of
 from sluicegate.pipeline.replay.writing import Headers
-from sluicegate.pipeline.report.names import dated
+from sluicegate.pipeline.report.formats import dated
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from tests.pipeline.commands import kill_once, run, summary

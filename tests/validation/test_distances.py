@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.proxy.live.reach import STEPS, beginning_of, step_of
+from sluicegate.validation.distances import STEPS, beginning_of, step_of
 
 LONGEST = 2**63 - 1
 

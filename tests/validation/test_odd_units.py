@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sluicegate.validation.units import likely_unit
+from sluicegate.validation.odd_units import likely_unit
 
 MOMENT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 NOW = int(MOMENT.timestamp() * 1000)

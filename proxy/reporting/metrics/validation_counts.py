@@ -1,4 +1,8 @@
-"""Counts what was judged, by topic, rule and client where these are known."""
+"""Counts what was validated, by topic, rule and client where these are known.
+
+The first MAX_RULES rules that are broken have series of their own. Rules are named by the operator's file, so they stay
+few however often the file is read again.
+"""
 
 from typing import TYPE_CHECKING
 

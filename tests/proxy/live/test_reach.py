@@ -4,7 +4,7 @@ import pytest
 
 from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
 from sluicegate.proxy.live.live_state import Distances
-from sluicegate.proxy.live.reach import step_of
+from sluicegate.validation.distances import step_of
 from tests.bounds.frames import produce
 from tests.proxy.session.playbook import NOW, Playbook
 from tests.wire.batches import CODECS, NONE, Rec, batch

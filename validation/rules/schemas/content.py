@@ -1,4 +1,4 @@
-"""What a schema is to a rule, whatever its language: it says what is wrong with bytes that should follow it."""
+"""What a schema is to a rule, whatever its language (`SchemaLanguage`): it reports what is wrong with bytes."""
 
 from enum import Enum
 from typing import Protocol, runtime_checkable

@@ -1,4 +1,4 @@
-"""What becomes of what producers send."""
+"""What the proxy does with what producers send, and how long requests take."""
 
 from sluicegate.proxy.reporting.metrics.family import Family, counter, histogram
 from sluicegate.proxy.reporting.metrics.validation_counts import OUTCOMES

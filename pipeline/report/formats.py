@@ -1,4 +1,4 @@
-"""Names that clients give themselves, as pages, plots and terminals can show them."""
+"""How reports show names that clients chose, moments, and long tables: cut, with the rest counted."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -12,7 +12,7 @@ _LIMIT = """
 from resource import RLIMIT_NOFILE, getrlimit, setrlimit
 setrlimit(RLIMIT_NOFILE, ({limit}, getrlimit(RLIMIT_NOFILE)[1]))
 """
-_RESERVE = "from sluicegate.proxy.server.descriptors import reserve_descriptors; reserve_descriptors()"
+_RESERVE = "from sluicegate.proxy.server.process_resources import reserve_descriptors; reserve_descriptors()"
 _OPEN = "import os; print(len(os.listdir('/proc/self/fd')))"
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only Linux tells the size of the table")

@@ -1,4 +1,4 @@
-"""How many files and connections this process may have open, and room for them from the start."""
+"""What this process uses of the system: resident memory, and descriptors, with room for them from the start."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""Addresses of what is asked over HTTP."""
+"""HTTP addresses, and HTTP headers as OTEL_EXPORTER_OTLP_HEADERS has them: `name=value,name=value`, URL-encoded."""
 
 import re
 from collections.abc import Callable
