@@ -74,16 +74,16 @@ class Reloader:
                 # A file that could not be read is loaded when it can be, changed or not.
                 if await self._has_changed() or is_requested or self._unreadable is not None:
                     await self._reload()
-                self._unreadable = None
             except FileUnreadable as error:
                 self._report_unreadable(error)
+                continue
             except ConfigError as error:
-                self._unreadable = None
                 self._reject([str(problem) for problem in error.problems])
             except RuleUnusable as error:  # what it names has changed since the check
                 self._reject([str(error)])
             except Exception as error:  # the policies in force stay
                 self._reject([f"our fault: {type(error).__name__}"], error)
+            self._unreadable = None
 
     async def _has_changed(self) -> bool:
         """Raises FileUnreadable."""

@@ -15,6 +15,7 @@ from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reload.config_file import ConfigFile
 from sluicegate.proxy.reload.reloader import Reloader
 from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.validation.rules.rule import RuleUnusable
 from tests.config.reading import SMALLEST
 from tests.proxy.network.wires import until
 
@@ -133,6 +134,32 @@ async def test_a_look_that_hangs_is_reported_once_and_the_file_is_loaded_when_it
 
     await stage.has_counted(1, 1)
     assert looks >= 5
+
+
+@pytest.mark.parametrize("error", [RuleUnusable("it has changed"), ValueError("a bug")], ids=["rule", "fault"])
+async def test_what_is_rejected_when_the_file_is_back_is_rejected_once(
+    error: Exception, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_changed, looks = stage.file.has_changed, 0
+
+    def fails_at_first() -> bool:
+        nonlocal looks
+        looks += 1
+        if looks == 1:
+            raise FileUnreadable(110, "its file system has not responded within 5 s", str(stage.path))
+        return has_changed()
+
+    async def rejects(_: Loaded) -> None:
+        raise error
+
+    monkeypatch.setattr(stage.reloader, "_adopt", rejects)
+    monkeypatch.setattr(stage.file, "has_changed", fails_at_first)
+
+    await stage.has_counted(0, 2)
+    after = looks
+    await until(lambda: looks > after + 5)
+
+    assert stage.tally.config_reload_failures == 2
 
 
 async def test_a_fault_in_adopting_leaves_the_reloader_running(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
