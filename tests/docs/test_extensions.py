@@ -1,0 +1,214 @@
+"""CONTRIBUTING.md shows how to extend sluicegate; each worked example is applied to a copy of the tree and tried there.
+
+`### ` sections of the part "Extending sluicegate" are examples. Of their blocks, in order: `python` whose first line is
+`# new file: PATH` is a whole file, `diff` goes to `patch -p1`, `sh` is typed in the copy, and a `text` right behind it
+must come, `…` standing for anything.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from tests.broker.child_processes import ending_with_tests
+from tests.docs.blocks import Block, blocks_of
+from tests.docs.shown import shows
+from tests.oracle.kafka_java import ROOT
+
+PAGE = ROOT / "CONTRIBUTING.md"
+PART = "Extending sluicegate"
+MOST_PRODUCT_FILES = {
+    "A rule kind": 3,
+    "A configuration key": 3,
+    "A metric": 1,
+    "A broker API to rewrite": 1,
+    "A `doctor` check": 1,
+    "A command": 1,
+}
+"""By section: how many files of the product it may touch; tests and generated pages are not counted."""
+_PRODUCT = ("config/", "protocol/", "proxy/", "validation/", "pipeline/", "setup.py", "pyproject.toml")
+_NEW_FILE = re.compile(r"# new file: (\S+)$")
+_CHANGED_FILE = re.compile(r"^\+\+\+ b/(\S+)", re.MULTILINE)
+_SECONDS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A section with its blocks."""
+
+    name: str
+    blocks: tuple[Block, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def files(self) -> set[str]:
+        """Every file that it makes or changes."""
+        return {file for block in self.blocks for file in files_of(block)}
+
+    @property
+    def product_files(self) -> list[str]:
+        """Those that are no test and no page."""
+        return sorted(file for file in self.files if file.startswith(_PRODUCT))
+
+
+def files_of(block: Block) -> list[str]:
+    """The files that a block makes or changes."""
+    if block.language == "diff":
+        return _CHANGED_FILE.findall(block.text)
+    new = _NEW_FILE.match(block.first_line) if block.language == "python" else None
+    return [new[1]] if new is not None else []
+
+
+def examples() -> list[Example]:
+    """The sections of the part, in the page's order."""
+    lines, blocks = PAGE.read_text().splitlines(), blocks_of(PAGE)
+    in_blocks = {block.line + i for block in blocks for i in range(block.text.count("\n") + 1)}
+    headings = [(i, line) for i, line in enumerate(lines, 1) if line.startswith(("## ", "### ")) and i not in in_blocks]
+    found, is_inside = [], False
+    for (line, heading), (end, _) in pairwise([*headings, (len(lines) + 1, "")]):
+        if heading.startswith("## "):
+            is_inside = heading == f"## {PART}"
+        elif is_inside:
+            found.append(Example(heading[4:], tuple(block for block in blocks if line < block.line < end)))
+    return found
+
+
+class Copy:
+    """A copy of the tree, in which `sluicegate` is the copy's, with what is compiled."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        compiled = [
+            str(path.relative_to(ROOT))
+            for room in ("protocol", "config", "validation", "proxy", "pipeline")
+            for path in (ROOT / room).rglob("*.so")
+        ]
+        for name in {*listed.stdout.split("\0"), *compiled} - {""}:
+            source, target = ROOT / name, folder / name
+            if source.is_symlink() or source.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source, target, follow_symlinks=False)
+        (folder / ".venv").symlink_to(ROOT / ".venv")
+        inherited = {
+            name: value for name, value in os.environ.items() if not name.startswith(("SLUICEGATE_", "PYTEST_"))
+        }
+        self._environment = inherited | {
+            "PYTHONPATH": str(folder),
+            "NO_COLOR": "1",
+            "COLUMNS": "200",
+            "LC_ALL": "C.UTF-8",
+        }
+
+    def follow(self, example: Example, block: Block) -> None:
+        """Do what a block says; where that fails, fail with the section, the block and what to do."""
+        for file in files_of(block):
+            if list((self._folder / file).parent.glob(f"{Path(file).stem}.*.so")):
+                fail(
+                    example, block, f"{file} is compiled, and nothing is compiled here; show the change in a plain file"
+                )
+        if block.language == "python":
+            self._write(example, block)
+        elif block.language == "diff":
+            self._patch(example, block)
+        elif block.language == "sh":
+            self._type(example, block)
+
+    def check_style(self, example: Example) -> None:
+        """As `make check` does with what the example has written."""
+        files = sorted(file for file in example.files if file.endswith(".py"))
+        for arguments in (["check"], ["format", "--diff"]):
+            status, output = self._run([".venv/bin/ruff", *arguments, "--no-cache", *files], "")
+            if status:
+                fail(example, example.blocks[0], f"ruff wants what it and those after it write otherwise\n{output}")
+
+    def _write(self, example: Example, block: Block) -> None:
+        files = files_of(block)
+        if not files:
+            fail(example, block, 'begin it with "# new file: PATH"')
+        path = self._folder / files[0]
+        if path.exists():
+            fail(example, block, f"{files[0]} exists already; show what changes in it as a diff")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(block.text.partition("\n")[2])
+
+    def _patch(self, example: Example, block: Block) -> None:
+        status, output = self._run(["patch", "-p1", "--no-backup-if-mismatch", "--forward"], block.text)
+        if status:
+            fail(example, block, f"the diff no longer applies; write it again for the lines as they are now\n{output}")
+
+    def _type(self, example: Example, block: Block) -> None:
+        status, output = self._run(["bash", "-euo", "pipefail", "-c", block.text], "")
+        if status:
+            fail(
+                example,
+                block,
+                f"it ends with status {status}; correct it, or a block before it\n{block.text}\n{output}",
+            )
+        if block.shown is not None and not shows(block.shown, output):
+            fail(example, block, f"correct the text after it; the page shows\n{block.shown}\nand there is\n{output}")
+
+    def _run(self, command: list[str], standard_input: str) -> tuple[int, str]:
+        ended = subprocess.run(
+            ending_with_tests(command),
+            cwd=self._folder,
+            input=standard_input,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=self._environment,
+            timeout=_SECONDS,
+            check=False,
+            text=True,
+        )
+        return ended.returncode, ended.stdout
+
+
+def fail(example: Example, block: Block, words: str) -> NoReturn:
+    """Fail with what to do about which block."""
+    pytest.fail(f'Example "{example}", block at {block}: {words}', pytrace=False)
+
+
+EXAMPLES = examples()
+
+
+def test_there_are_examples_with_a_bound_each() -> None:
+    names = [example.name for example in EXAMPLES]
+
+    assert names, f"CONTRIBUTING.md has no sections in a part ## {PART}"
+    unknown = [name for name in names if name not in MOST_PRODUCT_FILES]
+    assert not unknown, f"{unknown[0]}: say in MOST_PRODUCT_FILES how many files of the product it may touch"
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+def test_an_extension_touches_few_files(example: Example) -> None:
+    most, files = MOST_PRODUCT_FILES[example.name], example.product_files
+
+    assert 0 < len(files) <= most, (
+        f'"{example}" touches {len(files)} files of the product ({", ".join(files)}), at most {most} are wanted: bring '
+        "together what belongs together, instead of writing it into one more place"
+    )
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+def test_an_example_holds_in_a_copy_of_the_tree(example: Example, tmp_path: Path) -> None:
+    assert any(block.language == "sh" for block in example.blocks), f'"{example}": it has no sh block that tries it'
+    copy = Copy(tmp_path)
+
+    for block in example.blocks:
+        copy.follow(example, block)
+
+    copy.check_style(example)
