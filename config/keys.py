@@ -15,12 +15,13 @@ _KEYS: dict[type[Any], tuple["Key", ...]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key as it stands in a file: the attribute that holds it, what it takes, what it is where it is not given."""
+    """A key as it stands in a file: the attribute that holds it, what it takes, its default and what it does."""
 
     name: str
     attribute: str
     annotation: Any
     default: Any
+    description: str
 
     @property
     def is_needed(self) -> bool:
@@ -56,7 +57,13 @@ def each_key_of(section: type[Any]) -> tuple[Key, ...]:
     if section not in _KEYS:
         hints = get_type_hints(section, include_extras=True)
         _KEYS[section] = tuple(
-            Key(each.metadata.get("alias", each.name), each.name, hints[each.name], default_of(each))
+            Key(
+                each.metadata.get("alias", each.name),
+                each.name,
+                hints[each.name],
+                default_of(each),
+                each.metadata.get("description", ""),
+            )
             for each in fields(section)
         )
     return _KEYS[section]

@@ -1,10 +1,10 @@
-"""Every key of the configuration file, its default and its bounds. Frozen once read.
+"""Every key of the configuration file, with its default, its bounds and its description. Frozen once read.
 
 Topic keys carry Kafka's own names, dots and all, and mean what they mean on a broker.
 """
 
 import socket
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator
@@ -14,7 +14,7 @@ from sluicegate.config.otel import Otel
 from sluicegate.config.quotas import Quota, check_quota_names
 from sluicegate.config.registries import Registry
 from sluicegate.config.requests import Exempt, RequestRule, check_request_names
-from sluicegate.config.section import named, section
+from sluicegate.config.section import described, section
 from sluicegate.config.topics import Topic, TopicKeys
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort, check_host
@@ -51,17 +51,24 @@ POLICIES = frozenset({"defaults", "topics", "topics_from", "requests", "exempt",
 
 @section
 class ListenTls:
-    """TLS towards clients. `client_auth` means what ssl.client.auth means on a broker; `allowed_names`: nobody else may
-    connect.
-    """
+    """TLS towards clients."""
 
-    certificate_file: FileName
-    key_file: FileName
-    key_password: Secret | None = None
-    key_password_file: FileName | None = None
-    client_auth: Literal["none", "requested", "required"] = "none"
-    client_ca_file: FileName | None = None
-    allowed_names: Patterns = ()
+    certificate_file: FileName = described("the certificate that clients see and its chain, PEM")
+    key_file: FileName = described("its key, PEM")
+    key_password: Secret | None = described("what the key is encrypted with", default=None)
+    key_password_file: FileName | None = described("a file that holds it, instead", default=None)
+    client_auth: Literal["none", "requested", "required"] = described(
+        "whether clients show certificates, as `ssl.client.auth` on a broker", default="none"
+    )
+    client_ca_file: FileName | None = described(
+        "who signs clients' certificates, PEM; needed unless `client_auth` is `none`", default=None
+    )
+    allowed_names: Patterns = described(
+        "who may connect, by one of its certificate's names: the common name, and the alternative names (hosts, "
+        "mail addresses, URIs, addresses), upper and lower case as they stand; needs `client_auth: required`; none: "
+        "who has a certificate",
+        default=(),
+    )
 
     def __post_init__(self) -> None:
         if self.client_auth != "none" and self.client_ca_file is None:
@@ -88,21 +95,47 @@ BrokerHost = Annotated[Text, AfterValidator(_names_each_broker)]
 
 @section
 class Listen:
-    """Where clients connect. Broker N listens at `broker_ports` + N (default: the bootstrap port + 1 + N), or, with
-    `broker_host`, at the bootstrap port under a name of its own that TLS clients ask for (SNI). `proxy_protocol`: load
-    balancers at `proxy_protocol_from` say who the client is. `allowed_addresses`: nobody else may connect.
-    `oauthbearer_claim`: the claim of a token that the brokers make the principal of.
-    """
+    """Where clients connect, and which of them may."""
 
-    bootstrap: ListenAddress
-    broker_ports: Port | None = None
-    broker_host: BrokerHost | None = None
-    advertised_host: AdvertisedHost | None = None
-    tls: ListenTls | None = None
-    proxy_protocol: Literal["required", "optional"] | None = None
-    proxy_protocol_from: Networks = ()
-    allowed_addresses: Networks = ()
-    oauthbearer_claim: Text | None = named("sasl.oauthbearer.claim", default=None)
+    bootstrap: ListenAddress = described(
+        "where clients bootstrap; an empty host or `0.0.0.0` is every address of the machine"
+    )
+    broker_ports: Port | None = described(
+        "broker N listens at this + N, so that a restart keeps every port; none: the bootstrap port + 1", default=None
+    )
+    broker_host: BrokerHost | None = described(
+        "with TLS, instead of a port for each broker: one port, and a name for each, as "
+        "`broker-{node_id}.kafka.example.com` (SNI); for node ids up to 999,999,999",
+        default=None,
+    )
+    advertised_host: AdvertisedHost | None = described(
+        "the host that clients are told, without a port; none: that of `listen.bootstrap`", default=None
+    )
+    tls: ListenTls | None = described(
+        "TLS to clients. Files that change are read again. Absent: plaintext.", default=None
+    )
+    proxy_protocol: Literal["required", "optional"] | None = described(
+        "take who the client is from load balancers in front (PROXY protocol v2): `required` of all connections, or "
+        "`optional`; none: nobody is believed",
+        default=None,
+    )
+    proxy_protocol_from: Networks = described(
+        "the load balancers' networks or addresses; with `required` nobody else may connect, with `optional` nobody "
+        "else is believed",
+        default=(),
+    )
+    allowed_addresses: Networks = described(
+        "networks or addresses that clients may connect from, before any TLS handshake; where a load balancer tells "
+        "who the client is, that address counts; none: all",
+        default=(),
+    )
+    oauthbearer_claim: Text | None = described(
+        "the claim of an OAUTHBEARER token that the brokers take the principal from, as their "
+        "`sasl.oauthbearer.sub.claim.name`, which is `sub` by default; none: principals of such logins are "
+        "unverified, and no exemption matches them ([TLS and SASL](how-to/tls-and-sasl.md))",
+        name="sasl.oauthbearer.claim",
+        default=None,
+    )
 
     def __post_init__(self) -> None:
         if self.bootstrap.is_wildcard and not self.advertised_host:
@@ -152,14 +185,17 @@ class Listen:
 
 @section
 class Admin:
-    """Where /metrics, /livez, /readyz and the page are served; no listen, no admin endpoint. `token`: what who looks at
-    the page has to know.
-    """
+    """Where /metrics, /livez, /readyz and the web UI are served."""
 
-    listen: ListenAddress | None = None
-    page: Flag = True
-    token: Secret | None = None
-    token_file: FileName | None = None
+    listen: ListenAddress | None = described(
+        "where `/metrics`, `/livez`, `/readyz` and the [page](page.md) are; none: nowhere", default=None
+    )
+    page: Flag = described("whether there is a page at `/`; without a token only on a loopback address", default=True)
+    token: Secret | None = described(
+        "what who looks at the page has to know; `/metrics`, `/livez` and `/readyz` are answered without it",
+        default=None,
+    )
+    token_file: FileName | None = described("a file that holds it, instead; read again each time", default=None)
 
     def __post_init__(self) -> None:
         check_one("admin.token", self.token, self.token_file)
@@ -174,17 +210,25 @@ class Admin:
 
 @section
 class Violations:
-    """Where refusals are written, one JSON object each: to a file, a topic of the cluster, or both; neither: log lines
-    only.
+    """Where rejections are written: to a file, to a topic of the cluster, or both. If neither: log lines only."""
 
-    A file that has reached `max_file_bytes` is renamed to its name and `.1`, in the place of the one before.
-    """
-
-    file: WrittenFileName | None = None
-    topic: TopicName | None = None
-    max_file_bytes: Bytes = 1 << 30
-    max_records: NoneOrMore = 10
-    queue_size: OneOrMore = 10_000
+    file: WrittenFileName | None = described(
+        "where events go; none: log lines only. A relative path begins where the proxy was started, which must be "
+        "writable: with a read-only root, a volume",
+        default=None,
+    )
+    topic: TopicName | None = described(
+        "a topic of the cluster that events go to, as well as or instead of the file; `upstream` says how it is "
+        "reached. Needs `pip install 'sluicegate[topic]'`; none: no topic",
+        default=None,
+    )
+    max_file_bytes: Bytes = described(
+        "a file that has reached this is renamed to its name and `.1`, in the place of the one before", default=1 << 30
+    )
+    max_records: NoneOrMore = described("bad records that are listed in each event", default=10)
+    queue_size: OneOrMore = described(
+        "events that may wait to be written; further ones are dropped and counted", default=10_000
+    )
 
     @property
     def is_anywhere(self) -> bool:
@@ -194,36 +238,76 @@ class Violations:
 
 @section
 class Limits:
-    """Bounds on what any client can make the proxy hold or do (bytes unless named otherwise; docs/reliability.md).
+    """Bounds on what any client can make the proxy hold or do (docs/reliability.md)."""
 
-    `max_decompressed_bytes`, `max_request_partitions` and `max_record_errors` are for one request as a whole;
-    `max_decompression_window_bytes` is what may have to be held at once to read a payload (a zstd window, a snappy
-    block). `max_connections` None: as many as the process may have descriptors for. `max_new_connections_per_second`
-    None, and that of an address: as fast as they come.
-    """
-
-    max_frame_bytes: FrameBytes = 104_857_600
-    max_gathered_bytes: Bytes = 536_870_912
-    max_decompressed_bytes: Bytes = 134_217_728
-    max_decompression_ratio: OneOrMore = 1000
-    max_decompression_window_bytes: Bytes = 16_777_216
-    max_request_partitions: OneOrMore = 5000
-    max_request_records: OneOrMore | None = None
-    max_request_headers: OneOrMore | None = None
-    max_record_errors: OneOrMore = 1000
-    max_quarantined_bytes: Bytes = 134_217_728
-    rule_seconds: Seconds = 2
-    rule_memory: RuleMemory = 268_435_456
-    max_in_flight: OneOrMore = 1000
-    max_in_flight_in_all: OneOrMore | None = None
-    max_connections: OneOrMore | None = None
-    max_connections_per_address: OneOrMore | None = None
-    max_new_connections_per_second: OneOrMore | None = None
-    max_new_connections_per_second_per_address: OneOrMore | None = None
-    max_handshakes: OneOrMore = 1000
-    handshake_seconds: Seconds = 30
-    frame_seconds: Seconds = 30
-    idle_seconds: Seconds = 900
+    max_frame_bytes: FrameBytes = described("largest request or gathered answer", default=104_857_600)
+    max_gathered_bytes: Bytes = described(
+        "all requests that are being gathered, of all connections together; at least `max_frame_bytes`",
+        default=536_870_912,
+    )
+    max_decompressed_bytes: Bytes = described(
+        "what the compressed batches of one request may become, all together", default=134_217_728
+    )
+    max_decompression_ratio: OneOrMore = described(
+        "how many times its size a compressed batch may become (above 1 MiB)", default=1000
+    )
+    max_decompression_window_bytes: Bytes = described(
+        "what may have to be held at once to read a payload: a zstd window, a snappy block", default=16_777_216
+    )
+    max_request_partitions: OneOrMore = described("partitions in one Produce request", default=5000)
+    max_request_records: OneOrMore | None = described(
+        "records in one Produce request, as its batches say; none: any number that fits `max_frame_bytes` and "
+        "`max_decompressed_bytes`",
+        default=None,
+    )
+    max_request_headers: OneOrMore | None = described(
+        "headers of all records of one Produce request that are judged; none: any number that fits the same",
+        default=None,
+    )
+    max_record_errors: OneOrMore = described(
+        "record errors that are listed in one answer, all partitions together", default=1000
+    )
+    max_quarantined_bytes: Bytes = described(
+        "what bad records that are being quarantined may take, of all connections together", default=134_217_728
+    )
+    rule_seconds: Seconds = described(
+        "CPU time that the rules process may spend for the records of one Produce request, and for compiling one "
+        "schema of a registry ([policies](policies.md#the-rules-process))",
+        default=2,
+    )
+    rule_memory: RuleMemory = described(
+        "memory of the rules process beyond what its libraries take; each worker has one such process, if its rules "
+        "need one",
+        default=268_435_456,
+    )
+    max_in_flight: OneOrMore = described("requests of one connection without an answer", default=1000)
+    max_in_flight_in_all: OneOrMore | None = described(
+        "requests of all connections together without an answer, long polls included (each consumer has one); none: "
+        "any number",
+        default=None,
+    )
+    max_connections: OneOrMore | None = described(
+        "connections of all clients; none: as many as the process may have descriptors for", default=None
+    )
+    max_connections_per_address: OneOrMore | None = described(
+        "connections from one address; none: no bound of its own", default=None
+    )
+    max_new_connections_per_second: OneOrMore | None = described(
+        "new connections a second, on all listeners together, and as many at once after a quiet time; who comes "
+        "faster waits, as with `max.connection.creation.rate` of a broker; none: no bound",
+        default=None,
+    )
+    max_new_connections_per_second_per_address: OneOrMore | None = described(
+        "new connections a second from one address, and as many at once after a quiet time; what comes faster is "
+        "closed; where a load balancer tells who the client is, that address counts; none: no bound",
+        default=None,
+    )
+    max_handshakes: OneOrMore = described(
+        "TLS handshakes and PROXY protocol headers that are under way at once (57 kB each)", default=1000
+    )
+    handshake_seconds: Seconds = described("how long a TLS handshake, or a PROXY protocol header, may take", default=30)
+    frame_seconds: Seconds = described("how long a request may take to arrive", default=30)
+    idle_seconds: Seconds = described("how long a connection may say nothing", default=900)
 
     def __post_init__(self) -> None:
         if self.max_gathered_bytes < self.max_frame_bytes:
@@ -232,13 +316,17 @@ class Limits:
 
 @section
 class Log:
-    """How log lines look: JSON, pretty, or pretty only on a terminal (auto). `client`: whose connections are followed
-    line by line; without one, `debug` follows all.
-    """
+    """How log lines look, and which are written."""
 
-    format: Literal["auto", "json", "pretty"] = "auto"
-    level: Literal["debug", "info", "warning", "error"] = "info"
-    client: Text | None = None
+    format: Literal["auto", "json", "pretty"] = described("`auto` is pretty on a terminal, else JSON", default="auto")
+    level: Literal["debug", "info", "warning", "error"] = described(
+        "from which level on lines are written; `debug` follows every connection: who it is, each request's API, "
+        "version and size, each answer's codes, what holds it up, who ends it; never a payload or a secret",
+        default="info",
+    )
+    client: Text | None = described(
+        "follow only the connections of this client id, whatever `log.level` says", default=None
+    )
 
     @property
     def follows_connections(self) -> bool:
@@ -248,27 +336,70 @@ class Log:
 
 @section
 class Config:
-    """The whole file. `topics` holds those of `topics_from` too, which stand behind the file's own. `workers`: how many
-    processes share the ports and the work.
-    """
+    """The whole file. `topics` holds those of `topics_from` too, after the file's own."""
 
-    upstream: Upstream
-    listen: Listen
-    admin: Admin = Admin()
-    defaults: TopicKeys = TopicKeys()
-    topics: tuple[Topic, ...] = ()
-    requests: Annotated[tuple[RequestRule, ...], AfterValidator(check_request_names)] = ()
-    exempt: tuple[Exempt, ...] = ()
-    quotas: Annotated[tuple[Quota, ...], AfterValidator(check_quota_names)] = ()
-    registries: dict[Text, Registry] = field(default_factory=dict)
-    violations: Violations = Violations()
-    otel: Otel | None = None
-    limits: Limits = Limits()
-    log: Log = Log()
-    on_internal_error: Literal["close", "forward"] = named("on.internal.error", default="close")
-    drain_seconds: Seconds = 30
-    workers: Workers = 1
-    topics_from: TopicFiles = ()
+    upstream: Upstream = described("The cluster behind the proxy.")
+    listen: Listen = described("Where clients connect.")
+    admin: Admin = described("The admin endpoint.", default=Admin())
+    defaults: TopicKeys = described(
+        "What holds where an entry of `topics` does not say otherwise. Values that are named `none` here are those "
+        "of a broker: CreateTime, 9223372036854775807 twice, delete, the broker's `max.message.bytes`; and `all`, "
+        "`reject`.",
+        default=TopicKeys(),
+    )
+    topics: tuple[Topic, ...] = described(
+        "The first entry whose pattern matches a topic's whole name decides; what it leaves open comes from "
+        "`defaults`.",
+        default=(),
+    )
+    requests: Annotated[tuple[RequestRule, ...], AfterValidator(check_request_names)] = described(
+        "What is asked of Produce requests and of who sends them ([policies](policies.md)). All that concern a "
+        "batch are asked.",
+        default=(),
+    )
+    exempt: tuple[Exempt, ...] = described(
+        "Clients that are asked nothing: no rule, no bound, no check of ours; the broker's own hold "
+        "([policies](policies.md)).",
+        default=(),
+    )
+    quotas: Annotated[tuple[Quota, ...], AfterValidator(check_quota_names)] = described(
+        "How much each client may send with Produce, and on how many connections, or how much each topic may be "
+        "sent ([quotas](quotas.md)). The first that is about a client holds, and the first that is about a topic.",
+        default=(),
+    )
+    registries: dict[Text, Registry] = described("A schema registry, by a name that rules use.", default_factory=dict)
+    violations: Violations = described(
+        "[Violation events](violations.md), one JSON object for each refused partition.", default=Violations()
+    )
+    otel: Otel | None = described(
+        "[OpenTelemetry](how-to/opentelemetry.md): metrics and traces by OTLP over HTTP. Needs `pip install "
+        "'sluicegate[otel]'`. Absent: none.",
+        default=None,
+    )
+    limits: Limits = described(
+        "What any client can make the proxy hold or do. What goes beyond is refused, with the key's name.",
+        default=Limits(),
+    )
+    log: Log = described("Log lines.", default=Log())
+    on_internal_error: Literal["close", "forward"] = described(
+        "what becomes of a Produce request that cannot be judged because sluicegate itself fails: its connection is "
+        "closed (`close`), or it is forwarded as it came, and told (`forward`)",
+        name="on.internal.error",
+        default="close",
+    )
+    drain_seconds: Seconds = described(
+        "after SIGTERM: accept nothing, let what is in flight finish, at most this long", default=30
+    )
+    workers: Workers = described(
+        "processes that share the ports and the work (SO_REUSEPORT), one admin endpoint, metrics summed; one that "
+        "dies is started again and counted (`sluicegate_worker_restarts_total`)",
+        default=1,
+    )
+    topics_from: TopicFiles = described(
+        "further files with entries of `topics`, names or globs, as `policies/*.yaml`, relative to this file; they "
+        "stand behind its own, file by file in the order of their names ([policy files](policy-files.md))",
+        default=(),
+    )
 
     def check(self) -> None:
         """Whether its sections can be together. Raises ValueError."""

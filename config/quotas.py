@@ -1,6 +1,6 @@
 """How much clients may send, or topics be sent, and on how many connections (docs/quotas.md)."""
 
-from sluicegate.config.section import section
+from sluicegate.config.section import described, section
 from sluicegate.config.values.kinds import Bytes, OneOrMore, Pattern, Text
 
 _SAYS = ("bytes_per_second", "requests_per_second", "connections")
@@ -13,13 +13,19 @@ class Quota:
     about a client holds, and the first that is about a topic.
     """
 
-    name: Text
-    client_id: Pattern | None = None
-    principal: Pattern | None = None
-    topic: Pattern | None = None
-    bytes_per_second: Bytes | None = None
-    requests_per_second: OneOrMore | None = None
-    connections: OneOrMore | None = None
+    name: Text = described("what metrics and log lines call it")
+    client_id: Pattern | None = described("a pattern of client ids, each of which has a quota of its own", default=None)
+    principal: Pattern | None = described(
+        "a pattern of principals, as `User:*`, each of which has one; with `client_id`: each pair", default=None
+    )
+    topic: Pattern | None = described(
+        "a pattern of topics' names, each of which has one; without the others", default=None
+    )
+    bytes_per_second: Bytes | None = described("of Produce requests; who sends more is made to wait", default=None)
+    requests_per_second: OneOrMore | None = described("Produce requests; who sends more is made to wait", default=None)
+    connections: OneOrMore | None = described(
+        "connections that send Produce requests; further ones are closed at the first", default=None
+    )
 
     def __post_init__(self) -> None:
         of_client = self.client_id is not None or self.principal is not None

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from sluicegate.config.section import section
+from sluicegate.config.section import described, section
 from sluicegate.config.server_tls import ServerTls
 from sluicegate.config.values.http import url_like
 from sluicegate.config.values.kinds import FileName, Seconds, Secret, Text
@@ -13,14 +13,18 @@ from sluicegate.config.values.password import Password, check_one
 
 @section
 class Registry:
-    """A schema registry with Confluent's API. `refresh_seconds`: how long a schema is taken to be under its subject."""
+    """A schema registry with Confluent's API."""
 
-    url: Annotated[Text, AfterValidator(url_like("https://registry.internal:8081"))]
-    username: Text | None = None
-    password: Secret | None = None
-    password_file: FileName | None = None
-    tls: ServerTls | None = None
-    refresh_seconds: Seconds = 60
+    url: Annotated[Text, AfterValidator(url_like("https://registry.internal:8081"))] = described(
+        "where its Confluent API is, as `https://registry.internal:8081`"
+    )
+    username: Text | None = described("whom to log in as (HTTP basic)", default=None)
+    password: Secret | None = described("with what", default=None)
+    password_file: FileName | None = described("a file that holds it, instead", default=None)
+    tls: ServerTls | None = described("TLS to the registry. Absent: the system's CAs.", default=None)
+    refresh_seconds: Seconds = described(
+        "how long a schema is taken to be under its subject; then it is asked again, and nobody waits", default=60
+    )
 
     def __post_init__(self) -> None:
         check_one("password", self.password, self.password_file)

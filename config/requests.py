@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from sluicegate.config.section import section
+from sluicegate.config.section import described, section
 from sluicegate.config.values.kinds import Bytes, Flag, Pattern, Text
 
 _ASKS = ("acks", "codecs", "idempotent", "client_id", "max_batch_bytes", "software")
@@ -14,9 +14,9 @@ _ASKS = ("acks", "codecs", "idempotent", "client_id", "max_batch_bytes", "softwa
 class RequestMatch:
     """Which batches a rule concerns: all that are given must match; what is not given matches everything."""
 
-    topics: Pattern | None = None
-    client_id: Pattern | None = None
-    principal: Pattern | None = None
+    topics: Pattern | None = described("a pattern of topics' names, as in `topics[].match`", default=None)
+    client_id: Pattern | None = described("a pattern of client ids", default=None)
+    principal: Pattern | None = described("a pattern of principals, as `User:*`", default=None)
 
 
 def _has_numbers(version: str) -> str:
@@ -29,23 +29,33 @@ def _has_numbers(version: str) -> str:
 class Software:
     """A client library by the name that it gives itself, and the version from which on it is taken."""
 
-    name: Pattern
-    min_version: Annotated[Text, AfterValidator(_has_numbers)]
+    name: Pattern = described("a pattern of names, as `librdkafka` or `apache-kafka-java`")
+    min_version: Annotated[Text, AfterValidator(_has_numbers)] = described("the version from which on it is taken")
 
 
 @section
 class RequestRule:
     """What a batch's request must be like; what is not given is not asked."""
 
-    name: Text
-    mode: Literal["reject", "observe"] = "reject"
-    match: RequestMatch = RequestMatch()
-    acks: tuple[Literal["all", "1", "0"], ...] | None = None
-    codecs: tuple[Literal["none", "gzip", "snappy", "lz4", "zstd"], ...] | None = None
-    idempotent: Flag = False
-    client_id: Pattern | None = None
-    max_batch_bytes: Bytes | None = None
-    software: tuple[Software, ...] = ()
+    name: Text = described("what answers, events, log lines and metrics call it")
+    mode: Literal["reject", "observe"] = described(
+        "what becomes of a batch whose request breaks it: `reject`, or `observe`, which only tells it", default="reject"
+    )
+    match: RequestMatch = described(
+        "Which batches a rule concerns: all that are given must match.", default=RequestMatch()
+    )
+    acks: tuple[Literal["all", "1", "0"], ...] | None = described("which acks are taken", default=None)
+    codecs: tuple[Literal["none", "gzip", "snappy", "lz4", "zstd"], ...] | None = described(
+        "which codecs are taken", default=None
+    )
+    idempotent: Flag = described("`true`: producers must be idempotent", default=False)
+    client_id: Pattern | None = described("what the client id must match", default=None)
+    max_batch_bytes: Bytes | None = described("the largest batch, as it is sent", default=None)
+    software: tuple[Software, ...] = described(
+        "Client libraries by the name and version that they give themselves (ApiVersions). Who has given none is "
+        "not asked.",
+        default=(),
+    )
 
     def __post_init__(self) -> None:
         if not any(getattr(self, ask) for ask in _ASKS):
@@ -56,8 +66,8 @@ class RequestRule:
 class Exempt:
     """Clients that are asked nothing; what is given must match, both where both are."""
 
-    principal: Pattern | None = None
-    client_id: Pattern | None = None
+    principal: Pattern | None = described("a pattern of principals, as `User:mirror-maker`", default=None)
+    client_id: Pattern | None = described("a pattern of client ids", default=None)
 
     def __post_init__(self) -> None:
         if self.principal is None and self.client_id is None:

@@ -1,11 +1,10 @@
 """What the file asks of a topic's records beyond what a broker asks (docs/policies.md)."""
 
-from dataclasses import field
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator
 
-from sluicegate.config.section import is_unset, named, section
+from sluicegate.config.section import described, is_unset, section
 from sluicegate.config.value_rules import Json, Schema
 from sluicegate.config.values.kinds import Bytes, Flag, Names, NoneOrMore, OneOrMore, Pattern, SomeBytes, Text
 
@@ -16,12 +15,14 @@ _ASKS = ("key", "value", "headers", "batch", "time", "cel", "entry_point")
 class ContentKeys:
     """Of a key or a value; null has no size and is no text, so only `required` refuses it."""
 
-    required: Flag = False
-    min_size: SomeBytes | None = None
-    max_size: SomeBytes | None = None
-    utf8: Flag = False
-    json_text: Json | None = named("json", default=None)
-    schema_: Schema | None = named("schema", default=None)
+    required: Flag = described("`true`: it may not be null", default=False)
+    min_size: SomeBytes | None = described("least size; 1: it may not be empty", default=None)
+    max_size: SomeBytes | None = described("greatest size", default=None)
+    utf8: Flag = described("`true`: it must be text in UTF-8", default=False)
+    json_text: Json | None = described(
+        "The {side} is one JSON text and nothing else; `json: {}` has the defaults.", name="json", default=None
+    )
+    schema_: Schema | None = described("The {side} follows a schema.", name="schema", default=None)
 
     def __post_init__(self) -> None:
         if is_unset(self):
@@ -34,11 +35,15 @@ class ContentKeys:
 class HeaderKeys:
     """Of a record's headers. `matched`: every header of a name, where there is one, has a value that matches whole."""
 
-    required: Names = ()
-    forbidden: Names = ()
-    matched: dict[Text, Pattern] = field(default_factory=dict)
-    max_count: NoneOrMore | None = None
-    max_size: Bytes | None = None
+    required: Names = described("names of headers that every record must have", default=())
+    forbidden: Names = described("names of headers that no record may have", default=())
+    matched: dict[Text, Pattern] = described(
+        "what the whole value of headers must match, in UTF-8, where they are there: a glob, or a regular "
+        "expression between slashes, in RE2's syntax",
+        default_factory=dict,
+    )
+    max_count: NoneOrMore | None = described("how many headers a record may have", default=None)
+    max_size: Bytes | None = described("how large a record's headers may be, names and values together", default=None)
 
     def __post_init__(self) -> None:
         if is_unset(self):
@@ -52,7 +57,7 @@ class HeaderKeys:
 class BatchKeys:
     """Of a batch as a whole."""
 
-    max_records: OneOrMore
+    max_records: OneOrMore = described("how many records a batch may have")
 
 
 def _is_asked_for(value: bool) -> bool:
@@ -65,25 +70,42 @@ def _is_asked_for(value: bool) -> bool:
 class TimeKeys:
     """Of records' times. `monotonic`: they do not go back, for each producer and partition."""
 
-    monotonic: Annotated[Flag, AfterValidator(_is_asked_for)]
+    monotonic: Annotated[Flag, AfterValidator(_is_asked_for)] = described(
+        "`true`: times do not go back, for each producer and partition"
+    )
 
 
 @section
 class Rule:
     """A named rule: a record that breaks any part of it breaks it."""
 
-    name: Text
-    mode: Literal["reject", "observe"] = "reject"
-    on_outage: Literal["retriable", "forward", "reject"] = named("on.outage", default="retriable")
-    on_schema_error: Literal["reject", "retriable", "forward"] = named("on.schema.error", default="reject")
-    key: ContentKeys | None = None
-    value: ContentKeys | None = None
-    headers: HeaderKeys | None = None
-    batch: BatchKeys | None = None
-    time: TimeKeys | None = None
-    cel: Text | None = None
-    entry_point: Text | None = None
-    options: dict[Text, Any] = field(default_factory=dict)
+    name: Text = described("what answers, events, log lines and metrics call it")
+    mode: Literal["reject", "observe"] = described(
+        "what becomes of a batch that breaks it: `reject`, or `observe`, which only tells it", default="reject"
+    )
+    on_outage: Literal["retriable", "forward", "reject"] = described(
+        "what becomes of a batch while something that the rule depends on does not answer: refused with an error "
+        "upon which producers try again (`retriable`), forwarded (`forward`), or refused for good (`reject`)",
+        name="on.outage",
+        default="retriable",
+    )
+    on_schema_error: Literal["reject", "retriable", "forward"] = described(
+        "what becomes of a record whose schema exists and cannot be compiled or applied: the record is rejected for "
+        "good (`reject`), or its batch is rejected with an error upon which producers try again (`retriable`), or "
+        "forwarded (`forward`)",
+        name="on.schema.error",
+        default="reject",
+    )
+    key: ContentKeys | None = described("Of a record's key.", default=None)
+    value: ContentKeys | None = described("Of a record's value.", default=None)
+    headers: HeaderKeys | None = described("Of a record's headers.", default=None)
+    batch: BatchKeys | None = described("Of a batch as a whole.", default=None)
+    time: TimeKeys | None = described("Of records' times. Only with `mode: observe`.", default=None)
+    cel: Text | None = described("an expression of CEL that must be true", default=None)
+    entry_point: Text | None = described(
+        "a rule of your own: the name of an installed entry point of the group `sluicegate.rules`", default=None
+    )
+    options: dict[Text, Any] = described("what it is made with; values are text", default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.options and self.entry_point is None:

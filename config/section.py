@@ -10,12 +10,19 @@ if TYPE_CHECKING:
 _Made = TypeVar("_Made")
 
 
-def named(key: str, *, default: Any) -> Any:
-    """A field whose key in the file is not its own name."""
-    return field(default=default, metadata={"alias": key})
+def described(
+    description: str, *, name: str | None = None, default: Any = MISSING, default_factory: Any = MISSING
+) -> Any:
+    """A key with what it does, in the words of docs/configuration.md; for a key that is a section: what that is for.
+
+    `name`: the key in the file, where it is not the field's own name. In a section that stands below a record's key or
+    value `{side}` is which of the two.
+    """
+    metadata = {"description": description} | ({} if name is None else {"alias": name})
+    return field(default=default, default_factory=default_factory, metadata=metadata)
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field, named))
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(described,))
 def section(made: type[_Made]) -> type[_Made]:
     """Keys that stand together. `__post_init__` raises ValueError for what they cannot be together."""
     whole = dataclass(frozen=True, slots=True, kw_only=True)(made)

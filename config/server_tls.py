@@ -1,6 +1,6 @@
 """TLS to a server that is no broker: a schema registry, a receiver of OpenTelemetry."""
 
-from sluicegate.config.section import section
+from sluicegate.config.section import described, section
 from sluicegate.config.values.kinds import FileName, Secret
 from sluicegate.config.values.password import Password, check_one
 
@@ -9,11 +9,11 @@ from sluicegate.config.values.password import Password, check_one
 class ServerTls:
     """Whom to trust (the system's CAs if no file is named), and a certificate of the proxy's own."""
 
-    ca_file: FileName | None = None
-    certificate_file: FileName | None = None
-    key_file: FileName | None = None
-    key_password: Secret | None = None
-    key_password_file: FileName | None = None
+    ca_file: FileName | None = described("whom to trust, PEM; none: the system's CAs", default=None)
+    certificate_file: FileName | None = described("the proxy's own certificate and its chain, PEM", default=None)
+    key_file: FileName | None = described("its key, PEM", default=None)
+    key_password: Secret | None = described("what the key is encrypted with", default=None)
+    key_password_file: FileName | None = described("a file that holds it, instead", default=None)
 
     def __post_init__(self) -> None:
         if (self.certificate_file is None) != (self.key_file is None):

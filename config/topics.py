@@ -9,7 +9,7 @@ from pydantic import AfterValidator
 
 from sluicegate.config.reference import json_schema_kinds as schema
 from sluicegate.config.rules import Rule, check_names
-from sluicegate.config.section import named, section
+from sluicegate.config.section import described, section
 from sluicegate.config.values.kinds import Bytes, Candidates, Flag, Milliseconds, Pattern, TopicName
 
 _CLEANUP = ("compact", "delete", "compact,delete", "delete,compact")
@@ -28,8 +28,12 @@ CleanupPolicy = Annotated[str, AfterValidator(_known_cleanup), schema.told({"enu
 class Rehearse:
     """Bounds that are not in force: what each of them would refuse is counted."""
 
-    before_max_ms: Candidates = named("message.timestamp.before.max.ms", default=())
-    after_max_ms: Candidates = named("message.timestamp.after.max.ms", default=())
+    before_max_ms: Candidates = described(
+        "bounds for how far a record's time may lie behind now", name="message.timestamp.before.max.ms", default=()
+    )
+    after_max_ms: Candidates = described(
+        "bounds for how far a record's time may lie ahead of now", name="message.timestamp.after.max.ms", default=()
+    )
 
     def __post_init__(self) -> None:
         if not self.before_max_ms and not self.after_max_ms:
@@ -40,42 +44,86 @@ class Rehearse:
 class Fix:
     """What is put right instead of refused."""
 
-    timestamp: Literal["now", "clamp", "previous", "unit"]
+    timestamp: Literal["now", "clamp", "previous", "unit"] = described(
+        "what a time that breaks a bound becomes: `now`, the nearest that keeps it (`clamp`), the latest good one "
+        "of its partition (`previous`), or itself in milliseconds where it is plausible in seconds, micro- or "
+        "nanoseconds (`unit`: bounds are ten years at most then)"
+    )
 
 
 @section
 class TopicKeys:
     """What a judgement depends on, Kafka's topic settings first; what is not given is inherited from `defaults`.
 
-    `checks: none` leaves a topic's batches unjudged; `mode: observe` forwards what would be refused, and says so. An
-    entry's `rules` stand in the place of those in `defaults`, as every key does. `samples` shows of bad records what
-    they hold. `framing`: what becomes of batches that consumers read otherwise than brokers.
+    An entry's `rules` replace those in `defaults`, as every key does.
     """
 
-    timestamp_type: Literal["CreateTime", "LogAppendTime"] | None = named("message.timestamp.type", default=None)
-    before_max_ms: Milliseconds | None = named("message.timestamp.before.max.ms", default=None)
-    after_max_ms: Milliseconds | None = named("message.timestamp.after.max.ms", default=None)
-    difference_max_ms: Milliseconds | None = named("message.timestamp.difference.max.ms", default=None)
-    cleanup_policy: CleanupPolicy | None = named("cleanup.policy", default=None)
-    max_message_bytes: Bytes | None = named("max.message.bytes", default=None)
-    checks: Literal["all", "none"] | None = None
-    mode: Literal["reject", "observe"] | None = None
-    framing: Literal["safe", "strict", "broker"] | None = None
-    rehearse: Rehearse | None = None
-    fix: Fix | None = None
-    rules: Annotated[tuple[Rule, ...], AfterValidator(check_names)] | None = None
-    samples: Flag | None = None
+    timestamp_type: Literal["CreateTime", "LogAppendTime"] | None = described(
+        "who sets a record's time", name="message.timestamp.type", default=None
+    )
+    before_max_ms: Milliseconds | None = described(
+        "how far a record's time may lie behind now (KIP-937)", name="message.timestamp.before.max.ms", default=None
+    )
+    after_max_ms: Milliseconds | None = described(
+        "how far a record's time may lie ahead of now (KIP-937)", name="message.timestamp.after.max.ms", default=None
+    )
+    difference_max_ms: Milliseconds | None = described(
+        "deprecated: stands for each of the two that is not set, with a warning",
+        name="message.timestamp.difference.max.ms",
+        default=None,
+    )
+    cleanup_policy: CleanupPolicy | None = described(
+        "`compact`, `delete` or `compact,delete`; records of a compacted topic need a key",
+        name="cleanup.policy",
+        default=None,
+    )
+    max_message_bytes: Bytes | None = described("the largest batch", name="max.message.bytes", default=None)
+    checks: Literal["all", "none"] | None = described("`none` forwards a topic's batches unjudged", default=None)
+    mode: Literal["reject", "observe"] | None = described(
+        "what becomes of a batch that is refused: `reject` answers as a broker would, `observe` forwards it as it "
+        "came and only says so ([policies](policies.md))",
+        default=None,
+    )
+    framing: Literal["safe", "strict", "broker"] | None = described(
+        "what becomes of batches that brokers store and consumers read otherwise: `safe` rejects those of which "
+        "clients would read other records than were validated, and reports those that some clients cannot read; "
+        "`strict` rejects both; `broker` looks for neither ([framing](framing.md))",
+        default=None,
+    )
+    rehearse: Rehearse | None = described(
+        "Bounds that are not in force: how many records and batches each of them would refuse is counted "
+        "([policies](policies.md)).",
+        default=None,
+    )
+    fix: Fix | None = described(
+        "What is put right instead of refused, where the whole batch is understood ([policies](policies.md)).",
+        default=None,
+    )
+    rules: Annotated[tuple[Rule, ...], AfterValidator(check_names)] | None = described(
+        "What is asked of records beyond what a broker asks ([policies](policies.md)), in this order. An entry's "
+        "list stands in the place of that in `defaults`.",
+        default=None,
+    )
+    samples: Flag | None = described(
+        "`true`: violation events show the beginning of bad records' keys and values, at most 256 bytes each "
+        "([policies](policies.md)); else nothing of them",
+        default=None,
+    )
 
 
 @section
 class Topic(TopicKeys):
-    """Settings for the topics whose whole name matches: a glob, or a regular expression between slashes.
+    """Settings for the topics whose whole name matches."""
 
-    `quarantine`: where the bad records of refused batches are kept.
-    """
-
-    match: Pattern
-    quarantine: TopicName | None = None
+    match: Pattern = described(
+        "a glob, in which only `*`, `?` and `[…]` are special (a dot is a dot), or a regular expression between "
+        "slashes, in RE2's syntax"
+    )
+    quarantine: TopicName | None = described(
+        "a topic that the bad records of refused batches are written to before the batch is answered "
+        "([policies](policies.md)); excludes `mode: observe` and `fix`. Needs `pip install 'sluicegate[topic]'`",
+        default=None,
+    )
 
     def __post_init__(self) -> None:
         if self.quarantine is not None:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
-from sluicegate.config.section import section
+from sluicegate.config.section import described, section
 from sluicegate.config.values.kinds import FileName, Text
 from sluicegate.config.values.quantity import count
 
@@ -17,24 +17,28 @@ JsonDepth = Annotated[int, BeforeValidator(_DEPTH.read), _DEPTH]
 
 @section
 class Json:
-    """One JSON text, and nothing else. `duplicate_keys`: what becomes of objects with two keys alike."""
+    """One JSON text, and nothing else."""
 
-    duplicate_keys: Literal["allow", "refuse"] = "allow"
-    max_depth: JsonDepth = 128
+    duplicate_keys: Literal["allow", "refuse"] = described("whether an object may have a key twice", default="allow")
+    max_depth: JsonDepth = described("how many objects and arrays may lie within each other", default=128)
 
 
 @section
 class Schema:
-    """A schema from a file or from a registry, where each record names its own. `envelope`: what stands before the
-    data, for a file. `message`: which of a Protobuf file's. `subject`: under which one a registered schema must be.
-    """
+    """A schema from a file or from a registry, where each record names its own."""
 
-    file: FileName | None = None
-    registry: Text | None = None
-    format: Literal["json", "avro", "protobuf"] | None = None
-    envelope: Literal["none", "confluent"] | None = None
-    message: Text | None = None
-    subject: Literal["topic", "record", "topic-record", "any"] | None = None
+    file: FileName | None = described("a file with the schema; this or `registry`", default=None)
+    registry: Text | None = described("one of `registries`: the record names its schema", default=None)
+    format: Literal["json", "avro", "protobuf"] | None = described(
+        "the schema's language; beside `registry`: the only one that is taken", default=None
+    )
+    envelope: Literal["none", "confluent"] | None = described(
+        "beside `file`: what stands before the data, nothing or `confluent`, a zero byte and an id", default=None
+    )
+    message: Text | None = described("beside a Protobuf file: the full name of the message", default=None)
+    subject: Literal["topic", "record", "topic-record", "any"] | None = described(
+        "beside `registry`: under which subject the schema must be registered; none: `topic`", default=None
+    )
 
     def __post_init__(self) -> None:
         if (self.file is None) == (self.registry is None):

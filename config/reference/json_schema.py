@@ -7,12 +7,11 @@ no schema knows (whether a file is there) is `sluicegate check`'s to say.
 import re
 from typing import Any
 
-from sluicegate.config.keys import is_optional, keys_of, section_of
+from sluicegate.config.keys import each_key_of, is_optional, section_of
 from sluicegate.config.model import Config
 from sluicegate.config.reading import json_schema_of
-from sluicegate.config.reference.descriptions import KEYS, SECTIONS
 from sluicegate.config.reference.json_schema_kinds import Schema
-from sluicegate.config.reference.page import sections
+from sluicegate.config.reference.page import Section, sections, words_of
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _LINKS = (
@@ -27,8 +26,8 @@ def schema_of_file() -> Schema:
     made = json_schema_of(Config)
     described: Schema = {"": made, **made["$defs"]}
     _take_numbers(made)
-    for name, section in sections():
-        _describe(described["" if section is Config else section.__name__], section, name)
+    for section in sections():
+        _describe(described["" if section.model is Config else section.model.__name__], section)
     del made["description"]
     return {"$schema": _DRAFT, **made, "title": "The configuration of sluicegate"}
 
@@ -55,21 +54,18 @@ def _take_numbers(made: Any) -> None:
             _take_numbers(held)
 
 
-def _describe(made: Schema, section: type[Any], name: str) -> None:
+def _describe(made: Schema, section: Section) -> None:
     """Say what each key is for, and that it may be left empty, where it may."""
     made.pop("title", None)
-    made["description"] = _plain(SECTIONS[name])
-    for key, annotation in keys_of(section).items():
-        held = made["properties"][key]
+    made["description"] = _plain(section.description)
+    for key in each_key_of(section.model):
+        held = made["properties"][key.name]
         held.pop("title", None)
         if not isinstance(held.get("default"), str | int | float):
             held.pop("default", None)
-        words = _words(f"{name}.{key}" if name else key)
-        if words is not None:
-            held["description"] = words
-        is_needed = key in made.get("required", ())
+        held["description"] = _plain(words_of(section.name, key))
         kinds = [kind for kind in held.pop("anyOf", None) or [_taken(held)] if kind != _NULL]
-        if not is_needed and not (is_optional(annotation) and section_of(annotation) is not None):
+        if not key.is_needed and not (is_optional(key.annotation) and section_of(key.annotation) is not None):
             kinds.append(_NULL)  # a key with nothing behind it is as good as none
         held |= kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
 
@@ -77,12 +73,6 @@ def _describe(made: Schema, section: type[Any], name: str) -> None:
 def _taken(held: Schema) -> Schema:
     """What a key takes, taken out of its description."""
     return {word: held.pop(word) for word in list(held) if word not in ("description", "default")}
-
-
-def _words(name: str) -> str | None:
-    name = name.replace("defaults.", "topics[].", 1) if name.startswith("defaults.") else name
-    found: Any = KEYS.get(name) or SECTIONS.get(name) or SECTIONS.get(f"{name}[]")
-    return _plain(found) if found is not None else None
 
 
 def _plain(words: str) -> str:

@@ -5,11 +5,11 @@
 
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, TypeVar, get_args, get_origin
 
 from sluicegate.config.keys import Key, each_key_of, is_list, item_of, section_of, unwrapped
 from sluicegate.config.model import Config
-from sluicegate.config.reference.descriptions import KEYS, SECTIONS
 from sluicegate.config.reference.json_schema_kinds import Takes
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.kinds import Text
@@ -59,34 +59,50 @@ a new password is used without a restart. Line ends behind it are not part of it
 def page() -> str:
     """The whole page."""
     parts = [_HEAD, "## Keys\n"]
-    for name, section in sections():
-        parts.append(f"### {f'`{name}`' if name else 'At the top'}\n\n{SECTIONS[name]}\n")
+    for section in sections():
+        heading = f"`{section.name}`" if section.name else "At the top"
+        parts.append(f"### {heading}\n\n{section.description}\n")
         parts.append("| key | what it does | takes | default |\n|---|---|---|---|")
-        parts += [_row(name, key) for key in _own(section)]
+        parts += [_row(key) for key in _own(section.model)]
         parts.append("")
     return "\n".join(parts).rstrip() + "\n"
 
 
 def documented_keys() -> Iterator[str]:
     """Every key that is no section, dotted."""
-    for name, section in sections():
-        for key in _own(section):
-            yield _dotted(name, key.name)
+    for section in sections():
+        for key in _own(section.model):
+            yield _dotted(section.name, key.name)
 
 
-def sections() -> Iterator[tuple[str, type[Any]]]:
-    """Every section that has keys of its own, with its dotted name; `[]` stands behind what is a list."""
-    waiting: list[tuple[str, type[Any]]] = [("", Config)]
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section where it stands in the file: its dotted name (`[]` follows a list), its model and what it is for."""
+
+    name: str
+    model: type[Any]
+    description: str
+
+
+def sections() -> Iterator[Section]:
+    """Every section that has keys of its own."""
+    waiting = [Section("", Config, "Of the process as a whole.")]
     while waiting:
-        name, section = waiting.pop(0)
-        if any(True for _ in _own(section)):
-            yield name, section
-        if name == "defaults":
+        section = waiting.pop(0)
+        if any(True for _ in _own(section.model)):
+            yield section
+        if section.name == "defaults":
             continue  # what stands below its keys is described below those of topics
-        for key in each_key_of(section):
+        for key in each_key_of(section.model):
             inner = section_of(key.annotation) or section_of(item_of(key.annotation))
             if inner is not None:
-                waiting.append((_dotted(name, key.name) + _suffix(key.annotation), inner))
+                name = _dotted(section.name, key.name) + _suffix(key.annotation)
+                waiting.append(Section(name, inner, words_of(section.name, key)))
+
+
+def words_of(section: str, key: Key) -> str:
+    """What a key of the section does; `{side}` in its description is the last part of the section's name."""
+    return key.description.replace("{side}", section.rpartition(".")[2])
 
 
 def _suffix(annotation: Any) -> str:
@@ -106,9 +122,8 @@ def _dotted(section: str, key: str) -> str:
     return f"{section}.{key}" if section else key
 
 
-def _row(section: str, key: Key) -> str:
-    words = KEYS[_dotted(section, key.name)] if section != "defaults" else KEYS[f"topics[].{key.name}"]
-    return f"| `{key.name}` | {words} | {_takes(key)} | {_default(key)} |"
+def _row(key: Key) -> str:
+    return f"| `{key.name}` | {key.description} | {_takes(key)} | {_default(key)} |"
 
 
 def _takes(key: Key) -> str:

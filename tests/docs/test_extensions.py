@@ -25,7 +25,7 @@ PAGE = ROOT / "CONTRIBUTING.md"
 PART = "Extending sluicegate"
 MOST_PRODUCT_FILES = {
     "A rule kind": 3,
-    "A configuration key": 3,
+    "A configuration key": 2,
     "A metric": 1,
     "A broker API to rewrite": 1,
     "A `doctor` check": 1,

@@ -4,10 +4,10 @@
 """
 
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
+from sluicegate.config.keys import each_key_of
 from sluicegate.config.model import Limits
-from sluicegate.config.reference.descriptions import KEYS
 
 _REACHED, _REFUSED = "sluicegate_limits_reached_total", "sluicegate_connections_refused_total"
 _DELAYED, _CUT_OFF = "sluicegate_connections_delayed_total", "sluicegate_cut_off_total"
@@ -107,11 +107,10 @@ _TAIL = """
 def page() -> str:
     """The whole page."""
     rows = []
-    for each in fields(Limits):
-        key = f"limits.{each.name}"
-        default = "none" if each.default is None else f"`{each.default}`"
-        at = AT_LIMIT[key]
-        rows.append(f"| `{each.name}` | {KEYS[key]} | {default} | {at.happens} | `{at.counter}` |\n")
+    for key in each_key_of(Limits):
+        default = "none" if key.default is None else f"`{key.default}`"
+        at = AT_LIMIT[f"limits.{key.name}"]
+        rows.append(f"| `{key.name}` | {key.description} | {default} | {at.happens} | `{at.counter}` |\n")
     return _HEAD + "".join(rows) + _TAIL
 
 
