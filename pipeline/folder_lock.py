@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from secrets import token_hex
 from typing import Any, Final
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError
 
 from sluicegate.pipeline.results import Results
 

@@ -6,7 +6,7 @@ A file appears whole or not at all; `summary.json` comes last, so that where it 
 import json
 from typing import Any
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 SUMMARY = "summary.json"

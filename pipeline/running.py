@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
-from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from rich.console import Console

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkAttributeError, PySparkException
 from pyspark.java_gateway import launch_gateway
@@ -85,7 +85,7 @@ def _begun_with(builder: Any, log: IO[bytes], chosen: str | None, *, begins_java
     try:
         if begins_java and SparkSession.getActiveSession() is None:
             conf = SparkConf().setAll(list(builder._options.items()))
-            SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"stderr": log}))  # type: ignore[no-untyped-call]
+            SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"stderr": log}))
         return _begun(builder)
     except (Py4JJavaError, PySparkException) as error:
         told = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else str(error)

@@ -115,7 +115,7 @@ def _all_there_is(watch: "Watch", say: Say) -> None:
 
 def _on_and_on(watch: "Watch", every_seconds: int, say: Say) -> None:
     """What fails is tried again, because nothing is lost by it; what fails ten times in a row ends the watch."""
-    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # noqa: PLC0415
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
     from sluicegate.pipeline.kafka.connection import BrokerUnreachable  # noqa: PLC0415

@@ -1,21 +1,21 @@
 """Looks for bytes that do what must not be, led by coverage: `python -m tests.fuzz.explore TARGET --minutes 10`.
 
 Needs atheris (`make fuzz MINUTES=n` installs it), which sees only Python: so it is run over the tree without its
-compiled parts. What a run finds is kept in build/explored/TARGET; with --keep DIR the smallest inputs that reached
-something new are put into DIR/TARGET, as into tests/fuzz/explored/corpus.
+compiled parts. What a run finds is kept in build/explored/TARGET; --keep DIR packs the smallest inputs that reached
+something new into DIR/TARGET.zip, as in tests/fuzz/explored/corpus.
 """
 
 import argparse
 import logging
-import shutil
 import sys
 from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import atheris
 import structlog
 
 with atheris.instrument_imports(include=["sluicegate"]):
-    from tests.fuzz.explored.targets import CORPUS, TARGETS
+    from tests.fuzz.explored.targets import TARGETS, corpus
 from tests.oracle.kafka_java import ROOT
 
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
@@ -37,25 +37,26 @@ def main() -> None:
     found = arguments.found / arguments.target
     found.mkdir(parents=True, exist_ok=True)
     if arguments.keep is not None:
-        keep(found, arguments.keep / arguments.target)
+        keep(found, arguments.keep / f"{arguments.target}.zip")
         return
     for place, seed in enumerate(target.seeds()):
         (found / f"{_SEED}{place}").write_bytes(seed)
+    for name, data in corpus(arguments.target).items():
+        (found / name).write_bytes(data)
     bounds = [f"-timeout={_LONGEST_SECONDS}", f"-rss_limit_mb={_MOST_MEGABYTES}", f"-artifact_prefix={found}/"]
     time = [f"-max_total_time={int(arguments.minutes * 60)}", "-print_final_stats=1"]
-    atheris.Setup([sys.argv[0], *time, *bounds, str(found), str(CORPUS / arguments.target)], target.run)
+    atheris.Setup([sys.argv[0], *time, *bounds, str(found)], target.run)
     atheris.Fuzz()
 
 
-def keep(found: Path, corpus: Path) -> None:
-    """The smallest of what reached something new, as far as there is room."""
-    shutil.rmtree(corpus, ignore_errors=True)
-    corpus.mkdir(parents=True)
+def keep(found: Path, packed: Path) -> None:
+    """Pack the smallest inputs that reached something new, up to _MOST_KEPT_BYTES; the same inputs give the same file."""
     left = _MOST_KEPT_BYTES
-    for file in sorted(found.iterdir(), key=lambda file: (file.stat().st_size, file.name)):
-        left -= file.stat().st_size
-        if left >= 0 and not file.name.startswith(_SEED):
-            shutil.copyfile(file, corpus / file.name)
+    with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
+        for file in sorted(found.iterdir(), key=lambda file: (file.stat().st_size, file.name)):
+            left -= file.stat().st_size
+            if left >= 0 and not file.name.startswith(_SEED):
+                archive.writestr(ZipInfo(file.name), file.read_bytes(), ZIP_DEFLATED)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""All targets, each with what it begins with and the folder of its corpus."""
+"""All targets, each with its seeds and its corpus."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
+from zipfile import ZipFile
 
 from tests.fuzz import seeds
 from tests.fuzz.explored import batches, sessions, texts
@@ -11,7 +12,7 @@ from tests.oracle.kafka_java import ROOT
 from tests.proxy.session.playbook import NOW
 
 _CODEC_AT, _PAYLOAD_AT = 22, 61
-CORPUS = Path(__file__).with_name("corpus")
+_CORPUS = Path(__file__).with_name("corpus")
 
 
 class Target(NamedTuple):
@@ -58,3 +59,9 @@ TARGETS = {
     "payload": Target(batches.payload, _payloads),
     "configuration": Target(texts.configuration, _configurations),
 }
+
+
+def corpus(name: str) -> dict[str, bytes]:
+    """Return the inputs that earlier runs of this target found, by name."""
+    with ZipFile(_CORPUS / f"{name}.zip") as archive:
+        return {name: archive.read(name) for name in archive.namelist()}

@@ -107,7 +107,7 @@ def test_a_receiver_that_is_gone_costs_producers_nothing_and_is_told_and_counted
         assert proxy.process.wait(60) == 0
 
 
-@pytest.mark.skipif(not COLLECTOR.exists(), reason="no OpenTelemetry Collector: make collector")
+@pytest.mark.skipif(not COLLECTOR.exists(), reason="no OpenTelemetry Collector: scripts/clients collector")
 def test_a_collector_takes_all_of_it(tmp_path: Path) -> None:
     endpoint = f"127.0.0.1:{free_ports(1)}"
     configuration, printed = tmp_path / "collector.yaml", tmp_path / "printed"
