@@ -1,5 +1,4 @@
-# The commands of this project; `make` alone lists them. `make run` and `make test` are all a newcomer needs.
-# The work is done by scripts/; a target here says what it needs first.
+# `make` alone lists the commands. scripts/ does the work; a target here says what it needs first.
 
 export PYTHON ?= python3
 export UV_VERSION := 0.13.8
@@ -17,7 +16,7 @@ COMPILED := $(shell find protocol proxy validation -name '*.pxd' -o -name '*.pyx
 REVISION = $(shell git rev-parse HEAD 2>/dev/null)
 export PATH := $(CURDIR)/.tools:$(PATH)
 
-.PHONY: bench-scan bench-rules alone interpreted kafka registry jars archives $(shell sed -n "s/^\([a-z-]*\):.*\#\# .*/\1/p" Makefile)
+.PHONY: bench-scan bench-rules bench-instructions alone interpreted kafka registry jars archives $(shell sed -n "s/^\([a-z-]*\):.*\#\# .*/\1/p" Makefile)
 .NOTPARALLEL: jars
 
 help: ## lists these commands
@@ -36,7 +35,7 @@ run: $(if $(UPSTREAM)$(wildcard $(VENV)/.installed),setup,$(VENV)/.tour) ## the 
 docs: $(VENV)/.docs ## the pages of docs/ as a site in build/site, every link checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-# Checks and tests. PYTEST_ARGS='-k name' selects.
+# Checks and tests: PYTEST_ARGS='-k name' selects.
 check: $(VENV)/.check ## lint, format, types and layers, in a minute; needs no Spark, no compiler and no broker
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
@@ -81,10 +80,8 @@ sparks: $(VENV)/.spark kafka $(SPARKS:%=.sparks/%/.complete) .tables/4.1/.comple
 # Measurements; each writes bench/results.
 bench: setup kafka .bench/kroxylicious/.complete ## the proxy against a broker, a relay and Kroxylicious
 	for part in bench bench.live_instructions bench.live_rules bench.encrypted; do $(BIN)/python -m $$part || exit 1; done
-bench-scan bench-rules: setup kafka # validation against Kafka's own validator; what a rule costs for one value
+bench-scan bench-rules bench-instructions: setup kafka # against Kafka's validator; of one value; against bench/baseline.json
 	$(BIN)/python -m bench.$(@:bench-%=%)
-bench-check: setup ## instructions against bench/baseline.json; needs valgrind
-	$(BIN)/python -m bench.instructions
 bench-pipeline: $(VENV)/.spark kafka .spark/.complete ## the pipeline against Spark's own source; writes docs/pipeline.md
 	$(BIN)/python -m bench.pipeline_speed
 

@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def keep(found: Path, packed: Path) -> None:
-    """Pack the smallest inputs that reached something new, up to _MOST_KEPT_BYTES; the same inputs give the same file."""
+    """Pack the smallest inputs that reached something new; the same inputs give the same file."""
     left = _MOST_KEPT_BYTES
     with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
         for file in sorted(found.iterdir(), key=lambda file: (file.stat().st_size, file.name)):
