@@ -1,4 +1,4 @@
-"""`make bench-instructions`: how many instructions validation takes. Unlike seconds, they do not depend on the machine's load.
+"""`make bench-instructions`: how many instructions validation takes, which do not depend on the machine's load.
 
 Counted by callgrind for a fixed set of batches and for one request through a session, and held against
 bench/baseline.json. Run: python -m bench.instructions [--write]. A new baseline is written on purpose, with a reason.
