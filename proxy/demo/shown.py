@@ -107,5 +107,5 @@ def _counts(tally: Tally) -> Text:
         ("forwarded ", "green"),
         f"{tally.accepted_records:,} records in {tally.accepted_partitions:,} batches; ",
         ("refused ", "red"),
-        f"{sum(tally.refused.values()):,} batches",
+        f"{tally.batch_counts['sluicegate_refused_batches'].total():,} batches",
     )

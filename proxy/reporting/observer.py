@@ -8,6 +8,7 @@ from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import Rehearsal, Who, violation, who
 from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
 from sluicegate.proxy.reporting.logs.validation_lines import JudgementLines
+from sluicegate.proxy.reporting.metrics.batch_events import BatchEvent
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.validation_counts import JudgementCounts
@@ -91,7 +92,7 @@ class Observer:
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str) -> None:
         """The bad records of a batch could not be kept; its client was told to send it again."""
         client = who(identity)
-        self._labels.not_quarantined(letters.source, client.owner)
+        self._labels.count(BatchEvent.QUARANTINE_FAILED, letters.source, client.owner)
         if letters.limit is not None:
             self._counts.limit_reached(letters.limit)
         self._lines.not_quarantined(client, cut(letters.source), letters, reason)
@@ -167,7 +168,7 @@ class Observer:
             self._violations.write(Rehearsal(client, shown, topic.topic_id, partition, records, tuple(found), now_ms))
 
     def _warn_far_ahead(self, identity: ClientIdentity, topic: str | None, ahead_ms: int) -> None:
-        self._labels.far_ahead(topic, who(identity).owner)
+        self._labels.count(BatchEvent.FAR_AHEAD, topic, who(identity).owner)
         self._lines.far_ahead(identity, _shown(topic), ahead_ms)
 
 

@@ -6,8 +6,9 @@ Which topics have a label of their own is said in proxy/reporting/metrics/topic_
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
+from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts
 from sluicegate.proxy.reporting.metrics.histogram import Durations, DurationsBy
 
 
@@ -40,7 +41,10 @@ _NOT_ADDED = frozenset({"ready"})
 
 @dataclass(slots=True)
 class Tally:
-    """Counters of one proxy since its start; `sluicegate.proxy.reporting.metrics.families` says more."""
+    """Counters of one proxy since its start; `sluicegate.proxy.reporting.metrics.families` says more.
+
+    `batch_counts` holds those of every metric that is declared with `batch_counter`.
+    """
 
     connections_opened: int = 0
     connections_closed: int = 0
@@ -68,19 +72,7 @@ class Tally:
     config_reload_failures: int = 0
     rules_process_restarts: int = 0
     ready: bool = False
-    refused: Counter[tuple[str, str]] = field(default_factory=Counter)
-    refused_records: Counter[str] = field(default_factory=Counter)
-    far_ahead: Counter[str] = field(default_factory=Counter)
-    unreadable: Counter[str] = field(default_factory=Counter)
-    fixed: Counter[str] = field(default_factory=Counter)
-    fixed_records: Counter[str] = field(default_factory=Counter)
-    observed: Counter[tuple[str, str]] = field(default_factory=Counter)
-    observed_records: Counter[str] = field(default_factory=Counter)
-    quarantined: Counter[tuple[str, str]] = field(default_factory=Counter)
-    quarantined_records: Counter[str] = field(default_factory=Counter)
-    quarantine_failures: Counter[str] = field(default_factory=Counter)
-    rehearsed: Counter[tuple[str, str]] = field(default_factory=Counter)
-    rehearsed_records: Counter[tuple[str, str]] = field(default_factory=Counter)
+    batch_counts: BatchCounts = field(default_factory=BatchCounts)
     rehearsed_clients: Counter[tuple[str, str]] = field(default_factory=Counter)
     rule_batches: Counter[tuple[str, str]] = field(default_factory=Counter)
     rule_records: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -93,7 +85,6 @@ class Tally:
     unsupported_versions: Counter[str] = field(default_factory=Counter)
     violations: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
     broker_invalid: Counter[str] = field(default_factory=Counter)
-    broker_failed: Counter[str] = field(default_factory=Counter)
     judged_batches: Counter[str] = field(default_factory=Counter)
     judged_records: Counter[str] = field(default_factory=Counter)
     judged_bytes: Counter[str] = field(default_factory=Counter)
@@ -110,6 +101,17 @@ class Tally:
     loop_delay: Durations = field(default_factory=Durations)
     cpu_seconds: float = 0.0
     cluster_looks: Counter[str] = field(default_factory=Counter)
+
+    def copied(self) -> "Tally":
+        """Return a copy that another thread may read: no counter of it is shared."""
+        copy = replace(self)
+        for counter in fields(self):
+            value = getattr(self, counter.name)
+            if isinstance(value, Counter):
+                setattr(copy, counter.name, Counter(value))
+            elif isinstance(value, BatchCounts | Durations | DurationsBy):
+                setattr(copy, counter.name, value.copied())
+        return copy
 
 
 def total_of(tallies: Iterable[Tally]) -> Tally:

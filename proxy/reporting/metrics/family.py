@@ -5,8 +5,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from sluicegate.proxy.reporting.metrics.batch_events import DETAIL_LABELS, BatchEvent, Counted, Unit
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.reporting.metrics.histogram import Durations, DurationsBy
+from sluicegate.validation.verdict import Refused
+
+TOPIC = "topic"
 
 Reading = float | Durations | DurationsBy | Mapping[Any, float]
 """One value, or one for each set of labels: a text where there is one label, a tuple where there are more."""
@@ -26,7 +30,8 @@ class Family:
     """One metric. `text` is its help, `look` says when to look at it. `labels` tell its series apart; `always` are
     series that are shown before anything is counted in them, so that a first one is seen as a rise.
 
-    `read` None: who shows it looks elsewhere than at a Snapshot.
+    `read` None: who shows it looks elsewhere than at a Snapshot. `counted`: the events of batches that it counts; None:
+    other code counts into a field of `Tally`.
     """
 
     name: str
@@ -36,6 +41,7 @@ class Family:
     read: Read | None = None
     labels: tuple[str, ...] = ()
     always: tuple[str | tuple[str, ...], ...] = ()
+    counted: Counted | None = None
 
     @property
     def shown_name(self) -> str:
@@ -60,6 +66,35 @@ def counter(
 ) -> Family:
     """Only rises, until its process starts again."""
     return Family(name, Kind.COUNTER, text, look, read, labels, always)
+
+
+def batch_counter(
+    name: str,
+    text: str,
+    look: str,
+    *events: BatchEvent,
+    labels: tuple[str, ...] = (TOPIC,),
+    unit: Unit = Unit.BATCHES,
+    when: Callable[[Refused], bool] | None = None,
+) -> Family:
+    """Declare a counter of what happens to batches; nothing else has to be written for it.
+
+    `labels`: `topic`, the label that all `events` have beside it, both or neither. `when` picks batches by their
+    verdict. Raises ValueError for labels that an event does not have.
+    """
+    for event in events:
+        known = (TOPIC, DETAIL_LABELS[event]) if event in DETAIL_LABELS else (TOPIC,)
+        if labels != tuple(label for label in known if label in labels):
+            raise ValueError(f"{name}: labels {labels}, but batches {event.name} have {known}, in this order")
+    always = () if labels else ((),)  # without labels its one series is shown from the start
+    return Family(name, Kind.COUNTER, text, look, _reads(name), labels, always, Counted(events, unit, when))
+
+
+def _reads(name: str) -> Read:
+    def read(snapshot: Snapshot) -> Reading:
+        return snapshot.tally.batch_counts[name]
+
+    return read
 
 
 def gauge(

@@ -28,6 +28,10 @@ class Durations:
         total.seconds = self.seconds + other.seconds
         return total
 
+    def copied(self) -> "Durations":
+        """As they are at one moment; may be asked from another thread."""
+        return self + Durations()
+
     def cumulative(self) -> Iterator[tuple[str, float]]:
         """(upper bound, how many took at most so long), as Prometheus writes them."""
         bounds = [*(repr(bound) for bound in BOUNDS), "+Inf"]
@@ -52,4 +56,4 @@ class DurationsBy(dict[str, Durations]):
 
     def copied(self) -> "DurationsBy":
         """As they are at one moment; may be asked from another thread."""
-        return DurationsBy({key: durations + Durations() for key, durations in list(self.items())})
+        return DurationsBy({key: durations.copied() for key, durations in list(self.items())})

@@ -9,29 +9,27 @@ import threading
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 from sluicegate.config.model import Config
+from sluicegate.proxy.reporting.metrics.batch_events import BatchEvent, Unit
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
 from sluicegate.proxy.reporting.metrics.fair_label_slots import FairPlaces
-from sluicegate.proxy.reporting.metrics.histogram import Durations
+from sluicegate.proxy.reporting.metrics.families import BATCH_COUNTERS
+from sluicegate.proxy.reporting.metrics.family import TOPIC
+from sluicegate.validation.verdict import Refused
 
 MAX_TOPICS = 500
 _MAX_LEARNT = 10_000
 _FEWEST_TOPICS = 25
 _PATTERN = frozenset("*?[/")
-# A Tally's counters by topic alone, and by topic and one thing more.
-_BY_TOPIC = (
-    *("refused_records", "far_ahead", "unreadable", "observed_records", "fixed", "fixed_records"),
-    *("quarantined_records", "quarantine_failures", "broker_failed"),
-)
-_COPIED = (
-    *("rehearsed_clients", "rule_batches", "rule_records", "violations", "judged_batches", "judged_records"),
-    *("judged_bytes", "fast_taken", "closely_taken", "looked_closer", "request_errors", "broker_invalid"),
-    *("cluster_looks", "connections_refused", "connections_delayed", "limits_reached"),
-    *("throttled", "throttled_ms"),
-    *("cut_off", "unsupported_versions"),
-)
-_BY_TOPIC_AND_MORE = ("refused", "observed", "quarantined", "rehearsed", "rehearsed_records")
+_BY_TOPIC = tuple(family for family in BATCH_COUNTERS if TOPIC in family.labels)
+
+
+_Counter = tuple[Counter[Any], int, bool, Callable[[Refused], bool] | None]
+"""A metric's counts, the place of its key in what `count` makes, whether it counts records, and `Counted.when`."""
+_BY_LABELS = {(True, False): 0, (True, True): 1, (False, True): 2, (False, False): 3}
+"""Whether a metric has the label topic, whether it has another: the place of its key."""
 
 
 class TopicLabels:
@@ -48,6 +46,7 @@ class TopicLabels:
         self._learnt: OrderedDict[str, None] = OrderedDict()
         self._places: FairPlaces[str] = FairPlaces(max_topics)
         self._noted: defaultdict[str, set[str]] = defaultdict(set)  # what else a topic's counts are told apart by
+        self._counters = _counters(tally)
         self.folding = threading.Lock()
 
     def configure(self, names: Iterable[str]) -> None:
@@ -65,73 +64,33 @@ class TopicLabels:
         """Whether `topic` is more than a name that a client has said."""
         return topic in self._configured or topic in self._learnt or self._is_known(topic)
 
-    def refused(self, topic: str | None, error: str, records: int, owner: str) -> str:
-        """A batch was refused, with so many bad records. Gives what it counts under."""
+    def count(
+        self,
+        event: BatchEvent,
+        topic: str | None,
+        owner: str,
+        detail: str = "",
+        records: int = 0,
+        refused: Refused | None = None,
+    ) -> str:
+        """Count what happened to a batch in every metric of that event. Return the topic's label.
+
+        `detail`: the value of the label that the event has beside `topic`; `records`: how many are bad or fixed;
+        `refused`: the verdict, where there is one.
+        """
         label = self.label(topic, owner)
-        self._tally.refused[label, error] += 1
-        self._tally.refused_records[label] += records
-        self._note(label, error)
-        return label
-
-    def observed(self, topic: str | None, error: str, records: int, owner: str) -> str:
-        """A batch was forwarded that would have been refused, with so many bad records."""
-        label = self.label(topic, owner)
-        self._tally.observed[label, error] += 1
-        self._tally.observed_records[label] += records
-        self._note(label, error)
-        return label
-
-    def fixed(self, topic: str | None, records: int, owner: str) -> str:
-        """A batch was forwarded with so many records given other times."""
-        label = self.label(topic, owner)
-        self._tally.fixed[label] += 1
-        self._tally.fixed_records[label] += records
-        return label
-
-    def quarantined(self, topic: str | None, error: str, records: int, owner: str) -> str:
-        """A batch was refused, and so many bad records of it were kept in another topic."""
-        label = self.label(topic, owner)
-        self._tally.quarantined[label, error] += 1
-        self._tally.quarantined_records[label] += records
-        self._note(label, error)
-        return label
-
-    def not_quarantined(self, topic: str | None, owner: str) -> None:
-        """The bad records of a batch could not be kept."""
-        self._tally.quarantine_failures[self.label(topic, owner)] += 1
-
-    def rehearsed(self, topic: str | None, bound: str, records: int, owner: str) -> None:
-        """A bound that is only tried would have refused so many records of a batch."""
-        label = self.label(topic, owner)
-        self._tally.rehearsed[label, bound] += 1
-        self._tally.rehearsed_records[label, bound] += records
-        self._note(label, bound)
-
-    def far_ahead(self, topic: str | None, owner: str) -> None:
-        """A good batch was more than an hour ahead."""
-        self._tally.far_ahead[self.label(topic, owner)] += 1
-
-    def unreadable(self, topic: str | None, owner: str) -> str:
-        """A batch was forwarded that some clients cannot read. Returns the label it counts under."""
-        label = self.label(topic, owner)
-        self._tally.unreadable[label] += 1
+        keys = (label, (label, detail), detail, ())
+        for counts, by, is_in_records, when in self._counters[event]:
+            if when is None or (refused is not None and when(refused)):
+                counts[keys[by]] += records if is_in_records else 1
+        if detail and label is not OTHER:
+            self._noted[label].add(detail)
         return label
 
     def counted(self) -> Tally:
         """A copy of the counters at one moment, for another thread."""
-        tally = self._tally
         with self.folding:
-            copied = replace(tally)
-            for name in (*_BY_TOPIC, *_BY_TOPIC_AND_MORE, *_COPIED):
-                setattr(copied, name, Counter(getattr(tally, name)))
-            copied.proxy_seconds = tally.proxy_seconds.copied()
-            copied.upstream_seconds = tally.upstream_seconds.copied()
-            copied.loop_delay = tally.loop_delay + Durations()
-            return copied
-
-    def _note(self, label: str, error: str) -> None:
-        if label is not OTHER:
-            self._noted[label].add(error)
+            return self._tally.copied()
 
     def label(self, topic: str | None, owner: str) -> str:
         """What counts under its name from now on, or `other`."""
@@ -151,17 +110,30 @@ class TopicLabels:
         self._places.add(topic, owner)
         return topic
 
-    def _fold(self, topic: str, others: Iterable[str]) -> None:
+    def _fold(self, topic: str, details: Iterable[str]) -> None:
         with self.folding:
-            for name in _BY_TOPIC_AND_MORE:
-                pairs: Counter[tuple[str, str]] = getattr(self._tally, name)
-                for other in others:
-                    if (topic, other) in pairs:
-                        pairs[OTHER, other] += pairs.pop((topic, other))
-            for name in _BY_TOPIC:
-                counts: Counter[str] = getattr(self._tally, name)
-                if topic in counts:
-                    counts[OTHER] += counts.pop(topic)
+            for family in _BY_TOPIC:
+                counts = self._tally.batch_counts[family.name]
+                if len(family.labels) == 1:
+                    if topic in counts:
+                        counts[OTHER] += counts.pop(topic)
+                    continue
+                for detail in details:
+                    if (topic, detail) in counts:
+                        counts[OTHER, detail] += counts.pop((topic, detail))
+
+
+def _counters(tally: Tally) -> tuple[tuple[_Counter, ...], ...]:
+    """For each event, in their order, what it adds to."""
+    counters: list[list[_Counter]] = [[] for _ in BatchEvent]
+    for family in BATCH_COUNTERS:
+        assert family.counted is not None
+        counts = tally.batch_counts.setdefault(family.name, Counter())
+        by = _BY_LABELS[TOPIC in family.labels, bool({*family.labels} - {TOPIC})]
+        counter: _Counter = (counts, by, family.counted.unit is Unit.RECORDS, family.counted.when)
+        for event in family.counted.events:
+            counters[event].append(counter)
+    return tuple(map(tuple, counters))
 
 
 def exact_names(config: Config) -> list[str]:
@@ -176,21 +148,20 @@ def topics_of_one(workers: int) -> int:
 
 def with_few_topics(tally: Tally, max_topics: int = MAX_TOPICS) -> Tally:
     """The same counts; where there are more than `max_topics`, those of all topics under `other`."""
-    topics = {topic for name in _BY_TOPIC for topic in getattr(tally, name)}
-    topics |= {topic for name in _BY_TOPIC_AND_MORE for topic, _ in getattr(tally, name)}
+    topics = {_topic_of(key) for family in _BY_TOPIC for key in tally.batch_counts[family.name]}
     if len(topics) <= max_topics:
         return tally
-    folded = replace(tally)
-    for name in _BY_TOPIC_AND_MORE:
-        setattr(folded, name, _folded(getattr(tally, name)))
-    for name in _BY_TOPIC:
-        total = getattr(tally, name).total()
-        setattr(folded, name, Counter({OTHER: total} if total else {}))
-    return folded
+    counts = tally.batch_counts.copied()
+    counts.update({family.name: _folded(counts[family.name]) for family in _BY_TOPIC})
+    return replace(tally, batch_counts=counts)
 
 
-def _folded(pairs: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:
-    folded: Counter[tuple[str, str]] = Counter()
-    for (_, other), count in pairs.items():
-        folded[OTHER, other] += count
+def _topic_of(key: str | tuple[str, str]) -> str:
+    return key if isinstance(key, str) else key[0]
+
+
+def _folded(counts: Counter[Any]) -> Counter[Any]:
+    folded: Counter[Any] = Counter()
+    for key, count in counts.items():
+        folded[OTHER if isinstance(key, str) else (OTHER, key[1])] += count
     return folded

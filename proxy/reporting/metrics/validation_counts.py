@@ -10,7 +10,8 @@ from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.reporting.events.violation_event import Who
-from sluicegate.proxy.reporting.metrics.broker_meters import has_failed, marks_of
+from sluicegate.proxy.reporting.metrics.batch_events import FIXED, FORWARDED, QUARANTINED, REFUSED, BatchEvent
+from sluicegate.proxy.reporting.metrics.broker_meters import marks_of
 from sluicegate.proxy.reporting.metrics.client_labels import ClientLabels
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
     from sluicegate.proxy.fastpath.counts import LaneCounts
     from sluicegate.validation.ordinary import OrdinaryRequests
 from sluicegate.proxy.reporting.bounded_text import cut
-
-FORWARDED, FIXED, REFUSED, QUARANTINED = "forwarded", "fixed", "refused", "quarantined"
-OUTCOMES = (FORWARDED, FIXED, REFUSED, QUARANTINED)
-"""One whose bad records were kept is refused too, and counted once."""
-
 
 MAX_RULES = 500
 
@@ -60,6 +56,12 @@ class RuleLabels:
 
 _PRODUCE = APIS[ApiKey.PRODUCE].name
 _MODES = {mode: mode.value for mode in Mode}
+_EVENTS = {
+    Mode.REJECT: BatchEvent.REJECTED,
+    Mode.OBSERVE: BatchEvent.OBSERVED,
+    Mode.FIX: BatchEvent.FIXED,
+    Mode.QUARANTINE: BatchEvent.QUARANTINED,
+}
 _RECORD_ERRORS = "limits.max_record_errors"
 _NOT_FORWARDED = frozenset({Mode.REJECT, Mode.QUARANTINE})
 _NAME_OF = {code: code.name for code in ErrorCode}  # the enum's own takes longer
@@ -109,15 +111,7 @@ class JudgementCounts:
         """Something is wrong with a batch of that client; `mode` is what became of it, `policy` its topic's."""
         owner = client.owner
         error = _NAME_OF[refused.code]
-        match mode:
-            case Mode.REJECT:
-                label = self._labels.refused(topic, error, refused.bad_count, owner)
-            case Mode.OBSERVE:
-                label = self._labels.observed(topic, error, refused.bad_count, owner)
-            case Mode.FIX:
-                label = self._labels.fixed(topic, refused.bad_count, owner)
-            case Mode.QUARANTINE:
-                label = self._labels.quarantined(topic, error, refused.bad_count, owner)
+        label = self._labels.count(_EVENTS[mode], topic, owner, error, refused.bad_count, refused)
         self._violations.violated(label, rules_of(refused), _MODES[mode], client.client_id, owner)
         if mode in _NOT_FORWARDED:
             self._tally.request_errors[_PRODUCE, error] += 1
@@ -125,8 +119,6 @@ class JudgementCounts:
                 self._tally.broker_invalid[meter] += marks
             if len(refused.bad_records) < refused.bad_count:
                 self.limit_reached(_RECORD_ERRORS)
-            if has_failed(refused):
-                self._tally.broker_failed[label] += 1
         if refused.rules:
             self._rules.broken(mode, refused)
         if refused.limit is not None:
@@ -134,7 +126,8 @@ class JudgementCounts:
 
     def unreadable(self, client: Who, topic: str | None, found: Refused) -> None:
         """A batch was forwarded that some clients cannot read."""
-        label = self._labels.unreadable(topic, client.owner)
+        error = _NAME_OF[found.code]
+        label = self._labels.count(BatchEvent.UNREADABLE, topic, client.owner, error, found.bad_count, found)
         self._violations.violated(label, rules_of(found), _MODES[Mode.OBSERVE], client.client_id, client.owner)
 
     def limit_reached(self, key: str) -> None:
@@ -143,7 +136,7 @@ class JudgementCounts:
 
     def rehearsed(self, client: Who, topic: str | None, label: str, count: int) -> None:
         """A bound on trial would refuse so many records."""
-        self._labels.rehearsed(topic, label, count, client.owner)
+        self._labels.count(BatchEvent.REHEARSED, topic, client.owner, label, count)
         self._tally.rehearsed_clients[self._clients.label(client.client_id, client.owner), label] += 1
 
     def _fold_rehearsed(self, client: str) -> None:

@@ -189,7 +189,9 @@ def test_a_request_that_drips_ends_too(server: AdminServer, monkeypatch: pytest.
 
 def test_many_who_ask_for_metrics_and_do_not_read_keep_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     tally = Tally()
-    tally.refused.update({(f"topic-{i}-" + "x" * 200, "X"): 1 for i in range(20_000)})
+    tally.batch_counts["sluicegate_refused_batches"].update(
+        {(f"topic-{i}-" + "x" * 200, "X"): 1 for i in range(20_000)}
+    )
     server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(tally, 3)), Health())
     try:
         readers = []

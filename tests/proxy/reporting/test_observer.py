@@ -69,7 +69,7 @@ def test_all_bad_records_are_counted_although_few_are_listed() -> None:
     with capture_logs() as lines:
         seen.refuse("billing", {"known-payments": 1}, refusal(bad=149_796, listed=1000))
 
-    assert seen.tally.refused_records == {"known-payments": 149_796}
+    assert seen.tally.batch_counts["sluicegate_refused_records"] == {"known-payments": 149_796}
     (kept,) = seen.kept.violations
     assert (len(kept.bad_records), event_of(kept)["bad_records"]) == (2, 149_796)
     assert (lines[0]["bad_records"], lines[0]["client_id"], lines[0]["record"]) == (149_796, "billing", 0)
@@ -82,7 +82,7 @@ def test_topics_that_only_a_client_names_have_no_label_until_a_broker_shows_them
         seen.observer.learn("invented")
         seen.refuse("c", {"invented": 1}, refusal())
 
-    assert seen.observer.counted().refused == {
+    assert seen.observer.counted().batch_counts["sluicegate_refused_batches"] == {
         (OTHER, "INVALID_TIMESTAMP"): 2,
         ("invented", "INVALID_TIMESTAMP"): 1,
     }

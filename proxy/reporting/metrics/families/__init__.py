@@ -27,3 +27,5 @@ ROWS: tuple[tuple[str, str, tuple[Family, ...]], ...] = (
 """Title, what is in it, and the metrics, as docs/metrics.md and the dashboard have their rows."""
 
 FAMILIES: tuple[Family, ...] = tuple(family for _, _, families in ROWS for family in families)
+BATCH_COUNTERS: tuple[Family, ...] = tuple(family for family in FAMILIES if family.counted is not None)
+"""Those that count what happens to batches."""

@@ -1,10 +1,12 @@
 """A broker's own meters, by the names that a JMX exporter gives them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from sluicegate.proxy.reporting.metrics.broker_meters import Meter
+from sluicegate.proxy.reporting.metrics.batch_events import BatchEvent
+from sluicegate.proxy.reporting.metrics.broker_meters import Meter, has_failed
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
-from sluicegate.proxy.reporting.metrics.family import Family, counter
+from sluicegate.proxy.reporting.metrics.family import Family, batch_counter, counter
 
 _PREFIX = "kafka_server_brokertopicmetrics_"
 
@@ -16,8 +18,19 @@ def _of_meter(meter: Meter, text: str, look: str) -> Family:
     return counter(_PREFIX + meter, text, look, read)
 
 
-def _failed(snapshot: Snapshot) -> Mapping[tuple[str, ...], float]:
-    by_topic = snapshot.tally.broker_failed
+_FAILED = batch_counter(
+    _PREFIX + "failedproducerequests",
+    "Partitions of Produce requests refused for what a broker counts as a failure, by topic and, without a topic, "
+    "of all together; a wrong CRC or a size is none to it either.",
+    "The alert that most have. As at a broker, the series without `topic` is the sum of the others.",
+    BatchEvent.REJECTED,
+    BatchEvent.QUARANTINED,
+    when=has_failed,
+)
+
+
+def _failed_and_sum(snapshot: Snapshot) -> Mapping[tuple[str, ...], float]:
+    by_topic = snapshot.tally.batch_counts[_FAILED.name]
     return {(): by_topic.total(), **{(topic,): count for topic, count in by_topic.items()}}
 
 
@@ -45,12 +58,5 @@ BROKER_NAMES: tuple[Family, ...] = (
         "without a sequence.",
         "A broken client.",
     ),
-    counter(
-        _PREFIX + "failedproducerequests",
-        "Partitions of Produce requests refused for what a broker counts as a failure, by topic and, without a topic, "
-        "of all together; a wrong CRC or a size is none to it either.",
-        "The alert that most have. As at a broker, the series without `topic` is the sum of the others.",
-        _failed,
-        ("topic",),
-    ),
+    replace(_FAILED, read=_failed_and_sum),
 )

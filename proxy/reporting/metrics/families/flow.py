@@ -1,7 +1,7 @@
 """What the proxy does with what producers send, and how long requests take."""
 
+from sluicegate.proxy.reporting.metrics.batch_events import OUTCOMES
 from sluicegate.proxy.reporting.metrics.family import Family, counter, histogram
-from sluicegate.proxy.reporting.metrics.validation_counts import OUTCOMES
 from sluicegate.validation.fallback_reason import LookedCloser
 
 _SAMPLED = (

@@ -1,8 +1,8 @@
 """What is wrong with what producers send, of which topics and clients, and what was done."""
 
-from sluicegate.proxy.reporting.metrics.family import Family, counter
+from sluicegate.proxy.reporting.metrics.batch_events import BatchEvent, Unit
+from sluicegate.proxy.reporting.metrics.family import Family, batch_counter, counter
 
-_TOPIC = ("topic",)
 _TOPIC_ERROR = ("topic", "error")
 
 REFUSALS: tuple[Family, ...] = (
@@ -16,82 +16,81 @@ REFUSALS: tuple[Family, ...] = (
         lambda s: s.tally.violations,
         ("topic", "rule", "mode", "client_id"),
     ),
-    counter(
+    batch_counter(
         "sluicegate_refused_batches",
         "Batches refused.",
         "The alert for producers that fail: their clients see this error.",
-        lambda s: s.tally.refused,
-        _TOPIC_ERROR,
+        BatchEvent.REJECTED,
+        labels=_TOPIC_ERROR,
     ),
-    counter(
+    batch_counter(
         "sluicegate_refused_records",
         "Records found bad.",
         "How many records are bad in batches that were refused; the others of a batch are refused with it.",
-        lambda s: s.tally.refused_records,
-        _TOPIC,
+        BatchEvent.REJECTED,
+        unit=Unit.RECORDS,
     ),
-    counter(
+    batch_counter(
         "sluicegate_observed_batches",
         "Batches forwarded that mode reject refuses.",
         "Before a topic is switched from `observe` to `reject`: this must be flat.",
-        lambda s: s.tally.observed,
-        _TOPIC_ERROR,
+        BatchEvent.OBSERVED,
+        labels=_TOPIC_ERROR,
     ),
-    counter(
+    batch_counter(
         "sluicegate_observed_records",
         "Records found bad in batches that were forwarded.",
         "The same, in records.",
-        lambda s: s.tally.observed_records,
-        _TOPIC,
+        BatchEvent.OBSERVED,
+        unit=Unit.RECORDS,
     ),
-    counter(
+    batch_counter(
         "sluicegate_fixed_batches",
         "Batches forwarded with other times.",
         "How much is written otherwise than it was sent (`fix`).",
-        lambda s: s.tally.fixed,
-        _TOPIC,
+        BatchEvent.FIXED,
     ),
-    counter(
+    batch_counter(
         "sluicegate_fixed_records",
         "Records given other times.",
         "The same, in records.",
-        lambda s: s.tally.fixed_records,
-        _TOPIC,
+        BatchEvent.FIXED,
+        unit=Unit.RECORDS,
     ),
-    counter(
+    batch_counter(
         "sluicegate_quarantined_batches",
         "Batches refused whose bad records were kept in another topic.",
         "When somebody has to replay what was kept.",
-        lambda s: s.tally.quarantined,
-        _TOPIC_ERROR,
+        BatchEvent.QUARANTINED,
+        labels=_TOPIC_ERROR,
     ),
-    counter(
+    batch_counter(
         "sluicegate_quarantined_records",
         "Bad records kept in another topic.",
         "The same, in records.",
-        lambda s: s.tally.quarantined_records,
-        _TOPIC,
+        BatchEvent.QUARANTINED,
+        unit=Unit.RECORDS,
     ),
-    counter(
+    batch_counter(
         "sluicegate_quarantine_failures",
         "Batches whose bad records could not be kept: their clients were told to send them again.",
         "Any rise: producers are stuck until the dead-letter topic can be written to.",
-        lambda s: s.tally.quarantine_failures,
-        _TOPIC,
+        BatchEvent.QUARANTINE_FAILED,
     ),
-    counter(
+    batch_counter(
         "sluicegate_rehearsed_batches",
         "Batches a bound on trial would refuse.",
         "Before a bound is tightened, or a cluster goes to Kafka 4.",
-        lambda s: s.tally.rehearsed,
-        ("topic", "bound"),
+        BatchEvent.REHEARSED,
+        labels=("topic", "bound"),
     ),
-    counter(
+    batch_counter(
         "sluicegate_rehearsed_records",
         "Records a bound on trial finds bad.",
         "The same, in records.",
-        lambda s: s.tally.rehearsed_records,
-        ("topic", "bound"),
+        BatchEvent.REHEARSED,
+        labels=("topic", "bound"),
+        unit=Unit.RECORDS,
     ),
     counter(
         "sluicegate_rehearsed_client_batches",
@@ -114,19 +113,17 @@ REFUSALS: tuple[Family, ...] = (
         lambda s: s.tally.rule_records,
         ("rule", "mode"),
     ),
-    counter(
+    batch_counter(
         "sluicegate_far_ahead_batches",
         "Good batches more than an hour ahead.",
         "Before a cluster goes to Kafka 4, which refuses these by default.",
-        lambda s: s.tally.far_ahead,
-        _TOPIC,
+        BatchEvent.FAR_AHEAD,
     ),
-    counter(
+    batch_counter(
         "sluicegate_unreadable_batches",
         "Batches forwarded that some clients cannot read.",
         "Before a topic gets `framing: strict`, and when a consumer stops for ever ([framing](framing.md)).",
-        lambda s: s.tally.unreadable,
-        _TOPIC,
+        BatchEvent.UNREADABLE,
     ),
     counter(
         "sluicegate_acks_0_closed",

@@ -8,10 +8,13 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
+from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts
 from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metrics_of, shown
 from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally, total_of
 from sluicegate.proxy.reporting.metrics.family import Family, Reading, counter, gauge, histogram
 from sluicegate.proxy.reporting.metrics.histogram import BOUNDS, DurationsBy
+
+REFUSED = "sluicegate_refused_batches"
 
 
 def collector_of(snapshot: Snapshot) -> MetricsCollector:
@@ -19,14 +22,22 @@ def collector_of(snapshot: Snapshot) -> MetricsCollector:
 
 
 def test_workers_counters_are_added_up() -> None:
-    one = Tally(produce_requests=3, accepted_records=10, refused=Counter({("t", "INVALID_TIMESTAMP"): 2}))
-    two = Tally(produce_requests=4, ready=True, refused=Counter({("t", "INVALID_TIMESTAMP"): 5, ("u", "X"): 1}))
+    one = Tally(
+        produce_requests=3,
+        accepted_records=10,
+        batch_counts=BatchCounts({REFUSED: Counter({("t", "INVALID_TIMESTAMP"): 2})}),
+    )
+    two = Tally(
+        produce_requests=4,
+        ready=True,
+        batch_counts=BatchCounts({REFUSED: Counter({("t", "INVALID_TIMESTAMP"): 5, ("u", "X"): 1})}),
+    )
 
     total = total_of([one, two])
 
     assert (total.produce_requests, total.accepted_records, total.ready) == (7, 10, True)
-    assert total.refused == {("t", "INVALID_TIMESTAMP"): 7, ("u", "X"): 1}
-    assert (one.produce_requests, one.refused["t", "INVALID_TIMESTAMP"]) == (3, 2)
+    assert total.batch_counts[REFUSED] == {("t", "INVALID_TIMESTAMP"): 7, ("u", "X"): 1}
+    assert (one.produce_requests, one.batch_counts[REFUSED]["t", "INVALID_TIMESTAMP"]) == (3, 2)
 
 
 def test_nobody_ready_is_not_ready() -> None:
@@ -35,7 +46,11 @@ def test_nobody_ready_is_not_ready() -> None:
 
 
 def test_a_scrape_shows_them() -> None:
-    tally = Tally(produce_requests=7, unchecked_partitions=2, refused=Counter({("t", "INVALID_TIMESTAMP"): 7}))
+    tally = Tally(
+        produce_requests=7,
+        unchecked_partitions=2,
+        batch_counts=BatchCounts({REFUSED: Counter({("t", "INVALID_TIMESTAMP"): 7})}),
+    )
 
     snapshot = Snapshot(tally, 5, workers=4, worker_restarts=1)
 
@@ -56,7 +71,7 @@ def test_an_openmetrics_reader_takes_every_family() -> None:
     tally = Tally(
         connections_opened=3,
         connections_closed=1,
-        refused=Counter({("t", "X"): 1}),
+        batch_counts=BatchCounts({REFUSED: Counter({("t", "X"): 1})}),
         connections_refused=Counter({"limits.max_connections": 4}),
         cut_off=Counter({"limits.frame_seconds": 5}),
         judgements_abandoned=6,

@@ -1,17 +1,22 @@
 """What is declared keeps Prometheus's naming rules, shows all that is counted, and is what docs/metrics.md says."""
 
 import re
+from collections import Counter
 from dataclasses import fields
 
 import pytest
 from prometheus_client.exposition import generate_latest
 
-from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metrics_of
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts, BatchEvent, Unit
+from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metrics_of, shown
 from sluicegate.proxy.reporting.metrics.counters import Snapshot, Standing, Tally
-from sluicegate.proxy.reporting.metrics.families import FAMILIES
-from sluicegate.proxy.reporting.metrics.family import Family, Kind
+from sluicegate.proxy.reporting.metrics.families import BATCH_COUNTERS, FAMILIES
+from sluicegate.proxy.reporting.metrics.family import TOPIC, Family, Kind, batch_counter
 from sluicegate.proxy.reporting.metrics.histogram import Durations, DurationsBy
 from sluicegate.proxy.reporting.metrics.reference import page
+from sluicegate.proxy.reporting.metrics.topic_labels import MAX_TOPICS, TopicLabels
+from sluicegate.validation.verdict import Reason, Refused
 from tests.oracle.kafka_java import ROOT
 
 # https://prometheus.io/docs/practices/naming/, and what promtool's linter holds.
@@ -57,6 +62,8 @@ _BOUNDED = {
     "python": "one",
     "scan": "one",
 }
+_BOUNDED_BY_ITSELF = {"sluicegate_violations"}  # violation_labels
+REJECTED = Refused(ErrorCode.INVALID_RECORD, Reason.MAGIC, bad_count=3, records=3)
 _COUNTED_BY_OTHERS = {"ready"}  # a gauge of its own, 0 or 1
 
 
@@ -99,7 +106,73 @@ def test_whatever_is_counted_is_shown(name: str) -> None:
 
     _count_one(tally, name)
 
-    assert _scraped(Snapshot(tally, 0)) != before
+    assert _scraped(Snapshot(tally, 0)) != before, f"Tally.{name} is counted and not shown: declare it in families/"
+
+
+@pytest.mark.parametrize("name", [each.name for each in fields(Tally)])
+def test_whatever_is_counted_is_copied_for_a_scrape(name: str) -> None:
+    tally = Tally()
+    copy = tally.copied()
+
+    _count_one(tally, name)
+
+    assert getattr(copy, name) != getattr(tally, name), (
+        f"Tally.{name}: a scrape reads it in another thread while it is counted; say in Tally.copied how it is copied"
+    )
+
+
+@pytest.mark.parametrize("family", BATCH_COUNTERS, ids=by_name)
+def test_what_happens_to_batches_is_counted_copied_and_kept_within_its_labels(family: Family) -> None:
+    """The declaration alone does it: no other place has a list of them."""
+    assert family.counted is not None
+    tally = Tally()
+    labels = TopicLabels(tally, lambda _: True, [])
+
+    for i in range(2 * MAX_TOPICS):
+        for event in family.counted.events:
+            labels.count(event, f"topic-{i}", "a client", "detail", 3, REJECTED)
+
+    counts = labels.counted().batch_counts[family.name]
+    each = 3 if family.counted.unit is Unit.RECORDS else 1
+    assert counts.total() == 2 * MAX_TOPICS * each * len(family.counted.events)
+    assert counts is not tally.batch_counts[family.name]
+    assert len(counts) == (MAX_TOPICS + 1 if TOPIC in family.labels else 1)
+    assert _scraped(Snapshot(tally, 0)) != _scraped(Snapshot(Tally(), 0))
+
+
+def test_whatever_has_a_label_of_a_topic_is_bounded() -> None:
+    unbounded = [
+        family.name
+        for family in FAMILIES
+        if TOPIC in family.labels and family.counted is None and family.name not in _BOUNDED_BY_ITSELF
+    ]
+    assert not unbounded, (
+        f"{unbounded[0]} has the label topic, and nothing bounds its topics: declare it with batch_counter, or name "
+        "here what bounds it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("event", "labels"),
+    [
+        (BatchEvent.REJECTED, ("topic", "bound")),
+        (BatchEvent.REJECTED, ("error", "topic")),
+        (BatchEvent.FAR_AHEAD, ("topic", "error")),
+        (BatchEvent.FIXED, ("topic", "client_id")),
+    ],
+)
+def test_a_label_that_an_event_has_not_is_a_mistake_in_the_declaration(
+    event: BatchEvent, labels: tuple[str, ...]
+) -> None:
+    with pytest.raises(ValueError, match=rf"sluicegate_x: labels .*, but batches {event.name} have \('topic'"):
+        batch_counter("sluicegate_x", "X.", "X.", event, labels=labels)
+
+
+def test_a_counter_without_labels_is_shown_before_anything_happens() -> None:
+    family = batch_counter("sluicegate_x", "X.", "X.", BatchEvent.REJECTED, labels=())
+    assert family.read is not None
+
+    assert [sample.value for sample in shown(family, family.read(Snapshot(Tally(), 0))).samples] == [0]
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(Standing)])
@@ -130,6 +203,8 @@ def _count_one(where: Tally | Standing, name: str) -> None:
         counted.add(0.5)
     elif isinstance(counted, DurationsBy):
         counted.add("Produce", 0.5)
+    elif isinstance(counted, BatchCounts):
+        counted["sluicegate_fixed_batches"] = Counter({"t": 1})
     else:
         counted.update(dict.fromkeys(_labels(name), 1))
 
@@ -139,7 +214,6 @@ def _labels(name: str) -> list[object]:
     many: dict[str, object] = {
         "violations": ("t", "r", "m", "c"),
         "broker_invalid": "invalidmessagecrcrecords",
-        **dict.fromkeys(("refused", "observed", "quarantined", "rehearsed", "rehearsed_records"), ("t", "e")),
         **dict.fromkeys(("rehearsed_clients", "rule_batches", "rule_records", "request_errors"), ("t", "e")),
         **dict.fromkeys(("holds", "upstream"), ("t", "e")),
     }

@@ -4,6 +4,7 @@ from collections import Counter
 
 from sluicegate.config.loading import load
 from sluicegate.config.source import Source
+from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts, BatchEvent
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally, total_of
 from sluicegate.proxy.reporting.metrics.topic_labels import (
     MAX_TOPICS,
@@ -12,6 +13,9 @@ from sluicegate.proxy.reporting.metrics.topic_labels import (
     topics_of_one,
     with_few_topics,
 )
+
+REFUSED, REFUSED_RECORDS = "sluicegate_refused_batches", "sluicegate_refused_records"
+FAR_AHEAD = "sluicegate_far_ahead_batches"
 
 
 def everything(_: str) -> bool:
@@ -27,16 +31,16 @@ def test_names_that_only_clients_say_count_under_other() -> None:
     labels = TopicLabels(tally, {"payments"}.__contains__, ["configured"])
 
     for i in range(10_000):
-        labels.refused(f"invented-{i}", "INVALID_TIMESTAMP", 1, "c")
+        labels.count(BatchEvent.REJECTED, f"invented-{i}", "c", "INVALID_TIMESTAMP", 1)
     for topic in ("payments", "configured", None, OTHER):
-        labels.refused(topic, "INVALID_TIMESTAMP", 2, "c")
+        labels.count(BatchEvent.REJECTED, topic, "c", "INVALID_TIMESTAMP", 2)
 
-    assert tally.refused == {
+    assert tally.batch_counts[REFUSED] == {
         (OTHER, "INVALID_TIMESTAMP"): 10_002,
         ("payments", "INVALID_TIMESTAMP"): 1,
         ("configured", "INVALID_TIMESTAMP"): 1,
     }
-    assert tally.refused_records == {OTHER: 10_004, "payments": 2, "configured": 2}
+    assert tally.batch_counts[REFUSED_RECORDS] == {OTHER: 10_004, "payments": 2, "configured": 2}
 
 
 def test_a_topic_that_another_file_names_has_a_label_from_then_on_and_keeps_it() -> None:
@@ -45,19 +49,19 @@ def test_a_topic_that_another_file_names_has_a_label_from_then_on_and_keeps_it()
     for names in (["before"], ["orders"], []):
         labels.configure(names)
         for topic in ("before", "orders", "late"):
-            labels.far_ahead(topic, "c")
+            labels.count(BatchEvent.FAR_AHEAD, topic, "c")
 
-    assert tally.far_ahead == {"before": 3, "orders": 2, OTHER: 4}
+    assert tally.batch_counts[FAR_AHEAD] == {"before": 3, "orders": 2, OTHER: 4}
 
 
 def test_a_topic_that_a_broker_has_shown_to_exist_has_a_label_from_then_on() -> None:
     tally = Tally()
     labels = TopicLabels(tally, nothing, [])
-    labels.far_ahead("orders", "c")
+    labels.count(BatchEvent.FAR_AHEAD, "orders", "c")
     labels.learn("orders")
-    labels.far_ahead("orders", "c")
+    labels.count(BatchEvent.FAR_AHEAD, "orders", "c")
 
-    assert tally.far_ahead == {OTHER: 1, "orders": 1}
+    assert tally.batch_counts[FAR_AHEAD] == {OTHER: 1, "orders": 1}
 
 
 def test_what_brokers_show_is_remembered_within_bounds() -> None:
@@ -74,14 +78,14 @@ def test_the_topic_counted_longest_ago_gives_up_its_label_and_no_sum_falls() -> 
     labels = TopicLabels(tally, everything, [], max_topics=2)
     sums = []
     for topic in ("a", "b", "a", "c", "d", "a", "b"):
-        labels.refused(topic, "X", 3, "c")
-        labels.refused(topic, "Y", 1, "c")
-        labels.far_ahead(topic, "c")
-        sums.append((tally.refused.total(), tally.refused_records.total(), tally.far_ahead.total()))
+        labels.count(BatchEvent.REJECTED, topic, "c", "X", 3)
+        labels.count(BatchEvent.REJECTED, topic, "c", "Y", 1)
+        labels.count(BatchEvent.FAR_AHEAD, topic, "c")
+        sums.append(tuple(tally.batch_counts[name].total() for name in (REFUSED, REFUSED_RECORDS, FAR_AHEAD)))
 
     assert sums == [(2 * n, 4 * n, n) for n in range(1, 8)]
-    assert tally.refused_records == {OTHER: 20, "a": 4, "b": 4}
-    assert tally.refused == {
+    assert tally.batch_counts[REFUSED_RECORDS] == {OTHER: 20, "a": 4, "b": 4}
+    assert tally.batch_counts[REFUSED] == {
         (OTHER, "X"): 5,
         (OTHER, "Y"): 5,
         ("a", "X"): 1,
@@ -95,11 +99,11 @@ def test_there_are_never_more_labels_than_500() -> None:
     tally = Tally()
     labels = TopicLabels(tally, everything, [])
     for i in range(5000):
-        labels.refused(f"topic-{i}", "X", 1, "c")
+        labels.count(BatchEvent.REJECTED, f"topic-{i}", "c", "X", 1)
 
-    assert len(tally.refused) == MAX_TOPICS + 1
-    assert tally.refused.total() == 5000
-    assert ("topic-4999", "X") in tally.refused
+    assert len(tally.batch_counts[REFUSED]) == MAX_TOPICS + 1
+    assert tally.batch_counts[REFUSED].total() == 5000
+    assert ("topic-4999", "X") in tally.batch_counts[REFUSED]
 
 
 def test_a_client_with_twenty_thousand_topics_takes_no_place_of_another() -> None:
@@ -107,16 +111,16 @@ def test_a_client_with_twenty_thousand_topics_takes_no_place_of_another() -> Non
     labels = TopicLabels(tally, everything, [])
     sums = []
     for i in range(20_000):
-        labels.refused(f"flood-{i}", "X", 1, "10.0.0.1")
+        labels.count(BatchEvent.REJECTED, f"flood-{i}", "10.0.0.1", "X", 1)
         if i >= 10_000 and i % 100 == 0:
             for topic in ("payments", "orders"):
-                labels.refused(topic, "X", 1, "User:shop")
-            sums.append(tally.refused["payments", "X"])
+                labels.count(BatchEvent.REJECTED, topic, "User:shop", "X", 1)
+            sums.append(tally.batch_counts[REFUSED]["payments", "X"])
 
     assert sums == list(range(1, 101)), "a series that others do not push out never falls"
-    assert tally.refused["orders", "X"] == 100
-    assert len(tally.refused) == MAX_TOPICS + 1
-    assert tally.refused.total() == 20_200
+    assert tally.batch_counts[REFUSED]["orders", "X"] == 100
+    assert len(tally.batch_counts[REFUSED]) == MAX_TOPICS + 1
+    assert tally.batch_counts[REFUSED].total() == 20_200
 
 
 def test_every_client_gets_its_share_when_all_have_many() -> None:
@@ -124,33 +128,33 @@ def test_every_client_gets_its_share_when_all_have_many() -> None:
     labels = TopicLabels(tally, everything, [])
     for i in range(3000):
         for owner in range(5):
-            labels.refused(f"topic-{owner}-{i}", "X", 1, f"10.0.0.{owner}")
+            labels.count(BatchEvent.REJECTED, f"topic-{owner}-{i}", f"10.0.0.{owner}", "X", 1)
 
-    placed = Counter(topic.split("-")[1] for topic, _ in tally.refused if topic != OTHER)
+    placed = Counter(topic.split("-")[1] for topic, _ in tally.batch_counts[REFUSED] if topic != OTHER)
     assert set(placed.values()) == {MAX_TOPICS // 5}
 
 
 def test_a_topic_that_a_flood_named_first_is_its_producers_own() -> None:
     tally = Tally()
     labels = TopicLabels(tally, everything, [])
-    labels.refused("payments", "X", 1, "10.0.0.1")
+    labels.count(BatchEvent.REJECTED, "payments", "10.0.0.1", "X", 1)
     for i in range(MAX_TOPICS - 1):
-        labels.refused(f"flood-{i}", "X", 1, "10.0.0.1")
-    labels.refused("payments", "X", 1, "User:shop")
+        labels.count(BatchEvent.REJECTED, f"flood-{i}", "10.0.0.1", "X", 1)
+    labels.count(BatchEvent.REJECTED, "payments", "User:shop", "X", 1)
     for i in range(20_000):
-        labels.refused(f"flood-{i}", "X", 1, "10.0.0.1")
+        labels.count(BatchEvent.REJECTED, f"flood-{i}", "10.0.0.1", "X", 1)
 
-    assert tally.refused["payments", "X"] == 2
+    assert tally.batch_counts[REFUSED]["payments", "X"] == 2
 
 
 def test_a_copy_for_another_thread_is_a_tally_of_its_own() -> None:
     tally = Tally(produce_requests=3)
     labels = TopicLabels(tally, everything, [])
-    labels.refused("t", "X", 1, "c")
+    labels.count(BatchEvent.REJECTED, "t", "c", "X", 1)
     copy = labels.counted()
-    labels.refused("t", "X", 1, "c")
+    labels.count(BatchEvent.REJECTED, "t", "c", "X", 1)
 
-    assert (copy.produce_requests, copy.refused) == (3, {("t", "X"): 1})
+    assert (copy.produce_requests, copy.batch_counts[REFUSED]) == (3, {("t", "X"): 1})
 
 
 def test_workers_share_the_labels_and_their_sums_add_up() -> None:
@@ -158,25 +162,28 @@ def test_workers_share_the_labels_and_their_sums_add_up() -> None:
     for number, tally in enumerate(tallies):
         labels = TopicLabels(tally, everything, [], topics_of_one(4))
         for i in range(1000):
-            labels.refused(f"topic-{number}-{i}", "X", 1, "c")
+            labels.count(BatchEvent.REJECTED, f"topic-{number}-{i}", "c", "X", 1)
 
     total = total_of(tallies)
 
-    assert total.refused.total() == 4000
-    assert len(total.refused_records) <= MAX_TOPICS + 1
+    assert total.batch_counts[REFUSED].total() == 4000
+    assert len(total.batch_counts[REFUSED_RECORDS]) <= MAX_TOPICS + 1
 
 
 def test_what_ended_workers_leave_behind_does_not_grow_without_end() -> None:
     ended = Tally(
-        refused=Counter({(f"t-{i}", "X"): 1 for i in range(501)}),
-        refused_records=Counter({"t-1": 4}),
+        batch_counts=BatchCounts(
+            {REFUSED: Counter({(f"t-{i}", "X"): 1 for i in range(501)}), REFUSED_RECORDS: Counter({"t-1": 4})}
+        ),
         produce_requests=9,
     )
 
     kept = with_few_topics(ended)
 
-    assert (kept.refused, kept.refused_records, kept.produce_requests) == ({(OTHER, "X"): 501}, {OTHER: 4}, 9)
-    few = Tally(refused=Counter({("t", "X"): 1}))
+    assert kept.produce_requests == 9
+    assert kept.batch_counts[REFUSED] == {(OTHER, "X"): 501}
+    assert kept.batch_counts[REFUSED_RECORDS] == {OTHER: 4}
+    few = Tally(batch_counts=BatchCounts({REFUSED: Counter({("t", "X"): 1})}))
     assert with_few_topics(few) is few
 
 

@@ -120,8 +120,8 @@ def test_the_broker_is_asked_then_records_are_kept_then_the_client_is_answered(
     script.sink.tells[0]({})
 
     assert script.answered(_OLD)["q"]["error_code"] == REFUSED
-    assert script.parts.tally.quarantined.total() == 1
-    assert script.parts.tally.refused.total() == 0
+    assert script.parts.tally.batch_counts["sluicegate_quarantined_batches"].total() == 1
+    assert script.parts.tally.batch_counts["sluicegate_refused_batches"].total() == 0
     assert script.client.is_read
 
 
@@ -140,7 +140,8 @@ def test_what_cannot_be_kept_is_to_be_sent_again(monkeypatch: pytest.MonkeyPatch
         "Nothing of the batch is stored; it may be sent again."
     )
     tally = script.parts.tally
-    assert (tally.quarantined.total(), tally.refused.total(), tally.quarantine_failures.total()) == (0, 0, 1)
+    names = ("sluicegate_quarantined_batches", "sluicegate_refused_batches", "sluicegate_quarantine_failures")
+    assert [tally.batch_counts[name].total() for name in names] == [0, 0, 1]
 
 
 @pytest.mark.parametrize("code", [FORBIDDEN, UNKNOWN])

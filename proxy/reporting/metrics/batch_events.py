@@ -1,0 +1,72 @@
+"""What happens to batches, as metrics count it.
+
+A metric that counts one of these events is one declaration in `families/`
+(`sluicegate.proxy.reporting.metrics.family.batch_counter`). `sluicegate.proxy.reporting.metrics.topic_labels` counts
+it, copies it for a scrape and moves the counts of a topic that lost its label to `other`.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, IntEnum, auto
+from typing import Any
+
+from sluicegate.validation.verdict import Refused
+
+FORWARDED, FIXED, REFUSED, QUARANTINED = "forwarded", "fixed", "refused", "quarantined"
+OUTCOMES = (FORWARDED, FIXED, REFUSED, QUARANTINED)
+"""Outcomes of a validated batch. A quarantined batch is rejected too, and counts once."""
+
+
+class BatchEvent(IntEnum):
+    """What happened to one batch. The comments name the label beside `topic` that the event has, if it has one."""
+
+    REJECTED = 0  # error
+    OBSERVED = auto()  # error
+    FIXED = auto()  # error
+    QUARANTINED = auto()  # error
+    QUARANTINE_FAILED = auto()  # the bad records could not be kept; the producer was told to retry
+    REHEARSED = auto()  # bound: a rehearsed bound would reject the batch
+    UNREADABLE = auto()  # error: the batch was forwarded, and some clients cannot read it
+    FAR_AHEAD = auto()  # a good batch is more than an hour ahead
+
+
+DETAIL_LABELS = {
+    BatchEvent.REJECTED: "error",
+    BatchEvent.OBSERVED: "error",
+    BatchEvent.FIXED: "error",
+    BatchEvent.QUARANTINED: "error",
+    BatchEvent.REHEARSED: "bound",
+    BatchEvent.UNREADABLE: "error",
+}
+"""The label that an event has beside `topic`. Its values are few: names of error codes, keys of rehearsed bounds."""
+
+
+class Unit(Enum):
+    """What a metric adds up."""
+
+    BATCHES = "batches"
+    RECORDS = "bad records of a batch, fixed ones where it was fixed"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a metric counts: the `events`, in `unit`, of batches whose verdict `when` accepts (None: of all)."""
+
+    events: tuple[BatchEvent, ...]
+    unit: Unit
+    when: Callable[[Refused], bool] | None
+
+
+class BatchCounts(dict[str, Counter[Any]]):
+    """The counts of each declared metric, by the metric's name. Keys of a metric's counts are its label values."""
+
+    def __missing__(self, name: str) -> Counter[Any]:
+        return Counter()
+
+    def __add__(self, other: "BatchCounts") -> "BatchCounts":
+        return BatchCounts({name: self[name] + other[name] for name in {**self, **other}})
+
+    def copied(self) -> "BatchCounts":
+        """Return a copy that another thread may read."""
+        return BatchCounts({name: Counter(counts) for name, counts in list(self.items())})
