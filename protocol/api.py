@@ -7,8 +7,30 @@ only be rewritten by holding back whole answers (docs/design.md has the measurem
 discovery (KIP-951) is lost for consumers.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
+
+from sluicegate.protocol.layout import (
+    ADDRESS,
+    BYTES,
+    ERROR,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    MAX_COORDINATORS,
+    NODE_ENDPOINTS,
+    REST,
+    STRING,
+    UUID,
+    Field,
+    array,
+    flaw_in,
+    nodes,
+    since,
+    struct,
+    until,
+)
 
 NOT_FLEXIBLE = 32767
 MAX_BYTES_BEFORE_LOGIN = 524_288
@@ -49,14 +71,33 @@ class Treatment(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class CodeAt:
+    """An error code at a response's head in versions `since` to `until`, after a throttle time from `throttled` on."""
+
+    since: int
+    throttled: int
+    until: int = NOT_FLEXIBLE
+
+
+_FIRST, _AFTER_THROTTLE = CodeAt(0, NOT_FLEXIBLE), CodeAt(0, 0)
+"""The response begins with the code; with a throttle time and the code."""
+
+
+@dataclass(frozen=True, slots=True)
 class Api:
-    """One API: `max_version` is the highest version understood, `flexible_since` the first flexible one."""
+    """One API: `max_version` is the highest version understood, `flexible_since` the first flexible one.
+
+    `code`: where its response has an error code for the request as a whole, None where it has none or one for each
+    topic or partition. `layout`: of a response that is rewritten (`rewritten`).
+    """
 
     key: int
     name: str
     max_version: int
     flexible_since: int
     treatment: Treatment = Treatment.OPAQUE
+    code: CodeAt | None = None
+    layout: tuple[Field, ...] = ()
 
     def is_flexible(self, version: int) -> bool:
         """Whether requests and answers of this version use compact types and tagged fields (KIP-482)."""
@@ -73,88 +114,136 @@ class Api:
         return 1 if self.is_flexible(version) else 0
 
 
-_JUDGE, _REWRITE, _WATCH = Treatment.JUDGE, Treatment.REWRITE, Treatment.WATCH
+_JUDGE, _WATCH = Treatment.JUDGE, Treatment.WATCH
+
+
+def rewritten(api: Api, *layout: Field) -> Api:
+    """Declare an API whose response is rewritten: the proxy's addresses take the place of those in `layout`.
+
+    Raises ValueError where they cannot.
+    """
+    flaw = flaw_in(layout)
+    if flaw is not None:
+        raise ValueError(f"layout of {api.name}: {flaw}")
+    return replace(api, treatment=Treatment.REWRITE, layout=layout)
+
 
 APIS: dict[int, Api] = {
     api.key: api
     for api in (
         Api(0, "Produce", 13, 9, _JUDGE),
-        Api(1, "Fetch", 15, 12),
+        Api(1, "Fetch", 15, 12, code=CodeAt(7, 7)),
         Api(2, "ListOffsets", 11, 6),
-        Api(3, "Metadata", 13, 9, _REWRITE),
+        rewritten(
+            Api(3, "Metadata", 13, 9),
+            # Throttle time, the brokers with their racks; topics follow.
+            since(3, INT32),
+            nodes(ADDRESS, since(1, STRING)),
+            REST,
+        ),
         Api(8, "OffsetCommit", 10, 8),
         Api(9, "OffsetFetch", 10, 6),
-        Api(10, "FindCoordinator", 6, 3, _REWRITE),
-        Api(11, "JoinGroup", 9, 6),
-        Api(12, "Heartbeat", 4, 4),
-        Api(13, "LeaveGroup", 5, 4),
-        Api(14, "SyncGroup", 5, 4),
+        rewritten(
+            Api(10, "FindCoordinator", 6, 3, code=CodeAt(0, 1, 3)),
+            since(1, INT32),  # throttle time
+            until(3, ERROR),
+            until(3, since(1, STRING)),
+            until(3, ADDRESS),
+            since(4, nodes(STRING, ADDRESS, ERROR, STRING, most=MAX_COORDINATORS)),
+        ),
+        Api(11, "JoinGroup", 9, 6, code=CodeAt(0, 2)),
+        Api(12, "Heartbeat", 4, 4, code=CodeAt(0, 1)),
+        Api(13, "LeaveGroup", 5, 4, code=CodeAt(0, 1)),
+        Api(14, "SyncGroup", 5, 4, code=CodeAt(0, 1)),
         Api(15, "DescribeGroups", 6, 5),
-        Api(16, "ListGroups", 5, 3),
-        Api(17, "SaslHandshake", 1, NOT_FLEXIBLE, _WATCH),
-        Api(18, "ApiVersions", 4, 3, Treatment.NEGOTIATE),
+        Api(16, "ListGroups", 5, 3, code=CodeAt(0, 1)),
+        Api(17, "SaslHandshake", 1, NOT_FLEXIBLE, _WATCH, code=_FIRST),
+        Api(18, "ApiVersions", 4, 3, Treatment.NEGOTIATE, code=_FIRST),
         Api(19, "CreateTopics", 7, 5),
         Api(20, "DeleteTopics", 6, 4),
         Api(21, "DeleteRecords", 2, 2),
-        Api(22, "InitProducerId", 6, 2),
+        Api(22, "InitProducerId", 6, 2, code=_AFTER_THROTTLE),
         Api(23, "OffsetForLeaderEpoch", 4, 4),
-        Api(24, "AddPartitionsToTxn", 5, 3),
-        Api(25, "AddOffsetsToTxn", 4, 3),
-        Api(26, "EndTxn", 5, 3),
+        Api(24, "AddPartitionsToTxn", 5, 3, code=CodeAt(4, 4)),
+        Api(25, "AddOffsetsToTxn", 4, 3, code=_AFTER_THROTTLE),
+        Api(26, "EndTxn", 5, 3, code=_AFTER_THROTTLE),
         Api(27, "WriteTxnMarkers", 2, 1),
         Api(28, "TxnOffsetCommit", 5, 3),
-        Api(29, "DescribeAcls", 3, 2),
+        Api(29, "DescribeAcls", 3, 2, code=_AFTER_THROTTLE),
         Api(30, "CreateAcls", 3, 2),
         Api(31, "DeleteAcls", 3, 2),
         Api(32, "DescribeConfigs", 4, 4),
         Api(33, "AlterConfigs", 2, 2),
         Api(34, "AlterReplicaLogDirs", 2, 2),
-        Api(35, "DescribeLogDirs", 5, 2),
-        Api(36, "SaslAuthenticate", 2, 2, _WATCH),
+        Api(35, "DescribeLogDirs", 5, 2, code=CodeAt(3, 3)),
+        Api(36, "SaslAuthenticate", 2, 2, _WATCH, code=_FIRST),
         Api(37, "CreatePartitions", 3, 2),
-        Api(38, "CreateDelegationToken", 3, 2),
-        Api(39, "RenewDelegationToken", 2, 2),
-        Api(40, "ExpireDelegationToken", 2, 2),
-        Api(41, "DescribeDelegationToken", 3, 2),
+        Api(38, "CreateDelegationToken", 3, 2, code=_FIRST),
+        Api(39, "RenewDelegationToken", 2, 2, code=_FIRST),
+        Api(40, "ExpireDelegationToken", 2, 2, code=_FIRST),
+        Api(41, "DescribeDelegationToken", 3, 2, code=_FIRST),
         Api(42, "DeleteGroups", 2, 2),
-        Api(43, "ElectLeaders", 2, 2),
+        Api(43, "ElectLeaders", 2, 2, code=CodeAt(1, 1)),
         Api(44, "IncrementalAlterConfigs", 1, 1),
-        Api(45, "AlterPartitionReassignments", 1, 0),
-        Api(46, "ListPartitionReassignments", 0, 0),
-        Api(47, "OffsetDelete", 0, NOT_FLEXIBLE),
-        Api(48, "DescribeClientQuotas", 1, 1),
+        Api(45, "AlterPartitionReassignments", 1, 0, code=CodeAt(0, 0, 0)),
+        Api(46, "ListPartitionReassignments", 0, 0, code=_AFTER_THROTTLE),
+        Api(47, "OffsetDelete", 0, NOT_FLEXIBLE, code=_FIRST),
+        Api(48, "DescribeClientQuotas", 1, 1, code=_AFTER_THROTTLE),
         Api(49, "AlterClientQuotas", 1, 1),
-        Api(50, "DescribeUserScramCredentials", 0, 0),
+        Api(50, "DescribeUserScramCredentials", 0, 0, code=_AFTER_THROTTLE),
         Api(51, "AlterUserScramCredentials", 0, 0),
-        Api(55, "DescribeQuorum", 2, 0),
-        Api(57, "UpdateFeatures", 2, 0),
-        Api(60, "DescribeCluster", 2, 0, _REWRITE),
+        Api(55, "DescribeQuorum", 2, 0, code=_FIRST),
+        Api(57, "UpdateFeatures", 2, 0, code=_AFTER_THROTTLE),
+        rewritten(
+            Api(60, "DescribeCluster", 2, 0, code=_AFTER_THROTTLE),
+            *(INT32, INT16, STRING),  # throttle time, error code and message
+            since(1, INT8),
+            *(STRING, INT32),  # the cluster's id, the controller
+            nodes(ADDRESS, STRING, since(2, INT8)),
+            INT32,
+        ),
         Api(61, "DescribeProducers", 0, 0),
-        Api(64, "UnregisterBroker", 0, 0),
+        Api(64, "UnregisterBroker", 0, 0, code=_AFTER_THROTTLE),
         Api(65, "DescribeTransactions", 0, 0),
-        Api(66, "ListTransactions", 2, 0),
-        Api(68, "ConsumerGroupHeartbeat", 1, 0),
+        Api(66, "ListTransactions", 2, 0, code=_AFTER_THROTTLE),
+        Api(68, "ConsumerGroupHeartbeat", 1, 0, code=_AFTER_THROTTLE),
         Api(69, "ConsumerGroupDescribe", 1, 0),
-        Api(71, "GetTelemetrySubscriptions", 0, 0),
-        Api(72, "PushTelemetry", 0, 0),
-        Api(74, "ListConfigResources", 1, 0),
+        Api(71, "GetTelemetrySubscriptions", 0, 0, code=_AFTER_THROTTLE),
+        Api(72, "PushTelemetry", 0, 0, code=_AFTER_THROTTLE),
+        Api(74, "ListConfigResources", 1, 0, code=_AFTER_THROTTLE),
         Api(75, "DescribeTopicPartitions", 0, 0),
-        Api(76, "ShareGroupHeartbeat", 1, 0),
+        Api(76, "ShareGroupHeartbeat", 1, 0, code=_AFTER_THROTTLE),
         Api(77, "ShareGroupDescribe", 1, 0),
-        Api(78, "ShareFetch", 2, 0, _REWRITE),
-        Api(79, "ShareAcknowledge", 2, 0, _REWRITE),
-        Api(80, "AddRaftVoter", 1, 0),
-        Api(81, "RemoveRaftVoter", 0, 0),
+        rewritten(
+            Api(78, "ShareFetch", 2, 0, code=_AFTER_THROTTLE),
+            *(INT32, INT16, STRING, INT32),  # throttle time, error code and message, the lock's timeout
+            array(
+                UUID,
+                array(
+                    *(INT32, INT16, STRING, INT16, STRING, struct(INT32, INT32), BYTES),
+                    array(INT64, INT64, INT16),
+                ),
+            ),
+            NODE_ENDPOINTS,
+        ),
+        rewritten(
+            Api(79, "ShareAcknowledge", 2, 0, code=_AFTER_THROTTLE),
+            *(INT32, INT16, STRING, since(2, INT32)),  # throttle time, error code and message, the lock's timeout
+            array(UUID, array(INT32, INT16, STRING, struct(INT32, INT32))),
+            NODE_ENDPOINTS,
+        ),
+        Api(80, "AddRaftVoter", 1, 0, code=_AFTER_THROTTLE),
+        Api(81, "RemoveRaftVoter", 0, 0, code=_AFTER_THROTTLE),
         Api(83, "InitializeShareGroupState", 0, 0),
         Api(84, "ReadShareGroupState", 0, 0),
         Api(85, "WriteShareGroupState", 1, 0),
         Api(86, "DeleteShareGroupState", 0, 0),
         Api(87, "ReadShareGroupStateSummary", 1, 0),
-        Api(88, "StreamsGroupHeartbeat", 0, 0),
+        Api(88, "StreamsGroupHeartbeat", 0, 0, code=_AFTER_THROTTLE),
         Api(89, "StreamsGroupDescribe", 0, 0),
         Api(90, "DescribeShareGroupOffsets", 1, 0),
-        Api(91, "AlterShareGroupOffsets", 0, 0),
-        Api(92, "DeleteShareGroupOffsets", 0, 0),
+        Api(91, "AlterShareGroupOffsets", 0, 0, code=_AFTER_THROTTLE),
+        Api(92, "DeleteShareGroupOffsets", 0, 0, code=_AFTER_THROTTLE),
     )
 }
 

@@ -4,20 +4,16 @@ from libc.stdint cimport int64_t
 
 from sluicegate.protocol.walk cimport Walk
 
-cdef int64_t _MAX_SHARE_ELEMENTS
+cdef int64_t _MAX_ELEMENTS
 cdef Py_ssize_t _INT16_BYTES
-cdef Py_ssize_t _INT32_BYTES
-cdef Py_ssize_t _INT64_BYTES
-cdef Py_ssize_t _UUID_BYTES
-cdef int _METADATA_THROTTLE_SINCE
-cdef int _METADATA_RACK_SINCE
-cdef int _METADATA_FLEXIBLE_SINCE
-cdef int _ENDPOINT_TYPE_SINCE
-cdef int _FENCED_SINCE
-cdef int _COORDINATOR_MESSAGE_SINCE
-cdef int _COORDINATOR_FLEXIBLE_SINCE
-cdef int _COORDINATOR_LIST_SINCE
-cdef int _ACKNOWLEDGE_LOCK_SINCE
+cdef int _FIXED
+cdef int _STRING
+cdef int _BYTES
+cdef int _TAGS
+cdef int _ARRAY
+cdef int _NODES
+cdef int _ADDRESS
+cdef int _ERROR
 
 
 cdef class NodeAddress:
@@ -39,38 +35,22 @@ cdef class NodeList:
 
 
 cdef class _Walk(Walk):
-    @cython.locals(left=int64_t, count_at=Py_ssize_t, first_at=Py_ssize_t, node=NodeAddress)
-    cdef NodeList nodes(self, bint has_rack, Py_ssize_t fixed_bytes_behind)
+    cdef NodeAddress node
+    cdef NodeList listed
+
+    cdef NodeList found(self, tuple program)
+
+    @cython.locals(step=int, size=int64_t, inner=tuple, left=int64_t)
+    cdef int run(self, tuple program) except -1
+
+    @cython.locals(left=int64_t, count_at=Py_ssize_t, node=NodeAddress)
+    cdef int nodes(self, int64_t most, tuple inner) except -1
 
     cdef int address(self, NodeAddress node) except -1
 
-    @cython.locals(node=NodeAddress)
-    cdef NodeAddress coordinator(self)
-
-    @cython.locals(node=NodeAddress)
-    cdef NodeAddress only_coordinator(self)
-
-    @cython.locals(left=int64_t, partitions_left=int64_t)
-    cdef NodeList endpoints_behind_topics(self, bint is_fetch)
-
-    @cython.locals(acquired_left=int64_t)
-    cdef int skip_share_partition(self, bint is_fetch) except -1
-
 
 @cython.locals(walk=_Walk)
-cpdef NodeList brokers_in_metadata(data, int version, Py_ssize_t body_at)
-
-@cython.locals(walk=_Walk)
-cpdef NodeList brokers_in_cluster(data, int version, Py_ssize_t body_at)
-
-@cython.locals(walk=_Walk, left=int64_t)
-cpdef list coordinators(data, int version, Py_ssize_t body_at)
-
-@cython.locals(walk=_Walk)
-cpdef NodeList endpoints_of_share_fetch(data, int version, Py_ssize_t body_at)
-
-@cython.locals(walk=_Walk)
-cpdef NodeList endpoints_of_share_acknowledge(data, int version, Py_ssize_t body_at)
+cpdef NodeList addresses_in(int api_key, int version, data, Py_ssize_t body_at)
 
 @cython.locals(walk=_Walk)
 cpdef NodeList endpoints_in_tag(value)

@@ -1,42 +1,36 @@
-"""Where an answer names brokers' addresses, so that others can be put in their place and every other byte stays.
+"""Where a response names brokers' addresses, so that others can be put in their place and every other byte stays.
 
-    Metadata 0 to 13, DescribeCluster 0 to 2: a list of brokers. FindCoordinator: one up to version 3, then a list.
-    ShareFetch and ShareAcknowledge 1 and 2: node endpoints at the end; the same in tag 0 of Produce answers (KIP-951).
-
-Held to the construct schemas by tests. What may be counted is bounded, so that no answer, however broken, takes more
-than some ms. Compiled with the types in node_addresses.pxd where a C compiler was at hand.
+`sluicegate.protocol.api` declares how such responses are laid out; tag 0 of Produce responses is walked here too
+(KIP-951). Tests compare both with the construct schemas. What may be counted is bounded, so that no response, however
+broken, takes more than some ms. Compiled with the types in node_addresses.pxd where a C compiler was at hand.
 """
 
-from sluicegate.protocol.api import APIS, ApiKey
+from functools import cache
+
+from sluicegate.protocol.api import APIS
 from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.layout import NODE_ENDPOINTS, Program, Step, program_of
 from sluicegate.protocol.walk import MAX_TAGGED_FIELDS, Walk
 
-MAX_NODES = 2000
-"""Brokers in one list; no cluster has as many."""
-MAX_COORDINATORS = 20_000
-"""Coordinators in one answer: one for each group that an admin client asks about."""
-_MAX_SHARE_ELEMENTS = 200_000
+_MAX_ELEMENTS = 200_000
 
 _INT16_BYTES = 2
-_INT32_BYTES = 4
-_INT64_BYTES = 8
-_UUID_BYTES = 16
-_METADATA_THROTTLE_SINCE = 3
-_METADATA_RACK_SINCE = 1
-_METADATA_FLEXIBLE_SINCE = APIS[ApiKey.METADATA].flexible_since
-_ENDPOINT_TYPE_SINCE = 1
-_FENCED_SINCE = 2
-_COORDINATOR_MESSAGE_SINCE = 1
-_COORDINATOR_FLEXIBLE_SINCE = APIS[ApiKey.FIND_COORDINATOR].flexible_since
-_COORDINATOR_LIST_SINCE = 4
-_ACKNOWLEDGE_LOCK_SINCE = 2
+# Named, because an enum's member is an object.
+_FIXED = int(Step.FIXED)
+_STRING = int(Step.STRING)
+_BYTES = int(Step.BYTES)
+_TAGS = int(Step.TAGS)
+_ARRAY = int(Step.ARRAY)
+_NODES = int(Step.NODES)
+_ADDRESS = int(Step.ADDRESS)
+_ERROR = int(Step.ERROR)
 
 
 class NodeAddress:
-    """One broker in an answer: its entry is data[start:end], its id stands at `node_at`.
+    """One broker in a response: its entry is data[start:end], its id stands at `node_at`.
 
-    Its host (with the length) and port are data[host_at:behind_port]. `error_at` is where a coordinator's error code
-    stands, -1 for brokers.
+    Its host (with the length) and port are data[host_at:behind_port]. `error_at` is where the error code beside the
+    address stands, -1 where there is none.
     """
 
     def __init__(self) -> None:
@@ -52,7 +46,7 @@ class NodeAddress:
 
 
 class NodeList:
-    """A list whose count is data[count_at:first_at]."""
+    """A list whose count is data[count_at:first_at]; a broker that stands by itself has no count."""
 
     def __init__(self, count_at: int, first_at: int, nodes: list[NodeAddress]) -> None:
         self.count_at = count_at
@@ -60,116 +54,83 @@ class NodeList:
         self.nodes = nodes
 
 
-def brokers_in_metadata(data: bytes | bytearray, version: int, body_at: int) -> NodeList:
-    """The brokers in a Metadata answer; what follows them is not looked at. Raises MalformedMessage."""
+def addresses_in(api_key: int, version: int, data: bytes | bytearray, body_at: int) -> NodeList:
+    """The brokers that a response of `api_key` names; its body begins at `body_at`. Raises MalformedMessage."""
+    api = APIS[api_key]
     walk = _Walk()
-    walk.begin(data, version, version >= _METADATA_FLEXIBLE_SINCE, body_at, MAX_NODES, MAX_TAGGED_FIELDS)
+    walk.begin(data, version, api.is_flexible(version), body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
     try:
-        if version >= _METADATA_THROTTLE_SINCE:
-            walk.skip(_INT32_BYTES)
-        return walk.nodes(version >= _METADATA_RACK_SINCE, 0)
+        return walk.found(_program(api_key, version))
     except MalformedMessage as error:
-        raise MalformedMessage(f"Metadata answer v{version}: {error}") from error
+        raise MalformedMessage(f"{api.name} answer v{version}: {error}") from error
 
 
-def brokers_in_cluster(data: bytes | bytearray, version: int, body_at: int) -> NodeList:
-    """The brokers in a DescribeCluster answer. Raises MalformedMessage."""
-    walk = _Walk()
-    walk.begin(data, version, True, body_at, MAX_NODES, MAX_TAGGED_FIELDS)
-    try:
-        walk.skip(_INT32_BYTES + _INT16_BYTES)  # throttle time, error code
-        walk.skip_string()
-        if version >= _ENDPOINT_TYPE_SINCE:
-            walk.skip(1)
-        walk.skip_string()  # the cluster's id
-        walk.skip(_INT32_BYTES)  # the controller
-        found = walk.nodes(True, 1 if version >= _FENCED_SINCE else 0)
-        walk.skip(_INT32_BYTES)  # authorized operations
-        walk.skip_tags()
-        walk.expect_end()
-    except MalformedMessage as error:
-        raise MalformedMessage(f"DescribeCluster answer v{version}: {error}") from error
-    return found
+@cache
+def _program(api_key: int, version: int) -> Program:
+    return program_of(APIS[api_key].layout, version)
 
 
-def coordinators(data: bytes | bytearray, version: int, body_at: int) -> list[NodeAddress]:
-    """The coordinators in a FindCoordinator answer. Raises MalformedMessage."""
-    walk = _Walk()
-    walk.begin(data, version, version >= _COORDINATOR_FLEXIBLE_SINCE, body_at, MAX_COORDINATORS, MAX_TAGGED_FIELDS)
-    found: list[NodeAddress] = []
-    try:
-        if version >= _COORDINATOR_MESSAGE_SINCE:
-            walk.skip(_INT32_BYTES)  # throttle time
-        if version < _COORDINATOR_LIST_SINCE:
-            found.append(walk.only_coordinator())
-        else:
-            left = walk.count()
-            while left > 0:
-                found.append(walk.coordinator())
-                left -= 1
-        walk.skip_tags()
-        walk.expect_end()
-    except MalformedMessage as error:
-        raise MalformedMessage(f"FindCoordinator answer v{version}: {error}") from error
-    return found
-
-
-def endpoints_of_share_fetch(data: bytes | bytearray, version: int, body_at: int) -> NodeList:
-    """The node endpoints at the end of a ShareFetch answer. Raises MalformedMessage."""
-    walk = _Walk()
-    walk.begin(data, version, True, body_at, _MAX_SHARE_ELEMENTS, MAX_TAGGED_FIELDS)
-    try:
-        walk.skip(_INT32_BYTES + _INT16_BYTES)  # throttle time, error code
-        walk.skip_string()
-        walk.skip(_INT32_BYTES)  # the lock's timeout
-        return walk.endpoints_behind_topics(True)
-    except MalformedMessage as error:
-        raise MalformedMessage(f"ShareFetch answer v{version}: {error}") from error
-
-
-def endpoints_of_share_acknowledge(data: bytes | bytearray, version: int, body_at: int) -> NodeList:
-    """The node endpoints at the end of a ShareAcknowledge answer. Raises MalformedMessage."""
-    walk = _Walk()
-    walk.begin(data, version, True, body_at, _MAX_SHARE_ELEMENTS, MAX_TAGGED_FIELDS)
-    try:
-        walk.skip(_INT32_BYTES + _INT16_BYTES)  # throttle time, error code
-        walk.skip_string()
-        if version >= _ACKNOWLEDGE_LOCK_SINCE:
-            walk.skip(_INT32_BYTES)
-        return walk.endpoints_behind_topics(False)
-    except MalformedMessage as error:
-        raise MalformedMessage(f"ShareAcknowledge answer v{version}: {error}") from error
+# Without the steps for tagged fields and the end of a message.
+_ENDPOINTS = program_of((NODE_ENDPOINTS,), 0)[:1]
 
 
 def endpoints_in_tag(value: bytes | bytearray) -> NodeList:
     """The node endpoints in the value of a Produce answer's tag 0. Raises MalformedMessage."""
     walk = _Walk()
-    walk.begin(value, 0, True, 0, MAX_NODES, MAX_TAGGED_FIELDS)
-    found = walk.nodes(True, 0)
+    walk.begin(value, 0, True, 0, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
+    found = walk.found(_ENDPOINTS)
     walk.expect_end()
     return found
 
 
 class _Walk(Walk):
-    def nodes(self, has_rack: bool, fixed_bytes_behind: int) -> NodeList:
+    def found(self, program: Program) -> NodeList:
+        self.node = NodeAddress()
+        self.listed = NodeList(-1, -1, [])
+        self.run(program)
+        if self.listed.count_at < 0:
+            self.listed.nodes.append(self.node)
+        return self.listed
+
+    def run(self, program: Program) -> None:
+        for step, size, inner in program:
+            if step == _FIXED:
+                self.skip(size)
+            elif step == _STRING:
+                self.skip_string()
+            elif step == _BYTES:
+                self.skip_bytes()
+            elif step == _TAGS:
+                self.skip_tags()
+            elif step == _ARRAY:
+                left = self.count()
+                while left > 0:
+                    self.run(inner)
+                    left -= 1
+            elif step == _NODES:
+                self.nodes(size, inner)
+            elif step == _ADDRESS:
+                self.address(self.node)
+            elif step == _ERROR:
+                self.node.error_at = self.position
+                self.skip(_INT16_BYTES)
+            else:
+                self.expect_end()
+
+    def nodes(self, most: int, inner: Program) -> None:
         count_at = self.position
         left = self.count()
-        if left > MAX_NODES:
-            raise MalformedMessage(f"{left} brokers, where {MAX_NODES} are the most")
-        first_at = self.position
-        found: list[NodeAddress] = []
+        if left > most:
+            raise MalformedMessage(f"{left} brokers, where {most} are the most")
+        self.listed = NodeList(count_at, self.position, [])
         while left > 0:
             node = NodeAddress()
+            self.node = node
             node.start = self.position
-            self.address(node)
-            if has_rack:
-                self.skip_string()
-            self.skip(fixed_bytes_behind)
-            self.skip_tags()
+            self.run(inner)
             node.end = self.position
-            found.append(node)
+            self.listed.nodes.append(node)
             left -= 1
-        return NodeList(count_at, first_at, found)
 
     def address(self, node: NodeAddress) -> None:
         node.node_at = self.position
@@ -178,57 +139,3 @@ class _Walk(Walk):
         node.host = self.required_string()
         node.port = self.int32()
         node.behind_port = self.position
-
-    def coordinator(self) -> NodeAddress:
-        node = NodeAddress()
-        node.start = self.position
-        self.skip_string()  # the key
-        self.address(node)
-        node.error_at = self.position
-        self.skip(_INT16_BYTES)
-        self.skip_string()
-        self.skip_tags()
-        node.end = self.position
-        return node
-
-    def only_coordinator(self) -> NodeAddress:
-        node = NodeAddress()
-        node.start = node.error_at = self.position
-        self.skip(_INT16_BYTES)
-        if self.version >= _COORDINATOR_MESSAGE_SINCE:
-            self.skip_string()
-        self.address(node)
-        node.end = self.position
-        return node
-
-    def endpoints_behind_topics(self, is_fetch: bool) -> NodeList:
-        left = self.count()
-        while left > 0:
-            self.skip(_UUID_BYTES)
-            partitions_left = self.count()
-            while partitions_left > 0:
-                self.skip_share_partition(is_fetch)
-                partitions_left -= 1
-            self.skip_tags()
-            left -= 1
-        found = self.nodes(True, 0)
-        self.skip_tags()
-        self.expect_end()
-        return found
-
-    def skip_share_partition(self, is_fetch: bool) -> None:
-        self.skip(_INT32_BYTES + _INT16_BYTES)  # index, error code
-        self.skip_string()
-        if is_fetch:
-            self.skip(_INT16_BYTES)  # the acknowledgement's error code
-            self.skip_string()
-        self.skip(_INT32_BYTES + _INT32_BYTES)  # the leader's id and epoch
-        self.skip_tags()
-        if is_fetch:
-            self.skip_bytes()
-            acquired_left = self.count()
-            while acquired_left > 0:
-                self.skip(_INT64_BYTES + _INT64_BYTES + _INT16_BYTES)
-                self.skip_tags()
-                acquired_left -= 1
-        self.skip_tags()

@@ -11,7 +11,7 @@ from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort, reachable
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import metadata
-from sluicegate.protocol.node_addresses import brokers_in_metadata
+from sluicegate.protocol.node_addresses import addresses_in
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers, OwnLoginRefused, ask_any_broker
 from sluicegate.proxy.network.tls.contexts import TlsContext
 
@@ -74,6 +74,6 @@ async def _brokers(client: BrokerClient) -> _Answer:
         answer = await client.ask_raw(ApiKey.METADATA, metadata.REQUEST, {"topics": []})
     except (EOFError, ConnectionError):
         return _Answer(closed_instead=True)
-    nodes = brokers_in_metadata(answer, version, 0).nodes
+    nodes = addresses_in(ApiKey.METADATA, version, answer, 0).nodes
     told = {node.node_id: reachable(node.host, node.port) for node in nodes}
     return _Answer({node_id: address for node_id, address in told.items() if address is not None and node_id >= 0})

@@ -4,6 +4,7 @@ from sluicegate.proxy.session.request_clock import RequestClock
 
 class LaneCounts:
     clock: RequestClock
+    keys: int
     failed: Callable[[str, Exception], None]
 
     def __init__(self, clock: RequestClock, failed: Callable[[str, Exception], None]) -> None: ...

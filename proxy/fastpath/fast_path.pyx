@@ -12,6 +12,7 @@ from cpython.buffer cimport PyBUF_WRITE
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.memoryview cimport PyMemoryView_FromMemory
 from libc.stdint cimport int64_t, uint8_t
+from libc.stdlib cimport calloc
 from libc.string cimport memcmp, memcpy
 
 from sluicegate.protocol.big_endian cimport int16_at, int32_at
@@ -34,7 +35,6 @@ cdef enum:
     # API key, version, correlation id.
     _HEAD_BYTES = 8
     _CORRELATION_ID_BYTES = 4
-    _API_KEYS = 128
     # Frames after which it is asked whether others have waited long enough, and bytes of one that ask for it at once.
     _FRAMES_UNASKED = 16
     _LARGE_BYTES = 4096
@@ -55,7 +55,10 @@ cdef int _BY_SENDER = LookedCloser.SENDER
 cdef int _BY_SIZE = LookedCloser.SIZE
 
 # The highest version of each API that passes both ways; -1 where the slow lane has something to do.
-cdef int[_API_KEYS] _PASSES
+cdef int _API_KEYS = max(APIS) + 1
+cdef int *_PASSES = <int *> calloc(_API_KEYS, sizeof(int))
+if _PASSES == NULL:
+    raise MemoryError
 for _key in range(_API_KEYS):
     _PASSES[_key] = APIS[_key].max_version if _key in APIS and APIS[_key].treatment is Treatment.OPAQUE else -1
 assert APIS[_PRODUCE].flexible_since == _FLEXIBLE_SINCE

@@ -1,8 +1,9 @@
 """Answers that carry addresses or versions, rewritten so that no client ever bypasses the proxy.
 
-Each function takes a gathered answer (a frame without its size) and returns the frame for the client, in parts: what
-stays as it came is not copied, for copies of a large answer keep others waiting. A broker without a listener here is
-left out of lists, so that a client takes it for unavailable and asks again.
+`sluicegate.protocol.api` declares which responses these are, and where in them the addresses stand. Each function takes
+a gathered answer (a frame without its size) and returns the frame for the client, in parts: what stays as it came is
+not copied, for copies of a large answer keep others waiting. A broker without a listener here is left out of lists, so
+that a client takes it for unavailable and asks again.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,15 +14,7 @@ from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import build_response_header, response_body_at
 from sluicegate.protocol.messages import api_versions
-from sluicegate.protocol.node_addresses import (
-    NodeAddress,
-    NodeList,
-    brokers_in_cluster,
-    brokers_in_metadata,
-    coordinators,
-    endpoints_of_share_acknowledge,
-    endpoints_of_share_fetch,
-)
+from sluicegate.protocol.node_addresses import NodeAddress, addresses_in
 from sluicegate.protocol.produce_tail import with_addresses
 from sluicegate.protocol.readdressing import Told, with_coordinators, with_nodes
 from sluicegate.protocol.topic_ids import topics_told
@@ -47,13 +40,6 @@ class AnswerRewriter:
     def __init__(self, book: AddressBook, names: TopicNames) -> None:
         self._book = book
         self._names = names
-        self._rewriters: dict[int, Callable[[bytearray, int, int], Parts]] = {
-            ApiKey.METADATA: self._metadata,
-            ApiKey.FIND_COORDINATOR: self._find_coordinator,
-            ApiKey.DESCRIBE_CLUSTER: self._describe_cluster,
-            ApiKey.SHARE_FETCH: self._share_fetch,
-            ApiKey.SHARE_ACKNOWLEDGE: self._share_acknowledge,
-        }
         self._of_kinds: dict[tuple[int, int], Callable[[bytearray], Parts]] = {}
 
     def rewriting(self, api_key: int, version: int) -> Callable[[bytearray], Parts]:
@@ -66,42 +52,24 @@ class AnswerRewriter:
 
     def rewrite(self, api_key: int, version: int, frame: bytearray) -> Parts:
         """The answer to a request of `api_key` in `version`, addresses replaced. Raises MalformedMessage."""
-        header_version = APIS[api_key].response_header_version(version)
-        body_at = response_body_at(frame, header_version)
-        return self._rewriters[api_key](frame, version, body_at)
+        api = APIS[api_key]
+        body_at = response_body_at(frame, api.response_header_version(version))
+        found = addresses_in(api_key, version, frame, body_at)
+        if api_key == ApiKey.METADATA and len(frame) <= _MAX_BYTES_SEARCHED_FOR_TOPICS:
+            self._names.learn(topics_told(frame, version, body_at))
+        if not found.nodes:
+            return (frame,)
+        flexible = api.is_flexible(version)
+        if found.nodes[0].error_at < 0:
+            return with_nodes(frame, found, self._told(found.nodes), flexible)[0]
+        somewhere = [node for node in found.nodes if not _is_nowhere(node)]
+        return with_coordinators(frame, somewhere, self._told(somewhere), flexible) if somewhere else (frame,)
 
     def produce_tail(self, tail: memoryview) -> bytes:
         """The end of a Produce answer v10+ that names node endpoints (KIP-951). Raises MalformedMessage."""
         if len(tail) > _MAX_TAIL_BYTES:
             raise MalformedMessage(f"Produce answer: {len(tail)} bytes behind its topics, where brokers have endpoints")
         return with_addresses(bytes(tail), self._address_of)
-
-    def _metadata(self, frame: bytearray, version: int, body_at: int) -> Parts:
-        found = brokers_in_metadata(frame, version, body_at)
-        if len(frame) <= _MAX_BYTES_SEARCHED_FOR_TOPICS:
-            self._names.learn(topics_told(frame, version, body_at))
-        return self._readdressed(frame, found, APIS[ApiKey.METADATA].is_flexible(version))
-
-    def _find_coordinator(self, frame: bytearray, version: int, body_at: int) -> Parts:
-        found = [node for node in coordinators(frame, version, body_at) if not _is_nowhere(node)]
-        if not found:
-            return (frame,)
-        flexible = APIS[ApiKey.FIND_COORDINATOR].is_flexible(version)
-        return with_coordinators(frame, found, self._told(found), flexible)
-
-    def _describe_cluster(self, frame: bytearray, version: int, body_at: int) -> Parts:
-        return self._readdressed(frame, brokers_in_cluster(frame, version, body_at), flexible=True)
-
-    def _share_fetch(self, frame: bytearray, version: int, body_at: int) -> Parts:
-        found = endpoints_of_share_fetch(frame, version, body_at)
-        return self._readdressed(frame, found, flexible=True) if found.nodes else (frame,)
-
-    def _share_acknowledge(self, frame: bytearray, version: int, body_at: int) -> Parts:
-        found = endpoints_of_share_acknowledge(frame, version, body_at)
-        return self._readdressed(frame, found, flexible=True) if found.nodes else (frame,)
-
-    def _readdressed(self, frame: bytearray, found: NodeList, flexible: bool) -> Parts:
-        return with_nodes(frame, found, self._told(found.nodes), flexible)[0]
 
     def _told(self, nodes: Iterable[NodeAddress]) -> list[Told]:
         """For each node what clients are told; the book is asked once for each that is the same."""

@@ -2,12 +2,18 @@
 
 import json
 import re
+import subprocess
+import sys
 import zipfile
 from typing import Any
 
-from sluicegate.protocol.api import APIS, NOT_FLEXIBLE, ApiKey, Treatment, understands
+import pytest
+
+from sluicegate.protocol.api import APIS, NOT_FLEXIBLE, Api, ApiKey, Treatment, rewritten, understands
+from sluicegate.protocol.layout import ADDRESS, ERROR, INT32, STRING, UUID, Field, array, nodes
+from sluicegate.protocol.records.scan import is_compiled
 from tests.oracle.definitions import versions
-from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
+from tests.oracle.kafka_java import KAFKA_NEW, ROOT, kafka_folder
 
 # Why an API ends below Kafka's own newest version; see sluicegate.protocol.api.
 CAPPED = {ApiKey.FETCH: 15}
@@ -55,7 +61,54 @@ def test_every_answer_with_broker_addresses_is_rewritten() -> None:
     # StreamsGroupDescribe the clients' own endpoints: none leads to a broker.
     harmless = {ApiKey.FETCH, 55, 88, 89}
     handled = {key for key, api in APIS.items() if api.treatment in (Treatment.REWRITE, Treatment.JUDGE)}
-    assert with_addresses - harmless == handled
+    assert with_addresses - harmless == handled, (
+        "addresses of brokers in a response lead clients past the proxy: declare it with rewritten(...), and "
+        f"where they stand in {[APIS[key].name for key in (with_addresses - harmless) ^ handled]}"
+    )
+
+
+def test_what_is_rewritten_says_where_addresses_stand() -> None:
+    for api in APIS.values():
+        assert (api.treatment is Treatment.REWRITE) == bool(api.layout), (
+            f"{api.name}: declare it with rewritten(...), which takes the layout of its response"
+        )
+
+
+@pytest.mark.parametrize(
+    ("layout", "words"),
+    [
+        ((INT32, STRING), "it has no ADDRESS"),
+        ((nodes(STRING),), "its nodes(...) have no ADDRESS"),
+        ((ADDRESS,), "needs an ERROR beside it"),
+        ((array(INT32, ADDRESS, ERROR),), "within an array or a struct is not found"),
+        ((array(UUID, array(nodes(ADDRESS))),), "within an array or a struct is not found"),
+        ((nodes(ADDRESS), nodes(ADDRESS)), "more than one nodes"),
+    ],
+)
+def test_a_layout_in_which_nothing_can_be_rewritten_is_a_mistake(layout: tuple[Field, ...], words: str) -> None:
+    with pytest.raises(ValueError, match=rf"layout of X: .*{re.escape(words)}"):
+        rewritten(Api(300, "X", 0, 0), *layout)
+
+
+def test_the_native_lanes_take_keys_of_any_value() -> None:
+    """In a process of its own: compiled modules read the table when they are imported."""
+    if not is_compiled():
+        pytest.skip("nothing is compiled")
+    told = subprocess.run(
+        [sys.executable, "-c", _ANY_KEY], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert told.stdout.split() == ["301"]
+
+
+_ANY_KEY = """
+from sluicegate.protocol.api import APIS, Api
+APIS[300] = Api(300, "X", 0, 0)
+from sluicegate.proxy.fastpath.counts import LaneCounts
+from sluicegate.proxy.fastpath import fast_path
+counts = LaneCounts(None, None)
+assert counts.by_api() == {}
+print(counts.keys)
+"""
 
 
 def test_header_versions() -> None:
