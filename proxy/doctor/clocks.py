@@ -6,7 +6,7 @@ be read without writing anything; a broker that is not it has to be trusted to k
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -17,6 +17,7 @@ from sluicegate.protocol.error_names import error_name
 from sluicegate.protocol.messages import describe_quorum
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker
+from sluicegate.proxy.doctor.checks import Cluster, ClusterCheck
 from sluicegate.proxy.doctor.finding import Finding, Level
 from sluicegate.proxy.network.tls.contexts import TlsContext
 
@@ -103,3 +104,10 @@ def _leaders_time(answer: Value) -> tuple[int, int] | _NotTold:
 
 def _refusal(code: int) -> str:
     return f"the cluster does not tell its time: {error_name(code)} (the proxy's login needs DESCRIBE on the cluster)"
+
+
+async def _findings(cluster: Cluster) -> AsyncIterator[Finding]:
+    yield await finding(cluster.config.upstream, cluster.tls, cluster.asked)
+
+
+CHECK = ClusterCheck(10, (_ABOUT,), _findings)

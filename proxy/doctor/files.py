@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from sluicegate.config.model import Config
 from sluicegate.config.values.password import PasswordUnreadable
+from sluicegate.proxy.doctor.checks import MachineCheck
 from sluicegate.proxy.doctor.finding import Finding, Level
 from sluicegate.proxy.network.tls import certificates
 
@@ -29,3 +30,6 @@ def findings(config: Config) -> Iterator[Finding]:
             config.upstream.sasl.current_password.get()
         except PasswordUnreadable as error:
             yield Finding(error.key, Level.FAULT, error.message, "put the password there")
+
+
+CHECK = MachineCheck(10, findings)

@@ -3,7 +3,8 @@
 import resource
 from collections.abc import Iterator
 
-from sluicegate.config.model import Limits
+from sluicegate.config.model import Config
+from sluicegate.proxy.doctor.checks import MachineCheck
 from sluicegate.proxy.doctor.finding import Finding, Level
 from sluicegate.proxy.session.opening.admission import connections_within, descriptors_for
 
@@ -11,7 +12,7 @@ _ABOUT = "descriptors"
 _FEW_CONNECTIONS = 1000
 
 
-def findings(limits: Limits) -> Iterator[Finding]:
+def findings(config: Config) -> Iterator[Finding]:
     """The proxy raises its soft limit to the hard one when it starts, so the hard one counts."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     possible = connections_within(hard)
@@ -20,7 +21,7 @@ def findings(limits: Limits) -> Iterator[Finding]:
     advice = (
         "raise the hard limit where the proxy is started: ulimit -Hn, LimitNOFILE= in a unit, the container's ulimits"
     )
-    wanted = limits.max_connections
+    wanted = config.limits.max_connections
     if wanted is not None and wanted > possible:
         needed = f"limits.max_connections is {wanted}, which needs {descriptors_for(wanted)}"
         yield Finding(_ABOUT, Level.FAULT, f"{room}; {needed}", advice)
@@ -28,3 +29,6 @@ def findings(limits: Limits) -> Iterator[Finding]:
         yield Finding(_ABOUT, Level.WARNING, room, advice)
     else:
         yield Finding(_ABOUT, Level.GOOD, room)
+
+
+CHECK = MachineCheck(30, findings)

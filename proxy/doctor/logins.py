@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from sluicegate.config.model import Config
 from sluicegate.config.remarks import CLAIM, SET_CLAIM, UNVERIFIED, named_principal
 from sluicegate.config.source import dotted
+from sluicegate.proxy.doctor.checks import MachineCheck
 from sluicegate.proxy.doctor.finding import Finding, Level
 
 _ABOUT = "principals"
@@ -21,3 +22,6 @@ def findings(config: Config) -> Iterator[Finding]:
         yield Finding(_ABOUT, Level.WARNING, f"{key}: {CLAIM} is not set: {UNVERIFIED}", SET_CLAIM)
     else:
         yield Finding(_ABOUT, Level.GOOD, f"{key}: OAUTHBEARER principals are read from the claim {claim}")
+
+
+CHECK = MachineCheck(20, findings)

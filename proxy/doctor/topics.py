@@ -1,12 +1,17 @@
 """The cluster's topics: what the proxy's own login may do with them, and where their settings and the file's differ."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sluicegate.config.model import Config
+from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.int64 import LONG_MAX
-from sluicegate.proxy.cluster.all_topics import SeenTopic
+from sluicegate.proxy.cluster.all_topics import SeenTopic, all_topics
+from sluicegate.proxy.cluster.broker_client import NoBrokerAnswers
+from sluicegate.proxy.cluster.topic_questions import QuestionsFailed, ask_many_topics
+from sluicegate.proxy.doctor.checks import Cluster, ClusterCheck
 from sluicegate.proxy.doctor.finding import Finding, Level, some_of
+from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.validation.cluster_settings import (
     AFTER_MAX,
     BEFORE_MAX,
@@ -20,6 +25,7 @@ from sluicegate.validation.topic_patterns import TopicPatterns
 
 MOST_TOPICS = 10_000
 """So many are looked at, by their names' order."""
+_MOST_COMPLAINTS = 5
 
 # Kafka's AclOperation.
 _WRITE, _DESCRIBE_CONFIGS = 4, 10
@@ -120,3 +126,38 @@ def _differences(file: TopicPolicy, cluster: ClusterSettings, read: bool) -> Ite
 
 def _shown(bound: int | None) -> str:
     return "not set" if bound is None or bound == LONG_MAX else str(bound)
+
+
+async def _findings(cluster: Cluster) -> AsyncIterator[Finding]:
+    config, tls = cluster.config, cluster.tls
+    try:
+        shown = [topic for topic in await all_topics(config.upstream, tls) if not topic.is_internal]
+    except (NoBrokerAnswers, SenderError) as error:
+        yield Finding("topics", Level.UNSEEN, str(error), "ask again")
+        return
+    for finding in permissions(config, shown):
+        yield finding
+    if len(shown) > MOST_TOPICS:
+        said = f"of {len(shown)} topics the first {MOST_TOPICS} by name are compared"
+        yield Finding("topic limits", Level.NOTE, said)
+    async for finding in _limits(config, tls, shown[:MOST_TOPICS]):
+        yield finding
+
+
+async def _limits(config: Config, tls: TlsContext | None, shown: list[SeenTopic]) -> AsyncIterator[Finding]:
+    names_of_all = [topic.name for topic in shown]
+    try:
+        told = await ask_many_topics(config.upstream, tls, names_of_all) if shown else None
+    except QuestionsFailed as error:
+        yield Finding("topic limits", Level.UNSEEN, str(error), "allow the proxy's login DESCRIBE_CONFIGS on topics")
+        return
+    if told is not None:
+        for complaint in list(told.complaints.values())[:_MOST_COMPLAINTS]:
+            yield Finding("topic limits", Level.UNSEEN, complaint)
+        for finding in differences(config, told.settings):
+            yield finding
+    for finding in unused_entries(config, names_of_all):
+        yield finding
+
+
+CHECK = ClusterCheck(20, ("permissions", "topic limits"), _findings)

@@ -1,0 +1,30 @@
+"""Each check of the doctor is found where it is declared."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+import pytest
+
+from sluicegate.proxy import doctor
+from sluicegate.proxy.doctor.checks import ClusterCheck, MachineCheck, cluster_checks, machine_checks
+
+# What each of these finds is used by others, so sluicegate.proxy.doctor.examination says when.
+IN_BETWEEN = {"advertised", "brokers", "names", "ports"}
+NO_CHECKS = {"checks", "examination", "finding", "report"}
+MODULES = sorted({module.name for module in iter_modules(doctor.__path__)} - IN_BETWEEN - NO_CHECKS)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_of_the_doctor_has_a_check_that_is_run(name: str) -> None:
+    check = getattr(import_module(f"{doctor.__name__}.{name}"), "CHECK", None)
+
+    assert isinstance(check, MachineCheck | ClusterCheck), (
+        f"proxy/doctor/{name}.py: nothing runs it; declare CHECK = MachineCheck(PLACE, findings), or a ClusterCheck"
+    )
+    assert check in [*machine_checks(), *cluster_checks()]
+
+
+def test_findings_have_an_order() -> None:
+    for checks in (machine_checks(), cluster_checks()):
+        places = [check.place for check in checks]
+        assert places == sorted(set(places)), f"two checks have the same place among {places}: give one another number"
