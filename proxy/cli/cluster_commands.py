@@ -14,13 +14,10 @@ from sluicegate.proxy.cli.console import HELP, end, read, read_file, say, say_al
 _NOT_LOOKED_AT = 2
 _LISTEN = "127.0.0.1:19092"
 
-
-def add_to(app: typer.Typer) -> None:
-    """Make them commands."""
-    app.command(context_settings=HELP)(doctor)
-    app.command(context_settings=HELP)(bootstrap)
+commands = typer.Typer()
 
 
+@commands.command(context_settings=HELP)
 def doctor(
     config: Annotated[Path, typer.Option("--config", metavar="FILE", help="The configuration file.")],
     as_json: Annotated[bool, typer.Option("--json", help="For programs: one JSON object.")] = False,
@@ -45,6 +42,7 @@ def doctor(
     raise typer.Exit(examined.exit_code)
 
 
+@commands.command(context_settings=HELP)
 def bootstrap(
     upstream: Annotated[str, typer.Argument(metavar="UPSTREAM", help="HOST:PORT of a broker; several with commas.")],
     client_config: Annotated[

@@ -106,9 +106,9 @@ def check(
     say(f"{chosen}: ok")
 
 
-policy_commands.add_to(app)
-cluster_commands.add_to(app)
-watch_commands.add_to(app)
+# In the order in which the help lists them.
+for _group in (policy_commands, cluster_commands, watch_commands):
+    app.registered_commands += _group.commands.registered_commands
 
 
 @app.command(context_settings=HELP)

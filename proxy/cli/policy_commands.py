@@ -13,14 +13,10 @@ _USAGE = 2
 
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="The configuration file.")]
 
-
-def add_to(app: typer.Typer) -> None:
-    """Make them commands."""
-    app.command(context_settings=HELP)(explain)
-    app.command(name="try", context_settings=HELP)(try_one)
-    app.command(context_settings=HELP)(schema)
+commands = typer.Typer()
 
 
+@commands.command(context_settings=HELP)
 def explain(
     file: _File,
     topic: Annotated[list[str], typer.Argument(metavar="TOPIC", help="A topic's name; several are taken in turn.")],
@@ -33,6 +29,7 @@ def explain(
         say_all(lines_about(name, loaded))
 
 
+@commands.command(name="try", context_settings=HELP)
 def try_one(
     file: _File,
     topic: Annotated[str, typer.Option(metavar="NAME", help="The topic it is written to.")],
@@ -70,6 +67,7 @@ def try_one(
     raise typer.Exit(0 if trial.is_forwarded else 1)
 
 
+@commands.command(context_settings=HELP)
 def schema(
     topics_from: Annotated[
         bool, typer.Option("--topics-from", help="Of the files that topics_from names, instead of the whole one.")

@@ -22,13 +22,10 @@ _TokenFile = Annotated[
 ]
 _AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of tables and sentences.")]
 
-
-def add_to(app: typer.Typer) -> None:
-    """Make them commands."""
-    app.command(context_settings=HELP)(top)
-    app.command(context_settings=HELP)(who)
+commands = typer.Typer()
 
 
+@commands.command(context_settings=HELP)
 def top(
     admin: Annotated[
         list[str] | None,
@@ -72,6 +69,7 @@ def top(
         raise typer.Exit from None
 
 
+@commands.command(context_settings=HELP)
 def who(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.")],
     events: Annotated[

@@ -1,0 +1,43 @@
+"""Each command is declared where it is written, and helps as the others do."""
+
+import ast
+from pathlib import Path
+
+import pytest
+import typer
+
+from sluicegate.proxy.cli.commands import app
+from tests.oracle.kafka_java import ROOT
+
+GROUPS = sorted((ROOT / "proxy" / "cli").glob("*_commands.py"))
+COMMANDS = app.registered_commands
+
+
+@pytest.mark.parametrize("path", GROUPS, ids=lambda path: path.stem)
+def test_a_function_of_a_group_is_a_command(path: Path) -> None:
+    registered = {
+        command.callback.__name__
+        for command in COMMANDS
+        if command.callback is not None and command.callback.__module__.endswith(f".{path.stem}")
+    }
+    for function in ast.parse(path.read_text()).body:
+        if isinstance(function, ast.FunctionDef) and not function.name.startswith("_"):
+            assert function.name in registered, (
+                f"proxy/cli/{path.name}: nobody can type {function.name}; decorate it with @commands.command(...), and "
+                "list a new group in proxy/cli/commands.py"
+            )
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.callback.__name__)
+def test_a_command_says_what_it_does_also_after_h(command: typer.models.CommandInfo) -> None:
+    assert command.callback is not None
+    name = command.callback.__name__
+    assert (command.callback.__doc__ or "").strip(), f"{name}: its docstring is its help, and it has none"
+    assert "-h" in (command.context_settings or {}).get("help_option_names", ()), (
+        f"{name}: declare it with context_settings=HELP, so that -h is --help"
+    )
+
+
+def test_no_name_is_taken_twice() -> None:
+    names = [command.name or getattr(command.callback, "__name__", "") for command in COMMANDS]
+    assert len(names) == len(set(names)), f"a name is declared twice among {names}"
