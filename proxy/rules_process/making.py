@@ -11,18 +11,18 @@ from sluicegate.validation.rules.side import Side
 
 _RULES = "sluicegate.validation.rules."
 _MODULES: Final = {
-    Kind.JSON: ("json_schema", "jsonschema_rs", "orjson"),
-    Kind.AVRO: ("avro_schema", "fastavro.schema"),
+    Kind.JSON: ("json.schema", "jsonschema_rs", "orjson"),
+    Kind.AVRO: ("avro.schema", "fastavro.schema"),
     Kind.PROTOBUF: (
-        "protobuf_schema",
+        "protobuf.schema",
         "google.protobuf.descriptor_pb2",
         "google.protobuf.descriptor_pool",
         "google.protobuf.message",
         "google.protobuf.message_factory",
     ),
-    Kind.PROTO_SOURCE: ("protobuf_schema", "grpc_tools._protoc_compiler"),
-    Kind.JSON_SYNTAX: ("json_syntax",),
-    Kind.EXPRESSION: ("expression",),
+    Kind.PROTO_SOURCE: ("protobuf.schema", "grpc_tools._protoc_compiler"),
+    Kind.JSON_SYNTAX: ("json.syntax",),
+    Kind.EXPRESSION: ("cel.rule",),
     Kind.OWN_RULE: ("own_rule", "importlib.metadata"),
 }
 _WARM: Final = {
@@ -35,9 +35,10 @@ _WARM: Final = {
 def load(kinds: frozenset[Kind]) -> None:
     """Import what is needed for them, and use it once, so that what follows measures a schema and not a library."""
     for kind in kinds:
-        ours, *others = _MODULES[kind]
+        ours, *libraries = _MODULES[kind]
+        import_module(_RULES + ours)
         try:
-            for name in (_RULES + ours, *others):
+            for name in libraries:
                 import_module(name)
             if kind in _WARM:
                 made(_WARM[kind])

@@ -1,0 +1,33 @@
+"""What the host of the rules process loads before it forks, so that what follows measures a schema and not a library."""
+
+import subprocess
+import sys
+
+import pytest
+
+from sluicegate.proxy.rules_process.specification import Kind
+
+_LOADS = """
+import sys
+from sluicegate.proxy.rules_process.making import load
+from sluicegate.proxy.rules_process.specification import Kind
+load(frozenset({Kind[sys.argv[1]]}))
+print(*sys.modules)
+"""
+LOADED = {
+    Kind.JSON: {"sluicegate.validation.rules.json.schema", "jsonschema_rs", "orjson"},
+    Kind.AVRO: {"sluicegate.validation.rules.avro.schema", "fastavro.schema"},
+    Kind.PROTOBUF: {"sluicegate.validation.rules.protobuf.schema", "google.protobuf.message_factory"},
+    Kind.PROTO_SOURCE: {"grpc_tools._protoc_compiler"},
+    Kind.JSON_SYNTAX: {"sluicegate.validation.rules.json.syntax"},
+    Kind.EXPRESSION: {"sluicegate.validation.rules.cel.rule", "sluicegate.validation.rules.cel.runtime"},
+    Kind.OWN_RULE: {"sluicegate.validation.rules.own_rule", "importlib.metadata"},
+}
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_what_a_kind_needs_is_loaded_before_the_first_question(kind: Kind) -> None:
+    command = [sys.executable, "-c", _LOADS, kind.name]
+    loaded = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout.split()
+
+    assert LOADED[kind] - set(loaded) == set()
