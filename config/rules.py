@@ -1,34 +1,15 @@
 """What the file asks of a topic's records beyond what a broker asks (docs/policies.md)."""
 
+from dataclasses import fields
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator
 
+from sluicegate.config.content_keys import ContentKeys
 from sluicegate.config.section import described, is_unset, section
-from sluicegate.config.value_rules import Json, Schema
-from sluicegate.config.values.kinds import Bytes, Flag, Names, NoneOrMore, OneOrMore, Pattern, SomeBytes, Text
+from sluicegate.config.values.kinds import Bytes, Flag, Names, NoneOrMore, OneOrMore, Pattern, Text
 
-_ASKS = ("key", "value", "headers", "batch", "time", "cel", "entry_point")
-
-
-@section
-class ContentKeys:
-    """Of a key or a value; null has no size and is no text, so only `required` refuses it."""
-
-    required: Flag = described("`true`: it may not be null", default=False)
-    min_size: SomeBytes | None = described("least size; 1: it may not be empty", default=None)
-    max_size: SomeBytes | None = described("greatest size", default=None)
-    utf8: Flag = described("`true`: it must be text in UTF-8", default=False)
-    json_text: Json | None = described(
-        "The {side} is one JSON text and nothing else; `json: {}` has the defaults.", name="json", default=None
-    )
-    schema_: Schema | None = described("The {side} follows a schema.", name="schema", default=None)
-
-    def __post_init__(self) -> None:
-        if is_unset(self):
-            raise ValueError("expected something to ask for, as required: true or max_size: 1MiB")
-        if self.min_size is not None and self.max_size is not None and self.min_size > self.max_size:
-            raise ValueError(f"min_size {self.min_size} is more than max_size {self.max_size}")
+_ASKS_NOTHING = frozenset({"name", "mode", "on_outage", "on_schema_error", "options"})
 
 
 @section
@@ -110,10 +91,9 @@ class Rule:
     def __post_init__(self) -> None:
         if self.options and self.entry_point is None:
             raise ValueError(f"rule {self.name}: options belong to entry_point, a rule of your own")
-        if all(getattr(self, ask) is None for ask in _ASKS):
-            raise ValueError(
-                f"rule {self.name} asks for nothing; give it key, value, headers, batch, time, cel or entry_point"
-            )
+        asks = [each.name for each in fields(self) if each.name not in _ASKS_NOTHING]
+        if all(getattr(self, ask) is None for ask in asks):
+            raise ValueError(f"rule {self.name} asks for nothing; give it {', '.join(asks[:-1])} or {asks[-1]}")
         if self.time is not None and self.mode != "observe":
             raise ValueError(
                 f"rule {self.name}: times are only observed, because a producer that sends again goes back as well; "

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from sluicegate.config.content_keys import Schema
 from sluicegate.config.files.regular_file import read_file
-from sluicegate.config.value_rules import Json, Schema
 from sluicegate.proxy.registry.protoc import descriptor_set_of_file
 from sluicegate.proxy.rules_process.making import made
 from sluicegate.proxy.rules_process.rules_process import RulesProcess, TooCostly
 from sluicegate.proxy.rules_process.specification import Kind, Specification
 from sluicegate.proxy.rules_process.stoppable import StoppableContent, StoppableRule
+from sluicegate.validation.rules.content_rules import content_rule
 from sluicegate.validation.rules.from_keys import InlineRules
 from sluicegate.validation.rules.rule import Outage, Rule
 from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage, SchemaUnusable
@@ -53,13 +54,13 @@ class SchemaRules(InlineRules):
             content = self._contents[schema] = self._content_of(specification_of_file(schema))
         return FollowsSchema(side, content, Envelope(schema.envelope or "none"))
 
-    def of_json(self, side: Side, json: Json) -> Rule:
-        """Looking for duplicate keys takes making objects."""
-        rule = super().of_json(side, json)
-        if json.duplicate_keys == "allow":
+    def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> Rule:
+        """A costly one is made in the rules process, too."""
+        rule = content_rule(key, side, options)
+        if not rule.is_costly:
             return rule
-        options = {"duplicate_keys": json.duplicate_keys, "max_depth": json.max_depth}
-        return self._stoppable(Specification(Kind.JSON_SYNTAX, name=side.value, options=options), rule)
+        specification = Specification(Kind.CONTENT_RULE, name=key, options={"side": side.value, "keys": options})
+        return self._stoppable(specification, rule)
 
     def of_expression(self, expression: str) -> Rule:
         """Raises ExpressionUnusable."""

@@ -21,7 +21,7 @@ _MODULES: Final = {
         "google.protobuf.message_factory",
     ),
     Kind.PROTO_SOURCE: ("protobuf.schema", "grpc_tools._protoc_compiler"),
-    Kind.JSON_SYNTAX: ("json.syntax",),
+    Kind.CONTENT_RULE: ("content_rules",),
     Kind.EXPRESSION: ("cel.rule",),
     Kind.OWN_RULE: ("own_rule", "importlib.metadata"),
 }
@@ -66,11 +66,10 @@ def made(given: Specification) -> Content | Rule | None:
         if given.name:
             return protobuf_schema.protobuf_content(given.text, given.name)
         return protobuf_schema.indexed_protobuf_content(given.text)
-    if given.kind is Kind.JSON_SYNTAX:
-        from sluicegate.validation.rules.json.syntax import DuplicateKeys, JsonSyntax  # noqa: PLC0415
+    if given.kind is Kind.CONTENT_RULE:
+        from sluicegate.validation.rules.content_rules import content_rule  # noqa: PLC0415
 
-        options = given.options
-        return JsonSyntax(Side(given.name), DuplicateKeys(options["duplicate_keys"]), options["max_depth"])
+        return content_rule(given.name, Side(given.options["side"]), given.options["keys"])
     if given.kind is Kind.EXPRESSION:
         from sluicegate.validation.rules.cel.rule import IsTrue  # noqa: PLC0415
 

@@ -16,7 +16,7 @@ class Kind(Enum):
     AVRO = "Avro"
     PROTOBUF = "Protobuf"
     PROTO_SOURCE = "Protobuf source"
-    JSON_SYNTAX = "JSON"
+    CONTENT_RULE = "content rule"
     EXPRESSION = "CEL"
     OWN_RULE = "own rule"
 
@@ -27,8 +27,9 @@ class Specification:
 
     `text`: a schema's or an expression's; for PROTOBUF a descriptor set. `references`: the schemas that it names, by
     the name that it has for them, each after what it names itself. `name`: a Protobuf file's message (empty: a
-    registered schema, whose messages the data names), an own rule's entry point with its `options`, or the side of a
-    record that JSON_SYNTAX reads; for PROTO_SOURCE the folder that the descriptor set is written to.
+    registered schema, whose messages the data names), an own rule's entry point with its `options`, or the key of a
+    CONTENT_RULE, whose `options` are its side and its own keys; for PROTO_SOURCE the folder that the descriptor set is
+    written to.
     """
 
     kind: Kind

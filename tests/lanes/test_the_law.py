@@ -17,7 +17,7 @@ from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.batch_size import MostRecords
 from sluicegate.validation.rules.headers import HeaderBounds
 from sluicegate.validation.rules.json.schema import json_schema_content
-from sluicegate.validation.rules.json.syntax import DuplicateKeys, JsonSyntax
+from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.presence import Required
 from sluicegate.validation.rules.rule import NamedRule, Rule
 from sluicegate.validation.rules.rule_set import RuleSet
@@ -67,7 +67,7 @@ _POLICIES = {
     "schema": ruled(FollowsSchema(Side.VALUE, json_schema_content(_JSON_SCHEMA))),
     "avro": ruled(FollowsSchema(Side.VALUE, avro_content(_AVRO), Envelope.CONFLUENT)),
     "headed": ruled(HeaderBounds(3, None)),
-    "once": ruled(JsonSyntax(Side.VALUE, DuplicateKeys.REFUSE)),
+    "once": ruled(JsonSyntax(Side.VALUE, "refuse")),
     "asked": TopicPolicy(requests=(RequestRule("acks", acks=frozenset({-1})),)),
 }
 _ASKED_NATIVELY = ("keyed", "text", "seen", "json", "schema", "avro")

@@ -1,15 +1,16 @@
 """From what the file says of a topic's records to the rules that are asked."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Protocol
 
 from sluicegate.config import rules as keys
-from sluicegate.config.value_rules import Json, Schema
+from sluicegate.config.content_keys import ContentKeys, Schema
 from sluicegate.validation.mode import Mode
 from sluicegate.validation.rules.batch_size import MostRecords
 from sluicegate.validation.rules.cel.rule import IsTrue
+from sluicegate.validation.rules.content_rules import CONTENT_RULES, content_rule
 from sluicegate.validation.rules.headers import ForbiddenHeaders, HeaderBounds, MatchedHeader, RequiredHeaders
-from sluicegate.validation.rules.json.syntax import DuplicateKeys, JsonSyntax
 from sluicegate.validation.rules.own_rule import own_rule
 from sluicegate.validation.rules.presence import Required
 from sluicegate.validation.rules.rule import NamedRule, OnOutage, OnSchemaError, Rule
@@ -27,8 +28,8 @@ class RuleMaker(Protocol):
     def of_schema(self, schema: Schema, side: Side) -> Rule:
         """Raises SchemaUnusable."""
 
-    def of_json(self, side: Side, json: Json) -> Rule:
-        """About a JSON text, whatever its schema."""
+    def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> Rule:
+        """What CONTENT_RULES has for this key."""
 
     def of_expression(self, expression: str) -> Rule:
         """Raises RuleUnusable."""
@@ -44,9 +45,9 @@ class InlineRules:
         """Raises SchemaUnusable."""
         raise SchemaUnusable("no schema can be read here")
 
-    def of_json(self, side: Side, json: Json) -> Rule:
-        """About a JSON text, whatever its schema."""
-        return JsonSyntax(side, DuplicateKeys(json.duplicate_keys), json.max_depth)
+    def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> Rule:
+        """What CONTENT_RULES has for this key."""
+        return content_rule(key, side, options)
 
     def of_expression(self, expression: str) -> Rule:
         """Raises ExpressionUnusable."""
@@ -92,15 +93,17 @@ def parts_of(rule: keys.Rule, maker: RuleMaker) -> Iterator[Rule]:
         yield maker.of_entry_point(rule.entry_point, rule.options)
 
 
-def _of_content(side: Side, content: keys.ContentKeys, maker: RuleMaker) -> Iterator[Rule]:
+def _of_content(side: Side, content: ContentKeys, maker: RuleMaker) -> Iterator[Rule]:
     if content.required:
         yield Required(side)
     if content.min_size is not None or content.max_size is not None:
         yield Size(side, content.min_size or 0, content.max_size)
     if content.utf8:
         yield Utf8(side)
-    if content.json_text is not None:
-        yield maker.of_json(side, content.json_text)
+    for key in CONTENT_RULES:
+        given = getattr(content, key)
+        if given is not None:
+            yield maker.of_content(key, side, asdict(given))
     if content.schema_ is not None:
         yield maker.of_schema(content.schema_, side)
 

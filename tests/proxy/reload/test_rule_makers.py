@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from sluicegate.config.content_keys import Schema
 from sluicegate.config.model import Limits
-from sluicegate.config.value_rules import Schema
 from sluicegate.proxy.registry import schema_rules
 from sluicegate.proxy.reload.rule_makers import RuleMakers
 from sluicegate.proxy.reporting.metrics.counters import Tally

@@ -1,4 +1,4 @@
-"""What the host of the rules process loads before it forks, so that what follows measures a schema and not a library."""
+"""What the host of the rules process loads before it forks: what follows measures a schema and not a library."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ LOADED = {
     Kind.AVRO: {"sluicegate.validation.rules.avro.schema", "fastavro.schema"},
     Kind.PROTOBUF: {"sluicegate.validation.rules.protobuf.schema", "google.protobuf.message_factory"},
     Kind.PROTO_SOURCE: {"grpc_tools._protoc_compiler"},
-    Kind.JSON_SYNTAX: {"sluicegate.validation.rules.json.syntax"},
+    Kind.CONTENT_RULE: {"sluicegate.validation.rules.json.syntax"},
     Kind.EXPRESSION: {"sluicegate.validation.rules.cel.rule", "sluicegate.validation.rules.cel.runtime"},
     Kind.OWN_RULE: {"sluicegate.validation.rules.own_rule", "importlib.metadata"},
 }

@@ -2,8 +2,7 @@
 
 import json
 from array import array
-from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
 from sluicegate.validation.rules.json.count import weighed
 from sluicegate.validation.rules.json.errors import words_for
@@ -23,18 +22,15 @@ _FEW = 1_000
 _OF_ITEM, _OF_CONTAINER, _OF_KEY = array("d", (4, 0, 0)), 15.0, 5.0
 
 
-class DuplicateKeys(Enum):
-    """What becomes of objects with two keys alike, of which readers take the first, the last or none."""
-
-    ALLOW = "allow"
-    REFUSE = "refuse"
+DuplicateKeys = Literal["allow", "refuse"]
+"""Of objects with two keys alike readers take the first, the last or none."""
 
 
 class JsonSyntax:
     """Strict JSON in UTF-8, nothing behind it, nested at most `max_depth` deep (1 to MOST_DEPTH).
 
     A null key or value is none and passes. Reading takes less than a nanosecond a byte; where duplicate keys are
-    refused, ten.
+    rejected, ten, and objects are made.
     """
 
     is_slow = False
@@ -42,7 +38,7 @@ class JsonSyntax:
     def __init__(
         self,
         side: Side,
-        duplicate_keys: DuplicateKeys = DuplicateKeys.ALLOW,
+        duplicate_keys: DuplicateKeys = "allow",
         max_depth: int = DEFAULT_MAX_DEPTH,
     ) -> None:
         self.needs = side.part
@@ -50,7 +46,7 @@ class JsonSyntax:
         self._name = side.value
         self._read = side.bytes_of
         self._max_depth = max_depth
-        self._refuses_duplicates = duplicate_keys is DuplicateKeys.REFUSE
+        self._refuses_duplicates = self.is_costly = duplicate_keys == "refuse"
 
     def ordinary(self) -> OrdinaryQuestions | None:
         """All of it, but for duplicate keys."""

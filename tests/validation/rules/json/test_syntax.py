@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.validation.rules.json.syntax import MOST_DEPTH, DuplicateKeys, JsonSyntax
+from sluicegate.validation.rules.json.syntax import MOST_DEPTH, JsonSyntax
 from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in
 from sluicegate.validation.rules.rule import INLINE_STEPS
 from sluicegate.validation.rules.side import Side
@@ -138,13 +138,13 @@ def test_a_million_brackets_are_no_trouble() -> None:
 )
 def test_duplicate_keys_are_refused_on_request(value: bytes) -> None:
     assert JsonSyntax(Side.VALUE).complaint(record(value)) is None
-    words = JsonSyntax(Side.VALUE, DuplicateKeys.REFUSE).complaint(record(value))
+    words = JsonSyntax(Side.VALUE, "refuse").complaint(record(value))
     assert words == "the value is JSON with an object that has the same key twice; write each key once"
 
 
 @pytest.mark.parametrize("value", [b'{"a":1,"b":{"a":2}}', b"[1" + b"0" * 5000 + b"]", b"[" * 500 + b"]" * 500])
 def test_what_has_no_duplicates_passes(value: bytes) -> None:
-    assert JsonSyntax(Side.VALUE, DuplicateKeys.REFUSE, MOST_DEPTH).complaint(record(value)) is None
+    assert JsonSyntax(Side.VALUE, "refuse", MOST_DEPTH).complaint(record(value)) is None
 
 
 VALUES = st.recursive(
@@ -156,7 +156,7 @@ VALUES = st.recursive(
 # Eight million bytes of each were rejected for what reading them would take.
 @pytest.mark.parametrize("item", [b"[]", b'{"a":1}', b"1"])
 def test_a_large_text_is_counted_before_it_is_looked_through_for_duplicates(item: bytes) -> None:
-    rule = JsonSyntax(Side.VALUE, DuplicateKeys.REFUSE)
+    rule = JsonSyntax(Side.VALUE, "refuse")
     few, many = (b"[" + (item + b",") * count + b"1]" for count in (1_000, 300_000))
 
     assert rule.steps(record(few)) <= INLINE_STEPS < rule.steps(record(many))
@@ -167,7 +167,7 @@ def test_a_large_text_is_counted_before_it_is_looked_through_for_duplicates(item
 def test_a_text_of_many_bytes_and_few_items_is_inline() -> None:
     long = b'["' + b"well, [and {so} on]," * 100_000 + b'"]'
 
-    assert JsonSyntax(Side.VALUE, DuplicateKeys.REFUSE).steps(record(long)) <= INLINE_STEPS
+    assert JsonSyntax(Side.VALUE, "refuse").steps(record(long)) <= INLINE_STEPS
     assert JsonSyntax(Side.VALUE).steps(record(b"[" + b"1," * 1_500_000 + b"1]")) <= INLINE_STEPS
 
 

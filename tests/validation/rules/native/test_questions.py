@@ -7,7 +7,7 @@ import pytest
 from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.batch_size import MostRecords
 from sluicegate.validation.rules.json.schema import json_schema_content
-from sluicegate.validation.rules.json.syntax import DuplicateKeys, JsonSyntax
+from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.native.questions import BytesQuestion, OrdinaryQuestions, ordinary_questions
 from sluicegate.validation.rules.presence import Required
 from sluicegate.validation.rules.rule import Part, RuledRecord
@@ -45,7 +45,7 @@ def test_the_strictest_of_several_is_asked() -> None:
     )
 
 
-@pytest.mark.parametrize("other", [OnesOwn(), JsonSyntax(Side.VALUE, DuplicateKeys.REFUSE)])
+@pytest.mark.parametrize("other", [OnesOwn(), JsonSyntax(Side.VALUE, "refuse")])
 def test_one_rule_that_cannot_be_asked_so_leaves_all_to_be_asked(other: object) -> None:
     assert ordinary_questions([Required(Side.KEY), other]) is None
 

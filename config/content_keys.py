@@ -1,11 +1,11 @@
-"""What the file says of rules that read keys and values: JSON, and schemas from files or registries."""
+"""What the file asks of a key or a value. Each kind of rule that has keys of its own has a section here."""
 
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
-from sluicegate.config.section import described, section
-from sluicegate.config.values.kinds import FileName, Text
+from sluicegate.config.section import described, is_unset, section
+from sluicegate.config.values.kinds import FileName, Flag, SomeBytes, Text
 from sluicegate.config.values.quantity import count
 
 MOST_JSON_DEPTH = 500
@@ -51,3 +51,23 @@ class Schema:
             raise ValueError("subject belongs to registry")
         if (self.message is not None) != (self.file is not None and self.format == "protobuf"):
             raise ValueError("message (a full name) belongs to a Protobuf file, and is needed there")
+
+
+@section
+class ContentKeys:
+    """Of a key or a value; null has no size and is no text, so only `required` refuses it."""
+
+    required: Flag = described("`true`: it may not be null", default=False)
+    min_size: SomeBytes | None = described("least size; 1: it may not be empty", default=None)
+    max_size: SomeBytes | None = described("greatest size", default=None)
+    utf8: Flag = described("`true`: it must be text in UTF-8", default=False)
+    json: Json | None = described(
+        "The {side} is one JSON text and nothing else; `json: {}` has the defaults.", default=None
+    )
+    schema_: Schema | None = described("The {side} follows a schema.", name="schema", default=None)
+
+    def __post_init__(self) -> None:
+        if is_unset(self):
+            raise ValueError("expected something to ask for, as required: true or max_size: 1MiB")
+        if self.min_size is not None and self.max_size is not None and self.min_size > self.max_size:
+            raise ValueError(f"min_size {self.min_size} is more than max_size {self.max_size}")

@@ -1,0 +1,115 @@
+"""Every kind of rule that the configuration knows is made into rules, and these keep to what they say of their cost."""
+
+from collections.abc import Mapping
+from time import thread_time_ns
+from typing import Any
+
+import pytest
+
+from sluicegate.config.content_keys import ContentKeys
+from sluicegate.config.keys import each_key_of, section_of, unwrapped
+from sluicegate.config.reading import read_section
+from sluicegate.config.rules import Rule as RuleKeys
+from sluicegate.protocol.records.scan import is_compiled
+from sluicegate.validation.rules.content_rules import CONTENT_RULES
+from sluicegate.validation.rules.from_keys import INLINE_RULES, parts_of
+from sluicegate.validation.rules.rule import INLINE_STEPS, Rule
+from tests.validation.rules.records import record
+
+WRITTEN: Mapping[str, tuple[Any, ...]] = {"json": ({}, {"duplicate_keys": "refuse"})}
+"""What is tried of a section: needed where it has keys without a default, or where its keys change what it costs."""
+MADE_ELSEWHERE = ("schema",)
+"""By the proxy's rule maker, which reads files and asks registries (tests/proxy/reload, tests/registry)."""
+KEYS = {key.name: key for key in each_key_of(ContentKeys) if key.name not in MADE_ELSEWHERE}
+
+_BYTES = 1 << 20
+_REPEATED = (
+    b"[",
+    b"{",
+    b'{"a":',
+    b'"',
+    b'"a",',
+    b"\\",
+    b",",
+    b";",
+    b"\n",
+    b"\r\n",
+    b'",\n"',
+    b"0",
+    b"a",
+    b" ",
+    b"\0",
+    b"\xff",
+)
+_ITEMS = (b"[]", b"{}", b"1", b"-1e9", b'""', b'{"a":1}', b'{"a":1,"a":1}', b'"' + b"a" * 1000 + b'"')
+HOSTILE = {
+    **{f"{part!r}, repeated": (part * _BYTES)[:_BYTES] for part in _REPEATED},
+    **{f"a list of {item[:20]!r}": b"[" + (item + b",") * (_BYTES // (len(item) + 1)) + item + b"]" for item in _ITEMS},
+}
+"""Each about 1 MiB: what costs a reader the most for each byte. Add what is hard for a new kind."""
+_STEP_NS, _BASE_NS = 100, 5_000_000
+_TOLERANCE = 20 if is_compiled() else 2000
+"""Machines differ, and this is no benchmark. A rule that forgets its bound takes a thousand times what it says."""
+
+
+def written_for(name: str) -> tuple[Any, ...]:
+    """What may be written for a key of `value`."""
+    section = section_of(KEYS[name].annotation)
+    if section is None:
+        return (True,) if unwrapped(KEYS[name].annotation) is bool else (1,)
+    needed = [key.name for key in each_key_of(section) if key.is_needed]
+    assert name in WRITTEN or not needed, f"say in WRITTEN, here, what may be written for {name}; it needs {needed}"
+    return WRITTEN.get(name, ({},))
+
+
+def rules_of(name: str, written: Any) -> list[Rule]:
+    return list(parts_of(read_section(RuleKeys, {"name": "r", "value": {name: written}}), INLINE_RULES))
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_what_is_asked_of_a_value_is_made_into_a_rule(name: str) -> None:
+    where = "content_rules.py" if section_of(KEYS[name].annotation) is not None else "from_keys.py"
+    for written in written_for(name):
+        assert rules_of(name, written), (
+            f"config/content_keys.py takes `value: {{{name}: {written}}}`, and no rule is made of it: register its "
+            f"kind in {where} (validation/rules/)"
+        )
+
+
+def test_what_is_registered_can_be_written() -> None:
+    unknown = set(CONTENT_RULES) - set(KEYS)
+
+    assert not unknown, f"CONTENT_RULES has {unknown}, which config/content_keys.py has no section for: add one"
+
+
+@pytest.mark.parametrize("name", CONTENT_RULES)
+def test_a_registered_kind_says_whether_it_is_costly(name: str) -> None:
+    for rule in rules_of(name, written_for(name)[0]):
+        assert isinstance(getattr(rule, "is_costly", None), bool), (
+            f"{type(rule).__name__} has no is_costly. True: records that take more than INLINE_STEPS, by steps(), go "
+            "to the rules process. False promises that there are none"
+        )
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+@pytest.mark.parametrize("name", KEYS)
+def test_hostile_values_take_no_more_than_was_said_before(name: str, what: str) -> None:
+    sent = record(HOSTILE[what])
+    for rule in (rule for written in written_for(name) for rule in rules_of(name, written)):
+        kind = f"{type(rule).__name__} (`{name}`)"
+        began = thread_time_ns()
+        steps = rule.steps(sent)
+        counted = thread_time_ns()
+        assert counted - began <= _BASE_NS * _TOLERANCE, f"{kind}: steps() takes too long for {what}; it may only count"
+        if steps > INLINE_STEPS:
+            assert getattr(rule, "is_costly", False), (
+                f"{kind} says {steps} steps for {what}, more than INLINE_STEPS: make it is_costly, so that it can be "
+                "stopped"
+            )
+            continue
+        rule.complaint(sent)
+        took = thread_time_ns() - counted
+        assert took <= _BASE_NS + steps * _STEP_NS * _TOLERANCE, (
+            f"{kind} takes {took / 1e6:.0f} ms for {what}, and says {steps} steps of 100 ns: count in steps() what any "
+            "bytes make it do, and make it is_costly if that may be much"
+        )

@@ -1,0 +1,31 @@
+"""Every part that a rule of the file may have is made into rules."""
+
+from contextlib import suppress
+
+import pytest
+
+from sluicegate.config.keys import each_key_of
+from sluicegate.config.reading import read_section
+from sluicegate.config.rules import Rule
+from sluicegate.validation.rules.from_keys import INLINE_RULES, parts_of
+from sluicegate.validation.rules.own_rule import OwnRuleUnusable
+
+ASKS_NOTHING = {"name", "mode", "on.outage", "on.schema.error", "options"}
+WRITTEN = {
+    "key": {"required": True},
+    "value": {"required": True},
+    "headers": {"required": ["a"]},
+    "batch": {"max_records": 1},
+    "time": {"monotonic": True},
+    "cel": "timestamp > 0",
+    "entry_point": "none_of_this_name",
+}
+
+
+@pytest.mark.parametrize("part", [key.name for key in each_key_of(Rule) if key.name not in ASKS_NOTHING])
+def test_each_part_of_a_rule_is_made_into_one(part: str) -> None:
+    assert part in WRITTEN, f"say in WRITTEN, here, what may be written for {part}"
+    keys = read_section(Rule, {"name": "r", "mode": "observe", part: WRITTEN[part]})
+
+    with suppress(OwnRuleUnusable):  # it has looked for one
+        assert [*parts_of(keys, INLINE_RULES)], f"`{part}` asks for nothing: make it into a rule in from_keys.py"
