@@ -5,7 +5,9 @@ from typing import NamedTuple
 
 import pytest
 
+from sluicegate.config.content_keys import ContentKeys
 from sluicegate.config.files.yaml_source import read_yaml
+from sluicegate.config.keys import each_key_of
 from sluicegate.config.loading import load
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
@@ -121,7 +123,10 @@ CASES = [(rule, example) for example in EXAMPLES if ELSEWHERE not in example for
 
 @pytest.mark.parametrize(("rule", "example"), CASES, ids=[rule for rule, _ in CASES])
 def test_every_rule_refuses_what_the_page_says(rule: str, example: str) -> None:
-    """A new example needs its cases here."""
+    assert rule in REFUSED.keys() | TOLD.keys(), (
+        f"docs/policies.md has an example with a rule {rule}: add to REFUSED (or TOLD, if it is only observed) what it "
+        "rejects, each as a change of what is good"
+    )
     for change in REFUSED.get(rule, []):
         found = judged(of_example(example), Sent()._replace(**change))
         assert [name for name, _ in found.refused[0, 0].rules] == [rule], found.refused
@@ -129,11 +134,22 @@ def test_every_rule_refuses_what_the_page_says(rule: str, example: str) -> None:
         found = judged(of_example(example), Sent()._replace(**change))
         assert [name for name, _ in found.observed[0, 0].rules] == [rule]
         assert not found.refused
-    assert rule in REFUSED.keys() | TOLD.keys()
 
 
 def test_there_are_as_many_rules_as_are_tried() -> None:
     assert {rule for rule, _ in CASES} >= {*REFUSED, *TOLD}
+
+
+@pytest.mark.parametrize("key", [key.name for key in each_key_of(ContentKeys)])
+def test_each_kind_of_rule_about_a_value_has_an_example(key: str) -> None:
+    configs = [load(read_yaml(example, "policies.md"), {}).config for example in EXAMPLES]
+    rules = [rule for config in configs for keys in (config.defaults, *config.topics) for rule in keys.rules or ()]
+    contents = [content for rule in rules for content in (rule.key, rule.value) if content is not None]
+    attributes = {each.name: each.attribute for each in each_key_of(ContentKeys)}
+
+    assert any(getattr(content, attributes[key]) for content in contents), (
+        f"docs/policies.md shows no rule with `value: {{{key}: ...}}`: add an example there, and its cases to REFUSED"
+    )
 
 
 def test_who_is_exempt() -> None:

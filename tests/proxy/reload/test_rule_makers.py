@@ -14,6 +14,7 @@ from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.scheduling.wait_budget import Patience
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from sluicegate.validation.rules.side import Side
+from tests.validation.rules.records import record
 
 LARGE = 300_000
 
@@ -65,3 +66,17 @@ def test_without_a_rules_process_a_large_schema_is_no_outage(makers: RuleMakers,
 
     with pytest.raises(SchemaUnusable, match="too large to be compiled without the rules process"):
         makers.for_registries({}).of_schema(schema(tmp_path, LARGE), Side.VALUE)
+
+
+def test_a_costly_rule_about_a_value_is_stoppable(makers: RuleMakers) -> None:
+    maker = makers.for_registries({})
+    cheap, costly = (
+        maker.of_content("json", Side.VALUE, {"duplicate_keys": keys, "max_depth": 9}) for keys in ("allow", "refuse")
+    )
+    few, many = (record(b"[" + b"[]," * count + b'{"a":1,"a":1}]') for count in (10, 300_000))
+
+    assert cheap.complaint(many) is None
+    assert "the same key twice" in str(costly.complaint(few))
+    assert makers.pid is None, "what takes few steps is validated here"
+    assert "the same key twice" in str(costly.complaint(many))
+    assert makers.pid is not None
