@@ -19,8 +19,12 @@ _NOISE_SECONDS = 1.000
 _SHORT_REPEATS = 2
 GROWTH_FACTOR = 4
 GROWTH_FREE_BYTES = 64 * MIB
-# What the C library keeps of memory that was freed: glibc gives back what lies at its end, and nothing trims the rest.
+# A connection with nothing in flight: sockets, buffers and the session's objects.
+_CONNECTION_BYTES = 16 * 1024
+# Python and the C library keep freed memory for reuse. A line that leaves more than this behind runs again, and the
+# second run may leave only _REUSE_BYTES more: it uses what the first one left.
 NOISE_BYTES = 32 * MIB
+_REUSE_BYTES = 8 * MIB
 _SETTLE_SECONDS = 10
 _GONE_SECONDS = 15
 _HONEST_CONNECTIONS = 3
@@ -162,11 +166,9 @@ class Run:
             time.sleep(0.1)
         result.after = now
         result.peak = max(meter.end(), now)
-        allowed = GROWTH_FACTOR * result.held + GROWTH_FREE_BYTES + line.beside
+        allowed = GROWTH_FACTOR * result.held + GROWTH_FREE_BYTES + line.beside + result.connections * _CONNECTION_BYTES
         if result.growth > allowed:
             broken.append(f"memory grew by {result.growth / MIB:.0f} MiB, {allowed / MIB:.0f} allowed")
-        if result.kept > NOISE_BYTES + line.beside:
-            broken.append(f"{result.kept / MIB:.0f} MiB are kept")
         for page in ("/livez", "/readyz"):
             if (said := stage.proxy.get(page)) != (200, "ok\n"):
                 broken.append(f"{page} says {said}")
@@ -202,6 +204,11 @@ class Stages:
     def _measure_once(self, line: Line) -> Measured:
         run = Run(line, self._stage_for(line), self._attacker, self._thorough)
         result = run.measure()
+        if result.kept > NOISE_BYTES + line.beside and not result.broken:
+            again = run.measure()
+            if again.kept > _REUSE_BYTES:
+                more = f"{again.kept / MIB:.0f} MiB more after a second run"
+                result.broken.append(f"{result.kept / MIB:.0f} MiB are kept, and {more}")
         allowed = LONGEST_WAIT_SECONDS
         if not self._thorough:
             allowed = (LONGEST_WAIT_SECONDS + _NOISE_SECONDS) * slowness()
