@@ -47,13 +47,12 @@ READERS: dict[str, tuple[Reader, ...]] = {
     "SaslAuthenticateResponse": (lambda data, version: login_answer_in(data, version, 0),),
     "FetchResponse": (lambda data, _version: fetched_partition(memoryview(data)),),
 }
-READERS |= {
-    f"{api.name}Response": (reader_of_addresses(key),)
-    for key, api in APIS.items()
-    if api.treatment is Treatment.REWRITE
-}
+REWRITTEN = {f"{api.name}Response": key for key, api in APIS.items() if api.treatment is Treatment.REWRITE}
+READERS |= {name: (reader_of_addresses(key),) for name, key in REWRITTEN.items() if name in SCHEMAS}
 READERS["MetadataResponse"] += (lambda data, version: topics_told(data, version, 0),)
+# Read anything; a response without a schema of its own is among them.
 OTHERS: tuple[Reader, ...] = (
+    *(reader_of_addresses(key) for name, key in REWRITTEN.items() if name not in SCHEMAS),
     lambda data, version: parse_request_header(data, version % 3),
     lambda data, version: response_body_at(data, version % 2),
     lambda data, _version: skip_tagged_fields(data, 0),

@@ -63,7 +63,11 @@ _BOUNDED = {
     "scan": "one",
 }
 _BOUNDED_BY_ITSELF = {"sluicegate_violations"}  # violation_labels
-REJECTED = Refused(ErrorCode.INVALID_RECORD, Reason.MAGIC, bad_count=3, records=3)
+VERDICTS = [
+    Refused(code, reason, bad_count=3, records=3)
+    for code in (ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE)
+    for reason in Reason
+]
 _COUNTED_BY_OTHERS = {"ready"}  # a gauge of its own, 0 or 1
 
 
@@ -125,12 +129,15 @@ def test_whatever_is_counted_is_copied_for_a_scrape(name: str) -> None:
 def test_what_happens_to_batches_is_counted_copied_and_kept_within_its_labels(family: Family) -> None:
     """The declaration alone does it: no other place has a list of them."""
     assert family.counted is not None
+    when = family.counted.when
+    verdict = next((verdict for verdict in VERDICTS if when is None or when(verdict)), None)
+    assert verdict is not None, f"{family.name}: its `when` accepts none of VERDICTS; add one that it is meant to count"
     tally = Tally()
     labels = TopicLabels(tally, lambda _: True, [])
 
     for i in range(2 * MAX_TOPICS):
         for event in family.counted.events:
-            labels.count(event, f"topic-{i}", "a client", "detail", 3, REJECTED)
+            labels.count(event, f"topic-{i}", "a client", "detail", 3, verdict)
 
     counts = labels.counted().batch_counts[family.name]
     each = 3 if family.counted.unit is Unit.RECORDS else 1
