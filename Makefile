@@ -97,7 +97,7 @@ archives: # what Java keeps of a first start, so that brokers and Spark start in
 .spark/classes.jsa: .spark/.complete uv.lock tests/pipeline/class_archive.py tests/pipeline/spark_home.py | $(VENV)/.libraries
 	$(BIN)/python -m tests.pipeline.spark_home
 	$(BIN)/python -m tests.pipeline.class_archive
-.%/.complete: $(shell find bench pipeline tests -name pom.xml)
+.%/.complete: $(shell find . -name pom.xml -not -path "./.*")
 	scripts/maven-libraries $*
 
 # What is published.

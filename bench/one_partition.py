@@ -26,19 +26,19 @@ from bench.machine import confine, describe
 from bench.pipeline_speed import in_order
 from bench.targets import broker
 from sluicegate.config.loading import load_file
-from sluicegate.pipeline.judge.job import judge
-from sluicegate.pipeline.judge.policies import policies_of
-from sluicegate.pipeline.profile.cells import cells_of
-from sluicegate.pipeline.profile.job import profile
-from sluicegate.pipeline.profile.reading import Reading, read_into_tally
-from sluicegate.pipeline.repair.correction import Rules
-from sluicegate.pipeline.repair.job import planned
+from sluicegate.pipeline.jobs.judge.job import judge
+from sluicegate.pipeline.jobs.judge.policies import policies_of
+from sluicegate.pipeline.jobs.profile.cells import cells_of
+from sluicegate.pipeline.jobs.profile.job import profile
+from sluicegate.pipeline.jobs.profile.reading import Reading, read_into_tally
+from sluicegate.pipeline.jobs.repair.correction import Rules
+from sluicegate.pipeline.jobs.repair.job import planned
+from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.pieces import Piece, cut
 from sluicegate.pipeline.spark import session
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.verify.job import verify
 
 _HOUR_MS = 3_600_000
 _FILE = RESULTS / "one_partition.json"

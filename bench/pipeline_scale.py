@@ -24,17 +24,17 @@ from bench.page import fill_in
 from bench.peaks import Peaks, peaks
 from bench.polluted_topic import PollutedTopic, polluted_topic
 from bench.targets import broker
+from sluicegate.pipeline.jobs.profile.job import profile
+from sluicegate.pipeline.jobs.repair.correction import Rules
+from sluicegate.pipeline.jobs.repair.job import apply, listed, planned
+from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.kafka.fetching import stored_batches
 from sluicegate.pipeline.kafka.kept_clusters import kept_cluster
-from sluicegate.pipeline.profile.job import profile
-from sluicegate.pipeline.repair.correction import Rules
-from sluicegate.pipeline.repair.job import apply, listed, planned
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.pieces import cut
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.verify.job import verify
 from tests.pipeline.session import LONG_LIVED, spark_session
 
 _HOUR_MS = 3_600_000

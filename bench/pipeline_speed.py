@@ -27,11 +27,11 @@ from bench.polluted_topic import PollutedTopic, polluted_topic
 from bench.raw_source import rates_of
 from bench.streams import MB, Stream
 from bench.targets import Target, broker
-from sluicegate.pipeline.profile.job import profile
-from sluicegate.pipeline.profile.report import write_report as write_profile
-from sluicegate.pipeline.repair.correction import Rules
-from sluicegate.pipeline.repair.job import listed, planned, summary_of
-from sluicegate.pipeline.repair.report import write_report as write_repair
+from sluicegate.pipeline.jobs.profile.job import profile
+from sluicegate.pipeline.jobs.profile.report import write_report as write_profile
+from sluicegate.pipeline.jobs.repair.correction import Rules
+from sluicegate.pipeline.jobs.repair.job import listed, planned, summary_of
+from sluicegate.pipeline.jobs.repair.report import write_report as write_repair
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from tests.integration.topics import create_topic

@@ -9,9 +9,9 @@ from itertools import count
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from sluicegate.pipeline.extract.built_in import BuiltIn
-from sluicegate.pipeline.extract.job import run
-from sluicegate.pipeline.profile.job import cells, profile
+from sluicegate.pipeline.jobs.extract.built_in import BuiltIn
+from sluicegate.pipeline.jobs.extract.job import run
+from sluicegate.pipeline.jobs.profile.job import cells, profile
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 

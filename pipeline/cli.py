@@ -2,15 +2,15 @@
 
 import typer
 
-from sluicegate.pipeline.advise.command import advise
-from sluicegate.pipeline.extract.command import extract
-from sluicegate.pipeline.judge.command import judge
-from sluicegate.pipeline.profile.command import profile
-from sluicegate.pipeline.repair.command import repair
-from sluicegate.pipeline.replay.command import replay
-from sluicegate.pipeline.verify.command import verify
-from sluicegate.pipeline.violations.command import violations
-from sluicegate.pipeline.watch.command import watch
+from sluicegate.pipeline.jobs.advise.command import advise
+from sluicegate.pipeline.jobs.extract.command import extract
+from sluicegate.pipeline.jobs.judge.command import judge
+from sluicegate.pipeline.jobs.profile.command import profile
+from sluicegate.pipeline.jobs.repair.command import repair
+from sluicegate.pipeline.jobs.replay.command import replay
+from sluicegate.pipeline.jobs.verify.command import verify
+from sluicegate.pipeline.jobs.violations.command import violations
+from sluicegate.pipeline.jobs.watch.command import watch
 
 app = typer.Typer(
     add_completion=False,

@@ -16,28 +16,28 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from sluicegate.pipeline.advise.job import NoProfile
-from sluicegate.pipeline.extract.job import OtherExtraction
 from sluicegate.pipeline.folder_lock import FolderInUse, held
 from sluicegate.pipeline.interruption import Interrupted, kept_handlers
-from sluicegate.pipeline.judge.judging import CannotBeJudged
+from sluicegate.pipeline.jobs.advise.job import NoProfile
+from sluicegate.pipeline.jobs.extract.job import OtherExtraction
+from sluicegate.pipeline.jobs.judge.judging import CannotBeJudged
+from sluicegate.pipeline.jobs.profile.epoch import BadEpoch, epoch_ms_from
+from sluicegate.pipeline.jobs.repair.job import RepairBegun
+from sluicegate.pipeline.jobs.repair.record_writer import CannotWrite
+from sluicegate.pipeline.jobs.replay.found import NoFindings
+from sluicegate.pipeline.jobs.verify.job import NotThePlan
+from sluicegate.pipeline.jobs.watch.pieces import TopicChanged
+from sluicegate.pipeline.jobs.watch.progress import OtherWatch
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.kafka.connection import BrokerUnreachable, LoginRefused
 from sluicegate.pipeline.kafka.settings import BadSetting, read_settings
-from sluicegate.pipeline.profile.epoch import BadEpoch, epoch_ms_from
 from sluicegate.pipeline.progress_line import shown
-from sluicegate.pipeline.repair.job import RepairBegun
-from sluicegate.pipeline.repair.record_writer import CannotWrite
-from sluicegate.pipeline.replay.found import NoFindings
 from sluicegate.pipeline.results import BadFolder, Results
 from sluicegate.pipeline.selection import ALL, BadSelection, in_a_sentence, only_names
 from sluicegate.pipeline.source.options import BadOption
 from sluicegate.pipeline.spark import NoSession, session
 from sluicegate.pipeline.tables.formats import BadTables, Kept
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.verify.job import NotThePlan
-from sluicegate.pipeline.watch.pieces import TopicChanged
-from sluicegate.pipeline.watch.progress import OtherWatch
 
 _WIDE = 240
 _OURS = (

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.profile.cells import IS_CELL
-from sluicegate.pipeline.profile.reading import UNREADABLE
+from sluicegate.pipeline.jobs.profile.cells import IS_CELL
+from sluicegate.pipeline.jobs.profile.reading import UNREADABLE
 from sluicegate.pipeline.tables.tables import Tables
 
 _DAY_MS = 86_400_000

@@ -15,7 +15,7 @@ from tests.broker.proxy_process import ProxyProcess
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("config", "pipeline", "protocol", "proxy", "validation")
-PARTS = ("Makefile", "pyproject.toml", "setup.py", "README.md", "LICENSE", "sluicegate", *ROOMS)
+PARTS = ("Makefile", "scripts", "pyproject.toml", "setup.py", "README.md", "LICENSE", "sluicegate", *ROOMS)
 
 
 def build(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:

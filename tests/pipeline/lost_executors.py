@@ -21,23 +21,23 @@ from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import load
 from sluicegate.pipeline import judge as judged
 from sluicegate.pipeline import replay
-from sluicegate.pipeline.extract import job as extracting
-from sluicegate.pipeline.extract.built_in import BuiltIn
-from sluicegate.pipeline.judge.findings import What
-from sluicegate.pipeline.judge.job import judge
-from sluicegate.pipeline.judge.policies import policies_of
+from sluicegate.pipeline.jobs.extract import job as extracting
+from sluicegate.pipeline.jobs.extract.built_in import BuiltIn
+from sluicegate.pipeline.jobs.judge.findings import What
+from sluicegate.pipeline.jobs.judge.job import judge
+from sluicegate.pipeline.jobs.judge.policies import policies_of
+from sluicegate.pipeline.jobs.profile.job import HOURS, profile
+from sluicegate.pipeline.jobs.repair import job as repairing
+from sluicegate.pipeline.jobs.repair.correction import Rules
+from sluicegate.pipeline.jobs.replay.writing import Headers
+from sluicegate.pipeline.jobs.verify.job import verify
+from sluicegate.pipeline.jobs.violations import job as adding_up
+from sluicegate.pipeline.jobs.violations.batches import Totals
+from sluicegate.pipeline.jobs.violations.events import from_files
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
-from sluicegate.pipeline.profile.job import HOURS, profile
-from sluicegate.pipeline.repair import job as repairing
-from sluicegate.pipeline.repair.correction import Rules
-from sluicegate.pipeline.replay.writing import Headers
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.spark import session
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.verify.job import verify
-from sluicegate.pipeline.violations import job as adding_up
-from sluicegate.pipeline.violations.batches import Totals
-from sluicegate.pipeline.violations.events import from_files
 from sluicegate.protocol.messages.list_offsets import LATEST
 from tests.broker.eventually import eventually
 from tests.pipeline.disturbed import (

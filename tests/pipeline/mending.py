@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from sluicegate.pipeline.replay import DeadLetter, Record
+from sluicegate.pipeline.jobs.replay import DeadLetter, Record
 
 
 def with_a_tenant(letter: DeadLetter) -> Record | None:

@@ -6,12 +6,12 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.profile.job import profile
-from sluicegate.pipeline.repair import job
-from sluicegate.pipeline.repair.correction import Rules
+from sluicegate.pipeline.jobs.profile.job import profile
+from sluicegate.pipeline.jobs.repair import job
+from sluicegate.pipeline.jobs.repair.correction import Rules
+from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.verify.job import verify
 from tests.pipeline.polluted import HOUR
 
 

@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import load
 from sluicegate.config.topics import Fix
-from sluicegate.pipeline.replay import job
-from sluicegate.pipeline.replay.writing import Headers
+from sluicegate.pipeline.jobs.replay import job
+from sluicegate.pipeline.jobs.replay.writing import Headers
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from tests.broker.proxy_process import ProxyProcess

@@ -5,9 +5,9 @@ from pathlib import Path
 import yaml
 
 from sluicegate.config.loading import load_file
-from sluicegate.pipeline.advise.advice import Beyond, advise, as_yaml
-from sluicegate.pipeline.judge.policies import policies_of
-from sluicegate.pipeline.profile.bounds import LADDER_MS
+from sluicegate.pipeline.jobs.advise.advice import Beyond, advise, as_yaml
+from sluicegate.pipeline.jobs.judge.policies import policies_of
+from sluicegate.pipeline.jobs.profile.bounds import LADDER_MS
 from sluicegate.protocol.int64 import LONG_MAX
 from sluicegate.validation.mode import Mode
 

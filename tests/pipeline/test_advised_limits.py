@@ -8,7 +8,7 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.advise.job import advice_of, make_profile
+from sluicegate.pipeline.jobs.advise.job import advice_of, make_profile
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from sluicegate.protocol.int64 import LONG_MAX

@@ -135,8 +135,8 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline import TopicSource, plan_repair, profile, verify
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.violations import job
-from sluicegate.pipeline.violations.events import from_topic
+from sluicegate.pipeline.jobs.violations import job
+from sluicegate.pipeline.jobs.violations.events import from_topic
 
 folder, bootstrap, settings = Path(sys.argv[1]), sys.argv[2], json.loads(Path(sys.argv[3]).read_text())
 (folder / "log").mkdir()

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from sluicegate.pipeline.extract.built_in import NAMES, BuiltIn
+from sluicegate.pipeline.jobs.extract.built_in import NAMES, BuiltIn
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 
 NOW = 1_795_000_000_000

@@ -9,12 +9,12 @@ from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 from pyspark.sql import SparkSession
 
+from sluicegate.pipeline.jobs.repair import job
+from sluicegate.pipeline.jobs.repair.correction import Rules
+from sluicegate.pipeline.jobs.repair.record_writer import CannotWrite
+from sluicegate.pipeline.jobs.repair.settings import Retention, until_known
 from sluicegate.pipeline.kafka import cluster as cluster_module
 from sluicegate.pipeline.kafka.cluster import OffsetRange
-from sluicegate.pipeline.repair import job
-from sluicegate.pipeline.repair.correction import Rules
-from sluicegate.pipeline.repair.record_writer import CannotWrite
-from sluicegate.pipeline.repair.settings import Retention, until_known
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from tests.integration.topics import create_topic

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.pipeline.profile.clock import Clock, clock_of, simplified
-from sluicegate.pipeline.profile.fit import fitted
+from sluicegate.pipeline.jobs.profile.clock import Clock, clock_of, simplified
+from sluicegate.pipeline.jobs.profile.fit import fitted
 
 NOW = 1_764_000_000_000
 HOUR = 3_600_000

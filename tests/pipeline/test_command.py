@@ -11,10 +11,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import running
-from sluicegate.pipeline.advise.job import NoProfile, profiled
-from sluicegate.pipeline.extract.places import PlaceFails
+from sluicegate.pipeline.jobs.advise.job import NoProfile, profiled
+from sluicegate.pipeline.jobs.extract.places import PlaceFails
+from sluicegate.pipeline.jobs.profile import report
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
-from sluicegate.pipeline.profile import report
 from sluicegate.pipeline.report.formats import dated
 from sluicegate.pipeline.results import BadFolder, Results
 from sluicegate.pipeline.source.tasks import over

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from sluicegate.pipeline.extract import report as extract_report
-from sluicegate.pipeline.judge import report as judge_report
-from sluicegate.pipeline.profile import report as profile_report
-from sluicegate.pipeline.profile.damage import Damage
-from sluicegate.pipeline.repair import report as repair_report
-from sluicegate.pipeline.replay import report as replay_report
+from sluicegate.pipeline.jobs.extract import report as extract_report
+from sluicegate.pipeline.jobs.judge import report as judge_report
+from sluicegate.pipeline.jobs.profile import report as profile_report
+from sluicegate.pipeline.jobs.profile.damage import Damage
+from sluicegate.pipeline.jobs.repair import report as repair_report
+from sluicegate.pipeline.jobs.replay import report as replay_report
+from sluicegate.pipeline.jobs.verify import report as verify_report
+from sluicegate.pipeline.jobs.violations import report as violations_report
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.verify import report as verify_report
-from sluicegate.pipeline.violations import report as violations_report
 
 NAME = "orders-of-the-northern-region.v2"
 NANOSECONDS = 1_764_000_000_123_456_789

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.extract import (
+from sluicegate.pipeline.jobs.extract import (
     FailOnInvalidTimestamp,
     LogAndSkipOnInvalidTimestamp,
     TimestampExtractor,
@@ -21,7 +21,7 @@ from sluicegate.pipeline.extract import (
     job,
     with_event_time,
 )
-from sluicegate.pipeline.extract.built_in import BuiltIn
+from sluicegate.pipeline.jobs.extract.built_in import BuiltIn
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from sluicegate.validation.units import in_milliseconds, unit_of

@@ -1,6 +1,6 @@
 """How an extraction is cut into batches, and what it remembers of each."""
 
-from sluicegate.pipeline.extract.progress import Progress, Reached
+from sluicegate.pipeline.jobs.extract.progress import Progress, Reached
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -3,8 +3,8 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.profile import job
-from sluicegate.pipeline.profile.job import with_fewer_producers
+from sluicegate.pipeline.jobs.profile import job
+from sluicegate.pipeline.jobs.profile.job import with_fewer_producers
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

@@ -13,8 +13,8 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline import Judgement, Profile, Repair, Verification, judge, plan_repair, profile, repair, verify
+from sluicegate.pipeline.jobs.repair.outcome import NoSuchDamage
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
-from sluicegate.pipeline.repair.outcome import NoSuchDamage
 from sluicegate.pipeline.source.options import BadOption
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import run, summary
@@ -174,9 +174,9 @@ def test_the_package_is_imported_without_spark_and_its_names_stay_functions() ->
         "import sys\n"
         "import sluicegate.pipeline\n"
         "assert not {'pyspark', 'pandas', 'confluent_kafka'} & sys.modules.keys()\n"
-        "import sluicegate.pipeline.profile.job, sluicegate.pipeline.judge, sluicegate.pipeline.verify.command\n"
+        "import sluicegate.pipeline.jobs.profile.job, sluicegate.pipeline.jobs.verify.command\n"
         "from sluicegate.pipeline import judge, profile, verify\n"
-        "from sluicegate.pipeline.profile import report\n"
+        "from sluicegate.pipeline.jobs.profile import report\n"
         "print(judge.__module__, profile.__module__, verify.__module__, report.__name__)\n"
         "for name in sluicegate.pipeline.__all__: assert name in dir(sluicegate.pipeline), name\n"
         "from sluicegate.pipeline import *\n"
@@ -185,5 +185,8 @@ def test_the_package_is_imported_without_spark_and_its_names_stay_functions() ->
 
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
 
-    jobs = "sluicegate.pipeline.jobs"
-    assert (told.stderr, told.stdout.split()) == ("", [jobs, jobs, jobs, "sluicegate.pipeline.profile.report", "True"])
+    jobs = "sluicegate.pipeline.api"
+    assert (told.stderr, told.stdout.split()) == (
+        "",
+        [jobs, jobs, jobs, "sluicegate.pipeline.jobs.profile.report", "True"],
+    )

@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 
 from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import load
-from sluicegate.pipeline.judge import job, report
-from sluicegate.pipeline.judge.clients import clients_of
-from sluicegate.pipeline.judge.policies import policies_of
+from sluicegate.pipeline.jobs.judge import job, report
+from sluicegate.pipeline.jobs.judge.clients import clients_of
+from sluicegate.pipeline.jobs.judge.policies import policies_of
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from tests.broker.proxy_process import ProxyProcess

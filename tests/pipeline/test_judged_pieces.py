@@ -4,12 +4,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.pipeline.judge.append_times import when_appended
-from sluicegate.pipeline.judge.partitions import _part
-from sluicegate.pipeline.judge.policies import looks_back
+from sluicegate.pipeline.jobs.judge.append_times import when_appended
+from sluicegate.pipeline.jobs.judge.partitions import _part
+from sluicegate.pipeline.jobs.judge.policies import looks_back
+from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
-from sluicegate.pipeline.profile.clock import Clock
 from sluicegate.pipeline.source.pieces import Piece
 from sluicegate.validation.policy import Fix, TopicPolicy
 from sluicegate.validation.rules.rule import NamedRule

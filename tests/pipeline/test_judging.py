@@ -5,14 +5,14 @@ import time
 import numpy as np
 import pytest
 
-from sluicegate.pipeline.judge import judging
-from sluicegate.pipeline.judge.append_times import BadMoment, moment_from, when_appended
-from sluicegate.pipeline.judge.as_sent import as_sent
-from sluicegate.pipeline.judge.findings import Findings
-from sluicegate.pipeline.judge.judging import PLACE, CannotBeJudged, PartitionJudge
+from sluicegate.pipeline.jobs.judge import judging
+from sluicegate.pipeline.jobs.judge.append_times import BadMoment, moment_from, when_appended
+from sluicegate.pipeline.jobs.judge.as_sent import as_sent
+from sluicegate.pipeline.jobs.judge.findings import Findings
+from sluicegate.pipeline.jobs.judge.judging import PLACE, CannotBeJudged, PartitionJudge
+from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch, stored_batches
-from sluicegate.pipeline.profile.clock import Clock
 from sluicegate.pipeline.topics import Topics
 from sluicegate.protocol.records.record_batch import RecordBatch
 from sluicegate.validation.mode import Mode

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.pipeline.profile.kinds import UNITS, Kind, Kinds
+from sluicegate.pipeline.jobs.profile.kinds import UNITS, Kind, Kinds
 from sluicegate.validation.units import Unit, in_milliseconds, unit_of
 
 NOW = 1_764_000_000_000

@@ -10,20 +10,20 @@ from pyspark.sql import SparkSession
 
 from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import load
-from sluicegate.pipeline.judge import job as judging
-from sluicegate.pipeline.judge import partitions as judged_partitions
-from sluicegate.pipeline.judge.findings import What
-from sluicegate.pipeline.judge.policies import policies_of
-from sluicegate.pipeline.profile import job as profiling
-from sluicegate.pipeline.repair import job as repairing
-from sluicegate.pipeline.repair import listing, survey
-from sluicegate.pipeline.repair.correction import Rules
+from sluicegate.pipeline.jobs.judge import job as judging
+from sluicegate.pipeline.jobs.judge import partitions as judged_partitions
+from sluicegate.pipeline.jobs.judge.findings import What
+from sluicegate.pipeline.jobs.judge.policies import policies_of
+from sluicegate.pipeline.jobs.profile import job as profiling
+from sluicegate.pipeline.jobs.repair import job as repairing
+from sluicegate.pipeline.jobs.repair import listing, survey
+from sluicegate.pipeline.jobs.repair.correction import Rules
+from sluicegate.pipeline.jobs.verify import job as verifying
+from sluicegate.pipeline.jobs.verify import records as verified_records
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.pieces import cut
 from sluicegate.pipeline.source.tasks import tasks_at_most
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.verify import job as verifying
-from sluicegate.pipeline.verify import records as verified_records
 from tests.integration.topics import create_topic
 from tests.pipeline.large_partition import large_partition
 from tests.pipeline.polluted import HOUR, UNLIMITED

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from sluicegate.pipeline.profile import job as profile_job
-from sluicegate.pipeline.profile import report as profile_report
-from sluicegate.pipeline.repair import report as repair_report
+from sluicegate.pipeline.jobs.profile import job as profile_job
+from sluicegate.pipeline.jobs.profile import report as profile_report
+from sluicegate.pipeline.jobs.repair import report as repair_report
 from sluicegate.pipeline.results import Results
 
 PRODUCERS = 20_000

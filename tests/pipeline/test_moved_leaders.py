@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.profile.job import HOURS, profile
+from sluicegate.pipeline.jobs.profile.job import HOURS, profile
+from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.verify.job import verify
 from tests.broker.eventually import eventually
 from tests.broker.fixtures import running
 from tests.broker.kafka import Kafka, Node

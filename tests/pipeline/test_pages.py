@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from sluicegate.pipeline.repair import report as repair_report
-from sluicegate.pipeline.violations import report as violations_report
+from sluicegate.pipeline.jobs.repair import report as repair_report
+from sluicegate.pipeline.jobs.violations import report as violations_report
 from tests.pipeline.test_many_producers import Pages
 from tests.pipeline.test_names import offender, violations
 

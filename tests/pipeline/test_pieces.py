@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sluicegate.pipeline.jobs.profile import tally
+from sluicegate.pipeline.jobs.profile.cells import KEYS, cells_of
+from sluicegate.pipeline.jobs.profile.damage import partition_clock
+from sluicegate.pipeline.jobs.profile.reading import SCHEMA, Reading, read_into_tally
 from sluicegate.pipeline.kafka import fetching
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
-from sluicegate.pipeline.profile import tally
-from sluicegate.pipeline.profile.cells import KEYS, cells_of
-from sluicegate.pipeline.profile.damage import partition_clock
-from sluicegate.pipeline.profile.reading import SCHEMA, Reading, read_into_tally
 from sluicegate.pipeline.source.options import SourceOptions, source_options
 from sluicegate.pipeline.source.pieces import BLOCK_OFFSETS, Piece, cut, joined
 from sluicegate.protocol.fetch_answer import FetchedPartition

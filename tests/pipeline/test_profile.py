@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.profile import report
-from sluicegate.pipeline.profile.job import profile
+from sluicegate.pipeline.jobs.profile import report
+from sluicegate.pipeline.jobs.profile.job import profile
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from tests.integration.topics import create_topic

@@ -6,13 +6,13 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.repair import job, readable
-from sluicegate.pipeline.repair.correction import Rules
-from sluicegate.pipeline.repair.readable import wait_until_readable
-from sluicegate.pipeline.repair.record_writer import CannotWrite
+from sluicegate.pipeline.jobs.repair import job, readable
+from sluicegate.pipeline.jobs.repair.correction import Rules
+from sluicegate.pipeline.jobs.repair.readable import wait_until_readable
+from sluicegate.pipeline.jobs.repair.record_writer import CannotWrite
+from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.verify.job import verify
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import HOUR, UNLIMITED
 from tests.pipeline.repairs import now_ms

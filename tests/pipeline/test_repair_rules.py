@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from sluicegate.pipeline.jobs.profile.damage import assess, partition_clock
+from sluicegate.pipeline.jobs.profile.tally import Tally
+from sluicegate.pipeline.jobs.repair.correction import NAMES, Corrections, Rules, correct
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
-from sluicegate.pipeline.profile.damage import assess, partition_clock
-from sluicegate.pipeline.profile.tally import Tally
-from sluicegate.pipeline.repair.correction import NAMES, Corrections, Rules, correct
 from sluicegate.pipeline.source.decoding import BatchDecoder
 from sluicegate.protocol.records.record_batch import RecordBatch
 from tests.wire.batches import LZ4, Rec, batch

@@ -13,9 +13,9 @@ from confluent_kafka.admin import AdminClient
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.replay import job
-from sluicegate.pipeline.replay.progress import groups_of
-from sluicegate.pipeline.replay.writing import Headers
+from sluicegate.pipeline.jobs.replay import job
+from sluicegate.pipeline.jobs.replay.progress import groups_of
+from sluicegate.pipeline.jobs.replay.writing import Headers
 from sluicegate.pipeline.report.formats import dated
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics

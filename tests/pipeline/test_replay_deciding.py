@@ -8,11 +8,11 @@ import pytest
 from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
 from sluicegate.config.topics import Fix
+from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, Record
+from sluicegate.pipeline.jobs.replay.deciding import Back, Decider, Judgement, Left
+from sluicegate.pipeline.jobs.replay.function import FunctionFails
+from sluicegate.pipeline.jobs.replay.policies import replay_policies
 from sluicegate.pipeline.kafka.cluster import TopicPartition
-from sluicegate.pipeline.replay.dead_letter import DeadLetter, Record
-from sluicegate.pipeline.replay.deciding import Back, Decider, Judgement, Left
-from sluicegate.pipeline.replay.function import FunctionFails
-from sluicegate.pipeline.replay.policies import replay_policies
 from sluicegate.validation.cluster_settings import ClusterSettings
 
 NOW = 1_790_000_000_000

@@ -15,8 +15,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import Replay, judge, plan_replay, replay
-from sluicegate.pipeline.replay.found import NoFindings
-from sluicegate.pipeline.replay.progress import FOUND, groups_of
+from sluicegate.pipeline.jobs.replay.found import NoFindings
+from sluicegate.pipeline.jobs.replay.progress import FOUND, groups_of
 from sluicegate.pipeline.topics import Topics
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic

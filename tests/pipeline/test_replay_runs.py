@@ -2,8 +2,8 @@
 
 import pytest
 
+from sluicegate.pipeline.jobs.replay.runs import next_run
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.replay.runs import next_run
 from sluicegate.pipeline.results import Results
 
 GROUPS = {"dead": "replay.dead.1"}

@@ -9,14 +9,14 @@ from confluent_kafka import Producer
 from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
 from sluicegate.config.topics import Fix
+from sluicegate.pipeline.jobs.repair import transactions
+from sluicegate.pipeline.jobs.repair.record_writer import CannotWrite, Writing
+from sluicegate.pipeline.jobs.replay import letters
+from sluicegate.pipeline.jobs.replay.deciding import Judgement
+from sluicegate.pipeline.jobs.replay.function import FunctionFails
+from sluicegate.pipeline.jobs.replay.policies import replay_policies
+from sluicegate.pipeline.jobs.replay.writing import Headers, PartitionPlan, Written, write_back
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.repair import transactions
-from sluicegate.pipeline.repair.record_writer import CannotWrite, Writing
-from sluicegate.pipeline.replay import letters
-from sluicegate.pipeline.replay.deciding import Judgement
-from sluicegate.pipeline.replay.function import FunctionFails
-from sluicegate.pipeline.replay.policies import replay_policies
-from sluicegate.pipeline.replay.writing import Headers, PartitionPlan, Written, write_back
 from sluicegate.pipeline.topics import Topics
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import UNLIMITED

@@ -20,9 +20,9 @@ from confluent_kafka.admin import (
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import plan_replay, replay
+from sluicegate.pipeline.jobs.repair import rights
+from sluicegate.pipeline.jobs.repair.record_writer import CannotWrite
 from sluicegate.pipeline.kafka.rights import Operation, Resource, Right, missing
-from sluicegate.pipeline.repair import rights
-from sluicegate.pipeline.repair.record_writer import CannotWrite
 from sluicegate.pipeline.topics import Topics
 from tests.broker.eventually import eventually
 from tests.integration.secure_brokers import Guarded, login

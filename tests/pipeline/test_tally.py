@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sluicegate.pipeline.jobs.profile import tally as tally_module
+from sluicegate.pipeline.jobs.profile.kinds import Kind
+from sluicegate.pipeline.jobs.profile.tally import MINUTE_MS, Tally
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
-from sluicegate.pipeline.profile import tally as tally_module
-from sluicegate.pipeline.profile.kinds import Kind
-from sluicegate.pipeline.profile.tally import MINUTE_MS, Tally
 from sluicegate.pipeline.source.decoding import BatchDecoder
 from sluicegate.protocol.records.record_batch import RecordBatch
 from sluicegate.validation.units import unit_of

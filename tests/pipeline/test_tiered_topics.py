@@ -8,12 +8,12 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError
 from confluent_kafka import TopicPartition as ClientPartition
 from pyspark.sql import SparkSession
 
+from sluicegate.pipeline.jobs.verify.job import plan_in, verify
 from sluicegate.pipeline.kafka import emptiness
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.emptiness import DataLoss, EmptyAnswers, RemoteSilence
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.verify.job import plan_in, verify
 from tests.broker.kafka import Kafka
 from tests.pipeline.polluted import DAY, HOUR
 from tests.pipeline.repairs import now_ms, profiled, repaired

@@ -11,14 +11,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import judge, profile, verify, watch
+from sluicegate.pipeline.jobs.watch.job import OFFSETS_A_BATCH, Watch, Watching
+from sluicegate.pipeline.jobs.watch.outcome import watch_in
+from sluicegate.pipeline.jobs.watch.reading import Bounds
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.running import reason
 from sluicegate.pipeline.tables.formats import format_named, kept_at
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.watch.job import OFFSETS_A_BATCH, Watch, Watching
-from sluicegate.pipeline.watch.outcome import watch_in
-from sluicegate.pipeline.watch.reading import Bounds
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import HOUR, UNLIMITED

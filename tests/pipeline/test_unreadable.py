@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline import jobs
-from sluicegate.pipeline.repair.record_writer import CannotWrite
+from sluicegate.pipeline import api
+from sluicegate.pipeline.jobs.repair.record_writer import CannotWrite
 from sluicegate.validation.verdict import Reason
 from tests.broker.fixtures import running
 from tests.broker.kafka import Kafka
@@ -53,7 +53,7 @@ def test_a_profile_counts_the_rest_and_names_it(
 ) -> None:
     kafka, topic, stored = damaged
 
-    found = jobs.profile(spark, kafka.bootstrap, topic, tmp_path)
+    found = api.profile(spark, kafka.bootstrap, topic, tmp_path)
 
     its = found.summary["topics"][topic]
     place = {"partition": 0, "unreadable_from": 5, "unreadable_to": 9, "unreadable_batches": 1}
@@ -70,7 +70,7 @@ def test_a_judgement_finds_what_a_proxy_would_have(
     kafka, topic, _ = damaged
     (tmp_path / "policies.yaml").write_text(json.dumps(POLICIES))
 
-    found = jobs.judge(spark, kafka.bootstrap, topic, tmp_path / "out", tmp_path / "policies.yaml")
+    found = api.judge(spark, kafka.bootstrap, topic, tmp_path / "out", tmp_path / "policies.yaml")
 
     verdicts = found.summary["topics"][topic]["verdicts"]
     assert (verdicts["good"]["batches"], verdicts["reject"]["batches"]) == (2, 1)
@@ -84,10 +84,10 @@ def test_a_repair_names_it_first_and_leaves_it_out_on_request(
     kafka, topic, stored = damaged
     given: Any = (spark, kafka.bootstrap, topic)
 
-    dry = jobs.plan_repair(*given, tmp_path / "dry")
+    dry = api.plan_repair(*given, tmp_path / "dry")
     with pytest.raises(CannotWrite, match=rf"{topic}-0: offsets 5 to 9 \(1 batch\) cannot be read: {WHY}"):
-        jobs.repair(*given, tmp_path / "dry")
-    done = jobs.repair(*given, tmp_path / "repair", skip_unreadable=True)
+        api.repair(*given, tmp_path / "dry")
+    done = api.repair(*given, tmp_path / "repair", skip_unreadable=True)
 
     assert [text.split(";")[0] for text in dry.obstacles] == [
         f"{topic}-0: offsets 5 to 9 (1 batch) cannot be read: {WHY}"
@@ -103,10 +103,10 @@ def test_a_repair_names_it_first_and_leaves_it_out_on_request(
     )
     assert {bytes(row["value"]) for row in values.load().collect()} == {b"%d" % i for i in (*range(5), *range(10, 15))}
     asked: Any = (spark, kafka.bootstrap, topic, clean)
-    assert jobs.verify(*asked, tmp_path / "verify", plan=tmp_path / "repair").is_same
-    assert jobs.verify(*asked, tmp_path / "again", skip_unreadable=True).is_same
+    assert api.verify(*asked, tmp_path / "verify", plan=tmp_path / "repair").is_same
+    assert api.verify(*asked, tmp_path / "again", skip_unreadable=True).is_same
     with pytest.raises(Exception, match=rf"{topic}-0: offsets 5 to 9 .*--skip-unreadable"):
-        jobs.verify(*asked, tmp_path / "strict")
+        api.verify(*asked, tmp_path / "strict")
 
 
 def test_the_raw_source_ends_there_or_passes_over_it(spark: SparkSession, damaged: tuple[Kafka, str, bytes]) -> None:
@@ -125,7 +125,7 @@ def test_a_watch_counts_it_once_and_goes_on(
 ) -> None:
     kafka, topic, stored = damaged
 
-    found = jobs.watch(spark, kafka.bootstrap, topic, tmp_path)
+    found = api.watch(spark, kafka.bootstrap, topic, tmp_path)
 
     its = found.summary["topics"][topic]
     assert (its["records"], its["unreadable"]) == (10, 1)

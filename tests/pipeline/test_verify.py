@@ -8,12 +8,12 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
+from sluicegate.pipeline.jobs.profile.clock import Clock
+from sluicegate.pipeline.jobs.verify.job import DIFFERENCES, NotThePlan, plan_in, verify
+from sluicegate.pipeline.jobs.verify.repairs import out_of_bounds
 from sluicegate.pipeline.kafka.cluster import OffsetRange
-from sluicegate.pipeline.profile.clock import Clock
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
-from sluicegate.pipeline.verify.job import DIFFERENCES, NotThePlan, plan_in, verify
-from sluicegate.pipeline.verify.repairs import out_of_bounds
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import DAY, UNLIMITED
 from tests.pipeline.repairs import now_ms, repaired, verified

@@ -12,9 +12,9 @@ from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from sluicegate.pipeline.jobs.violations import job
+from sluicegate.pipeline.jobs.violations.events import from_files
 from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.violations import job
-from sluicegate.pipeline.violations.events import from_files
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_produce import bad

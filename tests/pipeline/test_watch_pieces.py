@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from sluicegate.pipeline.jobs.profile.clock import Clock
+from sluicegate.pipeline.jobs.watch.pieces import Look, Piece, Place, TopicChanged
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.profile.clock import Clock
-from sluicegate.pipeline.watch.pieces import Look, Piece, Place, TopicChanged
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 BEGUN, ENDED = 1_000_000, 1_000_200

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from sluicegate.pipeline.watch.findings import as_row, in_a_line
-from sluicegate.pipeline.watch.producers import About, Distance, Producers, Seen
+from sluicegate.pipeline.jobs.watch.findings import as_row, in_a_line
+from sluicegate.pipeline.jobs.watch.producers import About, Distance, Producers, Seen
 
 HOUR, MINUTE = 3_600_000, 60_000
 QUIET = 6 * HOUR

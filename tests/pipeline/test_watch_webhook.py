@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import watch
-from sluicegate.pipeline.watch.webhook import BadWebhook, Webhook, webhook_at
+from sluicegate.pipeline.jobs.watch.webhook import BadWebhook, Webhook, webhook_at
 from tests.broker.ports import free_ports
 from tests.pipeline.test_watch import Writer
 

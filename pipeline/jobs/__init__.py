@@ -1,0 +1,1 @@
+"""The jobs of `sluicegate-spark`, a folder each."""

@@ -1,0 +1,102 @@
+"""From a profile's bounds: what each limit would refuse, and the tightest that refuses hardly anything sound."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import yaml
+
+from sluicegate.pipeline.jobs.profile.bounds import KAFKA_4_AFTER_MAX_MS
+from sluicegate.protocol.int64 import LONG_MAX
+from sluicegate.validation.mode import Mode
+
+AHEAD, BEHIND = "ahead", "behind"
+_FINEST_MS = 60_000
+"""Times of append are estimated to about a minute, so nothing tighter is advised."""
+_KEYS = {BEHIND: "message.timestamp.before.max.ms", AHEAD: "message.timestamp.after.max.ms"}
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """Of a topic's `records`, how many lie beyond a bound (ms) on one side; of its `sound` ones, `sound_beyond`."""
+
+    topic: str
+    side: str
+    bound_ms: int
+    beyond: int
+    records: int
+    sound_beyond: int
+    sound: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A limit and how many records it would have refused; `bound_ms` is LONG_MAX where none is tight enough."""
+
+    side: str
+    bound_ms: int
+    refused: int
+    sound_refused: int
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """For one topic: the tightest limits, and what Kafka 4's own would do."""
+
+    topic: str
+    records: int
+    behind: Limit
+    ahead: Limit
+    kafka_4: Limit
+    broker_sets_times: bool = False
+
+
+def advise(bounds: Iterable[Beyond], at_most: float, stamped: frozenset[str] = frozenset()) -> list[Advice]:
+    """One for each topic with records. `at_most`: the share of sound records that a limit may refuse. `stamped`: topics
+    whose times their broker sets (LogAppendTime), whatever producers write; a limit would only refuse what it takes.
+    """
+    of_topic: dict[str, list[Beyond]] = {}
+    for each in sorted(bounds, key=lambda b: b.bound_ms):
+        of_topic.setdefault(each.topic, []).append(each)
+    return [
+        _no_limits(topic, its[0].records) if topic in stamped else _advice(topic, its, at_most)
+        for topic, its in sorted(of_topic.items())
+    ]
+
+
+def _no_limits(topic: str, records: int) -> Advice:
+    behind, ahead = (Limit(side, LONG_MAX, 0, 0) for side in (BEHIND, AHEAD))
+    return Advice(topic, records, behind, ahead, Limit(AHEAD, KAFKA_4_AFTER_MAX_MS, 0, 0), broker_sets_times=True)
+
+
+def _advice(topic: str, bounds: Sequence[Beyond], at_most: float) -> Advice:
+    kafka_4 = next(b for b in bounds if b.side == AHEAD and b.bound_ms == KAFKA_4_AFTER_MAX_MS)
+    return Advice(
+        topic,
+        bounds[0].records,
+        _tightest([b for b in bounds if b.side == BEHIND], at_most),
+        _tightest([b for b in bounds if b.side == AHEAD], at_most),
+        Limit(AHEAD, kafka_4.bound_ms, kafka_4.beyond, kafka_4.sound_beyond),
+    )
+
+
+def _tightest(bounds: Sequence[Beyond], at_most: float) -> Limit:
+    for bound in bounds:
+        if bound.bound_ms >= _FINEST_MS and bound.sound_beyond <= at_most * bound.sound:
+            return Limit(bound.side, bound.bound_ms, bound.beyond, bound.sound_beyond)
+    return Limit(bounds[0].side, LONG_MAX, 0, 0)
+
+
+def as_yaml(advice: Sequence[Advice], bootstrap: Sequence[str]) -> str:
+    """A whole configuration, which `sluicegate check` accepts. It observes, so nothing is rejected by it."""
+    # A topic's name holds letters, digits and . _ - only, which a glob takes as they are.
+    topics = [
+        {"match": each.topic} | {_KEYS[limit.side]: limit.bound_ms for limit in (each.behind, each.ahead)}
+        for each in advice
+    ]
+    config = {
+        "upstream": {"bootstrap": list(bootstrap)},
+        "listen": {"bootstrap": "127.0.0.1:19092"},
+        "defaults": {"mode": Mode.OBSERVE.value},
+        "topics": topics,
+    }
+    return yaml.safe_dump(config, sort_keys=False)

@@ -1,0 +1,59 @@
+"""The command `sluicegate-spark advise`."""
+
+from typing import Annotated
+
+import typer
+
+from sluicegate.pipeline.arguments import (
+    AFTER_MAX_MS,
+    AllTopics,
+    AsJson,
+    Bootstrap,
+    ConfigFile,
+    Master,
+    Out,
+    SparkLog,
+    TopicPatterns,
+)
+from sluicegate.pipeline.jobs.advise.job import YAML, advice_of, make_profile, profiled, summary_of
+from sluicegate.pipeline.running import SparkAt, now_in_ms, selected_topics, session_for, show, show_json
+
+
+def advise(
+    bootstrap: Bootstrap,
+    out: Out,
+    topic: TopicPatterns = None,
+    all_topics: AllTopics = False,
+    from_profile: Annotated[
+        str | None, typer.Option("--profile", metavar="DIR", help="An earlier profile; without it one is made.")
+    ] = None,
+    at_most: Annotated[float, typer.Option(help="The share of sound records that may be refused.", min=0, max=1)] = 0,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    master: Master = None,
+    spark_log: SparkLog = None,
+) -> None:
+    """Which before.max and after.max would refuse what, the tightest of them, and the configuration to paste."""
+    from sluicegate.pipeline.jobs.advise import report  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.advise.report import answer  # noqa: PLC0415
+
+    topics = selected_topics(bootstrap, topic, all_topics, config)
+    with session_for("advise", topics, out, SparkAt(master, spark_log)) as (spark, results):
+        results.forget_summary()
+        now_ms = now_in_ms()
+        profile_results = (
+            profiled(spark, topics, from_profile)
+            if from_profile
+            else make_profile(spark, topics, results, now_ms, AFTER_MAX_MS)
+        )
+        advice = advice_of(topics, profile_results, at_most)
+        summary, yaml = summary_of(advice, topics, at_most)
+        results.write_text(YAML, yaml)
+        report.write_report(results, profile_results, advice, summary, now_ms)
+        results.write_summary(summary)
+        if as_json:
+            show_json(summary)
+            return
+        typer.echo(answer(advice))
+        show(report.console_table(advice), out)
+        typer.echo(yaml)

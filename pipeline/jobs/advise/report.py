@@ -1,0 +1,106 @@
+"""Advice as a page and as a table."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sluicegate.pipeline.jobs.advise.advice import Advice
+from sluicegate.pipeline.jobs.advise.job import limit_in_words
+from sluicegate.pipeline.jobs.profile.bounds import in_words
+from sluicegate.pipeline.report.answer import Answer, counted, share
+from sluicegate.pipeline.report.console import ConsoleTable
+from sluicegate.pipeline.report.formats import WORST, cut
+from sluicegate.pipeline.report.page import Section, Table, page
+from sluicegate.pipeline.report.plots import share_beyond
+from sluicegate.pipeline.results import REPORT, Results
+from sluicegate.protocol.int64 import LONG_MAX
+
+_MOST_NAMED = 5
+
+
+def answer(advice: Sequence[Advice]) -> Answer:
+    """Of all topics with records."""
+    if not advice:
+        return Answer("There are no records that limits could be told from.", "Advise again when there are some.")
+    records = sum(each.records for each in advice)
+    refused = sum(each.behind.refused + each.ahead.refused for each in advice)
+    sound = sum(each.behind.sound_refused + each.ahead.sound_refused for each in advice)
+    found = (
+        f"The tightest limits for {counted(len(advice), 'topic')} would have refused {share(refused, records)} of "
+        f"{counted(records, 'record')}, {sound:,} of them sound."
+    )
+    loose = [each.topic for each in advice if _is_loose(each)]
+    named = ", ".join(loose[:_MOST_NAMED]) + (f" and {len(loose) - _MOST_NAMED:,} more" if loose[_MOST_NAMED:] else "")
+    more = f" On {named} sound records lie beyond every limit on one side; a larger --at-most finds one."
+    return Answer(
+        found,
+        "Put the configuration below before producers: it reports and rejects nothing (defaults: mode: observe). Look "
+        f"at its reports for a while, then enforce it with mode: reject.{more if loose else ''}",
+    )
+
+
+def _is_loose(each: Advice) -> bool:
+    return not each.broker_sets_times and LONG_MAX in (each.behind.bound_ms, each.ahead.bound_ms)
+
+
+_HEADS = (
+    "topic",
+    "records",
+    "before.max",
+    "refused as late",
+    "after.max",
+    "refused as ahead",
+    "sound ones refused",
+    "Kafka 4's 1 h ahead refuses",
+)
+
+
+def _rows(advice: Sequence[Advice]) -> list[tuple[str | int, ...]]:
+    return [
+        (
+            each.topic,
+            each.records,
+            limit_in_words(each.behind, each.broker_sets_times),
+            each.behind.refused,
+            limit_in_words(each.ahead, each.broker_sets_times),
+            each.ahead.refused,
+            each.behind.sound_refused + each.ahead.sound_refused,
+            each.kafka_4.refused,
+        )
+        for each in advice
+    ]
+
+
+def console_table(advice: list[Advice]) -> ConsoleTable:
+    """What the command prints above the configuration."""
+    shown, rest = cut(_most_refused(advice), "summary.json")
+    return ConsoleTable("Tightest limits", _HEADS, _rows(shown), rest)
+
+
+def write_report(
+    results: Results, profile_results: Results, advice: list[Advice], summary: dict[str, Any], now_ms: int
+) -> None:
+    """With a plot for each of the topics where most would be refused, and the configuration to paste."""
+    share = f"{100 * summary['at_most']:g} %"
+    most = _most_refused(advice)
+    shown, rest = cut(most, "summary.json")
+    caption = f"The tightest limits that refuse at most {share} of what is sound. {rest}".strip()
+    left = f"The {WORST} topics where they refuse most follow." if len(most) > WORST else ""
+    sections = [Section("Limits", left, tables=[Table(caption, _HEADS, _rows(shown))])]
+    topics = profile_results.read_summary()["topics"]
+    for each in most[:WORST]:
+        its = topics[each.topic]["bounds"]
+        names = [in_words(row["bound_ms"]) for row in its if row["side"] == "ahead"]
+        series = {
+            f"{side}{what}": [row[column] / each.records for row in its if row["side"] == side]
+            for side in ("ahead", "behind")
+            for what, column in (("", "beyond"), (", sound records", "sound_beyond"))
+        }
+        sections.append(Section(each.topic, plots=[share_beyond(names, series, "Share that a limit refuses")]))
+    sections.append(Section("The configuration", "To be checked with sluicegate check.", code=summary["yaml"]))
+    results.write_text(
+        REPORT, page("Advice", answer(advice), "Distances are from the estimated time of append.", sections, now_ms)
+    )
+
+
+def _most_refused(advice: list[Advice]) -> list[Advice]:
+    return sorted(advice, key=lambda each: (-each.behind.refused - each.ahead.refused, -each.records, each.topic))

@@ -1,0 +1,26 @@
+"""Event time by timestamp extractors, as Kafka Streams has them (KIP-93)."""
+
+from sluicegate.pipeline.jobs.extract.event_time import extracted, with_event_time
+from sluicegate.pipeline.jobs.extract.extractors import (
+    FailOnInvalidTimestamp,
+    InvalidTimestamp,
+    LogAndSkipOnInvalidTimestamp,
+    Record,
+    TimestampExtractor,
+    UsePreviousTimeOnInvalidTimestamp,
+    WallclockTimestampExtractor,
+)
+from sluicegate.pipeline.jobs.extract.too_late import TooLate
+
+__all__ = [
+    "FailOnInvalidTimestamp",
+    "InvalidTimestamp",
+    "LogAndSkipOnInvalidTimestamp",
+    "Record",
+    "TimestampExtractor",
+    "TooLate",
+    "UsePreviousTimeOnInvalidTimestamp",
+    "WallclockTimestampExtractor",
+    "extracted",
+    "with_event_time",
+]

@@ -1,0 +1,71 @@
+"""The built-in extractors over whole columns, for the job `extract`.
+
+They do what `sluicegate.pipeline.jobs.extract.extractors` does record by record; a test holds the two together.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sluicegate.pipeline.jobs.extract.event_time import LATEST_MS
+from sluicegate.pipeline.jobs.extract.extractors import NO_TIME, InvalidTimestamp
+from sluicegate.pipeline.jobs.extract.too_late import TooLate
+from sluicegate.pipeline.kafka.cluster import TopicPartition
+from sluicegate.validation.units import diagnose
+
+NAMES = ("fail", "skip", "previous", "wallclock")
+Int64s = NDArray[np.int64]
+_REPAIR = "sluicegate-spark repair mends the topic"
+_WAYS = (
+    "which is negative: --extractor skip leaves such records out, --extractor previous takes the partition's time, and "
+    f"{_REPAIR}"
+)
+_TOO_LATE = "--too-late skip leaves such records out, --too-late null keeps them without an event time"
+_NONE_BEFORE = "which is negative: no record before it in its partition has a valid one to go by"
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIn:
+    """By its name on the command line, one of `NAMES`; and what becomes of records that are too late for Spark."""
+
+    name: str
+    too_late: TooLate = TooLate.FAIL
+
+    @property
+    def reads_times(self) -> bool:
+        """Whether it looks at records' timestamps."""
+        return self.name != "wallclock"
+
+    def event_times(self, of: TopicPartition, offsets: Int64s, times: Int64s, highest: int, now_ms: int) -> Int64s:
+        """The event times (ms) of a partition's next records; negative ones are skipped, and of those later than
+        LATEST_MS only `too_late` being NULL leaves any.
+
+        `highest` is the highest so far, NO_TIME before the first. Raises InvalidTimestamp.
+        """
+        if not self.reads_times:
+            return np.full(len(times), now_ms, np.int64)
+        negative, late = times < 0, times > LATEST_MS
+        bad = negative & (self.name == "fail")
+        found = np.where(late, NO_TIME, times) if self.too_late is TooLate.SKIP else times
+        if self.name == "previous" and negative.any():
+            found = np.where(negative, _highest_before(found, highest), found)
+            bad |= negative & (found < 0)
+        if self.too_late is TooLate.FAIL:
+            bad |= late
+        if bad.any():
+            first = int(np.argmax(bad))
+            raise InvalidTimestamp(self._why(f"{of} offset {offsets[first]}", int(times[first]), now_ms))
+        return found
+
+    def _why(self, place: str, at: int, now_ms: int) -> str:
+        if at < 0:
+            return f"{place} has the timestamp {at}, {_NONE_BEFORE if self.name == 'previous' else _WAYS}"
+        reach = "is later than Spark's timestamps reach"
+        return f"{place}: the event time {at} {reach}; it {diagnose(at, now_ms)}. {_TOO_LATE}, and {_REPAIR}"
+
+
+def _highest_before(times: Int64s, highest: int) -> Int64s:
+    """For each record the highest time among those before it; NO_TIME where there is none."""
+    valid = np.where(times < 0, NO_TIME, times)
+    return np.maximum.accumulate(np.concatenate(([highest], valid)))[:-1]

@@ -1,0 +1,63 @@
+"""The command `sluicegate-spark extract`."""
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from sluicegate.pipeline.arguments import (
+    AllTopics,
+    AsJson,
+    Bootstrap,
+    ConfigFile,
+    Master,
+    Out,
+    SkipUnreadable,
+    SparkLog,
+    TopicPatterns,
+)
+from sluicegate.pipeline.jobs.extract.too_late import TooLate
+from sluicegate.pipeline.running import SparkAt, end, now_in_ms, selected_topics, session_for, show, show_json
+
+_OFFSETS_A_BATCH = 4_000_000
+_RESUME = "batches that are whole stay. Give the same command again to continue after them"
+
+
+def extract(
+    bootstrap: Bootstrap,
+    out: Out,
+    topic: TopicPatterns = None,
+    all_topics: AllTopics = False,
+    extractor: Annotated[str, typer.Option(help="fail, skip, previous or wallclock (KIP-93).")] = "fail",
+    too_late: Annotated[
+        TooLate,
+        typer.Option(
+            help="A record whose time is later than Spark's timestamps reach: fail, skip it, or keep it without one."
+        ),
+    ] = TooLate.FAIL,
+    batch: Annotated[int, typer.Option(help="At most so many offsets at once.", min=1)] = _OFFSETS_A_BATCH,
+    skip_unreadable: SkipUnreadable = False,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    master: Master = None,
+    spark_log: SparkLog = None,
+) -> None:
+    """Write records with their event time; go on where the last run ended."""
+    from sluicegate.pipeline.jobs.extract import job, report  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.extract.built_in import NAMES, BuiltIn  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.extract.report import answer  # noqa: PLC0415
+
+    if extractor not in NAMES:
+        end(f"there is no extractor {extractor!r}; there are {', '.join(NAMES)}")
+    topics = selected_topics(bootstrap, topic, all_topics, config)
+    with session_for("extract", topics, out, SparkAt(master, spark_log), resume=_RESUME) as (spark, results):
+        asked = replace(topics, skip_unreadable=skip_unreadable)
+        job.run(spark, asked, results, BuiltIn(extractor, too_late), batch)
+        summary = job.summary_of(topics, results)
+        report.write_report(results, summary, extractor, now_in_ms())
+        results.write_summary(summary)
+        if as_json:
+            show_json(summary)
+            return
+        typer.echo(answer(summary, extractor))
+        show(report.console_table(summary), out)

@@ -1,0 +1,132 @@
+"""Event time for frames of the raw source, batch or stream.
+
+    events = with_event_time(spark.readStream.format("sluicegate")....load(), LogAndSkipOnInvalidTimestamp())
+    events.withWatermark("event_time", "10 minutes").groupBy(window("event_time", "1 hour")).count()
+
+The partition's time is kept in Spark's state store from micro-batch to micro-batch and over restarts.
+"""
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import LongType, StructField, StructType
+
+from sluicegate.pipeline.jobs.extract.extractors import (
+    NO_TIME,
+    FailOnInvalidTimestamp,
+    InvalidTimestamp,
+    TimestampExtractor,
+)
+from sluicegate.pipeline.jobs.extract.too_late import TooLate
+from sluicegate.validation.units import diagnose
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+EVENT_TIME = "event_time"
+_MS = "event_time_ms"
+_SKIPPED = "skipped_in_batch"
+_PARTITION = ("topic", "partition")
+_NEEDED = (*_PARTITION, "offset", "timestamp")
+LATEST_MS = (2**63 - 1) // 1000
+SKIPPED_METRIC = "skipped records"
+_LATE = "later than Spark's timestamps reach"
+_log = logging.getLogger(__name__)
+
+
+def with_event_time(
+    frame: DataFrame, extractor: TimestampExtractor | None = None, too_late: TooLate = TooLate.FAIL
+) -> DataFrame:
+    """The frame's rows with a column `event_time`, without those that the extractor, or `too_late`, skips.
+
+    How many those are stands in the progress of each micro-batch under observed metrics: `skipped`, `read`, and
+    `partitions`, a list of (topic, partition, skipped) of those where there were some. `frame` needs the columns topic,
+    partition, offset and timestamp, as the raw source gives them. Default: FailOnInvalidTimestamp.
+    """
+    told = f.when(f.col(_SKIPPED) > 0, f.struct(*_PARTITION, f.col(_SKIPPED).alias("skipped")))
+    observed = _with_times(frame, extractor, too_late).observe(
+        SKIPPED_METRIC,
+        f.coalesce(f.sum(_SKIPPED), f.lit(0)).alias("skipped"),
+        f.count("*").alias("read"),
+        f.collect_list(told).alias("partitions"),
+    )
+    return observed.where(f.col(_MS).isNull() | (f.col(_MS) >= 0)).drop(_SKIPPED, _MS)
+
+
+def extracted(
+    frame: DataFrame, extractor: TimestampExtractor | None = None, too_late: TooLate = TooLate.FAIL
+) -> DataFrame:
+    """All rows, `event_time` null for those that are skipped."""
+    return _with_times(frame, extractor, too_late).drop(_SKIPPED, _MS)
+
+
+def _with_times(frame: DataFrame, extractor: TimestampExtractor | None, too_late: TooLate) -> DataFrame:
+    """With the event time in ms too: negative where a record is skipped, null where it is kept without a time. And on
+    one row of each partition in a micro-batch, how many of its records are skipped.
+    """
+    missing = [name for name in _NEEDED if name not in frame.columns]
+    if missing:
+        raise ValueError(f"the frame lacks {', '.join(missing)}: event time needs the columns {', '.join(_NEEDED)}")
+    schema = StructType([*frame.schema.fields, StructField(_MS, LongType()), StructField(_SKIPPED, LongType())])
+    asked = extractor if extractor is not None else FailOnInvalidTimestamp()
+    processor = _EventTimes(asked, frame.columns, too_late)
+    rows = frame.groupBy(*_PARTITION).transformWithStateInPandas(processor, schema, "Append", "None")
+    moment = f.when(f.col(_MS) >= 0, f.timestamp_millis(_MS))
+    return rows.withColumn(EVENT_TIME, moment)
+
+
+class _EventTimes(StatefulProcessor):
+    """A partition's records in the order of their offsets, each with its event time."""
+
+    def __init__(self, extractor: TimestampExtractor, columns: Sequence[str], too_late: TooLate) -> None:
+        self._extractor = extractor
+        self._too_late = too_late
+        self._columns = list(columns)
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Called in each task."""
+        self._time = handle.getValueState("partition_time", StructType([StructField("ms", LongType())]))
+
+    def handleInputRows(self, key: Any, rows: "Iterator[pd.DataFrame]", timerValues: Any) -> "Iterator[pd.DataFrame]":  # noqa: N802, N803  # Spark's names
+        """One micro-batch of one partition."""
+        import pandas as pd  # noqa: PLC0415  # seconds, which the command's other jobs need not wait
+
+        batch = pd.concat(rows).sort_values("offset", ignore_index=True)
+        held = self._time.get()
+        previous = NO_TIME if held is None else int(held[0])
+        times: list[int | None] = []
+        for record in batch[self._columns].itertuples(index=False):
+            found = self._extractor.extract(record, previous)
+            if found <= LATEST_MS:
+                times.append(found)
+                previous = max(previous, found)
+            elif self._too_late is TooLate.FAIL:
+                raise InvalidTimestamp(_beyond(record, found))
+            elif self._too_late is TooLate.SKIP:
+                _log.warning("%s-%d offset %d is skipped: %s", record.topic, record.partition, record.offset, _LATE)
+                times.append(NO_TIME)
+            else:
+                times.append(None)
+                previous = found
+        self._time.update((previous,))
+        batch[_MS] = pd.array(times, dtype="Int64")
+        batch[_SKIPPED] = 0
+        batch.loc[0, _SKIPPED] = sum(found is not None and found < 0 for found in times)
+        yield batch
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def _beyond(record: Any, found: int) -> str:
+    place = f"{record.topic}-{record.partition} offset {record.offset}"
+    return (
+        f"{place}: the event time {found} is {_LATE}; it {diagnose(found, time.time_ns() // 1_000_000)}. "
+        "An extractor of one's own can correct it, too_late=TooLate.SKIP leaves such records out, TooLate.NULL keeps "
+        "them without a time, and sluicegate-spark repair mends the topic"
+    )

@@ -1,0 +1,108 @@
+"""`sluicegate-spark extract`: records with event time as Parquet, and which were skipped."""
+
+import json
+from functools import partial
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from sluicegate.pipeline.jobs.extract.built_in import BuiltIn
+from sluicegate.pipeline.jobs.extract.parquet_files import COLUMNS, DDL, Piece, write_piece
+from sluicegate.pipeline.jobs.extract.places import Place, place_of
+from sluicegate.pipeline.jobs.extract.progress import Progress, Reached, progress_in
+from sluicegate.pipeline.jobs.extract.too_late import TooLate
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.results import BadFolder, Results
+from sluicegate.pipeline.source.options import source_options
+from sluicegate.pipeline.source.tasks import over
+from sluicegate.pipeline.topics import Topics
+
+RECORDS, SKIPPED = "records", "skipped"
+_BEGUN = "extract.json"
+
+
+class OtherExtraction(Exception):
+    """The folder holds the records of other topics, or of another extractor; the text says which."""
+
+
+def run(spark: SparkSession, topics: Topics, results: Results, extractor: BuiltIn, offsets_a_batch: int) -> None:
+    """Everything that is there now; what an earlier run has done is not done again.
+
+    Raises OtherExtraction and BadFolder.
+    """
+    place = _place(spark, results)
+    _begin(topics, results, extractor)
+    there, progress = topics.ranges(), progress_in(results)
+    while wanted := progress.next_ranges(there, offsets_a_batch):
+        progress = progress.after(_write(spark, topics, results, place, extractor, progress, wanted))
+        progress.keep(results)
+
+
+def _place(spark: SparkSession, results: Results) -> Place:
+    found = place_of(results.uri(""), spark.sparkContext._jsc.hadoopConfiguration().get)
+    try:
+        files, path = found.file_system()
+        files.get_file_info(path)
+    except (ValueError, OSError, ImportError) as error:
+        told = " ".join(str(error).split())
+        raise BadFolder(
+            f"{found.uri} cannot be used: tasks write their files by Arrow, which says {told}. Give a folder that all "
+            "executors share, or s3a:// with its fs.s3a settings in Spark's configuration (docs/pipeline.md)"
+        ) from error
+    return found
+
+
+def _begin(topics: Topics, results: Results, extractor: BuiltIn) -> None:
+    kept = {} if extractor.too_late is TooLate.FAIL else {"too_late": extractor.too_late.value}
+    asked = {"topics": sorted(topics.names), "extractor": extractor.name} | kept
+    if results.has(_BEGUN):
+        begun = json.loads(results.read_text(_BEGUN))
+        if begun != asked and not progress_in(results).is_none:
+            late = f" and --too-late {begun['too_late']}" if "too_late" in begun else ""
+            raise OtherExtraction(
+                f"{results.path('')} holds {', '.join(begun['topics'])} by the extractor {begun['extractor']}{late}: "
+                "go on with those, or use another --out"
+            )
+    elif results.has(RECORDS):
+        raise OtherExtraction(f"{results.path('')} holds something else already: use another --out")
+    results.write_text(_BEGUN, json.dumps(asked, indent=2) + "\n")
+
+
+def _write(
+    spark: SparkSession,
+    topics: Topics,
+    results: Results,
+    place: Place,
+    extractor: BuiltIn,
+    progress: Progress,
+    wanted: list[OffsetRange],
+) -> dict[TopicPartition, Reached]:
+    """Into folders of the batch's own, in place of what a run that was killed has left there."""
+    batch = f"batch={progress.number + 1}"
+    records, skipped = f"{RECORDS}/{batch}", f"{SKIPPED}/{batch}"
+    for left_behind in (records, skipped):
+        results.remove(left_behind)
+    pieces = [Piece(each, progress.of_partition(each.of, each.start).highest) for each in wanted]
+    options = source_options(topics.options | {"columns": COLUMNS})
+    work = partial(write_piece, options, extractor, place.within(records), place.within(skipped))
+    rows = over(spark, pieces, lambda piece: piece.wanted.size, work, DDL).collect()
+    ends = {each.of: each.end for each in wanted}
+    places = {TopicPartition(row.topic, row.partition): row for row in rows}
+    return {
+        p: Reached(ends[p], row["highest"], row["records"], row["skipped"], row["too_late"])
+        for p, row in places.items()
+    }
+
+
+def summary_of(topics: Topics, results: Results) -> dict[str, Any]:
+    """Records, skipped ones and those too late for Spark of each topic and partition, over all runs."""
+    found: dict[str, Any] = {
+        name: {"records": 0, "skipped": 0, "too_late": 0, "partitions": {}} for name in topics.names
+    }
+    for partition, reached in progress_in(results).of.items():
+        counts = {"records": reached.records, "skipped": reached.skipped, "too_late": reached.too_late}
+        topic = found[partition.topic]
+        topic["partitions"][str(partition.partition)] = counts
+        for name, count in counts.items():
+            topic[name] += count
+    return {"job": "extract", "topics": found}

@@ -1,0 +1,169 @@
+"""One partition's records of a batch, with event time, as Parquet files that the task writes itself.
+
+Rows that pass through Spark's own writer cost several times what reading them does.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from types import TracebackType
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sluicegate.pipeline.jobs.extract.built_in import BuiltIn, Int64s
+from sluicegate.pipeline.jobs.extract.event_time import EVENT_TIME, LATEST_MS
+from sluicegate.pipeline.jobs.extract.places import Place, PlaceFails
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.source.options import SourceOptions
+from sluicegate.pipeline.source.reading import read_rows
+
+COLUMNS = "partition,offset,timestamp,timestamp_type,key,value"
+DDL = "topic string, partition int, records bigint, skipped bigint, too_late bigint, highest bigint"
+_SKIPPED = ("topic", "partition", "offset", "timestamp")
+# Keys and values are hardly ever the same, so a dictionary of them is made in vain; and nobody asks for the smallest.
+_DICTIONARIES = ["topic", "partition", "timestamp_type"]
+_NUMBERS = ["partition", "offset", "timestamp", "timestamp_type", EVENT_TIME]
+_BYTES = ("key", "value")
+_CODEC = "snappy"
+_LEAST_SAMPLE_BYTES, _MOST_SAMPLE_BYTES = 1 << 12, 1 << 20
+_WORTH_IT = 0.9
+_ROW_GROUP_ROWS = 512 * 1024
+_ROW_GROUP_BYTES = 64 << 20
+_MICROS = 1000
+_LONGEST_NAME = 180
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What one task extracts; `highest` is the partition's highest event time (ms) before."""
+
+    wanted: OffsetRange
+    highest: int
+
+
+def write_piece(
+    options: SourceOptions, extractor: BuiltIn, records: Place, skipped: Place, piece: Piece
+) -> Iterator[pa.RecordBatch]:
+    """A row that says what was written (`DDL`). `records` and `skipped` are folders.
+
+    What an earlier try has left is replaced. Raises InvalidTimestamp, PlaceFails and what reading raises.
+    """
+    try:
+        yield from _written(options, extractor, records, skipped, piece)
+    except OSError as error:
+        raise PlaceFails(f"{records.uri} does not take a file: {' '.join(str(error).split())}") from error
+
+
+def _written(
+    options: SourceOptions, extractor: BuiltIn, records: Place, skipped: Place, piece: Piece
+) -> Iterator[pa.RecordBatch]:
+    of, highest, counts = piece.wanted.of, piece.highest, [0, 0, 0]
+    name = file_name(of)
+    with _File(records.within(name)) as kept, _File(skipped.within(name)) as left_out:
+        for rows in read_rows(options, piece.wanted):
+            offsets, times = _numbers(rows, "offset"), _numbers(rows, "timestamp")
+            found = extractor.event_times(of, offsets, times, highest, time.time_ns() // 1_000_000)
+            highest = max(highest, int(found.max()))
+            valid = found >= 0
+            named = rows.add_column(0, "topic", _all_of(of.topic, rows.num_rows))
+            whole = named.append_column(EVENT_TIME, _as_timestamps(found))
+            if not valid.all():
+                left_out.add(named.select(_SKIPPED).filter(pa.array(~valid)))
+                whole = whole.filter(pa.array(valid))
+            kept.add(whole)
+            counts[0] += whole.num_rows
+            counts[1] += rows.num_rows - whole.num_rows
+            counts[2] += int((times > LATEST_MS).sum()) if extractor.reads_times else 0
+    told = ([of.topic], [of.partition], *([count] for count in counts), [highest])
+    kinds = (pa.string(), pa.int32(), *[pa.int64()] * 4)
+    arrays = [pa.array(values, kind) for values, kind in zip(told, kinds, strict=True)]
+    yield pa.RecordBatch.from_arrays(arrays, [column.split()[0] for column in DDL.split(", ")])
+
+
+def file_name(of: TopicPartition) -> str:
+    """A topic's name may be as long as a file's (249 characters), which here has others around it."""
+    topic = of.topic
+    if len(topic) > _LONGEST_NAME:
+        topic = f"{topic[:_LONGEST_NAME]}-{sha256(topic.encode()).hexdigest()[:16]}"
+    return f"part-{topic}-{of.partition:05}.parquet"
+
+
+class _File:
+    """Made when there is a first row, and there under its name once it is whole."""
+
+    def __init__(self, place: Place) -> None:
+        self._files, self._path = place.file_system()
+        folder, _, name = self._path.rpartition("/")
+        self._folder, self._part = folder, f"{folder}/.{name}.part"
+        self._writer: pq.ParquetWriter | None = None
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = self._bytes = 0
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Behind all others."""
+        if rows.num_rows == 0:
+            return
+        self._waiting.append(rows)
+        self._rows += rows.num_rows
+        self._bytes += rows.nbytes
+        if self._rows >= _ROW_GROUP_ROWS or self._bytes >= _ROW_GROUP_BYTES:
+            self._write()
+
+    def _write(self) -> None:
+        table = pa.Table.from_batches(self._waiting)
+        if self._writer is None:
+            self._files.create_dir(self._folder, recursive=True)
+            self._writer = self._writer_of(self._waiting[0])
+        self._writer.write_table(table, row_group_size=self._rows)
+        self._waiting, self._rows, self._bytes = [], 0, 0
+
+    def _writer_of(self, first: pa.RecordBatch) -> pq.ParquetWriter:
+        names = first.schema.names
+        codecs = {name: _codec_for(first.column(name)) if name in _BYTES else _CODEC for name in names}
+        return pq.ParquetWriter(
+            self._part,
+            first.schema,
+            filesystem=self._files,
+            use_dictionary=[name for name in _DICTIONARIES if name in names],
+            write_statistics=[name for name in _NUMBERS if name in names],
+            compression=codecs,
+            store_schema=False,  # Arrow's own notes would make a topic's name another type than it is to Spark
+        )
+
+    def __enter__(self) -> "_File":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if kind is None and self._waiting:
+            self._write()
+        if self._writer is not None:
+            self._writer.close()
+            if kind is None:
+                self._files.move(self._part, self._path)
+
+
+def _codec_for(some: pa.Array) -> str:
+    """What is random, encrypted or compressed already would be compressed in vain, at a third of what writing costs."""
+    held = some.buffers()[2]
+    if held is None or held.size < _LEAST_SAMPLE_BYTES:
+        return _CODEC
+    sample = held.slice(0, min(_MOST_SAMPLE_BYTES, held.size))
+    return "none" if pa.compress(sample, _CODEC).size > _WORTH_IT * sample.size else _CODEC
+
+
+def _all_of(name: str, count: int) -> pa.DictionaryArray:
+    """As a dictionary from the start, so that nobody looks the same name up in every row."""
+    return pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), pa.array([name]))
+
+
+def _numbers(rows: pa.RecordBatch, name: str) -> Int64s:
+    return np.asarray(rows.column(name).to_numpy())
+
+
+def _as_timestamps(times_ms: Int64s) -> pa.Array:
+    """Null where Spark's timestamps do not reach."""
+    late = times_ms > LATEST_MS
+    return pa.array(np.where(late, 0, times_ms) * _MICROS, mask=late).cast(pa.timestamp("us", tz="UTC"))

@@ -1,0 +1,86 @@
+"""The command `sluicegate-spark judge`."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sluicegate.pipeline.arguments import AllTopics, AsJson, Bootstrap, ConfigFile, Master, Out, SparkLog, TopicPatterns
+from sluicegate.pipeline.running import SparkAt, end, now_in_ms, selected_topics, session_for, show, show_json
+from sluicegate.pipeline.tables.arguments import Format, TablesAt, kept_of
+
+_ALL = "all"
+_MOST = 1000
+
+
+class BadSamples(ValueError):
+    """What was given is no such number; the text says what is."""
+
+
+def samples_from(text: str) -> int | None:
+    """What --samples says; None: all. Raises BadSamples."""
+    if text == _ALL:
+        return None
+    if text.isascii() and text.isdigit() and len(text) <= len(str(_MOST)) and int(text) <= _MOST:
+        return int(text)
+    raise BadSamples(f"--samples {text}: expected a number from 0 to {_MOST}, or {_ALL}")
+
+
+_APPEND = "append"
+
+
+def judge(
+    bootstrap: Bootstrap,
+    out: Out,
+    policies: Annotated[Path, typer.Option(metavar="FILE", help="The proxy's own configuration file.")],
+    topic: TopicPatterns = None,
+    all_topics: AllTopics = False,
+    as_of: Annotated[
+        str,
+        typer.Option(metavar="WHEN", help="Judge times as of then: append (as estimated), now, 2026-11-30T12:00:00Z."),
+    ] = _APPEND,
+    events: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Files of the proxy's violation events, which name clients.")
+    ] = None,
+    samples: Annotated[
+        str,
+        typer.Option(metavar="COUNT|all", help="Bad records kept of each kind and partition; all: for a replay."),
+    ] = "5",
+    as_json: AsJson = False,
+    tables: TablesAt = None,
+    form: Format = None,
+    config: ConfigFile = None,
+    master: Master = None,
+    spark_log: SparkLog = None,
+) -> None:
+    """What the proxy would have refused, fixed, quarantined or told of the records that are stored."""
+    from sluicegate.config.loading import ConfigError, load_file  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.judge import report  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.judge.append_times import BadMoment, moment_from  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.judge.outcome import judged  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.judge.policies import policies_of  # noqa: PLC0415
+    from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
+    from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
+
+    now_ms = now_in_ms()
+    kept = kept_of(tables, form)
+    try:
+        as_of_ms = None if as_of == _APPEND else moment_from(as_of, now_ms)
+        said = load_file(policies, os.environ).config
+        kept_samples = samples_from(samples)
+        policies_of(said, {}).rulebook()  # what cannot be made is known before anything starts
+    except (BadMoment, BadSamples, ConfigError, RuleUnusable) as error:
+        end(str(error))
+    topics = selected_topics(bootstrap, topic, all_topics, config)
+    with session_for("judge", topics, out, SparkAt(master, spark_log), kept) as (spark, results):
+        keeper = tables_in(spark, kept) if kept is not None else None
+        found = judged(spark, topics, results, said, now_ms, as_of_ms, kept_samples, events, keeper)
+        summary = found.summary
+        for line in found.warnings:
+            typer.echo(f"warning: {line}", err=True)
+        if as_json:
+            show_json(summary)
+            return
+        typer.echo(report.answer(summary))
+        show(report.console_table(summary), out)

@@ -1,0 +1,195 @@
+"""What verdicts on batches of a partition add up to, as rows: what became of batches, why, what bounds on trial would
+refuse, and a few records of each kind.
+"""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any
+
+import pyarrow as pa
+
+from sluicegate.pipeline.jobs.judge.judging import PLACE
+from sluicegate.pipeline.kafka.cluster import TopicPartition
+from sluicegate.pipeline.kafka.fetching import StoredBatch
+from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
+from sluicegate.pipeline.source.pieces import Gone
+from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.record_batch import CODEC_MASK
+from sluicegate.validation.mode import Mode
+from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.rehearsals import bounds_of
+from sluicegate.validation.units import diagnose
+from sluicegate.validation.verdict import TIMED, BadRecord, Refused
+
+HOUR_MS = 3_600_000
+DDL = (
+    "what string, topic string, partition int, hour bigint, producer_id bigint, codec string, verdict string, "
+    "reason string, rule string, key string, max_ms bigint, batches bigint, records bigint, bad_records bigint, "
+    "first_offset bigint, last_offset bigint, timestamp bigint, appended_ms bigint, diagnosis string"
+)
+_TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64()}
+_FIELDS = [field.split() for field in DDL.split(", ")]
+SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in _FIELDS])
+_LEGACY_ATTRIBUTES_AT = 17
+_CODECS = [codec.name.lower() for codec in Codec]
+_DIAGNOSIS_CHARACTERS = 1000
+_PACKED_ROWS = 10_000  # a dict takes ten times what its row does
+
+
+class What(StrEnum):
+    """What a row is about; each becomes a table."""
+
+    BATCHES = "batches"
+    FINDINGS = "findings"
+    REHEARSED = "rehearsed"
+    SAMPLES = "samples"
+    GONE = "gone"
+
+
+GOOD, UNCHECKED = "good", "unchecked"
+"""Beside the modes: nothing to say of a batch, and nothing was asked."""
+VERDICTS = (GOOD, *(mode.value for mode in Mode), UNCHECKED)
+
+_Who = tuple[int, int, str]
+"""(hour, producer id, codec)"""
+
+
+class Findings:
+    """Of one partition. `samples`: how many bad records are kept of each reason and rule; None: all."""
+
+    def __init__(self, of: TopicPartition, samples: int | None) -> None:
+        self._of = of
+        self._most = samples
+        self._decoder = BatchDecoder()
+        self._batches: dict[tuple[_Who, str], list[int]] = {}
+        self._findings: dict[tuple[_Who, str, str, str | None], list[int]] = {}
+        self._rehearsed: dict[tuple[_Who, str, int], list[int]] = {}
+        self._sampled: dict[tuple[str, str, str | None], int] = {}
+        self._samples: list[dict[str, Any]] = []
+        self._packed: list[pa.RecordBatch] = []
+
+    def add(self, batch: StoredBatch, judged: JudgedRequest, appended_ms: int) -> None:
+        """A batch, and what was judged of it."""
+        who = _who(batch, appended_ms)
+        told = list(_told(judged))
+        verdict = UNCHECKED if judged.unchecked else told[0][0].value if told else GOOD
+        records = (0 if judged.unchecked else judged.records_of(PLACE)) or self._stored(batch)
+        bad = max((refused.bad_count for _, refused in told), default=0)
+        _add(self._batches, (who, verdict), 1, records, bad)
+        for mode, refused in told:
+            for rule, count in refused.rules or ((None, refused.bad_count),):
+                key = (who, mode.value, refused.reason.value, rule)
+                _add(self._findings, key, 1, records, count, span=(self._first_offset(batch), batch.last_offset))
+            self._sample(batch, mode, refused, appended_ms)
+        if len(self._samples) >= _PACKED_ROWS:
+            self._packed.append(pa.RecordBatch.from_pylist(self._samples, SCHEMA))
+            self._samples = []
+        if PLACE in judged.rehearsed:
+            tried = judged.held_to[PLACE].policy.rehearsed
+            assert tried is not None
+            for bound, count in zip(bounds_of(tried), judged.rehearsed[PLACE], strict=True):
+                if count:
+                    _add(self._rehearsed, (who, bound.key, bound.max_ms), 1, records, count)
+
+    def table(self, gone: Gone) -> pa.Table:
+        """All rows, and one for each stretch of offsets that was `gone` before it could be read."""
+        rest = pa.Table.from_pylist([*self._rows(gone)], SCHEMA)
+        return pa.concat_tables([pa.Table.from_batches(self._packed, SCHEMA), rest])
+
+    def _rows(self, gone: Gone) -> Iterator[dict[str, Any]]:
+        where: dict[str, Any] = {"topic": self._of.topic, "partition": self._of.partition}
+        for (who, verdict), sums in self._batches.items():
+            yield where | _row(What.BATCHES, who, sums) | {"verdict": verdict}
+        for (who, verdict, reason, rule), sums in self._findings.items():
+            yield where | _row(What.FINDINGS, who, sums) | {"verdict": verdict, "reason": reason, "rule": rule}
+        for (who, key, max_ms), sums in self._rehearsed.items():
+            yield where | _row(What.REHEARSED, who, sums) | {"key": key, "max_ms": max_ms}
+        yield from self._samples
+        for first, end in gone:
+            yield where | {"what": What.GONE.value, "first_offset": first, "last_offset": end - 1}
+
+    def _sample(self, batch: StoredBatch, mode: Mode, refused: Refused, appended_ms: int) -> None:
+        common: dict[str, Any] = {"topic": self._of.topic, "partition": self._of.partition}
+        common |= {"what": What.SAMPLES.value, "verdict": mode.value, "appended_ms": appended_ms}
+        if not refused.bad_records:  # it is the whole batch
+            rule = refused.rules[0][0] if refused.rules else None
+            if self._has_room(mode, refused.reason.value, rule):
+                text = (refused.message or refused.reason.value)[:_DIAGNOSIS_CHARACTERS]
+                about = {"reason": refused.reason.value, "rule": rule, "diagnosis": text}
+                self._samples.append(common | about | {"first_offset": self._first_offset(batch)})
+            return
+        offsets: list[int] | None = None
+        for bad in refused.bad_records:
+            rules = [rule for rule in bad.rules or (None,) if self._has_room(mode, bad.reason.value, rule)]
+            if rules:
+                offsets = offsets if offsets is not None else self._offsets(batch)
+                at = offsets[bad.index] if bad.index < len(offsets) else self._first_offset(batch)
+                found = common | {"reason": bad.reason.value, "timestamp": bad.timestamp}
+                found |= {"first_offset": at, "diagnosis": diagnosis_of(bad, appended_ms)}
+                self._samples += [found | {"rule": rule} for rule in rules]
+
+    def _has_room(self, mode: Mode, reason: str, rule: str | None) -> bool:
+        kind = (mode.value, reason, rule)
+        self._sampled[kind] = self._sampled.get(kind, 0) + 1
+        return self._most is None or self._sampled[kind] <= self._most
+
+    def _first_offset(self, batch: StoredBatch) -> int:
+        """A message that holds others does not say where they begin: that of its last one, where it cannot be read."""
+        return batch.first_offset if batch.header is not None else [*self._offsets(batch), batch.last_offset][0]
+
+    def _offsets(self, batch: StoredBatch) -> list[int]:
+        """Of the batch's records; none where they cannot be read."""
+        try:
+            found: list[int] = self._decoder.decode(batch).offset.tolist()
+        except BrokenRecords:
+            return []
+        return found
+
+    def _stored(self, batch: StoredBatch) -> int:
+        """How many records a batch has of which the judgement does not say."""
+        if batch.header is not None:
+            return max(batch.header.record_count, 0)
+        return len(self._offsets(batch))
+
+
+def _told(judged: JudgedRequest) -> Iterator[tuple[Mode, Refused]]:
+    """What is to be told of the batch, as events tell it; what decides what becomes of it comes first."""
+    if PLACE in judged.refused:
+        yield Mode.QUARANTINE if PLACE in judged.to_quarantine else Mode.REJECT, judged.refused[PLACE]
+    if PLACE in judged.fixed:
+        yield Mode.FIX, judged.fixed[PLACE].refused
+    if PLACE in judged.observed:
+        yield Mode.OBSERVE, judged.observed[PLACE]
+    if PLACE in judged.unreadable:
+        yield Mode.OBSERVE, judged.unreadable[PLACE]
+
+
+def _who(batch: StoredBatch, appended_ms: int) -> _Who:
+    header = batch.header
+    attributes = batch.data[batch.start + _LEGACY_ATTRIBUTES_AT] if header is None else header.attributes
+    codec_id = attributes & CODEC_MASK
+    codec = _CODECS[codec_id] if codec_id < len(_CODECS) else str(codec_id)
+    return appended_ms // HOUR_MS * HOUR_MS, -1 if header is None else header.producer_id, codec
+
+
+def diagnosis_of(bad: BadRecord, appended_ms: int) -> str:
+    """What is wrong with a record that was judged as of then (ms), for people; nothing of what it holds."""
+    return (diagnose(bad.timestamp, appended_ms) if bad.reason in TIMED else bad.message)[:_DIAGNOSIS_CHARACTERS]
+
+
+def _add(sums: dict[Any, list[int]], key: Any, *counts: int, span: tuple[int, int] | None = None) -> None:
+    """Counts are added; `span` has the first and the last offset."""
+    known = sums.get(key)
+    if known is None:
+        sums[key] = [*counts, *(span or ())]
+        return
+    for place, count in enumerate(counts):
+        known[place] += count
+    if span is not None:
+        known[-1] = span[1]
+
+
+def _row(what: What, who: _Who, sums: list[int]) -> dict[str, Any]:
+    names = ("batches", "records", "bad_records", "first_offset", "last_offset")
+    found = dict(zip(("hour", "producer_id", "codec"), who, strict=True)) | dict(zip(names, sums, strict=False))
+    return {"what": what.value} | found

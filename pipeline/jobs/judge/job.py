@@ -1,0 +1,148 @@
+"""`sluicegate-spark judge`: the proxy's own policies over what is stored.
+
+What is judged is added up where it is judged: what passes through Spark is some rows an hour, and a row a minute and
+producer of large partitions, for their clocks.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as f
+
+from sluicegate.config.model import Config
+from sluicegate.pipeline.jobs.judge.findings import What
+from sluicegate.pipeline.jobs.judge.partitions import judged_rows
+from sluicegate.pipeline.jobs.judge.policies import Policies, left_out
+from sluicegate.pipeline.jobs.judge.summary import topic_summary
+from sluicegate.pipeline.jobs.repair.settings import settings_of
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.source.options import source_options
+from sluicegate.pipeline.source.pieces import joined
+from sluicegate.pipeline.topics import Topics
+from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
+
+_ALL = "cells"
+_COLUMNS = {
+    What.BATCHES: "topic, partition, hour, producer_id, codec, verdict, batches, records, bad_records",
+    What.FINDINGS: (
+        "topic, partition, hour, producer_id, codec, verdict, reason, rule, batches, records, bad_records, "
+        "first_offset, last_offset"
+    ),
+    What.REHEARSED: "topic, partition, hour, producer_id, codec, key, max_ms, batches, records, bad_records",
+    What.SAMPLES: (
+        "topic, partition, first_offset AS offset, timestamp, appended_ms, verdict, reason, rule, diagnosis"
+    ),
+    What.GONE: "topic, partition, first_offset, last_offset",
+}
+_SUMS = ("batches", "records", "bad_records")
+_SPAN = {"first_offset": f.min, "last_offset": f.max}
+_MOST_SAMPLES = 200
+"""Of those that the summary shows; the table has all."""
+
+
+def cluster_settings(topics: Topics) -> tuple[dict[str, ClusterSettings], list[str]]:
+    """What brokers hold topics to, as the proxy reads it; and a sentence for each that may not be read."""
+    admin = AdminClient(topics.for_librdkafka)
+    found, warnings = {}, []
+    for name in topics.names:
+        try:
+            values = settings_of(admin, name).values
+            found[name] = settings_from({key: values.get(key) for key in KEYS})
+        except (KafkaException, ValueError) as error:
+            told = error.args[0].str() if isinstance(error, KafkaException) else str(error)
+            warnings.append(f"{name}: its settings cannot be read ({told}), so the file alone holds")
+    return found, warnings
+
+
+def judge(
+    spark: SparkSession,
+    topics: Topics,
+    results: Results,
+    config: Config,
+    policies: Policies,
+    now_ms: int,
+    as_of_ms: int | None,
+    samples: int | None,
+) -> dict[str, Any]:
+    """Write the tables and return the summary, which is not written yet. `as_of_ms`: the one moment that all is judged
+    by; None: each batch by when it was appended. `samples`: how many bad records are kept of each kind and partition;
+    None: all, so that a replay can go by them.
+    """
+    results.forget_summary()
+    options = source_options(topics.options)
+    rows_of_pieces = judged_rows(spark, options, topics.ranges(), policies, now_ms, as_of_ms, samples)
+    cells = results.write_table(_ALL, rows_of_pieces)
+    rows = _kept(results, cells, samples)
+    results.remove(_ALL)
+    return {
+        "job": "judge",
+        "left_out": list(topics.left_out),
+        "read_at_ms": now_ms,
+        "as_of_ms": as_of_ms,
+        "not_judged": left_out(config),
+        "lists_all": samples is None,
+        "topics": {
+            name: topic_summary({what: [row for row in its if row["topic"] == name] for what, its in rows.items()})
+            for name in topics.names
+        },
+        "samples": rows[What.SAMPLES],
+    }
+
+
+def _kept(results: Results, cells: DataFrame, samples: int | None) -> dict[What, list[dict[str, Any]]]:
+    """Write each table; what the summary says of it. All at once: each is a few jobs of few rows, which mostly wait."""
+
+    def keep(what: What) -> list[dict[str, Any]]:
+        rows = _put_together(cells.where(f.col("what") == what.value), what, samples)
+        return _summed_up(results.write_table(what.value, rows), what)
+
+    with ThreadPoolExecutor(len(What)) as writers:
+        return dict(zip(What, writers.map(keep, What), strict=True))
+
+
+def _put_together(rows: DataFrame, what: What, samples: int | None) -> DataFrame:
+    """A table's rows, of pieces of partitions, as if each partition had been judged by one task."""
+    names = _split(_COLUMNS[what])
+    if what is What.SAMPLES:
+        if samples is None:
+            return rows.selectExpr(*names)
+        alike = Window.partitionBy("topic", "partition", "verdict", "reason", "rule").orderBy("first_offset")
+        first_ones = rows.withColumn("place", f.row_number().over(alike)).where(f.col("place") <= samples)
+        return first_ones.selectExpr(*names)
+    if what is What.GONE:
+        return _joined(rows)
+    keys = [name for name in names if name not in (*_SUMS, *_SPAN)]
+    sums = [f.sum(name).alias(name) for name in _SUMS]
+    span = [choose(name).alias(name) for name, choose in _SPAN.items() if name in names]
+    return rows.groupBy(*keys).agg(*sums, *span)
+
+
+def _joined(rows: DataFrame) -> DataFrame:
+    """Stretches that are gone, of which one may go through several pieces."""
+    names = _split(_COLUMNS[What.GONE])
+    found: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for row in rows.orderBy(*names).collect():
+        found.setdefault((row.topic, row.partition), []).append((row.first_offset, row.last_offset + 1))
+    gone = [(*place, first, end - 1) for place, its in found.items() for first, end in joined(its)]
+    return rows.sparkSession.createDataFrame(gone, rows.select(*names).schema)
+
+
+def _summed_up(table: DataFrame, what: What) -> list[dict[str, Any]]:
+    """The first samples and all that is gone; else sums over partitions, with the first hour and the last."""
+    if what is What.SAMPLES:
+        shown = table.orderBy("topic", "verdict", "reason", "rule", "partition", "offset").limit(_MOST_SAMPLES)
+        return [row.asDict() for row in shown.collect()]
+    if what is What.GONE:
+        return [row.asDict() for row in table.collect()]
+    left = {"partition", "hour", "first_offset", "last_offset", *_SUMS}
+    keys = [name for name in _split(_COLUMNS[what]) if name not in left]
+    sums = [f.sum(name).alias(name) for name in _SUMS]
+    hours = [f.min("hour").alias("first_hour"), f.max("hour").alias("last_hour")]
+    return [row.asDict() for row in table.groupBy(*keys).agg(*sums, *hours).collect()]
+
+
+def _split(columns: str) -> list[str]:
+    return [column.strip() for column in columns.split(",")]

@@ -1,0 +1,83 @@
+"""What a profile keeps: a row for each hour, damage, producer and distance of a partition."""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sluicegate.pipeline.jobs.profile.bounds import LADDER_MS
+from sluicegate.pipeline.jobs.profile.damage import Damage, assess
+from sluicegate.pipeline.jobs.profile.likely_units import LikelyUnits
+from sluicegate.pipeline.jobs.profile.reading import TOLD_TYPES, Reading, unreadable_row
+from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
+
+KEYS = (
+    "topic",
+    "partition",
+    "hour",
+    "damage",
+    "producer_id",
+    "codec",
+    "timestamp_type",
+    "ahead_beyond_ms",
+    "behind_beyond_ms",
+    "likely_unit",
+)
+SUMS = ("records", "null_keys", "bytes", "batches", "stored_bytes")
+DDL = (
+    "topic string, partition int, hour bigint, damage string, producer_id bigint, codec string, timestamp_type int, "
+    "ahead_beyond_ms bigint, behind_beyond_ms bigint, likely_unit string, records bigint, null_keys bigint, "
+    "bytes bigint, batches bigint, stored_bytes bigint, earliest bigint, latest bigint, gone_from bigint, "
+    "gone_to bigint, unreadable_from bigint, unreadable_to bigint, unreadable_batches bigint, unreadable_bytes bigint, "
+    "why string"
+)
+IS_CELL = "records IS NOT NULL"
+"""Of the other rows, those with `gone_from` tell what is gone, and those with `why` what cannot be read."""
+_NO_CELLS = pa.schema([("topic", pa.string()), ("partition", pa.int32()), *TOLD_TYPES.items()])
+_GUESSED = (Damage.IMPLAUSIBLE.value, Damage.FUTURE.value)
+_STEPS = np.array([0, *LADDER_MS], np.int64)
+
+
+def cells_of(
+    wanted: OffsetRange, reading: Reading, now_ms: int, after_max_ms: int, before_max_ms: int | None
+) -> pa.Table:
+    """A whole partition's tally, assessed and added up, and a row without records for each stretch that is gone, or
+    that cannot be read.
+    """
+    cells = added_up(assess(reading.rows, now_ms, after_max_ms, before_max_ms), now_ms)
+    where = {"topic": wanted.of.topic, "partition": wanted.of.partition}
+    told = [where | {"gone_from": first, "gone_to": end - 1} for first, end in reading.gone]
+    told += [where | unreadable_row(each) for each in reading.unreadable]
+    return pa.concat_tables([cells, pa.Table.from_pylist(told, _NO_CELLS)], promote_options="default")
+
+
+def added_up(rows: pa.Table, now_ms: int) -> pa.Table:
+    """Rows that were assessed, by `KEYS`.
+
+    `likely_unit`: what implausible and future times were perhaps written in, else null.
+
+    `ahead_beyond_ms` is the largest of the ladder's bounds that records are further ahead of their append than, 0 where
+    they are within all; `behind_beyond_ms` likewise. -1, no timestamp, is beyond none: no limit refuses it.
+    """
+    judged = (rows["earliest"].to_numpy() != NO_TIMESTAMP) | (rows["latest"].to_numpy() != NO_TIMESTAMP)
+    for side in ("ahead", "behind"):
+        beyond = _beyond(np.where(judged, rows[side].to_numpy(), 0))
+        rows = rows.append_column(f"{side}_beyond_ms", pa.array(beyond))
+    rows = rows.append_column("likely_unit", _likely_units(rows, now_ms))
+    grouped = rows.group_by(list(KEYS)).aggregate(
+        [*((name, "sum") for name in SUMS), ("earliest", "min"), ("latest", "max")]
+    )
+    names = [*KEYS, *(f"{name}_sum" for name in SUMS), "earliest_min", "latest_max"]
+    return grouped.select(names).rename_columns([*KEYS, *SUMS, "earliest", "latest"])
+
+
+def _likely_units(rows: pa.Table, now_ms: int) -> pa.Array:
+    """A row has numbers of one unit, so its smallest tells."""
+    found = np.full(len(rows), None, "O")
+    guessed = np.flatnonzero(np.isin(rows["damage"].to_numpy(), _GUESSED))
+    found[guessed] = LikelyUnits(now_ms).names(rows["earliest"].to_numpy()[guessed])
+    return pa.array(found, pa.string())
+
+
+def _beyond(distances: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.asarray(_STEPS[np.searchsorted(_STEPS[1:], distances, side="left")])

@@ -1,0 +1,106 @@
+"""When records were appended, as their neighbours tell: a broker does not keep it, and a bad timestamp says nothing.
+
+In the order of a partition's offsets, healthy times go up; a time that is ahead, or late, stands out from those behind
+and before it. So the clock of a partition is the function that fits its plausible times best and never goes down (ten
+minutes count as the same), not after the moment of reading; see `fit.py` beside it. A number in another
+unit that converts to a plausible time tells as much as any other, so a partition's clock goes on where its damage
+begins. Between the times that are on it, the clock is interpolated. Good to about a minute, which is how fine a tally
+is.
+
+What it cannot tell: how late records are that lie at the very beginning with nothing to contradict them, and anything
+about a topic that was written by replaying old records, whose clock is then that of the records.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sluicegate.pipeline.jobs.profile.fit import fitted
+
+_SKEW_MS = 60_000
+_COARSE_MS = 10 * 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Offsets, ascending, and the time (ms) at each; at least one."""
+
+    offsets: NDArray[np.int64]
+    times: NDArray[np.int64]
+
+    @classmethod
+    def standing_at(cls, time_ms: int) -> "Clock":
+        """One that always tells the same."""
+        return cls(np.zeros(1, np.int64), np.full(1, time_ms, np.int64))
+
+    def at(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The estimated append time (ms) at each offset."""
+        base = self.times[0]  # floats hold the differences exactly
+        since = np.interp(offsets, self.offsets, (self.times - base).astype(np.float64))
+        return np.asarray(since.astype(np.int64) + base)
+
+
+def simplified(clock: Clock, tolerance_ms: int) -> Clock:
+    """With fewer points, and at each of the old ones no more than the tolerance away: steady times take two points, the
+    end of a silence takes one more.
+    """
+    points = list(zip(clock.offsets.tolist(), clock.times.tolist(), strict=True))
+    kept, line = [0], _Line(points[0], tolerance_ms)
+    for place, point in enumerate(points[1:], 1):
+        if line.takes(point):
+            continue
+        if kept[-1] != place - 1:
+            kept.append(place - 1)
+            line = _Line(points[place - 1], tolerance_ms)
+            if line.takes(point):
+                continue
+        kept.append(place)
+        line = _Line(point, tolerance_ms)
+    if kept[-1] != len(points) - 1:
+        kept.append(len(points) - 1)
+    return Clock(clock.offsets[kept], clock.times[kept])
+
+
+class _Line:
+    """A line from a point (offset, time) through all that it has taken, each within the tolerance."""
+
+    def __init__(self, start: tuple[int, int], tolerance_ms: int) -> None:
+        self._start = start
+        self._tolerance = tolerance_ms
+        self._least, self._most = -math.inf, math.inf
+
+    def takes(self, point: tuple[int, int]) -> bool:
+        """Whether the line can end at the point."""
+        run, rise = point[0] - self._start[0], point[1] - self._start[1]
+        if run == 0:
+            return rise <= self._tolerance
+        if not self._least <= rise / run <= self._most:
+            return False
+        self._least = max(self._least, (rise - self._tolerance) / run)
+        self._most = min(self._most, (rise + self._tolerance) / run)
+        return True
+
+
+def clock_of(
+    first_offsets: NDArray[np.int64],
+    last_offsets: NDArray[np.int64],
+    earliest: NDArray[np.int64],
+    latest: NDArray[np.int64],
+    weights: NDArray[np.int64],
+    now_ms: int,
+) -> Clock | None:
+    """From rows of plausible times, in any order; None where none is before now."""
+    usable = np.flatnonzero(latest <= now_ms + _SKEW_MS)
+    if not len(usable):
+        return None
+    order = usable[np.lexsort((earliest[usable], first_offsets[usable]))]
+    # Producers are minutes apart where all is well, so what counts as going down is coarser than that.
+    chain = order[fitted(earliest[order] // _COARSE_MS, weights[order])]
+    offsets = np.concatenate((first_offsets[chain], last_offsets[chain]))
+    times = np.concatenate((earliest[chain], latest[chain]))
+    by_offset = np.lexsort((times, offsets))
+    # Rows of several producers overlap by up to a minute.
+    rising = np.maximum.accumulate(times[by_offset])
+    return Clock(offsets[by_offset], rising)

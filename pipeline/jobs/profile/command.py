@@ -1,0 +1,63 @@
+"""The command `sluicegate-spark profile`."""
+
+from typing import Annotated
+
+import typer
+
+from sluicegate.pipeline.arguments import (
+    AFTER_MAX_MS,
+    EPOCH,
+    AfterMax,
+    AllTopics,
+    AsJson,
+    Bootstrap,
+    ConfigFile,
+    Epoch,
+    Master,
+    Out,
+    SparkLog,
+    TopicPatterns,
+)
+from sluicegate.pipeline.running import SparkAt, epoch_ms_of, now_in_ms, selected_topics, session_for, show, show_json
+from sluicegate.pipeline.tables.arguments import Format, TablesAt, kept_of
+
+
+def profile(
+    bootstrap: Bootstrap,
+    out: Out,
+    topic: TopicPatterns = None,
+    all_topics: AllTopics = False,
+    after_max_ms: AfterMax = AFTER_MAX_MS,
+    before_max_ms: Annotated[
+        int | None, typer.Option(help="Further behind append than this is past; without it nothing is.", min=0)
+    ] = None,
+    epoch: Epoch = EPOCH,
+    as_json: AsJson = False,
+    tables: TablesAt = None,
+    form: Format = None,
+    config: ConfigFile = None,
+    master: Master = None,
+    spark_log: SparkLog = None,
+) -> None:
+    """Count what topics hold, and what is wrong with their timestamps, by topic, partition, hour and producer."""
+    from sluicegate.pipeline.jobs.profile import report  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.profile.outcome import profiled  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.profile.report import answer  # noqa: PLC0415
+    from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
+
+    now_ms = now_in_ms()
+    kept = kept_of(tables, form)
+    epoch_ms = epoch_ms_of(epoch, now_ms)
+    topics = selected_topics(bootstrap, topic, all_topics, config)
+    with session_for("profile", topics, out, SparkAt(master, spark_log), kept) as (spark, results):
+        keeper = tables_in(spark, kept) if kept is not None else None
+        found = profiled(spark, topics, results, now_ms, after_max_ms, before_max_ms, epoch_ms, keeper)
+        for line in found.warnings:
+            typer.echo(f"warning: {line}", err=True)
+        if as_json:
+            show_json(found.summary)
+            return
+        typer.echo(answer(found.summary))
+        show(report.console_table(found.summary), out)
+        for line in report.odd_units(found.summary):
+            typer.echo(line)

@@ -1,0 +1,81 @@
+"""What is wrong with rows of a tally, once it is known when they were appended."""
+
+from enum import StrEnum
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sluicegate.pipeline.jobs.profile.clock import Clock, clock_of
+from sluicegate.pipeline.jobs.profile.kinds import Kind, in_milliseconds, tells_a_time
+
+_HOUR_MS = 3_600_000
+
+
+class Damage(StrEnum):
+    """FUTURE is more than after.max ahead of the estimated append, PAST more than before.max behind it; IMPLAUSIBLE is
+    before the epoch that was set.
+    """
+
+    SECONDS = "seconds"
+    MICROSECONDS = "microseconds"
+    NANOSECONDS = "nanoseconds"
+    ZERO = "zero"
+    NEGATIVE = "negative"
+    IMPLAUSIBLE = "implausible"
+    FUTURE = "future"
+    PAST = "past"
+
+
+NO_DAMAGE = "none"
+_OF_KIND = [NO_DAMAGE, *(Damage[kind.name].value for kind in Kind if kind is not Kind.MILLISECONDS)]
+
+
+def assess(rows: pa.Table, now_ms: int, after_max_ms: int, before_max_ms: int | None) -> pa.Table:
+    """As `assess_by` the clock that the rows tell themselves. Where nothing tells of a time, it is that of reading."""
+    clock = partition_clock(rows, now_ms)
+    return assess_by(clock if clock is not None else Clock.standing_at(now_ms), rows, after_max_ms, before_max_ms)
+
+
+def assess_by(clock: Clock, rows: pa.Table, after_max_ms: int, before_max_ms: int | None) -> pa.Table:
+    """A partition's tally with, for each row, its `damage`, the `hour` (ms) it was appended in, as estimated, and by
+    how much it is `ahead` of that append and `behind` it (ms).
+    """
+    number = {name: rows[name].to_numpy() for name in ("kind", "earliest", "latest", "first_offset", "last_offset")}
+    begun, ended = clock.at(number["first_offset"]), clock.at(number["last_offset"])
+    appended = begun + (ended - begun) // 2
+    # A row spans a minute at most, so what lies across a bound goes by its middle.
+    middle = number["earliest"] // 2 + number["latest"] // 2
+    in_ms = number["kind"] == Kind.MILLISECONDS
+    damage = np.array(_OF_KIND, dtype="O")[number["kind"]]
+    damage[in_ms & (middle > saturated(appended, after_max_ms))] = Damage.FUTURE.value
+    if before_max_ms is not None:
+        damage[in_ms & (middle < saturated(appended, -before_max_ms))] = Damage.PAST.value
+    return (
+        rows.append_column("hour", pa.array(appended // _HOUR_MS * _HOUR_MS))
+        .append_column("damage", pa.array(damage, pa.string()))
+        .append_column("ahead", pa.array(difference(number["latest"], begun)))
+        .append_column("behind", pa.array(difference(ended, number["earliest"])))
+    )
+
+
+def partition_clock(rows: pa.Table, now_ms: int) -> Clock | None:
+    """The clock that a partition's tally tells: by all plausible times, converted ones too."""
+    kinds = rows["kind"].to_numpy().astype(np.int8)
+    telling = tells_a_time(kinds)
+    first, last, weights = (rows[name].to_numpy()[telling] for name in ("first_offset", "last_offset", "records"))
+    earliest, latest = (in_milliseconds(rows[name].to_numpy(), kinds)[telling] for name in ("earliest", "latest"))
+    return clock_of(first, last, earliest, latest, weights, now_ms)
+
+
+def difference(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Left - right, at int64's bounds where it lies beyond them."""
+    plain = left - right
+    overflown = ((left ^ right) & (left ^ plain)) < 0
+    bounds = np.where(left < 0, np.iinfo(np.int64).min, np.iinfo(np.int64).max)
+    return np.where(overflown, bounds, plain)
+
+
+def saturated(times: NDArray[np.int64], by: int) -> NDArray[np.int64]:
+    """Times + by, at int64's bounds where it lies beyond them."""
+    return difference(times, np.full(len(times), -by, np.int64))

@@ -1,0 +1,172 @@
+"""`sluicegate-spark profile`: what topics hold, and what is wrong with their timestamps.
+
+A partition is added up where it is read, in pieces if it is large; what passes through Spark is a row a minute and
+producer of those that are cut, and some rows an hour.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as f
+
+from sluicegate.pipeline.jobs.profile import reading
+from sluicegate.pipeline.jobs.profile.bounds import LADDER_MS
+from sluicegate.pipeline.jobs.profile.cells import DDL, IS_CELL, SUMS, cells_of
+from sluicegate.pipeline.jobs.profile.damage import NO_DAMAGE, Damage
+from sluicegate.pipeline.jobs.profile.reading import UNREADABLE, Reading, read_into_tally
+from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.source.options import source_options
+from sluicegate.pipeline.source.pieces import Piece, cut
+from sluicegate.pipeline.source.tasks import tasks_at_most
+from sluicegate.pipeline.source.together import over_partitions
+from sluicegate.pipeline.topics import Topics
+from sluicegate.validation.units import plausible_range
+
+_MOST_PRODUCERS = 5_000
+"""Of a topic; a summary of so many has a megabyte."""
+
+
+def with_fewer_producers(cells: DataFrame, who: Sequence[str]) -> tuple[DataFrame, dict[str, int]]:
+    """The cells, where a topic has more producers than anybody lists with null in the columns `who` of all but those of
+    most damaged records, then of most records; and how many these are, by topic.
+    """
+    counts = {row.topic: row.n for row in cells.groupBy("topic").agg(f.count_distinct(*who).alias("n")).collect()}
+    left_out = {topic: n - _MOST_PRODUCERS for topic, n in counts.items() if n > _MOST_PRODUCERS}
+    if not left_out:
+        return cells, left_out
+    damaged = f.sum(f.when(f.col("damage") != NO_DAMAGE, f.col("records")).otherwise(0))
+    worst = Window.partitionBy("topic").orderBy(f.desc("damaged"), f.desc("records"), *who)
+    ranked = cells.groupBy("topic", *who).agg(damaged.alias("damaged"), f.sum("records").alias("records"))
+    kept = ranked.withColumn("rank", f.row_number().over(worst)).where(f.col("rank") <= _MOST_PRODUCERS)
+    marked = cells.join(kept.select("topic", *who, f.lit(1).alias("kept")), ["topic", *who], "left")
+    return marked.withColumns({name: f.when(f.col("kept") == 1, f.col(name)) for name in who}).drop("kept"), left_out
+
+
+HOURS = "hours"
+_OF_PRODUCER = ("producer_id", "codec", "timestamp_type")
+_GONE = ("partition", "gone_from", "gone_to")
+_UNREADABLE = ("partition", *UNREADABLE)
+_SOUND = (NO_DAMAGE, Damage.PAST.value)
+
+
+def cells(
+    spark: SparkSession,
+    topics: Topics,
+    now_ms: int,
+    after_max_ms: int,
+    before_max_ms: int | None,
+    epoch_ms: int | None = None,
+) -> DataFrame:
+    """The rows that `sluicegate.pipeline.jobs.profile.cells` makes of topics."""
+    options = source_options(topics.options)
+
+    def read(piece: Piece) -> pa.Table:
+        return read_into_tally(options, piece, now_ms, epoch_ms)
+
+    def finish(whole: OffsetRange, found: pa.Table) -> list[pa.RecordBatch]:
+        rows: list[pa.RecordBatch] = cells_of(
+            whole, Reading.of(found), now_ms, after_max_ms, before_max_ms
+        ).to_batches()
+        return rows
+
+    partitions = cut(topics.ranges(), tasks_at_most(spark))
+    return over_partitions(spark, partitions, read, reading.SCHEMA, finish, DDL)
+
+
+def profile(
+    spark: SparkSession,
+    topics: Topics,
+    results: Results,
+    now_ms: int,
+    after_max_ms: int,
+    before_max_ms: int | None,
+    epoch_ms: int | None = None,
+) -> dict[str, Any]:
+    """Write the table `hours` and return the summary, which is not written yet. `epoch_ms`: ten years back where it is
+    None.
+    """
+    results.forget_summary()
+    found = results.write_table(HOURS, cells(spark, topics, now_ms, after_max_ms, before_max_ms, epoch_ms))
+    gone = [row.asDict() for row in found.where("gone_from IS NOT NULL").select("topic", *_GONE).collect()]
+    broken = [row.asDict() for row in found.where("why IS NOT NULL").select("topic", *_UNREADABLE).collect()]
+    held, left_out = with_fewer_producers(found.where(IS_CELL), _OF_PRODUCER)
+    rows = (
+        held.groupBy("topic", *_OF_PRODUCER, "damage", "ahead_beyond_ms", "behind_beyond_ms", "likely_unit")
+        .agg(*(f.sum(n).alias(n) for n in SUMS), f.min("earliest").alias("earliest"), f.max("latest").alias("latest"))
+        .collect()
+    )
+    of_topic: dict[str, list[dict[str, Any]]] = {name: [] for name in topics.names}
+    for row in rows:
+        of_topic[row.topic].append(row.asDict())  # a Row looks through its names for each field
+    return {
+        "job": "profile",
+        "left_out": list(topics.left_out),
+        "read_at_ms": now_ms,
+        "after_max_ms": after_max_ms,
+        "before_max_ms": before_max_ms,
+        "epoch_ms": plausible_range(now_ms, epoch_ms)[0],
+        "topics": {
+            name: _topic(of_topic[name])
+            | {"producers_left_out": left_out.get(name, 0)}
+            | {"gone": [{key: row[key] for key in _GONE} for row in gone if row["topic"] == name]}
+            | {"unreadable": [{key: row[key] for key in _UNREADABLE} for row in broken if row["topic"] == name]}
+            for name in topics.names
+        },
+    }
+
+
+def _topic(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        **{name: sum(row[name] for row in rows) for name in SUMS},
+        "timestamp_min": min((row["earliest"] for row in rows), default=None),
+        "timestamp_max": max((row["latest"] for row in rows), default=None),
+        "damage": {d.value: sum(row["records"] for row in rows if row["damage"] == d.value) for d in Damage},
+        "likely_units": _likely_units(rows),
+        "producers": _producers(rows),
+        "bounds": _bounds(rows),
+    }
+
+
+def _likely_units(rows: list[dict[str, Any]]) -> dict[str, int]:
+    """What implausible and future times were perhaps written in, and how many."""
+    found: dict[str, int] = {}
+    for row in rows:
+        name = row["likely_unit"]
+        if name is not None:
+            found[name] = found.get(name, 0) + row["records"]
+    return dict(sorted(found.items()))
+
+
+def _producers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those with most records first, each with its damage; without those that were left out."""
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        if row["producer_id"] is None:
+            continue  # those that were left out
+        who = {name: row[name] for name in _OF_PRODUCER}
+        entry = found.setdefault(tuple(who.values()), who | {"records": 0, "bytes": 0, "damage": {}})
+        entry["records"] += row["records"]
+        entry["bytes"] += row["bytes"]
+        if row["damage"] != NO_DAMAGE:
+            entry["damage"][row["damage"]] = entry["damage"].get(row["damage"], 0) + row["records"]
+    return sorted(found.values(), key=lambda entry: (-entry["records"], *(entry[name] for name in _OF_PRODUCER)))
+
+
+def _bounds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """How many records lie beyond each bound that one could set; `sound_beyond` leaves out those that are damaged."""
+    found = []
+    for side in ("ahead", "behind"):
+        counts: dict[tuple[int, bool], int] = {}
+        for row in rows:
+            place = (row[f"{side}_beyond_ms"], row["damage"] in _SOUND)
+            counts[place] = counts.get(place, 0) + row["records"]
+        for bound in LADDER_MS:
+            total, sound = (
+                sum(n for (beyond, is_sound), n in counts.items() if beyond >= bound and (is_sound or not only_sound))
+                for only_sound in (False, True)
+            )
+            found.append({"side": side, "bound_ms": bound, "beyond": total, "sound_beyond": sound})
+    return found

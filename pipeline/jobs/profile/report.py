@@ -1,0 +1,228 @@
+"""A profile as a page and as a table."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import functions as f
+
+from sluicegate.pipeline.jobs.profile.bounds import in_words
+from sluicegate.pipeline.jobs.profile.cells import IS_CELL
+from sluicegate.pipeline.jobs.profile.damage import NO_DAMAGE, Damage
+from sluicegate.pipeline.jobs.profile.job import HOURS
+from sluicegate.pipeline.jobs.profile.reading import unreadable_of
+from sluicegate.pipeline.report.answer import Answer, counted, share
+from sluicegate.pipeline.report.answer import in_words as added_up
+from sluicegate.pipeline.report.console import ConsoleTable
+from sluicegate.pipeline.report.formats import WORST, cut, dated, folded
+from sluicegate.pipeline.report.page import Section, Table, page
+from sluicegate.pipeline.report.plots import Plot, bars, over_time, share_beyond
+from sluicegate.pipeline.results import REPORT, Results
+from sluicegate.pipeline.selection import in_a_sentence
+
+_REPAIRED = frozenset(damage.value for damage in Damage if damage != Damage.PAST)
+
+
+def answer(summary: Mapping[str, Any]) -> Answer:
+    """Of all topics, and of the worst producer."""
+    topics = summary["topics"]
+    records = sum(topic["records"] for topic in topics.values())
+    where = next(iter(topics)) if len(topics) == 1 else counted(len(topics), "topic")
+    if not records:
+        return Answer(f"{where} holds no records." if len(topics) == 1 else f"{where} hold no records.", "Nothing.")
+    kinds = {d.value: sum(topic["damage"][d.value] for topic in topics.values()) for d in Damage}
+    damaged = sum(kinds.values())
+    if not damaged:
+        return Answer(
+            f"All timestamps of {counted(records, 'record')} in {where} are sound.",
+            "Nothing needs repair. sluicegate-spark advise names the limits that would keep it so.",
+        )
+    name, producer = max(
+        ((name, producer) for name, topic in topics.items() for producer in topic["producers"]),
+        key=lambda found: sum(found[1]["damage"].values()),
+    )
+    its = sum(producer["damage"].values())
+    of = f" on {name}" if len(topics) > 1 else ""
+    found = (
+        f"{share(damaged, records)} of {counted(records, 'record')} in {where} have a wrong timestamp "
+        f"({added_up(kinds)}); {share(its, damaged)} of those come from one producer{of}, {producer_name(producer)}."
+    )
+    mended = "" if not any(kinds[kind] for kind in _REPAIRED) else ", repair shows what a clean copy would be"
+    return Answer(
+        found,
+        "Mend that producer first: clients' names are not stored with records, but the proxy's violation events name "
+        f"them. advise names limits that keep such records out{mended}.",
+    )
+
+
+def producer_name(producer: Mapping[str, Any]) -> str:
+    """As far as what is stored tells: clients' names are not."""
+    who = f"producer id {producer['producer_id']}" if producer["producer_id"] >= 0 else "without a producer id"
+    return f"{who}, {'not compressed' if producer['codec'] == 'none' else producer['codec']}"
+
+
+def worst_first(topics: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Topics by how many of their records are damaged, then by how many they have."""
+    return sorted(topics, key=lambda name: (-sum(topics[name]["damage"].values()), -topics[name]["records"], name))
+
+
+_HOUR_MS = 3_600_000
+_MOST_BARS = 400
+_DAMAGES = [damage.value for damage in Damage]
+
+
+def write_report(results: Results, summary: dict[str, Any]) -> None:
+    """From the tables that the profile has written: each of the worst topics has a section of its own."""
+    topics = summary["topics"]
+    worst = worst_first(topics)
+    shown, rest = cut(worst, "summary.json")
+    overview = Table(
+        f"Timestamps with the number that stands on the wire. {rest}".strip(),
+        (
+            "topic",
+            "records",
+            "damaged",
+            "null keys",
+            "bytes",
+            "stored bytes",
+            "smallest time",
+            "largest time",
+        ),
+        [_overview(name, topics[name]) for name in shown],
+    )
+    told = [name for name in worst if topics[name]["records"]]
+    left = f"The {WORST} worst topics follow; summary.json has all {len(told):,}." if len(told) > WORST else ""
+    sections = [Section("Topics", left, tables=[overview])]
+    sections += [_section(results, name, topics[name]) for name in told[:WORST]]
+    future = f"Future is more than {in_words(summary['after_max_ms'])} ahead of when a record was appended."
+    lead = " ".join([future, *(f"{line}." for line in remarks(summary))])
+    results.write_text(REPORT, page("Profile", answer(summary), lead, sections, summary["read_at_ms"]))
+
+
+def console_table(summary: dict[str, Any]) -> ConsoleTable:
+    """What the command prints."""
+    shown, rest = cut(worst_first(summary["topics"]), "summary.json")
+    topics = ((name, summary["topics"][name]) for name in shown)
+    rows = [
+        (name, its["records"], its["null_keys"], its["bytes"], *(its["damage"][d] for d in _DAMAGES))
+        for name, its in topics
+    ]
+    return ConsoleTable("Profile", ("topic", "records", "null keys", "bytes", *_DAMAGES), rows, rest)
+
+
+def remarks(summary: dict[str, Any]) -> list[str]:
+    """What was left out: topics, offsets that went before they could be read, and batches that cannot be read."""
+    return [*in_a_sentence(summary["left_out"]), *went_meanwhile(summary), *unreadable(summary)]
+
+
+def unreadable(summary: dict[str, Any]) -> list[str]:
+    """A sentence for each stretch of offsets that cannot be read, as many as a person reads."""
+    told = [
+        f"{name}-{each['partition']}: {unreadable_of(each)}; the rest is counted"
+        for name, topic in summary["topics"].items()
+        for each in topic["unreadable"]
+    ]
+    shown, rest = cut(told, "summary.json")
+    return [*shown, *([rest] if rest else [])]
+
+
+def went_meanwhile(summary: dict[str, Any]) -> list[str]:
+    """A sentence for each stretch of offsets that retention took before it could be read."""
+    return [
+        f"{name}-{gone['partition']}: offsets {gone['gone_from']} to {gone['gone_to']} were deleted (retention?) "
+        "before they could be read; the rest is counted"
+        for name, topic in summary["topics"].items()
+        for gone in topic["gone"]
+    ]
+
+
+def odd_units(summary: dict[str, Any]) -> list[str]:
+    """A sentence for each unit that implausible and future times were perhaps written in."""
+    return [
+        f"{name}: {count:,} implausible or future times look like {unit}"
+        for name, topic in summary["topics"].items()
+        for unit, count in topic["likely_units"].items()
+    ]
+
+
+def _overview(name: str, topic: dict[str, Any]) -> tuple[Any, ...]:
+    return (
+        *(name, topic["records"], sum(topic["damage"].values()), topic["null_keys"], topic["bytes"]),
+        *(topic["stored_bytes"], dated(topic["timestamp_min"]), dated(topic["timestamp_max"])),
+    )
+
+
+def _section(results: Results, name: str, topic: dict[str, Any]) -> Section:
+    producers = sorted(topic["producers"], key=lambda producer: -_damaged(producer))
+    damage = Table(
+        "What is wrong with timestamps",
+        ("kind", "records", "share"),
+        [(kind, n, f"{100 * n / topic['records']:.4f} %") for kind, n in topic["damage"].items()],
+    )
+    units = Table(
+        "What implausible and future times look like", ("unit", "records"), list(topic["likely_units"].items())
+    )
+    return Section(
+        name,
+        plots=[_over_time(results, name), _distances(topic), _by_producer(producers)],
+        tables=[damage, *([units] if units.rows else []), _producers_table(producers)],
+    )
+
+
+def _producers_table(producers: list[dict[str, Any]]) -> Table:
+    """Those with most damage, and the others as one row."""
+    worst, others = folded(producers)
+    rows = [_producer(producer_name(p), [p]) for p in worst]
+    caption = "Producers"
+    if others:
+        rows.append(_producer(f"{len(others):,} others", others))
+        caption = (
+            f"Producers: the {len(worst)} worst of {len(producers):,}, and the others in sum; summary.json has all"
+        )
+    return Table(caption, ("producer", "records", "bytes", "damage", "damaged"), rows)
+
+
+def _producer(name: str, its: Sequence[dict[str, Any]]) -> tuple[Any, ...]:
+    records, stored = (sum(producer[what] for producer in its) for what in ("records", "bytes"))
+    kinds: dict[str, int] = defaultdict(int)
+    for producer in its:
+        for kind, count in producer["damage"].items():
+            kinds[kind] += count
+    return name, records, stored, added_up(kinds) or "none", f"{100 * sum(kinds.values()) / records:.3f} %"
+
+
+def _damaged(producer: dict[str, Any]) -> int:
+    return sum(producer["damage"].values())
+
+
+def _over_time(results: Results, topic: str) -> Plot:
+    rows = results.read_table(HOURS).where(f.col("topic") == topic).where(IS_CELL)
+    found = rows.groupBy("hour", "damage").agg(f.sum("records").alias("records")).orderBy("hour").collect()
+    first, last = found[0]["hour"], found[-1]["hour"]
+    unit = max(1, -(-((last - first) // _HOUR_MS + 1) // _MOST_BARS)) * _HOUR_MS
+    counts: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    for row in found:
+        counts[row["damage"]][row["hour"] // unit * unit] += row["records"]
+    times = sorted({time for series in counts.values() for time in series})
+    series = {d: [counts[d][time] for time in times] for d in (NO_DAMAGE, *_DAMAGES) if d in counts}
+    return over_time(times, series, "Records by when they were appended (estimated)", unit)
+
+
+def _distances(topic: dict[str, Any]) -> Plot:
+    sides = {"ahead": "ahead of append", "behind": "behind append"}
+    series = {
+        label: [bound["beyond"] / topic["records"] for bound in topic["bounds"] if bound["side"] == side]
+        for side, label in sides.items()
+    }
+    bounds = [in_words(bound["bound_ms"]) for bound in topic["bounds"] if bound["side"] == "ahead"]
+    return share_beyond(bounds, series, "Share beyond each bound")
+
+
+def _by_producer(producers: list[dict[str, Any]]) -> Plot:
+    most = producers[:WORST]
+    kinds = [kind for kind in _DAMAGES if any(kind in p["damage"] for p in most)]
+    series = {kind: [p["damage"].get(kind, 0) for p in most] for kind in kinds}
+    series = series or {NO_DAMAGE: [p["records"] for p in most]}
+    of = f", the {len(most)} with most of {len(producers):,}" if len(most) < len(producers) else ""
+    title = f"Damaged records by producer{of}" if kinds else f"Records by producer (none are damaged{of})"
+    return bars([producer_name(p) for p in most], series, title, "records")

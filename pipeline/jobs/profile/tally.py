@@ -1,0 +1,289 @@
+"""Records of one partition added up while they are read: one row for those that are alike and near each other.
+
+Alike: the same kind of timestamp, the same minute (as meant, where it is in another unit; the same number of digits and
+the same likely unit, where it is no plausible time), producer and codec. Near: within the same block of 65,536 offsets,
+and while plausible times around them are in the same ten minutes, so that each row's place among the others still tells
+about when it was appended. What is in order and healthy comes to one row a minute and producer. Records whose batches
+have times from far and wide are added up in longer spans once a block has had its share of a million such.
+
+A block's rows depend on nothing outside it. So a partition whose blocks are added up in several tasks comes to the same
+rows as in one (`sluicegate.pipeline.source.pieces`).
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sluicegate.pipeline.jobs.profile.groups import Groups
+from sluicegate.pipeline.jobs.profile.kinds import UNITS, Kind, Kinds, in_milliseconds, tells_a_time
+from sluicegate.pipeline.jobs.profile.likely_units import LikelyUnits
+from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.pipeline.source.decoding import BatchFacts, DecodedBatch
+from sluicegate.pipeline.source.pieces import BLOCK_OFFSETS
+from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
+from sluicegate.protocol.records.totals import Totals
+
+MINUTE_MS = 60_000
+_AROUND_MINUTES = 10
+_ROWS_AT_ONCE = 64 * 1024
+_SPANS_A_BATCH = 16
+_MOST_EXACT_ROWS = 1_000_000  # of a partition, some 120 MB; only times from far and wide make so many
+_LAST_TELLING = max(UNITS)
+_DIGITS_APART = 100  # more than there are likely units
+_UNLIKE_AT_MOST, _TRIED_AGAIN_AFTER = 2, 64
+_TIMESTAMP, _KEY_SIZE, _VALUE_SIZE = 1, 3, 5
+
+SCHEMA = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("kind", pa.int32()),
+        ("producer_id", pa.int64()),
+        ("codec", pa.string()),
+        ("timestamp_type", pa.int32()),
+        ("records", pa.int64()),
+        ("null_keys", pa.int64()),
+        ("bytes", pa.int64()),
+        ("batches", pa.int64()),
+        ("stored_bytes", pa.int64()),
+        ("earliest", pa.int64()),
+        ("latest", pa.int64()),
+        ("first_offset", pa.int64()),
+        ("last_offset", pa.int64()),
+    ]
+)
+
+
+@dataclass(slots=True)
+class _Row:
+    records: int
+    null_keys: int
+    bytes: int
+    batches: int
+    stored_bytes: int
+    earliest: int
+    latest: int
+    first_offset: int
+    last_offset: int
+
+
+class _Columns(NamedTuple):
+    """Of some records."""
+
+    kinds: NDArray[np.int8]
+    minutes: NDArray[np.int64]
+    times: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    key_sizes: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+
+_Who = tuple[int, str, int]
+"""(producer id, codec, timestamp type)"""
+_Key = tuple[int, int, int, int, str, int]
+"""(ten minutes around, kind, minute, producer id, codec, timestamp type)"""
+
+
+class Tally:
+    """Of blocks of a partition, of which `whole` is what is read of it in all, whoever reads it; enter and add their
+    batches in their order.
+    """
+
+    def __init__(self, whole: OffsetRange, now_ms: int, epoch_ms: int | None = None) -> None:
+        self._whole = whole
+        blocks = (whole.end - 1) // BLOCK_OFFSETS - whole.start // BLOCK_OFFSETS + 1
+        self._far_at_most = _MOST_EXACT_ROWS // max(blocks, 1)
+        self._kinds = Kinds(now_ms, epoch_ms)
+        self._likely_units = LikelyUnits(now_ms)
+        self._now_minute = now_ms // MINUTE_MS
+        self._rows: dict[_Key, _Row] = {}
+        self._closed: list[tuple[_Key, _Row]] = []
+        self._packed: list[pa.RecordBatch] = []
+        self._block = -1
+        self._around = 0
+        self._far = 0
+        self._pending: dict[_Who, list[_Columns]] = {}
+        self._pending_batches: dict[_Who, tuple[int, int]] = {}
+        self._unlike = 0
+
+    def enter(self, last_offset: int) -> None:
+        """Before a batch is added whose last offset that is: it belongs to that one's block, wherever it begins."""
+        block = last_offset // BLOCK_OFFSETS
+        if block != self._block:
+            self._close()
+            self._block, self._around, self._far, self._unlike = block, 0, 0, 0
+
+    @property
+    def expects_alike(self) -> bool:
+        """Whether the next batch is worth a try by `add_alike`: where those before it were, and now and then."""
+        return self._unlike < _UNLIKE_AT_MOST or self._unlike % _TRIED_AGAIN_AFTER == 0
+
+    def add_alike(self, facts: BatchFacts, totals: Totals, last_offset: int) -> bool:
+        """Add a whole batch whose records are alike; False, and nothing added, when they are not."""
+        minute = totals.earliest // MINUTE_MS
+        if minute != totals.latest // MINUTE_MS or not self._kinds.all_plausible(totals.earliest, totals.latest):
+            return False
+        self._unlike = 0
+        self._note(minute)
+        row = _Row(
+            totals.records,
+            totals.null_keys,
+            totals.bytes,
+            1,
+            facts.size,
+            totals.earliest,
+            totals.latest,
+            facts.base_offset,
+            last_offset,
+        )
+        self._put((self._around, 0, minute, *_who(facts)), row)
+        return True
+
+    def add(self, batch: DecodedBatch, start: int, end: int) -> None:
+        """Add the records whose offsets are in [start, end)."""
+        self._unlike += 1
+        first, last = (int(place) for place in np.searchsorted(batch.offset, (start, end)))
+        if first == last:
+            return
+        offsets = batch.offset[first:last]
+        times = batch.columns[_TIMESTAMP, first:last]
+        earliest, latest = int(times.min()), int(times.max())
+        is_far = latest - earliest > _SPANS_A_BATCH * MINUTE_MS
+        in_spans = is_far and self._far >= self._far_at_most
+        self._far += (last - first) * is_far
+        if not in_spans and self._kinds.all_plausible(earliest, latest):
+            self._add_later(batch, first, last)
+            return
+        key_sizes = batch.columns[_KEY_SIZE, first:last]
+        sizes = np.maximum(key_sizes, 0) + np.maximum(batch.columns[_VALUE_SIZE, first:last], 0)
+        kinds = self._kinds.of(times)
+        telling = tells_a_time(kinds)
+        minutes = np.where(telling, in_milliseconds(times, kinds) // MINUTE_MS, 0)
+        if in_spans:
+            minutes = _spans(minutes, telling)
+        minutes[times == NO_TIMESTAMP] = NO_TIMESTAMP  # no limit refuses it, as it does what is negative
+        odd = kinds == Kind.IMPLAUSIBLE
+        if odd.any():
+            minutes[odd] = self._shapes_of(times[odd])
+        facts = batch.facts
+        counts_batch = (1, facts.size) if first == 0 else (0, 0)  # its bytes stand with its first records
+        self._add_groups(_who(facts), _Columns(kinds, minutes, times, offsets, key_sizes, sizes), counts_batch)
+
+    def _add_later(self, batch: DecodedBatch, first: int, last: int) -> None:
+        """Keep what is plausible but from several minutes until its block of offsets ends: to add up a hundred small
+        batches in no order costs hardly more than to add up one.
+        """
+        rows = batch.columns[:, first:last].copy()
+        self._note(int(rows[_TIMESTAMP, -1]) // MINUTE_MS)
+        sizes = np.maximum(rows[_KEY_SIZE], 0) + np.maximum(rows[_VALUE_SIZE], 0)
+        minutes = rows[_TIMESTAMP] // MINUTE_MS
+        kinds = np.zeros(last - first, np.int8)
+        kept = self._pending.setdefault(_who(batch.facts), [])
+        kept.append(_Columns(kinds, minutes, rows[_TIMESTAMP], rows[0], rows[_KEY_SIZE], sizes))
+        if first == 0:
+            who = _who(batch.facts)
+            count, filled = self._pending_batches.get(who, (0, 0))
+            self._pending_batches[who] = (count + 1, filled + batch.facts.size)
+
+    def _add_pending(self) -> None:
+        pending, self._pending = self._pending, {}
+        batches, self._pending_batches = self._pending_batches, {}
+        around = self._around
+        for who, kept in pending.items():
+            joined = _Columns(*(np.concatenate(column) for column in zip(*kept, strict=True)))
+            self._add_groups(who, joined, batches.get(who, (0, 0)))
+        self._around = around
+
+    def _add_groups(self, who: _Who, columns: _Columns, batches: tuple[int, int]) -> None:
+        """`batches`: how many, and their stored bytes."""
+        groups = Groups(columns.kinds, columns.minutes)
+        found = (
+            groups.first_of(columns.kinds),
+            groups.first_of(columns.minutes),
+            groups.sizes,
+            groups.sum(columns.key_sizes < 0),
+            groups.sum(columns.sizes),
+            groups.least(columns.times),
+            groups.most(columns.times),
+            groups.first_of(columns.offsets),
+            groups.last_of(columns.offsets),
+        )
+        rows = zip(*(column.tolist() for column in found), strict=True)
+        for kind, minute, records, null_keys, filled, earliest, latest, first_offset, last_offset in rows:
+            self._note(minute if kind <= _LAST_TELLING else self._now_minute + 1)
+            row = _Row(records, null_keys, filled, *batches, earliest, latest, first_offset, last_offset)
+            batches = (0, 0)
+            self._put((self._around, kind, minute, *who), row)
+
+    def _shapes_of(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
+        """What numbers that tell no time are grouped by: how many digits each has, and its likely unit."""
+        return np.asarray(np.log10(times).astype(np.int64) * _DIGITS_APART + self._likely_units.of(times))
+
+    def table(self) -> pa.Table:
+        """All rows, in about the order of their offsets."""
+        self._close()
+        self._pack()
+        return pa.Table.from_batches(self._packed, SCHEMA)
+
+    def _note(self, minute: int) -> None:
+        if minute <= self._now_minute:
+            self._around = minute // _AROUND_MINUTES
+
+    def _put(self, key: _Key, more: _Row) -> None:
+        row = self._rows.get(key)
+        if row is None:
+            self._rows[key] = more
+            return
+        row.records += more.records
+        row.null_keys += more.null_keys
+        row.bytes += more.bytes
+        row.batches += more.batches
+        row.stored_bytes += more.stored_bytes
+        row.earliest = min(row.earliest, more.earliest)
+        row.latest = max(row.latest, more.latest)
+        # What waited to be added up may lie before what was added at once.
+        row.first_offset = min(row.first_offset, more.first_offset)
+        row.last_offset = max(row.last_offset, more.last_offset)
+
+    def _close(self) -> None:
+        self._add_pending()
+        self._closed += self._rows.items()
+        self._rows = {}
+        if len(self._closed) >= _ROWS_AT_ONCE:
+            self._pack()
+
+    def _pack(self) -> None:
+        """What is closed takes a fifth of the memory as columns."""
+        if not self._closed:
+            return
+        rows = [
+            (
+                self._whole.of.topic,
+                self._whole.of.partition,
+                key[1],
+                *key[3:],
+                *(getattr(row, name) for name in _Row.__slots__),
+            )
+            for key, row in self._closed
+        ]
+        self._closed = []
+        columns = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
+        self._packed.append(pa.RecordBatch.from_arrays(columns, schema=SCHEMA))
+
+
+def _who(facts: BatchFacts) -> _Who:
+    return facts.producer_id, facts.codec, facts.timestamp_type
+
+
+def _spans(minutes: NDArray[np.int64], telling: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The minutes, or where a batch has them from far and wide, spans of so many that it has few of them."""
+    if not telling.any():
+        return minutes
+    spread = int(np.ptp(minutes[telling]))
+    if spread <= _SPANS_A_BATCH:
+        return minutes
+    span = 1 << (spread // _SPANS_A_BATCH).bit_length()
+    return np.asarray(minutes // span * span)

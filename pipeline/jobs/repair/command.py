@@ -1,0 +1,102 @@
+"""The command `sluicegate-spark repair`."""
+
+from typing import Annotated
+
+import typer
+
+from sluicegate.pipeline.arguments import (
+    AFTER_MAX_MS,
+    EPOCH,
+    AfterMax,
+    AsJson,
+    Bootstrap,
+    ConfigFile,
+    Epoch,
+    Master,
+    Out,
+    SkipUnreadable,
+    SparkLog,
+    Topic,
+)
+from sluicegate.pipeline.jobs.repair.record_writer import CannotWrite
+from sluicegate.pipeline.jobs.repair.settings import CLEAN, Retention
+from sluicegate.pipeline.running import (
+    START_AGAIN,
+    SparkAt,
+    end,
+    epoch_ms_of,
+    now_in_ms,
+    session_for,
+    show,
+    show_json,
+    topics_of,
+)
+
+_RESUME = (
+    "what was committed to the clean topic stays, and readers with isolation.level=read_committed see nothing else. "
+    "Give the same command again to continue from there"
+)
+
+
+def repair(
+    bootstrap: Bootstrap,
+    topic: Topic,
+    out: Out,
+    to: Annotated[str, typer.Option(metavar="NAME", help="The clean topic; {topic} is the polluted one.")] = CLEAN,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Write the clean topic; without it nothing is written.")
+    ] = False,
+    after_max_ms: AfterMax = AFTER_MAX_MS,
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="DAMAGE", help="Leave this damage; may be repeated.")
+    ] = None,
+    rewrite: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DAMAGE", help="Rewrite this one though it may be sound: future or implausible."),
+    ] = None,
+    epoch: Epoch = EPOCH,
+    retention: Annotated[
+        Retention, typer.Option(help="What the clean topic deletes: nothing, or what its source deletes.")
+    ] = Retention.KEEP,
+    assume_ms: Annotated[
+        int | None,
+        typer.Option(metavar="MS", help="The time of append in partitions where nothing tells of one.", min=1),
+    ] = None,
+    skip_unreadable: SkipUnreadable = False,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    master: Master = None,
+    spark_log: SparkLog = None,
+) -> None:
+    """Propose corrections of damaged timestamps, and write the corrected records to a clean topic, exactly once."""
+    from sluicegate.pipeline.jobs.repair import job, report  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.repair.correction import Rules  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.repair.outcome import NoSuchDamage, check_damages, proposed, written  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.repair.reasons import first_lines  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.repair.report import answer  # noqa: PLC0415
+
+    try:
+        check_damages(keep or (), rewrite or ())
+    except NoSuchDamage as error:
+        end(str(error))
+    now_ms = now_in_ms()
+    epoch_ms = epoch_ms_of(epoch, now_ms)
+    topics = topics_of(bootstrap, topic, config)
+    try:
+        targets = job.targets_of(topics, to)
+    except CannotWrite as error:
+        end(str(error))
+    with session_for("repair", topics, out, SparkAt(master, spark_log), resume=_RESUME if apply else START_AGAIN) as (
+        spark,
+        results,
+    ):
+        asked = (frozenset(keep or ()), assume_ms, frozenset(rewrite or ()), epoch_ms, retention, skip_unreadable)
+        rules = Rules(now_ms, after_max_ms, *asked)
+        found = (written if apply else proposed)(spark, topics, results, targets, rules)
+        if as_json:
+            show_json(found.summary)
+        else:
+            typer.echo("\n".join([*first_lines(found.summary), answer(found.summary).to_do]))
+            show(report.console_table(found.summary["changes"], found.summary["applied"]), out)
+        if found.obstacles:
+            raise typer.Exit(1)

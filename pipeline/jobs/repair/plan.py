@@ -1,0 +1,131 @@
+"""What a repair will do, written down before it does anything, so that one that is resumed decides as it began."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+from sluicegate.pipeline.jobs.profile.clock import Clock
+from sluicegate.pipeline.jobs.repair.correction import Rules, clock_as_plan, clock_from
+from sluicegate.pipeline.jobs.repair.settings import Retention
+from sluicegate.pipeline.jobs.repair.survey import Contents, Survey
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.source.unreadable import Unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionPlan:
+    """Copy a range of offsets and its `contents` to the partition of the same number in the topic `to`; `codec`
+    compresses there.
+    """
+
+    source: OffsetRange
+    to: str
+    contents: Contents
+    codec: str
+    clock: Clock | None
+    rules: Rules
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`targets`: source topic to clean topic. `begun`: something may have been written by it."""
+
+    targets: dict[str, str]
+    partitions: tuple[PartitionPlan, ...]
+    rules: Rules
+    begun: bool = False
+
+    @property
+    def plan_id(self) -> str:
+        """The same for plans that do the same."""
+        return sha256(replace(self, begun=False).as_json().encode()).hexdigest()[:16]
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether clean topics hold less than their sources."""
+        return self.rules.skip_unreadable and any(each.contents.unreadable for each in self.partitions)
+
+    def as_json(self) -> str:
+        """To be read by `plan_from`."""
+        return json.dumps(
+            {
+                "targets": self.targets,
+                "now_ms": self.rules.now_ms,
+                "after_max_ms": self.rules.after_max_ms,
+                "keep": sorted(self.rules.keep),
+                "assume_ms": self.rules.assume_ms,
+                "rewrite": sorted(self.rules.rewrite),
+                "epoch_ms": self.rules.epoch_ms,
+                "retention": self.rules.retention,
+                "begun": self.begun,
+                **({"skip_unreadable": True} if self.rules.skip_unreadable else {}),
+                "partitions": [
+                    {
+                        "topic": each.source.of.topic,
+                        "partition": each.source.of.partition,
+                        "start": each.source.start,
+                        "end": each.source.end,
+                        "contents": _as_plan(each.contents),
+                        "codec": each.codec,
+                        "clock": clock_as_plan(each.clock),
+                    }
+                    for each in self.partitions
+                ],
+            }
+        )
+
+
+def plan_from(text: str) -> Plan:
+    """What `as_json` wrote."""
+    value = json.loads(text)
+    rules = Rules(
+        value["now_ms"],
+        value["after_max_ms"],
+        frozenset(value["keep"]),
+        value["assume_ms"],
+        frozenset(value["rewrite"]),
+        value["epoch_ms"],
+        Retention(value["retention"]),
+        value.get("skip_unreadable", False),
+    )
+    partitions = tuple(
+        PartitionPlan(
+            OffsetRange(TopicPartition(each["topic"], each["partition"]), each["start"], each["end"]),
+            value["targets"][each["topic"]],
+            _contents_from(each["contents"]),
+            each["codec"],
+            clock_from(each["clock"]),
+            rules,
+        )
+        for each in value["partitions"]
+    )
+    return Plan(value["targets"], partitions, rules, value["begun"])
+
+
+def make_plan(
+    ranges: Iterable[OffsetRange],
+    targets: dict[str, str],
+    surveys: dict[TopicPartition, Survey],
+    rules: Rules,
+) -> Plan:
+    """For the ranges, by what was found in them."""
+    assumed = None if rules.assume_ms is None else Clock.standing_at(rules.assume_ms)
+    partitions = []
+    for each in ranges:
+        found = surveys.get(each.of, Survey(each.start, Contents(), "none", None))
+        clock = found.clock if found.clock is not None else assumed
+        source = replace(each, start=found.start)
+        partitions.append(PartitionPlan(source, targets[each.of.topic], found.contents, found.codec, clock, rules))
+    return Plan(targets, tuple(partitions), rules)
+
+
+def _as_plan(contents: Contents) -> dict[str, Any]:
+    """What is usual is left out, so that a plan that was begun by an earlier release stays the same one."""
+    return {name: value for name, value in asdict(contents).items() if name != "unreadable" or value}
+
+
+def _contents_from(value: dict[str, Any]) -> Contents:
+    unreadable = tuple(Unreadable(**each) for each in value.get("unreadable", ()))
+    return Contents(**{**value, "unreadable": unreadable})

@@ -1,0 +1,106 @@
+"""A repair's before and after, as a table and as a page."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sluicegate.pipeline.jobs.repair.reasons import added_up, remarks
+from sluicegate.pipeline.report.answer import Answer, counted, in_words, share
+from sluicegate.pipeline.report.console import ConsoleTable
+from sluicegate.pipeline.report.formats import WORST, cut, dated, folded
+from sluicegate.pipeline.report.page import Section, Table, page
+from sluicegate.pipeline.report.plots import Plot, bars
+from sluicegate.pipeline.results import REPORT, Results
+
+
+def answer(summary: Mapping[str, Any]) -> Answer:
+    """Of all topics, dry run or not."""
+    topics = summary["topics"].values()
+    records = sum(topic["records"] for topic in topics)
+    repaired, left = (added_up(topics, what) for what in ("repaired", "undiagnosed"))
+    changed, stay = sum(repaired.values()), sum(left.values())
+    verb = "have" if summary["applied"] else "would have"
+    of = f" ({in_words(repaired)})" if changed else ""
+    rest = f"; {counted(stay, 'damaged one')} {'is' if stay == 1 else 'are'} left as they are" if stay else ""
+    found = f"{share(changed, records)} of {counted(records, 'record')} {verb} another timestamp{of}{rest}."
+    return Answer(found, _to_do(summary, changed + stay))
+
+
+def _to_do(summary: Mapping[str, Any], damaged: int) -> str:
+    if summary["obstacles"]:
+        return f"Clear away first what would stop --apply, then plan again: {'; '.join(summary['obstacles'])}"
+    if summary["applied"]:
+        return (
+            "Compare the clean topic with sluicegate-spark verify --plan and this folder, then let readers change to "
+            "it; they need isolation.level=read_committed."
+        )
+    if not damaged:
+        return "Nothing: there is no damage. No clean topic is made, with --apply neither: it would only be a copy."
+    return "Look at the examples, before and after. If they are right, give the same command with --apply."
+
+
+_HEADS = ("topic", "producer id", "damage", "records", "example at", "before", "after", "corrected times from", "to")
+
+
+def _rows(changes: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return [
+        (
+            row["topic"],
+            str(row["producer_id"]),
+            row["damage"],
+            row["records"],
+            f"{row['example_at']['partition']}@{row['example_at']['offset']}",
+            dated(row["example_before"]),
+            dated(row["example_after"]),
+            row["left"] or dated(row["earliest_after"]),
+            dated(row["latest_after"]) if row["solved"] else "",
+        )
+        for row in changes
+    ]
+
+
+def console_table(changes: list[dict[str, Any]], applied: bool) -> ConsoleTable:
+    """What the command prints."""
+    title = "Repaired" if applied else "What --apply would change (a dry run: nothing is written)"
+    shown, rest = cut(_most_first(changes), "summary.json")
+    return ConsoleTable(title, _HEADS, _rows(shown), rest)
+
+
+def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None:
+    """One section a topic."""
+    sections = []
+    for source, topic in summary["topics"].items():
+        changes = _most_first([row for row in summary["changes"] if row["topic"] == source])
+        shown, others = folded(changes)
+        rows = [row[1:] for row in _rows(shown)]
+        caption = f"{source} to {topic['to']}"
+        if others:
+            rows.append(_in_sum(others))
+            caption += (
+                f": the {len(shown)} of {len(changes):,} with most records, and the others in sum; summary.json has all"
+            )
+        plots = [_by_producer(changes)] if changes else []
+        text = "" if changes else "Nothing is damaged: the clean topic is a copy."
+        sections.append(Section(source, text, plots, [Table(caption, _HEADS[1:], rows)] if changes else []))
+    about = " ".join(["Written." if summary["applied"] else "A dry run: nothing was written.", *remarks(summary)])
+    results.write_text(REPORT, page("Repair", answer(summary), about, sections, now_ms))
+
+
+def _most_first(changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(changes, key=lambda row: (row["topic"], -row["records"], row["producer_id"]))
+
+
+def _in_sum(others: Sequence[dict[str, Any]]) -> tuple[Any, ...]:
+    damages = ", ".join(sorted({row["damage"] for row in others}))
+    return f"{len(others):,} others", damages, sum(row["records"] for row in others), "", "", "", "", ""
+
+
+def _by_producer(changes: list[dict[str, Any]]) -> Plot:
+    counts: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for row in changes:
+        counts[row["producer_id"]][row["damage"]] += row["records"]
+    worst = sorted(counts, key=lambda producer: (-sum(counts[producer].values()), producer))[:WORST]
+    damages = sorted({damage for producer in worst for damage in counts[producer]})
+    series = {damage: [counts[producer][damage] for producer in worst] for damage in damages}
+    of = f", the {len(worst)} producers with most of {len(counts):,}" if len(worst) < len(counts) else ""
+    return bars([f"producer {producer}" for producer in worst], series, f"Damaged records{of}", "records")

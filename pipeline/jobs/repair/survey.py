@@ -1,0 +1,142 @@
+"""What a plan has to know of a partition before anything is written: its clock, and what the clean topic will hold."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from sluicegate.pipeline.jobs.profile import reading
+from sluicegate.pipeline.jobs.profile.clock import Clock, simplified
+from sluicegate.pipeline.jobs.profile.damage import partition_clock
+from sluicegate.pipeline.jobs.profile.kinds import Kind, in_milliseconds
+from sluicegate.pipeline.jobs.profile.reading import Reading, read_into_tally
+from sluicegate.pipeline.jobs.profile.tally import MINUTE_MS
+from sluicegate.pipeline.jobs.repair.correction import Rules, clock_as_plan, clock_from
+from sluicegate.pipeline.jobs.repair.settings import TopicSettings
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.source.options import source_options
+from sluicegate.pipeline.source.pieces import Piece, cut
+from sluicegate.pipeline.source.tasks import tasks_at_most
+from sluicegate.pipeline.source.together import over_partitions
+from sluicegate.pipeline.source.unreadable import Unreadable
+from sluicegate.pipeline.topics import Topics
+
+_DDL = (
+    "topic string, partition int, codec string, records bigint, null_keys bigint, largest bigint, outdated bigint, "
+    "start bigint, may_shrink boolean, unreadable string, offsets array<bigint>, times array<bigint>"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a range holds: `records`, of them `null_keys`, and `outdated` ones, whose times, repaired, lie further back
+    than the source's retention.ms. `largest`: bytes of the largest record, 0 where none may be too large. `may_shrink`:
+    the source is compacted, so some may be gone when they are read again. `unreadable` batches are not among them.
+    """
+
+    records: int = 0
+    null_keys: int = 0
+    outdated: int = 0
+    largest: int = 0
+    may_shrink: bool = False
+    unreadable: tuple[Unreadable, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """`start`: where the range begins, after what retention took meanwhile. `clock` is None where nothing tells a time,
+    `codec` that of most records.
+    """
+
+    start: int
+    contents: Contents
+    codec: str
+    clock: Clock | None
+
+
+def survey(
+    spark: SparkSession,
+    topics: Topics,
+    ranges: Sequence[OffsetRange],
+    rules: Rules,
+    settings: Mapping[str, TopicSettings],
+    large_bytes: Mapping[str, int],
+) -> dict[TopicPartition, Survey]:
+    """Of each range's partition that holds something. `settings` are the sources', `large_bytes` say from what size on
+    a record of a topic may be too large for its clean one.
+    """
+    options = source_options(topics.options)
+
+    def read(piece: Piece) -> pa.Table:
+        return read_into_tally(options, piece, rules.now_ms, rules.epoch_ms, large_bytes[piece.whole.of.topic])
+
+    def finish(wanted: OffsetRange, parts: pa.Table) -> list[pa.RecordBatch]:
+        its, held = settings[wanted.of.topic], Reading.of(parts)
+        rows = held.rows
+        if not len(rows) and not held.unreadable:
+            return []
+        clock = partition_clock(rows, rules.now_ms)
+        by_codec = rows.group_by("codec").aggregate([("records", "sum")])
+        by_codec = by_codec.sort_by([("records_sum", "descending"), ("codec", "ascending")])
+        contents = Contents(
+            pc.sum(rows["records"]).as_py() or 0,
+            pc.sum(rows["null_keys"]).as_py() or 0,
+            0 if its.retention_ms is None else _before(rows, clock, rules.now_ms - its.retention_ms),
+            held.largest,
+            its.is_compacted,
+            held.unreadable,
+        )
+        start = max([wanted.start, *(end for first, end in held.gone if first == wanted.start)])
+        found = {
+            "topic": wanted.of.topic,
+            "partition": wanted.of.partition,
+            "codec": by_codec["codec"][0].as_py() if len(by_codec) else "none",
+            "start": start,
+        }
+        plan = clock_as_plan(None if clock is None else simplified(clock, MINUTE_MS)) or {}
+        told = asdict(contents) | {"unreadable": json.dumps([asdict(each) for each in held.unreadable])}
+        return [pa.RecordBatch.from_pylist([found | told | plan], schema=_SCHEMA)]
+
+    partitions = cut(ranges, tasks_at_most(spark))
+    rows = over_partitions(spark, partitions, read, reading.SCHEMA, finish, _DDL).collect()
+    return {
+        TopicPartition(row.topic, row.partition): Survey(
+            row.start,
+            Contents(
+                *(row.records, row.null_keys, row.outdated, row.largest, row.may_shrink),
+                tuple(Unreadable(**each) for each in json.loads(row.unreadable)),
+            ),
+            row.codec,
+            clock_from(None if row.offsets is None else row.asDict()),
+        )
+        for row in rows
+    }
+
+
+def _before(rows: pa.Table, clock: Clock | None, moment_ms: int) -> int:
+    """How many records will have a time before that, as far as rows of a minute tell."""
+    kinds = rows["kind"].to_numpy().astype(np.int8)
+    times = in_milliseconds(rows["latest"].to_numpy(), kinds)
+    if clock is not None:
+        timeless = np.isin(kinds, (Kind.ZERO, Kind.NEGATIVE))
+        times[timeless] = clock.at(rows["last_offset"].to_numpy()[timeless])
+    return int(rows["records"].to_numpy()[times < moment_ms].sum())
+
+
+_NUMBERS = ("records", "null_keys", "largest", "outdated", "start")
+_SCHEMA = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("codec", pa.string()),
+        *((name, pa.int64()) for name in _NUMBERS),
+        ("may_shrink", pa.bool_()),
+        ("unreadable", pa.string()),
+        ("offsets", pa.list_(pa.int64())),
+        ("times", pa.list_(pa.int64())),
+    ]
+)

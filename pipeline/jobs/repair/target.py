@@ -1,0 +1,159 @@
+"""The clean topic: made like the polluted one, or checked before anything is written to it."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from sluicegate.pipeline.jobs.repair.obstacles import what_is_gone
+from sluicegate.pipeline.jobs.repair.plan import PartitionPlan, Plan
+from sluicegate.pipeline.jobs.repair.progress import group, group_of, progress_in
+from sluicegate.pipeline.jobs.repair.record_writer import CannotWrite
+from sluicegate.pipeline.jobs.repair.settings import SECONDS, TopicSettings, settings_of, topic_id_of, until_known
+from sluicegate.pipeline.topics import Topics
+from sluicegate.protocol.messages.list_offsets import EARLIEST
+
+_PAUSE_SECONDS = 0.2
+_WHAT_IS_COMMITTED = {"isolation.level": "read_committed", "enable.partition.eof": True, "enable.auto.commit": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A clean topic: the group that keeps its repair's progress, and the bytes of the largest batch that it takes."""
+
+    group_id: str
+    largest_message: int
+
+
+def target_settings(topics: Topics, targets: Mapping[str, str]) -> dict[str, TopicSettings]:
+    """Of those clean topics that are there already. Raises CannotWrite."""
+    admin = AdminClient(topics.for_librdkafka)
+    try:
+        there = admin.list_topics(timeout=SECONDS).topics
+        return {to: settings_of(admin, to) for to in targets.values() if to in there}
+    except KafkaException as error:
+        raise CannotWrite(error.args[0].str()) from error
+
+
+def source_settings(topics: Topics) -> dict[str, TopicSettings]:
+    """Of the topics to be repaired. Raises CannotWrite."""
+    admin = AdminClient(topics.for_librdkafka)
+    try:
+        return {name: settings_of(admin, name) for name in topics.names}
+    except KafkaException as error:
+        raise CannotWrite(f"{', '.join(topics.names)}: {error.args[0].str()}") from error
+
+
+def prepare(plan: Plan, topics: Topics) -> dict[str, Target]:
+    """Make the clean topics that are missing. Raises CannotWrite when one holds what this plan has not written."""
+    client = topics.for_librdkafka
+    admin = AdminClient(client)
+    try:
+        there = admin.list_topics(timeout=SECONDS).topics
+        for source, to in plan.targets.items():
+            metadata = until_known(partial(_metadata, admin, source))
+            if to not in there:
+                _create(admin, plan, source, to, metadata)
+            elif len(there[to].partitions) != len(metadata.partitions):
+                raise CannotWrite(
+                    f"{to} has {len(there[to].partitions)} partitions and {source} {len(metadata.partitions)}; "
+                    "the order of records would change"
+                )
+        found = {to: _target(admin, to) for to in plan.targets.values()}
+        reached: dict[str, int] = {}
+        for source, to in plan.targets.items():
+            reached |= _checked_ours(plan, topics, client, source, to, found[to].group_id)
+        gone = what_is_gone(plan, log_starts(plan, topics), reached)
+        if gone:
+            way = "with another --out and --to" if reached else "by a dry run"
+            raise CannotWrite(f"the plan went stale: {'; '.join(gone)}. Make a new one, {way}")
+    except KafkaException as error:
+        raise CannotWrite(error.args[0].str()) from error
+    return found
+
+
+def _metadata(client: AdminClient | Consumer, topic: str) -> Any:
+    found = client.list_topics(topic, timeout=SECONDS).topics[topic]
+    if found.error is not None:
+        raise KafkaException(found.error)
+    return found
+
+
+def _target(admin: AdminClient, to: str) -> Target:
+    return Target(group_of(to, topic_id_of(admin, to)), settings_of(admin, to).largest_message)
+
+
+def _create(admin: AdminClient, plan: Plan, source: str, to: str, metadata: Any) -> None:
+    largest = max((each.contents.largest for each in plan.partitions if each.to == to), default=0)
+    settings = settings_of(admin, source).for_clean(plan.rules.retention, largest)
+    replicas = len(metadata.partitions[0].replicas)
+    (made,) = admin.create_topics([NewTopic(to, len(metadata.partitions), replicas, config=settings)]).values()
+    try:
+        made.result(SECONDS)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:  # by a run that was killed a moment ago
+            raise
+
+
+def log_starts(plan: Plan, topics: Topics) -> dict[str, int]:
+    """Where the plan's partitions begin now, by their names."""
+    with topics.cluster() as cluster:
+        found = cluster.offsets([each.source.of for each in plan.partitions], EARLIEST, committed=True)
+    return {str(of): offset for of, offset in found.items()}
+
+
+def _checked_ours(
+    plan: Plan, topics: Topics, client: Mapping[str, str], source: str, to: str, group_id: str
+) -> dict[str, int]:
+    """How far each partition of a source has come, by its name, where something has been written."""
+    mine: list[PartitionPlan] = [each for each in plan.partitions if each.source.of.topic == source]
+    with group(group_id, client) as consumer:
+        begun = progress_in(consumer, [each.source.of for each in mine])
+    if any(found.plan_id != plan.plan_id for found in begun.values()):
+        raise CannotWrite(
+            f"{to} was begun by another plan, and two in one topic would mix: go on in that one's --out, or name "
+            f"another topic by --to, or delete {to}"
+        )
+    if not begun and _holds_records(client, to, group_id):
+        raise CannotWrite(f"{to} holds records that no repair has written; name another topic by --to, or delete it")
+    return {str(of): found.reached for of, found in begun.items()}
+
+
+def _holds_records(client: Mapping[str, str], to: str, group_id: str) -> bool:
+    """Whether a reader would find any. Offsets do not tell: a run that ended before its first commit has used some."""
+    consumer = Consumer({**client, "group.id": group_id, **_WHAT_IS_COMMITTED})
+    try:
+        waited_for = _used(consumer, to)
+        consumer.assign(waited_for)
+        end = time.monotonic() + SECONDS
+        left = {each.partition for each in waited_for}
+        while left:
+            message = consumer.poll(_PAUSE_SECONDS)
+            if message is None:
+                if time.monotonic() > end:
+                    raise CannotWrite(f"{to} cannot be read: what it holds has not come for {SECONDS:.0f} s; try again")
+                continue
+            error = message.error()
+            if error is None:
+                return True
+            if error.code() == KafkaError._PARTITION_EOF:
+                left.discard(message.partition())
+                end = time.monotonic() + SECONDS  # what was aborted is fetched too, and takes its time
+            elif not error.retriable():
+                raise KafkaException(error)
+        return False
+    finally:
+        consumer.close()
+
+
+def _used(consumer: Consumer, to: str) -> list[ClientPartition]:
+    """A topic's partitions that have given offsets to anything, each from its beginning."""
+    places = {p: ClientPartition(to, p) for p in until_known(partial(_metadata, consumer, to)).partitions}
+    ask = consumer.get_watermark_offsets
+    bounds = {p: until_known(partial(ask, place, SECONDS)) for p, place in places.items()}
+    return [ClientPartition(to, p, begin) for p, (begin, end) in bounds.items() if begin < end]

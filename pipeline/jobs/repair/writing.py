@@ -1,0 +1,125 @@
+"""One task of a repair: a partition's records, corrected, to the clean topic, exactly once."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from sluicegate.pipeline.jobs.repair.correction import NAMES, RepairHeader, correct
+from sluicegate.pipeline.jobs.repair.plan import PartitionPlan
+from sluicegate.pipeline.jobs.repair.progress import Progress
+from sluicegate.pipeline.jobs.repair.record_writer import MOST_RECORDS, CannotWrite, Writing
+from sluicegate.pipeline.jobs.repair.transactions import Transactions, transactions
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.kafka.emptiness import DataLoss
+from sluicegate.pipeline.source.options import source_options
+from sluicegate.pipeline.source.reading import read_rows
+
+_COLUMNS = "key,value,offset,timestamp,headers_binary"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What one task did."""
+
+    topic: str
+    partition: int
+    records: int
+    corrected: int
+
+
+def write_partition(plan: PartitionPlan, plan_id: str, writing: Writing) -> Written:
+    """Raises CannotWrite and what reading raises."""
+    of = plan.source.of
+    try:
+        with transactions(of, writing) as target:
+            before = target.before() or Progress(plan.source.start, 0, plan_id)
+            if before.plan_id != plan_id:
+                raise CannotWrite(
+                    f"{plan.to} is written by another plan since this run began, and two in one topic would mix: "
+                    "continue that one's --out, or name another topic by --to"
+                )
+            start = max(plan.source.start, before.reached)
+            writer = _Writer(plan, target, before)
+            if start < plan.source.end:
+                fails = str(not plan.rules.skip_unreadable).lower()
+                asked = {"subscribe": of.topic, "columns": _COLUMNS, "failOnUnreadable": fails}
+                reading = source_options({**writing.topics.options, **asked})
+                writer.write(read_rows(reading, OffsetRange(of, start, plan.source.end)))
+    except DataLoss as loss:
+        raise CannotWrite(
+            f"{loss} since the plan was made (retention?); what is written stays. Make a new plan, with another --out "
+            "and --to"
+        ) from loss
+    return Written(of.topic, of.partition, writer.records, writer.corrected)
+
+
+class _Writer:
+    """Writes Arrow rows in transactions."""
+
+    def __init__(self, plan: PartitionPlan, target: Transactions, before: Progress) -> None:
+        """`before`: what earlier runs have written."""
+        self._plan = plan
+        self._before = before
+        self._target = target
+        self._to = TopicPartition(plan.to, plan.source.of.partition)
+        self._origin = f"{plan.source.of.topic}/{plan.source.of.partition}/"
+        self.records = 0
+        self.corrected = 0
+
+    def write(self, batches: Iterator[pa.RecordBatch]) -> None:
+        """All of them, and that the range is done."""
+        self._target.begin()
+        for batch in batches:
+            for start in range(0, len(batch), MOST_RECORDS // 10):
+                rows = batch.slice(start, MOST_RECORDS // 10)
+                self._produce(rows)
+                if self._target.add(len(rows), rows.nbytes):
+                    self._target.commit(self._progress(rows["offset"][-1].as_py() + 1))
+                    self._target.begin()
+        written = self._before.records + self.records
+        planned = self._plan.contents
+        if written > planned.records or (written < planned.records and not planned.may_shrink):
+            raise CannotWrite(
+                f"{self._plan.source.of} to {self._plan.to}: the plan counted {planned.records:,} records in "
+                f"offsets {self._plan.source.start} to {self._plan.source.end - 1}, and {written:,} came when read "
+                "again; what is committed stays, the rest is not written. Were records deleted "
+                "since? Then make a new plan, with another --out and --to; if not, start again"
+            )
+        self._target.commit(self._progress(self._plan.source.end))
+
+    def _progress(self, reached: int) -> Progress:
+        return Progress(reached, self._before.records + self.records, self._before.plan_id)
+
+    def _produce(self, rows: pa.RecordBatch) -> None:
+        timestamps, offsets = rows["timestamp"].to_numpy(), rows["offset"].to_numpy()
+        found = correct(timestamps, offsets, self._plan.clock, self._plan.rules)
+        columns = [rows[name].to_pylist() for name in ("key", "value", "headers_binary")]
+        corrected = found.solved & (found.after != timestamps)
+        numbers = (
+            found.after.tolist(),
+            offsets.tolist(),
+            timestamps.tolist(),
+            found.kinds.tolist(),
+            corrected.tolist(),
+        )
+        for key, value, headers, after, offset, before, kind, is_corrected in zip(*columns, *numbers, strict=True):
+            if after == 0:
+                raise CannotWrite(
+                    f"{self._plan.source.of} offset {offset}: a timestamp of 0 cannot be written, and nothing around "
+                    "it tells of a better one; give one by --assume-ms"
+                )
+            carried = [(header["key"], header["value"]) for header in headers or ()]
+            if is_corrected:
+                carried += self._told(offset, before, kind)
+            self._target.write(self._to, key, value, after, carried)
+        self.records += len(rows)
+        self.corrected += int(corrected.sum())
+
+    def _told(self, offset: int, before: int, kind: int) -> list[tuple[bytes, bytes]]:
+        told = {
+            RepairHeader.ORIGIN: f"{self._origin}{offset}",
+            RepairHeader.TIMESTAMP: str(before),
+            RepairHeader.KIND: NAMES[kind],
+        }
+        return [(name.encode(), text.encode()) for name, text in told.items()]

@@ -1,0 +1,69 @@
+"""The command `sluicegate-spark replay`."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sluicegate.pipeline.arguments import AsJson, Bootstrap, ConfigFile, Master, Out, SkipUnreadable, SparkLog, Topic
+from sluicegate.pipeline.jobs.replay.asking import FixTimes
+from sluicegate.pipeline.jobs.replay.writing import Headers
+from sluicegate.pipeline.running import START_AGAIN, SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
+
+_RESUME = (
+    "what was committed stays, and readers with isolation.level=read_committed see nothing else. Give the same command "
+    "again to continue from there"
+)
+
+
+def replay(
+    bootstrap: Bootstrap,
+    topic: Topic,
+    out: Out,
+    policies: Annotated[Path, typer.Option(metavar="FILE", help="The proxy's own configuration file.")],
+    apply: Annotated[bool, typer.Option("--apply", help="Write them back; without it nothing is written.")] = False,
+    fix: Annotated[FixTimes | None, typer.Option(help="Put bad times right so, whatever the file says of fix.")] = None,
+    from_findings: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Take from the topics what a judge (--samples all) has listed in its --out."),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="MODULE:FUNCTION", help="A function of your own that corrects dead letters first."),
+    ] = None,
+    headers: Annotated[
+        Headers, typer.Option(help="Headers of what goes back: its own, or the proxy's about it too.")
+    ] = Headers.OWN,
+    skip_unreadable: SkipUnreadable = False,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    master: Master = None,
+    spark_log: SparkLog = None,
+) -> None:
+    """Correct dead letters or what a judge has listed, judge it again, and write what is good to where it belongs."""
+    from sluicegate.config.loading import ConfigError  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.replay import outcome, report  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.replay.asking import asked_of  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.replay.function import NoFunction  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.replay.report import answer  # noqa: PLC0415
+    from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
+
+    try:
+        asked = asked_of(policies, fix, by, headers, now_in_ms(), from_findings)
+    except (ConfigError, RuleUnusable, NoFunction) as error:
+        end(str(error))
+    topics = replace(topics_of(bootstrap, topic, config), skip_unreadable=skip_unreadable)
+    with session_for("replay", topics, out, SparkAt(master, spark_log), resume=_RESUME if apply else START_AGAIN) as (
+        spark,
+        results,
+    ):
+        found = (outcome.written if apply else outcome.proposed)(spark, topics, results, asked)
+        summary = found.summary
+        for warning in found.warnings:
+            typer.echo(f"warning: {warning}", err=True)
+        if as_json:
+            show_json(summary)
+            return
+        typer.echo("\n".join([*report.first_lines(summary), answer(summary).to_do]))
+        show(report.console_table(summary), out)

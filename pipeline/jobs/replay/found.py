@@ -1,0 +1,165 @@
+"""Records that a judgement of what is stored has listed as bad: dead letters that lie where they were to go."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyspark import Broadcast
+from pyspark.sql import functions as f
+
+from sluicegate.pipeline.jobs.judge.findings import What
+from sluicegate.pipeline.jobs.repair.correction import RepairHeader
+from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, Header, Record, decoded, raw_headers
+from sluicegate.pipeline.jobs.replay.deciding import Left, Why
+from sluicegate.pipeline.jobs.replay.letters import Some
+from sluicegate.pipeline.jobs.replay.progress import FOUND
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.results import SUMMARY, Results
+from sluicegate.pipeline.source.options import source_options
+from sluicegate.pipeline.source.reading import read_rows
+from sluicegate.validation.dead_letter_headers import DeadLetterHeader
+
+_COLUMNS = "key,value,offset,timestamp,timestamp_type,headers_binary"
+_AT_ONCE = 5_000
+_NEAR_OFFSETS = 10_000
+"""What lies between two that are nearer is read over; fetching anew costs as much."""
+_APPENDED = 1  # of timestamp_type
+
+
+class NoFindings(Exception):
+    """A folder holds no judgement that a replay can go by; the text says what to do."""
+
+
+class FoundLetters:
+    """Those that a table `samples` lists. `group`: as of Letters."""
+
+    group = FOUND
+
+    def __init__(self, options: Mapping[str, str], listed: Broadcast[dict[TopicPartition, pa.Table]]) -> None:
+        """`options` are the raw source's; `listed` has by partition, in the order of offsets, what `listed_in` says."""
+        self._options = {**options, "columns": _COLUMNS, "failOnDataLoss": "false"}
+        self._listed = listed
+
+    def within(self, wanted: OffsetRange) -> Iterator[Some]:
+        """Those of a range, in their order. Raises what reading raises."""
+        listed = self._listed.value[wanted.of]
+        first, end = np.searchsorted(listed["offset"].to_numpy(), [wanted.start, wanted.end])
+        rows = listed.slice(first, end - first)
+        for start, count in _runs(rows["offset"].to_numpy(), rows["timestamp"].is_null().to_numpy()):
+            yield self._some(wanted.of, rows.slice(start, count).to_pylist())
+
+    def _some(self, of: TopicPartition, rows: list[dict[str, Any]]) -> Some:
+        if rows[0]["timestamp"] is None:
+            return Some([(row["offset"], Left(Why.WHOLE_BATCH, row["diagnosis"])) for row in rows], 0)
+        stored, size = self._stored(of, [row["offset"] for row in rows])
+        return Some([(row["offset"], _letter(of, row, stored.get(row["offset"]))) for row in rows], size)
+
+    def _stored(self, of: TopicPartition, offsets: Sequence[int]) -> tuple[dict[int, dict[str, Any]], int]:
+        """Those of the offsets that are there, and how many bytes they take."""
+        reading = source_options({**self._options, "subscribe": of.topic})
+        found, size = dict[int, dict[str, Any]](), 0
+        for batch in read_rows(reading, OffsetRange(of, offsets[0], offsets[-1] + 1)):
+            rows = batch.filter(pa.array(np.isin(batch["offset"].to_numpy(), offsets)))
+            size += rows.nbytes
+            found |= {row["offset"]: row for row in rows.to_pylist()}
+        return found, size
+
+
+def listed_in(results: Results, topics: Sequence[str]) -> dict[TopicPartition, pa.Table]:
+    """What a judgement in this folder lists of the topics: `offset`, `timestamp` (ms; null where a whole batch is bad),
+    `reason`, `rules` (names with commas, or null) and `diagnosis`. Raises NoFindings.
+    """
+    _check(results, topics)
+    rows = results.read_table(What.SAMPLES.value).where(f.col("topic").isin(*topics))
+    once = rows.groupBy("topic", "partition", "offset").agg(
+        f.max("timestamp").alias("timestamp"),
+        f.min("reason").alias("reason"),
+        f.nullif(f.array_join(f.array_sort(f.collect_set("rule")), ", "), f.lit("")).alias("rules"),
+        f.min(f.when(f.col("timestamp").isNull(), f.col("diagnosis"))).alias("diagnosis"),
+    )
+    found: dict[TopicPartition, pa.Table] = {}
+    table = once.orderBy("topic", "partition", "offset").toArrow()
+    columns = ["reason", "rules", "diagnosis"]
+    for name in columns:
+        table = table.set_column(table.schema.get_field_index(name), name, table[name].dictionary_encode())
+    for topic in topics:
+        of_topic = table.filter(pc.equal(table["topic"], topic))
+        for partition in pc.unique(of_topic["partition"]).to_pylist():
+            its = of_topic.filter(pc.equal(of_topic["partition"], partition))
+            found[TopicPartition(topic, partition)] = its.select(["offset", "timestamp", *columns]).combine_chunks()
+    return found
+
+
+def ranges_of(listed: Mapping[TopicPartition, pa.Table], there: Sequence[OffsetRange]) -> list[OffsetRange]:
+    """From the first to the last that is listed of each partition. Raises NoFindings where a partition is shorter."""
+    ends = {each.of: each.end for each in there}
+    found = []
+    for of, rows in listed.items():
+        first, last = rows["offset"][0].as_py(), rows["offset"][-1].as_py()
+        if of in ends and last >= ends[of]:
+            raise NoFindings(
+                f"{of}: offset {last} was judged, and records end before offset {ends[of]}: was the topic made anew? "
+                "Judge it again"
+            )
+        found.append(OffsetRange(of, first, last + 1))
+    return found
+
+
+def passed_over(listed: Mapping[TopicPartition, pa.Table], ranges: Sequence[OffsetRange]) -> list[str]:
+    """A sentence for each partition of which some are listed before these ranges: they were taken before."""
+    counts = {each.of: int((listed[each.of]["offset"].to_numpy() < each.start).sum()) for each in ranges}
+    return [
+        f"{each.of}: {counts[each.of]:,} that are listed lie before offset {each.start}, up to which an earlier replay "
+        "has come, and are not taken again"
+        for each in ranges
+        if counts[each.of]
+    ]
+
+
+def _check(results: Results, topics: Sequence[str]) -> None:
+    where = results.path(SUMMARY)
+    if not results.has(SUMMARY):
+        raise NoFindings(f"there is no {where}: give the folder (--out) of a judge that has ended")
+    said = results.read_summary()
+    if said.get("job") != "judge":
+        raise NoFindings(f"{where} is of a {said.get('job')}: give the folder (--out) of a judge")
+    if not said.get("lists_all"):
+        raise NoFindings(f"{where}: this judge has kept only some of each kind: run it again with --samples all")
+    missing = [topic for topic in topics if topic not in said["topics"]]
+    if missing:
+        raise NoFindings(
+            f"{where}: nothing is judged there of {', '.join(missing)}, only of {', '.join(said['topics'])}"
+        )
+
+
+def _runs(offsets: NDArray[np.int64], whole: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """Where each stretch begins and how many there are in it: near each other, and none over what cannot be read."""
+    far = np.diff(offsets) > _NEAR_OFFSETS
+    cuts = np.flatnonzero(far | (whole[1:] != whole[:-1])) + 1
+    starts = np.concatenate(([0], cuts)) if len(offsets) else cuts
+    for first, end in zip(starts.tolist(), [*cuts.tolist(), len(offsets)], strict=False):
+        for start in range(first, end, _AT_ONCE):
+            yield start, min(_AT_ONCE, end - start)
+
+
+def _letter(of: TopicPartition, row: Mapping[str, Any], stored: Mapping[str, Any] | None) -> DeadLetter | Left:
+    offset = row["offset"]
+    if stored is None:
+        return Left(Why.GONE, f"offset {offset} holds no record any more (retention or compaction?)")
+    if stored["timestamp_type"] != _APPENDED and stored["timestamp"] != row["timestamp"]:
+        told = f"its timestamp is {stored['timestamp']}, and {row['timestamp']} was judged: was the topic made anew?"
+        return Left(Why.ANOTHER, f"{told} Judge it again")
+    rules = row["rules"]
+    own = decoded(raw_headers(stored["headers_binary"]))
+    record = Record(stored["timestamp"], stored["key"], stored["value"], own)
+    told_of: tuple[Header, ...] = (
+        (RepairHeader.ORIGIN.value, f"{of.topic}/{of.partition}/{offset}".encode()),
+        (DeadLetterHeader.REASON.value, row["reason"].encode()),
+        (DeadLetterHeader.TIMESTAMP.value, str(stored["timestamp"]).encode()),
+        *([(DeadLetterHeader.RULE.value, rules.encode())] if rules else []),
+    )
+    its_rules = tuple(rules.split(", ")) if rules else ()
+    return DeadLetter(of, offset, of.topic, of.partition, record, row["reason"], its_rules, told_of)

@@ -1,0 +1,80 @@
+"""A function of the user's own, named as `module:function`, that corrects dead letters.
+
+It is given a DeadLetter and returns the Record that is to be written, or None to leave it where it is:
+
+    def in_euros(letter: DeadLetter) -> Record | None:
+        return replace(letter.record, value=...)
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from importlib import import_module
+
+from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, Record, encoded
+from sluicegate.validation.rules.own_rule import place_of
+
+Correct = Callable[[DeadLetter], Record | None]
+
+
+class NoFunction(Exception):
+    """There is none of that name; the text says why, and what to do."""
+
+
+class FunctionFails(Exception):
+    """It raised, or gave what is no record; the text names the dead letter."""
+
+
+@lru_cache(maxsize=1)
+def function_named(name: str) -> Correct:
+    """Raises NoFunction."""
+    module, colon, within = name.partition(":")
+    if not (module and colon and within):
+        raise NoFunction(f"--by {name}: expected module:function, as corrections:in_euros")
+    try:
+        found: Correct | None = getattr(import_module(module), within, None)
+    except Exception as error:
+        raise NoFunction(
+            f"--by {name}: {module} cannot be imported ({type(error).__name__} at {place_of(error)}); install it, or "
+            "put its folder on PYTHONPATH, here and on executors"
+        ) from error
+    if not callable(found):
+        raise NoFunction(f"--by {name}: {module} has no function {within}")
+    return found
+
+
+def corrected_by(name: str, letter: DeadLetter) -> Record | None:
+    """What the function of that name makes of a dead letter. Raises FunctionFails, which shows nothing of a record."""
+    try:
+        found = function_named(name)(letter)
+    except NoFunction:
+        raise
+    except Exception as error:
+        raise FunctionFails(
+            f"{letter.place}: {name} failed with {type(error).__name__} at {place_of(error)}; mend the "
+            "function, or have it return None for what it cannot correct, and start again"
+        ) from error
+    if found is not None and not _is_record(found):
+        raise FunctionFails(
+            f"{letter.place}: {name} gave {type(found).__name__} that is no record: one (a Record of "
+            "sluicegate.pipeline.jobs.replay) has an int64 timestamp in ms, bytes or None as key and value, and as "
+            "headers pairs of a name, whose bytes that are not UTF-8 are surrogates (surrogateescape), and bytes or "
+            "None"
+        )
+    return found
+
+
+def _is_record(found: object) -> bool:
+    if not isinstance(found, Record) or not isinstance(found.timestamp, int) or not -(2**63) <= found.timestamp < 2**63:
+        return False
+    held = (found.key, found.value, *(value for _, value in found.headers))
+    return all(each is None or isinstance(each, bytes) for each in held) and all(
+        isinstance(name, str) and _is_name(name) for name, _ in found.headers
+    )
+
+
+def _is_name(text: str) -> bool:
+    try:
+        encoded([(text, None)])
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,54 @@
+"""What becomes of every dead letter of some ranges, before anything is written."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from sluicegate.pipeline.jobs.repair.record_writer import librdkafka_takes
+from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, encoded
+from sluicegate.pipeline.jobs.replay.deciding import Back, Decider, Judgement, Left
+from sluicegate.pipeline.jobs.replay.letters import Letters
+from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.pipeline.source.tasks import over
+
+DDL = (
+    "topic string, partition int, offset bigint, to_topic string, to_partition int, kept_for string, before bigint, "
+    "after bigint, corrected boolean, why string, told string, is_exact boolean"
+)
+"""`why` and `told` are null for what goes back; `before` and `after` are times in ms; `kept_for`: why the proxy has
+refused it; `is_exact`: it goes back, and librdkafka would write another record.
+"""
+_TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
+_SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in (field.split() for field in DDL.split(", "))])
+
+
+def decided(spark: SparkSession, letters: Letters, ranges: Sequence[OffsetRange], judgement: Judgement) -> DataFrame:
+    """A row for each record. What it does raises FunctionFails and CannotBeJudged."""
+
+    def of_range(wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
+        decider = Decider(judgement)
+        for some in letters.within(wanted):
+            rows = [_row(wanted, offset, found, decider) for offset, found in some.records]
+            yield pa.RecordBatch.from_pylist(rows, _SCHEMA)
+
+    return over(spark, ranges, lambda wanted: wanted.size, of_range, DDL)
+
+
+def _row(wanted: OffsetRange, offset: int, found: DeadLetter | Left, decider: Decider) -> dict[str, Any]:
+    place = {"topic": wanted.of.topic, "partition": wanted.of.partition, "offset": offset}
+    if isinstance(found, Left):
+        return place | {"corrected": False, "why": str(found.why), "told": found.told}
+    about = {
+        "to_topic": found.topic,
+        "to_partition": found.partition,
+        "kept_for": f"rule {', '.join(found.rules)}" if found.rules else found.reason,
+        "before": found.record.timestamp,
+    }
+    match decider.decide(found):
+        case Left(why, told):
+            return place | about | {"corrected": False, "why": str(why), "told": told}
+        case Back(record, corrected):
+            is_exact = not librdkafka_takes(record.timestamp, encoded(record.headers))
+            return place | about | {"corrected": corrected, "after": record.timestamp, "is_exact": is_exact}

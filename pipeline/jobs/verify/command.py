@@ -1,0 +1,47 @@
+"""The command `sluicegate-spark verify`."""
+
+from typing import Annotated
+
+import typer
+
+from sluicegate.pipeline.arguments import AsJson, Bootstrap, ConfigFile, Master, Out, SkipUnreadable, SparkLog
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.running import SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
+from sluicegate.pipeline.topics import Topics
+
+
+def verify(
+    bootstrap: Bootstrap,
+    topic: Annotated[
+        list[str], typer.Option("--topic", metavar="NAME", help="Twice: the topic that was first, and the other.")
+    ],
+    out: Out,
+    plan: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="The repair's --out: compare as far as its plan goes, and by its rules."),
+    ] = None,
+    skip_unreadable: SkipUnreadable = False,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+    master: Master = None,
+    spark_log: SparkLog = None,
+) -> None:
+    """Compare two topics, declared repairs aside; exit status 1 when they differ."""
+    from sluicegate.pipeline.jobs.verify import job, report  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.verify.outcome import verified  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.verify.report import answer  # noqa: PLC0415
+
+    if len(topic) != 2 or topic[0] == topic[1]:
+        end("verify compares two topics: give --topic twice")
+    topics = topics_of(bootstrap, topic, config)
+    with session_for("verify", topics, out, SparkAt(master, spark_log)) as (spark, results):
+        source = Topics(bootstrap, (topic[0],), topics.settings, skip_unreadable=skip_unreadable)
+        made_by = job.plan_in(Results(spark, plan), *topic) if plan is not None else None
+        found = verified(spark, source, topic[1], results, now_in_ms(), made_by)
+        if as_json:
+            show_json(found.summary)
+        else:
+            typer.echo(answer(found.summary))
+            show(report.console_table(found.summary), out)
+    if not found.is_same:
+        raise typer.Exit(1)

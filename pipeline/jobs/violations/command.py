@@ -1,0 +1,88 @@
+"""The command `sluicegate-spark violations`."""
+
+from typing import Annotated, cast
+
+import typer
+
+from sluicegate.pipeline.arguments import AsJson, ConfigFile, Master, Out, SparkLog
+from sluicegate.pipeline.running import SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
+from sluicegate.pipeline.tables.arguments import Format, TablesAt, kept_of
+from sluicegate.pipeline.topics import Topics
+
+_FILES_A_BATCH, _OFFSETS_A_BATCH = 100, 200_000
+_RESUME = "batches that are whole stay. Give the same command again to continue after them"
+
+
+def violations(
+    out: Out,
+    events: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="Whole files of events: a folder or a glob. Or --bootstrap and --topic."),
+    ] = None,
+    bootstrap: Annotated[str | None, typer.Option(metavar="HOST:PORT[,…]", help="Brokers to start from.")] = None,
+    topic: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A topic that events are shipped to.")] = None,
+    window: Annotated[str, typer.Option(help="How long windows are.")] = "5 minutes",
+    late_after_seconds: Annotated[int, typer.Option(help="Events this far behind the latest are late.", min=0)] = 600,
+    batch: Annotated[
+        int | None, typer.Option(help="At most so many files, or offsets of a topic, at once.", min=1)
+    ] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on with what comes, until stopped.")] = False,
+    every_seconds: Annotated[int, typer.Option(help="With --follow: how often what came is taken.", min=1)] = 30,
+    as_json: AsJson = False,
+    tables: TablesAt = None,
+    form: Format = None,
+    config: ConfigFile = None,
+    master: Master = None,
+    spark_log: SparkLog = None,
+) -> None:
+    """Add up the proxy's violation events in windows, by client, topic and reason; go on where the last run ended."""
+    from sluicegate.pipeline.jobs.violations import job, report  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.violations.batches import Totals  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.violations.events import from_files, from_topic  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.violations.files import ReadFiles  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.violations.report import answer  # noqa: PLC0415
+    from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
+
+    if (events is None) == (bootstrap is None or not topic):
+        end("say where events are: --events PATH, or --bootstrap and --topic")
+    kept = kept_of(tables, form)
+    topics = topics_of(bootstrap, topic, config) if bootstrap is not None and topic else None
+    with session_for("violations", topics, out, SparkAt(master, spark_log), kept, _RESUME) as (spark, results):
+        keeper = tables_in(spark, kept) if kept is not None else None
+        stream = (
+            from_files(spark, events, batch or _FILES_A_BATCH)
+            if events is not None
+            else from_topic(spark, cast(Topics, topics), batch or _OFFSETS_A_BATCH)
+        )
+
+        read_files = None if events is None else ReadFiles(spark, events, results)
+
+        def tell(totals: Totals) -> None:
+            grown = [] if read_files is None else read_files.grown()
+            for file in grown:
+                typer.echo(
+                    f"warning: {file} has grown since it was read, and what was added is not counted: move files here "
+                    "when they are whole, or ship events to a topic",
+                    err=True,
+                )
+            summary = job.summary_of(totals) | {"grown_files": grown}
+            report.write_report(results, summary, now_in_ms())
+            results.write_summary(summary)
+
+        job.run(
+            stream,
+            results,
+            window,
+            late_after_seconds,
+            follow=follow,
+            every_seconds=every_seconds,
+            after_batch=tell,
+            tables=keeper,
+        )
+        tell(Totals.of_batches_before(results, None))
+        summary = results.read_summary()
+        if as_json:
+            show_json(summary)
+            return
+        typer.echo(answer(summary))
+        show(report.console_table(summary), out)

@@ -1,0 +1,104 @@
+"""`sluicegate-spark violations`: the stream, and what its tables add up to."""
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import StreamingQuery
+
+from sluicegate.pipeline.interruption import Interrupted, stop_request
+from sluicegate.pipeline.jobs.violations.batches import Totals, windows_of, write_batch
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.tables.of_jobs import keep_windows
+from sluicegate.pipeline.tables.tables import Tables
+
+CHECKPOINT = "checkpoint"
+_LOOK_SECONDS = 1  # for a signal: Spark's own wait does not end at one
+
+
+def run(
+    events: DataFrame,
+    results: Results,
+    window: str,
+    late_after_seconds: int,
+    *,
+    follow: bool,
+    every_seconds: int,
+    after_batch: Callable[[Totals], None],
+    tables: Tables | None = None,
+) -> None:
+    """Take what is there, or with `follow` continue until a signal stops it, a batch every so many seconds; a run that
+    was killed is continued. `after_batch` gets what all batches add up to; they are read once, and then each when it
+    is written. `tables`: where windows are kept as well. Raises Interrupted after a signal, when the batch that was
+    begun is whole.
+    """
+    so_far: list[Totals] = []
+    taking, is_over = threading.Lock(), threading.Event()
+
+    def take(batch: DataFrame, number: int) -> None:
+        with taking:
+            if is_over.is_set():
+                raise _Over  # so that Spark does not take it for written
+            if not so_far:
+                so_far.append(Totals.of_batches_before(results, number))
+            (totals,) = so_far
+            write_batch(batch, number, results, window, late_after_seconds, totals.latest)
+            if tables is not None:
+                keep_windows(tables, windows_of(batch.sparkSession, results, number), stream_in(results), number)
+            totals.add_batch(batch.sparkSession, results, number)
+            if follow:
+                after_batch(totals)
+
+    query = (
+        events.writeStream.queryName("sluicegate violations")
+        .trigger(processingTime=f"{every_seconds if follow else 0} seconds")
+        .foreachBatch(take)
+        .option("checkpointLocation", results.path(CHECKPOINT))
+        .start()
+    )
+    stopped_by = None
+    try:
+        if follow:
+            stopped_by = _until_stopped(query)
+            with taking:  # the batch that is being written becomes whole
+                is_over.set()
+        else:
+            query.processAllAvailable()
+    finally:
+        query.stop()
+    if stopped_by is not None:
+        raise Interrupted(stopped_by)
+
+
+class _Over(Exception):
+    """A batch was begun after the run was stopped."""
+
+
+def _until_stopped(query: StreamingQuery) -> int | None:
+    """Wait for a signal, and return its number. Raises what ends the query before; None where it just ended."""
+    with stop_request() as request:
+        while request.number is None and not query.awaitTermination(_LOOK_SECONDS):
+            pass
+        return request.number
+
+
+def stream_in(results: Results) -> str:
+    """The id of the query, which it keeps from run to run."""
+    return str(json.loads(results.read_text(f"{CHECKPOINT}/metadata"))["id"])
+
+
+def summary_of(totals: Totals) -> dict[str, Any]:
+    """What all batches so far hold."""
+    found = totals.offenders()
+    for row in found:
+        row["first_window"], row["latest"] = row["first_window"].isoformat(), row["latest"].isoformat()
+    return {
+        "job": "violations",
+        "events": totals.events,
+        "bad_lines": totals.bad_lines,
+        "late_events": sum(row["late_events"] for row in found),
+        "windows": totals.windows,
+        "offenders": found,
+    }

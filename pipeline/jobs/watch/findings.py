@@ -1,0 +1,60 @@
+"""What is told of producers: as rows of a table, as lines, and as JSON for a webhook. Nothing of what records hold is
+in it, and no name but the topic's and those of the rules in the configuration file.
+"""
+
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+from sluicegate.pipeline.jobs.watch.producers import About, Change, Finding
+
+DDL = (
+    "id string, batch string, told_at bigint, topic string, producer_id bigint, about string, change string, "
+    "what string, before string, records bigint, hour bigint"
+)
+_NO_ID = -1
+
+
+def as_row(finding: Finding, batch: str, told_at: int) -> dict[str, Any]:
+    """`id` is the same when the batch is done again, so that who was told twice can see it."""
+    known_by = (finding.topic, finding.producer_id, finding.about, finding.change, finding.what)
+    return {
+        "id": sha256("\0".join(map(str, (batch, *known_by))).encode()).hexdigest()[:16],
+        "batch": batch,
+        "told_at": told_at,
+        "topic": finding.topic,
+        "producer_id": finding.producer_id,
+        "about": finding.about.value,
+        "change": finding.change.value,
+        "what": finding.what,
+        "before": finding.before,
+        "records": finding.records,
+        "hour": finding.hour,
+    }
+
+
+def in_a_line(row: dict[str, Any]) -> str:
+    """For people: `orders: producer 7001: damage nanoseconds began, 40 records, 2026-11-24 09:00`."""
+    records = f", {row['records']} records" if row["records"] else ""
+    return f"{row['topic']}: {who(row)}: {what(row)}{records}, {hour_of(row)}"
+
+
+def hour_of(row: dict[str, Any]) -> str:
+    """When it was, as `2026-11-24 09:00`."""
+    return datetime.fromtimestamp(row["hour"] / 1000, UTC).strftime("%Y-%m-%d %H:00")
+
+
+def who(row: dict[str, Any]) -> str:
+    """As `producer 7001`."""
+    return "producers without an id" if row["producer_id"] == _NO_ID else f"producer {row['producer_id']}"
+
+
+def what(row: dict[str, Any]) -> str:
+    """As `damage nanoseconds began`."""
+    about, change, now, before = row["about"], row["change"], row["what"], row["before"]
+    if about in (About.AHEAD, About.BEHIND):
+        words = f"half of what is sound is {now} {'ahead of' if about == About.AHEAD else 'behind'} its append"
+        return f"{words}, was {before}" if before else words
+    if change == Change.CHANGED:
+        return f"{about} changed from {before} to {now}"
+    return f"{about} {now} {'began' if change == Change.BEGAN else 'has ended'}"

@@ -1,0 +1,85 @@
+"""A watch as a page: what topics hold, and what producers have begun or changed, the newest first."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from sluicegate.pipeline.jobs.watch.findings import hour_of, in_a_line, what, who
+from sluicegate.pipeline.report.answer import Answer, counted, in_words, share
+from sluicegate.pipeline.report.formats import WORST, cut, printable
+from sluicegate.pipeline.report.page import Section, Table, page
+from sluicegate.pipeline.report.plots import bars
+from sluicegate.pipeline.results import REPORT, Results
+
+
+def answer(summary: Mapping[str, Any]) -> Answer:
+    """Of all batches."""
+    topics = summary["topics"].values()
+    records = sum(topic["records"] for topic in topics)
+    damage = summed(topic["damage"] for topic in topics)
+    violations = summed(topic["violations"] for topic in topics)
+    parts = [f"{share(damage.total(), records)} have a damaged timestamp ({in_words(damage)})"] if damage else []
+    parts += [f"{violations.total():,} break a policy ({printable(in_words(violations))})"] if violations else []
+    broken = sum(topic.get("unreadable", 0) for topic in topics)
+    unread = f" Batches that cannot be read: {broken:,}; the table watch_unreadable names them." if broken else ""
+    found = f"Of {counted(records, 'record')}, " + (" and ".join(parts) if parts else "none is damaged") + f".{unread}"
+    if not summary["findings"]:
+        return Answer(found, "Nothing: no producer has begun or changed anything.")
+    return Answer(found, f"Look at the newest finding: {printable(in_a_line(summary['findings'][-1]))}.")
+
+
+def summed(counts: Any) -> Counter[str]:
+    """Counts by name, over topics."""
+    found: Counter[str] = Counter()
+    for each in counts:
+        found.update(each)
+    return found
+
+
+_HEADS = ("topic", "records", "damaged", "damage", "violations", "gone before they were read", "unreadable batches")
+_FOUND = ("hour", "topic", "producer", "finding", "records")
+
+
+def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> None:
+    """Topics with the most damage first."""
+    topics = sorted(summary["topics"].items(), key=lambda item: (-sum(item[1]["damage"].values()), item[0]))
+    rows = [
+        (
+            printable(name),
+            topic["records"],
+            sum(topic["damage"].values()),
+            in_words(topic["damage"]),
+            printable(in_words(topic["violations"])),
+            topic["gone"],
+            topic.get("unreadable", 0),
+        )
+        for name, topic in topics
+    ]
+    shown, rest = cut(rows, "summary.json")
+    sections = [
+        Section("Topics", plots=_plots(topics), tables=[Table(rest, _HEADS, shown)]),
+        Section("What began or changed last", tables=[_findings(summary)]),
+    ]
+    lead = f"As of batch {summary['batches']:,}; the table watch_hours has it by topic and hour."
+    results.write_text(REPORT, page("Watch", answer(summary), lead, sections, now_ms))
+
+
+def _findings(summary: Mapping[str, Any]) -> Table:
+    newest = list(reversed(summary["findings"]))
+    rows = [
+        (hour_of(row), printable(row["topic"]), who(row), printable(what(row)), row["records"])
+        for row in newest[:WORST]
+    ]
+    of = f"The last {WORST}; all are in the table watch_findings." if len(newest) > WORST else ""
+    return Table(of, _FOUND, rows)
+
+
+def _plots(topics: list[tuple[str, Any]]) -> list[Any]:
+    damaged = [(name, topic["damage"]) for name, topic in topics if topic["damage"]]
+    if not damaged:
+        return []
+    worst = damaged[:WORST]
+    of = f", the {WORST} with most of {len(damaged):,}" if len(damaged) > WORST else ""
+    kinds = summed(damage for _, damage in worst)
+    series = {kind: [damage.get(kind, 0) for _, damage in worst] for kind in kinds}
+    return [bars([printable(name) for name, _ in worst], series, f"Damaged records by topic{of}", "records")]

@@ -1,5 +1,0 @@
-"""Dead letters back to where they belong."""
-
-from sluicegate.pipeline.replay.dead_letter import DeadLetter, Record
-
-__all__ = ["DeadLetter", "Record"]
