@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import Parts
 from sluicegate.proxy.session.in_flight import Finish
 from sluicegate.proxy.session.pause_reason import PauseReason
@@ -73,8 +74,9 @@ class AwaitedBroker(Protocol):
 
 
 class RequestRunner:
-    """Of one session, whose requests are handled one at a time. `report` logs an error of our own; `settled` is called
-    when a request that waited has been dealt with, or waits for something else.
+    """Of one session, whose requests are handled one at a time. `report` logs an error of our own; `reject` ends the
+    session because of a malformed request; `settled` is called when a request that waited has been dealt with, or waits
+    for something else.
     """
 
     def __init__(
@@ -82,11 +84,13 @@ class RequestRunner:
         client: PausedClient,
         broker: AwaitedBroker,
         report: Callable[[BaseException], None],
+        reject: Callable[[SenderError], None],
         settled: Callable[[], None],
     ) -> None:
         self._client = client
         self._broker = broker
         self._report = report
+        self._reject = reject
         self._settled = settled
         self._wait: Wait | None = None
         self._requests = 0
@@ -147,6 +151,8 @@ class RequestRunner:
             self._settled()
             if self._waits_for is not wait.reason:
                 self._client.resume(wait.reason)
+        except SenderError as error_of_client:
+            self._reject(error_of_client)
         except BaseException as raised:
             self.fail(raised)
             if not isinstance(raised, Exception):
@@ -177,7 +183,7 @@ class RequestRunner:
         """The session is over."""
         self.abandon()
         self._wait = None
-        self._settled = _nothing
+        self._settled = self._reject = _nothing
 
 
 def _respond(steps: Steps[Parts], response: bytearray) -> Parts:
@@ -189,4 +195,4 @@ def _respond(steps: Steps[Parts], response: bytearray) -> Parts:
     raise AssertionError("a handler that has got its response returns what the client gets")
 
 
-def _nothing() -> None: ...
+def _nothing(*_: object) -> None: ...

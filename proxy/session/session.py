@@ -82,7 +82,7 @@ class Session:
         sasl = SaslWatch(self.identity, of_requests.oauthbearer_claim)
         pass_through = PassThrough(sasl, of_requests.login, of_requests.rewriter)
         report = partial(_report_our_fault, given, self.identity, self._trace)
-        self._runner = RequestRunner(self.client, self.broker, report, self._request_settled)
+        self._runner = RequestRunner(self.client, self.broker, report, self._reject, self._request_settled)
         self._leaving = Leaving(self._lifecycle, self.client, self.broker, self._runner, sasl, self.queue, given.loop)
         self._delivery = Delivery(self.client, self.broker, self.queue, self._leaving.finish, self._trace)
         forwarding = Forwarding(self.broker, self.queue, given.frames, given.loop.call_soon)
@@ -268,6 +268,9 @@ class Session:
             self._turn_away(error)
         else:
             self._leaving.close_behind_answers()
+
+    def _reject(self, error: SenderError) -> None:
+        self.on_sender_error(self.client, error)
 
     def _turn_away(self, error: UnknownApi) -> None:
         """A client that goes by no ApiVersions response comes again at once, thousands of times a second: it waits."""

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from sluicegate.protocol.errors import MalformedMessage, SenderError
 from sluicegate.protocol.framing import Parts, frame_of
 from sluicegate.protocol.messages import metadata
 from sluicegate.proxy.scheduling.scheduler import Judges
@@ -53,10 +54,11 @@ class _Run:
     def __init__(self) -> None:
         self.client, self.broker = _Side(), _Side()
         self.faults: list[BaseException] = []
+        self.rejected: list[SenderError] = []
         self.settled = 0
         self.resumes: list[Resume] = []
         self.waits: list[_Abandonable] = []
-        self.runner = RequestRunner(self.client, self.broker, self.faults.append, self._settled)
+        self.runner = RequestRunner(self.client, self.broker, self.faults.append, self.rejected.append, self._settled)
 
     def _settled(self) -> None:
         self.settled += 1
@@ -167,6 +169,20 @@ def test_an_error_after_a_wait_ends_the_session(error: Exception) -> None:
     assert run.faults == [error]
     assert run.client.aborted
     assert run.broker.aborted
+
+
+def test_a_request_that_turns_out_malformed_after_a_wait_is_the_clients_fault() -> None:
+    run, malformed = _Run(), MalformedMessage("no batch")
+
+    def steps() -> Steps[None]:
+        yield PauseReason.QUOTA_TURN
+        raise malformed
+
+    run.begin(steps())
+    run.resumes[0](None)
+
+    assert (run.rejected, run.faults) == ([malformed], [])
+    assert not run.runner.is_busy
 
 
 def test_an_error_before_any_wait_is_the_callers() -> None:

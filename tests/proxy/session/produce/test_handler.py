@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import sluicegate.proxy.scheduling.scheduler
 from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.headers import build_response_header
 from sluicegate.protocol.messages import produce as messages
@@ -43,6 +44,12 @@ GOOD = good_batch(NOW)
 DAMAGED = GOOD[:-1] + b"\xff"
 ID = b"sixteen bytes id"
 _HEADER_BYTES = 8 + 2 + len(b"hostile") + 1
+
+
+@pytest.fixture(autouse=True)
+def _with_time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A busy machine must not move validation from the loop to a thread.
+    monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0)
 
 
 class Meter:

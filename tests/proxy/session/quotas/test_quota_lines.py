@@ -5,6 +5,7 @@ import json
 import tracemalloc
 
 import pytest
+from structlog.testing import capture_logs
 
 import sluicegate.proxy.scheduling.scheduler
 from sluicegate.proxy.session.connection import Connection
@@ -104,6 +105,23 @@ def test_the_first_request_of_another_connection_waits_until_nothing_is_owed(siz
     proxy.passes(1.5)
     second.goes_on()
     assert second.broker.sent == _request(size, acks)
+
+
+def test_a_malformed_request_that_waited_is_reported_as_the_clients() -> None:
+    proxy = Proxy(_SLOW)
+    first, second = Session(proxy), Session(proxy)
+    first.sends(_request(3000))
+    cut_short = _request(100)[4:-20]
+    second.sends(len(cut_short).to_bytes(4, "big") + cut_short)
+    assert second.waits
+
+    with capture_logs() as log:
+        proxy.passes(3.0)
+        second.goes_on()
+
+    assert [(line["log_level"], line["client_id"]) for line in log] == [("warning", "etl")], log
+    assert not second.broker.sent
+    assert proxy.play.parts.observer.counted().bad_clients == 1
 
 
 def test_one_request_for_each_connection_goes_at_the_rate() -> None:
