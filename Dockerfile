@@ -1,6 +1,7 @@
 # Built in two steps: the compiler, pip and what only building needs stay behind.
 FROM python:3.13-slim AS build
-# hadolint ignore=DL3008  # the base image's own release says which version
+# The base image's release decides the versions.
+# hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --no-install-recommends --yes gcc libc6-dev \
     && rm -rf /var/lib/apt/lists/*
@@ -15,7 +16,8 @@ COPY pipeline ./pipeline
 # EXTRAS=rules,topic adds what rules about schemas and expressions need, otel what OpenTelemetry does.
 ARG EXTRAS=topic
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
-# hadolint ignore=DL3013  # of ourselves, from the folder that was copied
+# The folder that was copied is installed, not a release.
+# hadolint ignore=DL3013
 RUN python -m venv --without-pip /opt/sluicegate \
     && SLUICEGATE_COMPILED=required pip --python /opt/sluicegate/bin/python install --no-cache-dir ".[${EXTRAS}]" \
     && /opt/sluicegate/bin/sluicegate version \
