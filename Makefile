@@ -45,7 +45,7 @@ format: $(VENV)/.check ## formats the code and corrects what lint can correct
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 unit: setup ## the tests that need no broker
-	$(PYTEST) -n $(or $(TEST_PROCESSES),2) --dist loadfile tests/structure tests/proxy tests/protocol tests/validation tests/config tests/lanes $(PYTEST_ARGS)
+	$(PYTEST) -n $(or $(TEST_PROCESSES),2) --dist loadfile tests/structure tests/proxy tests/protocol tests/validation tests/config tests/lanes tests/docs/test_policies.py $(PYTEST_ARGS)
 test: $(VENV)/.libraries ## everything, with real brokers from Maven
 	$(MAKE) -j2 check archives
 	$(MAKE) setup spark $(VENV)/.docs
