@@ -4,7 +4,6 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
 from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance
 from sluicegate.protocol.records.codecs.decompression cimport Decompressor
 from sluicegate.protocol.records.codecs.chunks cimport Pieces
-from sluicegate.validation.in_force cimport RulesInForce
 from sluicegate.validation.rules.native.contents cimport OrdinaryContents
 
 
@@ -29,7 +28,7 @@ cdef class OrdinaryRequests:
     cdef object _now_ms
     cdef Py_ssize_t _most_partitions
     cdef Py_ssize_t _plain_bytes
-    cdef RulesInForce _rules
+    cdef object _rules  # RulesInForce
     cdef int64_t _generation
     cdef int64_t _since
     cdef Topic[1024] _topics

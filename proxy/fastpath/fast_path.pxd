@@ -6,7 +6,6 @@ from sluicegate.proxy.session.connection cimport Connection
 from sluicegate.proxy.session.in_flight cimport Exchange, InFlightQueue
 from sluicegate.proxy.fastpath.counts cimport LaneCounts
 from sluicegate.proxy.fastpath.memory cimport LaneRoom
-from sluicegate.proxy.session.pacing cimport LoopTurn
 from sluicegate.validation.ordinary cimport OrdinaryRequests
 
 
@@ -17,7 +16,7 @@ cdef class FastRequests(OrdinaryFrames):
     cdef InFlightQueue _queue
     cdef Py_ssize_t _max_in_flight
     cdef Py_ssize_t _max_frame_bytes
-    cdef LoopTurn _turn
+    cdef object _turn  # a LoopTurn
     cdef Connection _client
     cdef Connection _broker
     cdef object _turn_is_over

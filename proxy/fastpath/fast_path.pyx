@@ -22,7 +22,6 @@ from sluicegate.proxy.fastpath.direct_outlet cimport pass_on
 from sluicegate.proxy.session.in_flight cimport Exchange, InFlightQueue
 from sluicegate.proxy.fastpath.counts cimport LaneCounts
 from sluicegate.proxy.fastpath.memory cimport LaneRoom
-from sluicegate.proxy.session.pacing cimport LoopTurn
 from sluicegate.validation.ordinary cimport OrdinaryRequests
 
 from sluicegate.protocol import produce_versions
@@ -86,7 +85,7 @@ cdef class FastRequests(OrdinaryFrames):
         InFlightQueue queue,
         Py_ssize_t max_in_flight,
         Py_ssize_t max_frame_bytes,
-        LoopTurn turn,
+        turn,
         read_buffer,
         wider_buffer,
     ):
