@@ -2,8 +2,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sluicegate.protocol.framing import OrdinaryFrames
-from sluicegate.proxy.fastpath.counts import LaneCounts
-from sluicegate.proxy.fastpath.memory import LaneRoom
+from sluicegate.proxy.fastpath.loop_state import LaneCounts, LaneRoom
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.in_flight import Exchange, InFlightQueue
 from sluicegate.proxy.session.pacing import LoopTurn

@@ -18,10 +18,8 @@ from libc.string cimport memcmp, memcpy
 from sluicegate.protocol.big_endian cimport int16_at, int32_at
 from sluicegate.protocol.framing cimport OrdinaryFrames
 from sluicegate.proxy.session.connection cimport Connection
-from sluicegate.proxy.fastpath.direct_outlet cimport pass_on
 from sluicegate.proxy.session.in_flight cimport Exchange, InFlightQueue
-from sluicegate.proxy.fastpath.counts cimport LaneCounts
-from sluicegate.proxy.fastpath.memory cimport LaneRoom
+from sluicegate.proxy.fastpath.loop_state cimport LaneCounts, LaneRoom
 from sluicegate.validation.ordinary cimport OrdinaryRequests
 
 from sluicegate.protocol import produce_versions
@@ -75,6 +73,30 @@ cdef class FastRequests(OrdinaryFrames):
     """Towards the broker. `remember` is told what stands between a Produce request's first eight bytes and its body:
     who it is from is known until the rules change, and requests that say anything else are for the slow lane.
     """
+
+    cdef OrdinaryRequests _judge
+    cdef LaneCounts _counts
+    cdef object _side
+    cdef InFlightQueue _queue
+    cdef Py_ssize_t _max_in_flight
+    cdef Py_ssize_t _max_frame_bytes
+    cdef object _turn  # a LoopTurn
+    cdef Connection _client
+    cdef Connection _broker
+    cdef object _turn_is_over
+    cdef int _header_version
+    cdef bytes _header
+    cdef long long _header_generation
+    cdef object _finish
+    cdef int _finish_version
+    cdef object _data
+    cdef object _wider
+    cdef const uint8_t[::1] _view
+    cdef bint has_looked
+    cdef object _charge
+    cdef LaneRoom _lane_room
+    cdef bytes _begun
+    cdef Py_ssize_t _filled
 
     def __init__(
         self,
@@ -206,7 +228,7 @@ cdef class FastRequests(OrdinaryFrames):
             self.has_looked = True
             self._counts.failed(self._client.introduced.peer, error)
         if at > position:
-            pass_on(self._broker, <const char *>origin + position, at - position)
+            self._broker.pass_on(<const char *>origin + position, at - position)
         if timed_key >= 0:
             self._counts.time(timed_key, came, timed)
         if charged_requests > 0:
@@ -353,6 +375,12 @@ cdef class FastRequests(OrdinaryFrames):
 cdef class FastAnswers(OrdinaryFrames):
     """Towards the client."""
 
+    cdef LaneCounts _counts
+    cdef InFlightQueue _queue
+    cdef Connection _client
+    cdef object _data
+    cdef const uint8_t[::1] _view
+
     def __init__(self, LaneCounts counts, InFlightQueue queue, read_buffer):
         super().__init__()
         self._counts = counts
@@ -394,7 +422,7 @@ cdef class FastAnswers(OrdinaryFrames):
             at += _SIZE_BYTES + size
             self.taken += 1
         if at > position:
-            pass_on(self._client, <const char *>origin + position, at - position)
+            self._client.pass_on(<const char *>origin + position, at - position)
         # A client that is not read may wait for this answer; one whose turn has come waits for nothing else.
         self.settled = at - position < _MUCH_BYTES and not self._client._pause_reasons and not self._queue.is_ready()
         return at

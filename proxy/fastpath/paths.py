@@ -9,9 +9,8 @@ from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.fastpath.counts import LaneCounts
+    from sluicegate.proxy.fastpath.loop_state import LaneCounts, LaneRoom
     from sluicegate.proxy.fastpath.fast_path import FastAnswers, FastRequests
-    from sluicegate.proxy.fastpath.memory import LaneRoom
     from sluicegate.proxy.session.in_flight import Finish, InFlightQueue
     from sluicegate.proxy.session.pacing import LoopTurn
     from sluicegate.proxy.session.request_clock import RequestClock
@@ -20,9 +19,8 @@ if TYPE_CHECKING:
 HAS_FAST_LANE = False
 if is_compiled():
     with suppress(ImportError):  # of what is native this alone could not be compiled
-        from sluicegate.proxy.fastpath import counts as lane_counts
         from sluicegate.proxy.fastpath import fast_path as fast_lane
-        from sluicegate.proxy.fastpath import memory as lane_room
+        from sluicegate.proxy.fastpath import loop_state
         from sluicegate.validation import ordinary
 
         HAS_FAST_LANE = True
@@ -58,12 +56,12 @@ def counts_of_lanes(clock: "RequestClock", failed: Callable[[str, Exception], No
     """What all fast lanes of one event loop count into; None: there are none. `failed` is told of faults of their own
     and of the client over whose request it was; the slow lane judges that one.
     """
-    return lane_counts.LaneCounts(clock, failed) if HAS_FAST_LANE else None
+    return loop_state.LaneCounts(clock, failed) if HAS_FAST_LANE else None
 
 
 def room_of_lanes(total_bytes: int) -> "LaneRoom | None":
     """Where all fast lanes of one event loop keep what has come of a request; None: there are none."""
-    return lane_room.LaneRoom(total_bytes) if HAS_FAST_LANE else None
+    return loop_state.LaneRoom(total_bytes) if HAS_FAST_LANE else None
 
 
 def lanes_of(

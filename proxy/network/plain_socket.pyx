@@ -16,8 +16,7 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyOb
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.string cimport memset
 
-from sluicegate.proxy.session.connection cimport Connection
-from sluicegate.proxy.fastpath.direct_outlet cimport DirectOutlet
+from sluicegate.proxy.session.connection cimport Connection, DirectOutlet
 
 cdef extern from "<sys/uio.h>":
     struct iovec:
@@ -54,10 +53,20 @@ cdef enum:
     _MOST_FAILURES = 64
 
 
+cdef class PlainSocket(DirectOutlet)
+
+
 cdef class PlainSockets:
     """Those of one event loop. Of resets they are told by an epoll of their own: libuv, and so uvloop, stops looking at a
     socket that was reset, after one call; were there bytes to read before the reset, that call would not have seen it.
     """
+
+    cdef readonly object loop
+    cdef list _written
+    cdef dict _open
+    cdef int _failures
+    cdef bint _in_turn
+    cdef bint _sends_soon
 
     def __init__(self, loop):
         self._failures = epoll_create1(EPOLL_CLOEXEC)
@@ -131,6 +140,26 @@ cdef class PlainSockets:
 
 cdef class PlainSocket(DirectOutlet):
     """One of them: of what asyncio calls a Transport, as much as is used."""
+
+    cdef PlainSockets _all
+    cdef object _socket
+    cdef int _descriptor
+    cdef object _protocol
+    cdef Connection _connection
+    cdef list _parts
+    cdef Py_ssize_t _of_first
+    cdef Py_ssize_t _unsent
+    cdef bint _is_due
+    cdef bint _waits
+    cdef bint _full
+    cdef bint _reading
+    cdef bint _paused
+    cdef bint _ended
+    cdef bint _no_more
+    cdef bint _closing
+    cdef bint _given_up
+    cdef bint _failed
+    cdef bint _lost
 
     def __init__(self, PlainSockets all_of_loop, plain, protocol):
         self._all = all_of_loop

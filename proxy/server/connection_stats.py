@@ -11,7 +11,7 @@ from sluicegate.proxy.session.memory import GatherBudget, Share
 from sluicegate.proxy.session.session import Session
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.fastpath.memory import LaneRoom
+    from sluicegate.proxy.fastpath.loop_state import LaneRoom
 
 # Listeners of brokers, which a cluster names: more than it has are counted together.
 _MOST_BROKERS = 500

@@ -4,6 +4,10 @@ cimport cython
 from sluicegate.protocol.framing cimport FrameReader
 
 
+cdef class DirectOutlet:
+    cdef int put(self, const char *data, Py_ssize_t size) except -1
+
+
 cdef class Connection:
     cdef object _owner
     cdef FrameReader _reader
@@ -32,6 +36,9 @@ cdef class Connection:
     cdef public object address
 
     cpdef write(self, object data)
+
+    @cython.locals(outlet=DirectOutlet)
+    cdef int pass_on(self, const char *data, Py_ssize_t size) except -1
 
     cpdef get_buffer(self, object sizehint)
 

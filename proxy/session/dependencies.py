@@ -27,8 +27,7 @@ from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy_memo import PolicyMemo
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.fastpath.counts import LaneCounts
-    from sluicegate.proxy.fastpath.memory import LaneRoom
+    from sluicegate.proxy.fastpath.loop_state import LaneCounts, LaneRoom
     from sluicegate.validation.ordinary import OrdinaryRequests
 
 

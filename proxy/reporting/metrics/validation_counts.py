@@ -22,7 +22,7 @@ from sluicegate.validation.produce import JudgedRequest, Place
 from sluicegate.validation.verdict import Refused
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.fastpath.counts import LaneCounts
+    from sluicegate.proxy.fastpath.loop_state import LaneCounts
     from sluicegate.validation.ordinary import OrdinaryRequests
 from sluicegate.proxy.reporting.bounded_text import cut
 

@@ -14,3 +14,12 @@ cdef class LaneCounts:
     cdef double now(self) except? -1
 
     cdef int time(self, int key, double came, Exchange exchange) except -1
+
+
+cdef class LaneRoom:
+    cdef readonly Py_ssize_t total_bytes
+    cdef readonly Py_ssize_t held_bytes
+
+    cdef bint take(self, Py_ssize_t size) noexcept
+
+    cdef void give_back(self, Py_ssize_t size) noexcept

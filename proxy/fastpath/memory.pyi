@@ -1,4 +1,0 @@
-class LaneRoom:
-    total_bytes: int
-    held_bytes: int
-    def __init__(self, total_bytes: int) -> None: ...
