@@ -9,25 +9,24 @@ _LONGEST_RUN = 32
 
 HAS_NATIVE = False
 with suppress(ImportError):
-    from sluicegate.validation.rules.json import native_schema as ordinary_json_schema
-    from sluicegate.validation.rules.json import native_text as ordinary_json
+    from sluicegate.validation.rules.json import native as native_json
 
     HAS_NATIVE = True
 
 
 def is_ordinary_json(text: bytes, max_depth: int) -> bool:
     """Whether it is JSON in which at most `max_depth` arrays and objects lie within each other; False: look closer."""
-    return HAS_NATIVE and ordinary_json.is_ordinary(text, max_depth)
+    return HAS_NATIVE and native_json.is_ordinary(text, max_depth)
 
 
 def follows_of(plan: JsonSchemaPlan | None) -> Callable[[bytes], bool]:
     """What says whether bytes plainly follow the plan of a schema; False: look closer."""
-    return ordinary_json_schema.OrdinaryJsonSchema(plan).takes if HAS_NATIVE and plan is not None else _look_closer
+    return native_json.OrdinaryJsonSchema(plan).takes if HAS_NATIVE and plan is not None else _look_closer
 
 
 def is_quickly_read(plan: JsonSchemaPlan) -> bool:
     """Whether few names or words at most have to be compared with one: a schema may be made so that all of them are."""
-    return not HAS_NATIVE or ordinary_json_schema.OrdinaryJsonSchema(plan).longest_run <= _LONGEST_RUN
+    return not HAS_NATIVE or native_json.OrdinaryJsonSchema(plan).longest_run <= _LONGEST_RUN
 
 
 def _look_closer(_data: bytes) -> bool:

@@ -1,5 +1,7 @@
 from sluicegate.validation.rules.json.plan import JsonSchemaPlan
 
+def is_ordinary(text: bytes, max_depth: int) -> bool: ...
+
 class OrdinaryJsonSchema:
     longest_run: int
     def __init__(self, plan: JsonSchemaPlan) -> None: ...

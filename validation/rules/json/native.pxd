@@ -1,5 +1,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
+cdef bint is_json(const uint8_t *at, const uint8_t *end, int max_depth) noexcept nogil
+
 
 cdef struct Name:
     const uint8_t *at
@@ -9,7 +11,7 @@ cdef struct Name:
 
 
 cdef struct Part:
-    # json_schema_plan.SchemaPart, for C.
+    # plan.SchemaPart, for C.
     int types
     int64_t least
     int64_t most
