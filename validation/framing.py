@@ -4,8 +4,7 @@ The texts are ours: a broker has none for this.
 """
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.protocol.records.codecs.chunks import Oddity
-from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.codecs.codec import Codec, Oddity
 from sluicegate.protocol.records.scan import NEGATIVE_SIZE, OTHER_LENGTH, OTHER_OFFSET, TOO_MANY_BITS, Ambiguity
 from sluicegate.validation.verdict import Reason, Refused
 

@@ -9,10 +9,9 @@ records anew where the topic's compression.type differs from the batch's codec, 
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
-from sluicegate.protocol.records.codecs.chunks import Bounds, Piece, Pieces
-from sluicegate.protocol.records.codecs.codec import Codec
-from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OverLimit
+from sluicegate.protocol.records.codecs.codec import Codec, Piece
+from sluicegate.protocol.records.codecs.decompression import Decompressor, Pieces
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bounds, OverLimit
 from sluicegate.protocol.records.message_set import BrokenMessage, Message
 from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,

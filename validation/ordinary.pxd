@@ -2,8 +2,7 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
 
 from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance
-from sluicegate.protocol.records.codecs.decompression cimport Decompressor
-from sluicegate.protocol.records.codecs.chunks cimport Pieces
+from sluicegate.protocol.records.codecs.decompression cimport Decompressor, Pieces
 from sluicegate.validation.rules.native.contents cimport OrdinaryContents
 
 

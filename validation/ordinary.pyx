@@ -14,10 +14,9 @@ from libc.string cimport memcmp, memcpy
 
 from sluicegate.protocol.big_endian cimport int16_at, int32_at, uint32_at, uint64_at
 from sluicegate.protocol.native_walk cimport NativeWalk, uvarint
-from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance
-from sluicegate.protocol.records.codecs.decompression cimport Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance, Bounds
+from sluicegate.protocol.records.codecs.decompression cimport Decompressor, Pieces
 from sluicegate.protocol.records.native_crc32c cimport has_native_crc32c, native_crc32c
-from sluicegate.protocol.records.codecs.chunks cimport Bounds, Pieces
 from sluicegate.protocol.records.scan cimport _ordinary_run, scan_records
 from sluicegate.validation.rules.native.contents cimport OrdinaryContents
 

@@ -6,10 +6,9 @@ by the same bounds at the same moment, in a second pass that is made only for su
 
 from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
 from sluicegate.protocol.records import scan
-from sluicegate.protocol.records.codecs.chunks import Bounds
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bounds, OverLimit
 from sluicegate.protocol.records.extraction import Taken, TooMuch, take_records
 from sluicegate.protocol.records.record_batch import (
     HEADER_BYTES,

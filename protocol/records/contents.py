@@ -8,7 +8,8 @@ Compiled with the types in contents.pxd where a C compiler was at hand.
 """
 
 from sluicegate.protocol.int64 import ALL_64, SIGN_64
-from sluicegate.protocol.records.codecs.chunks import Piece, Pieces
+from sluicegate.protocol.records.codecs.codec import Piece
+from sluicegate.protocol.records.codecs.decompression import Pieces
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bound, OverLimit
 from sluicegate.protocol.records.scan import Cursor
 

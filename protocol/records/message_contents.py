@@ -4,7 +4,7 @@ Of sets that were judged before and are good: several plain messages, or one wra
 no time (-1).
 """
 
-from sluicegate.protocol.records.codecs.chunks import Pieces
+from sluicegate.protocol.records.codecs.decompression import Pieces
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.contents import Wanted
 from sluicegate.protocol.records.message_set import Message

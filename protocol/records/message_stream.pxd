@@ -4,7 +4,7 @@ from libc.stdint cimport uint8_t
 
 from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance
 from sluicegate.protocol.records.message_set cimport Message, has_crc, size_of_message
-from sluicegate.protocol.records.codecs.chunks cimport Pieces
+from sluicegate.protocol.records.codecs.decompression cimport Pieces
 
 cdef Py_ssize_t _OVERHEAD_BYTES
 cdef Py_ssize_t _LEAST_BYTES

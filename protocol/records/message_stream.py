@@ -1,6 +1,7 @@
 """The messages of a compressed wrapper (magic 0 and 1), one after the other out of the pieces of its payload."""
 
-from sluicegate.protocol.records.codecs.chunks import Piece, Pieces
+from sluicegate.protocol.records.codecs.codec import Piece
+from sluicegate.protocol.records.codecs.decompression import Pieces
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bound, OverLimit
 from sluicegate.protocol.records.message_set import OVERHEAD_BYTES, Message, has_crc, size_of_message
 

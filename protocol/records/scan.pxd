@@ -3,7 +3,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance
-from sluicegate.protocol.records.codecs.chunks cimport Pieces
+from sluicegate.protocol.records.codecs.decompression cimport Pieces
 from sluicegate.protocol.records.rehearsal cimport Rehearsal
 
 cdef int _NULL_KEY

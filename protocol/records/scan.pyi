@@ -1,4 +1,5 @@
-from sluicegate.protocol.records.codecs.chunks import Piece, Pieces
+from sluicegate.protocol.records.codecs.codec import Piece
+from sluicegate.protocol.records.codecs.decompression import Pieces
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.rehearsal import Rehearsal
 

@@ -9,8 +9,8 @@ from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.fastpath.loop_state import LaneCounts, LaneRoom
     from sluicegate.proxy.fastpath.fast_path import FastAnswers, FastRequests
+    from sluicegate.proxy.fastpath.loop_state import LaneCounts, LaneRoom
     from sluicegate.proxy.session.in_flight import Finish, InFlightQueue
     from sluicegate.proxy.session.pacing import LoopTurn
     from sluicegate.proxy.session.request_clock import RequestClock

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sluicegate.protocol.records.codecs.chunks import Bounds, Pieces
 from sluicegate.protocol.records.codecs.codec import Codec
-from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.decompression import Decompressor, Pieces
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bounds
 from sluicegate.protocol.records.contents import RecordContents, Wanted
 from sluicegate.protocol.records.message_contents import MessageContents
 from sluicegate.protocol.records.message_set import read_message

@@ -1,6 +1,6 @@
-"""Compression codecs as the low three bits of a batch's attributes name them."""
+"""Compression codecs as the low three bits of a batch's attributes name them, and how a payload may fail."""
 
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 
 class Codec(IntEnum):
@@ -11,3 +11,34 @@ class Codec(IntEnum):
     SNAPPY = 2
     LZ4 = 3
     ZSTD = 4
+
+
+Piece = bytes | memoryview
+"""Some of a payload's plain bytes."""
+
+
+class Failure(Enum):
+    """Why a payload did not come out whole."""
+
+    DAMAGED = "the payload is damaged"
+    OVER_LIMIT = "the payload is larger than allowed"
+
+
+class Oddity(Enum):
+    """What a broker ignores in a payload and consumers do not."""
+
+    HIDDEN_DATA = "data that brokers skip and some clients read"
+    TRAILING_BYTES = "bytes after the end of the compressed data"
+    UNVERIFIED = "a form or checksum that brokers do not verify"
+
+
+class Damaged(Exception):
+    """The payload does not go on as it should."""
+
+
+class Odd(Exception):
+    """A broker reads no further, or has ignored something, and regards the payload as whole."""
+
+    def __init__(self, oddity: Oddity) -> None:
+        super().__init__(oddity.value)
+        self.oddity = oddity

@@ -1,16 +1,28 @@
-# The types that Cython compiles compression.py with; the file itself stays plain Python.
+# The types that Cython compiles decompression.py with; the file itself stays plain Python.
 cimport cython
 
-from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance
-from sluicegate.protocol.records.codecs.chunks cimport Bounds, Pieces
-from sluicegate.protocol.records.codecs.plain_buffer cimport PlainBuffer
+from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance, Bounds
+
+
+@cython.final
+cdef class Pieces:
+    cdef readonly object failure
+    cdef readonly object oddity
+    cdef object _decoder
+    cdef Bounds _bounds
+    cdef Py_ssize_t _most
+    cdef object _rest
+
+    cpdef more(self)
+
+    cdef _decoded(self)
 
 
 @cython.final
 cdef class Decompressor:
     cdef Py_ssize_t _most_piece_bytes
-    cdef PlainBuffer _piece
-    cdef PlainBuffer _whole
+    cdef object _piece
+    cdef object _whole
     cdef object _zstd_context
 
     cpdef Pieces open(self, codec, data, Bounds bounds, int magic=*)

@@ -1,7 +1,8 @@
 """Bounded decompression of the five codecs, as a stream of pieces.
 
 A broker streams through a compressed batch, so what lies before a damaged place is judged; therefore a damaged payload
-still hands out what a broker's decoder would.
+still hands out what a broker's decoder would. What is held at once is one piece: a few hundred KiB, or a block where a
+codec only knows whole blocks.
 
 Sources: gzip is RFC 1952, several members in a row allowed; snappy comes raw or in xerial's framing; lz4 is the frame
 format, one frame, with a wrong header checksum in magic 0 message sets (KAFKA-3160); zstd is RFC 8878, frames in a row.
@@ -11,14 +12,13 @@ from collections.abc import Iterator
 
 import zstandard
 
-from sluicegate.protocol.records.codecs.chunks import Bounds, Failure, Oddity, Piece, Pieces
-from sluicegate.protocol.records.codecs.codec import Codec
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OverLimit
+from sluicegate.protocol.records.codecs.codec import Codec, Damaged, Failure, Odd, Oddity, Piece
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bounds, OverLimit
 from sluicegate.protocol.records.codecs.gzip_members import gzip_pieces
 from sluicegate.protocol.records.codecs.lz4_blocks import Lz4Blocks
 from sluicegate.protocol.records.codecs.plain_buffer import PlainBuffer
 from sluicegate.protocol.records.codecs.snappy_chunks import snappy_pieces
-from sluicegate.protocol.records.codecs.zstd_chunks import zstd_pieces
+from sluicegate.protocol.records.codecs.zstd_frames import zstd_pieces
 
 # Named here, because looking an enum's member up takes longer than the comparison.
 _GZIP, _SNAPPY, _LZ4, _ZSTD = Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD
@@ -27,6 +27,48 @@ _ZSTD_MAX_WINDOW_BYTES = 1 << 27
 _ZSTD_KEPT_BYTES = 8 << 20
 _MOST_PIECE_BYTES = 1 << 20
 _UNBOUNDED = 1 << 62
+
+
+class Pieces:
+    """What a codec's decoder yields, counted and cut to at most `most` bytes.
+
+    `failure` is set once `more` has said None: None there too means that the payload came out whole. So is `oddity`:
+    what a broker ignores in a payload that came out whole.
+    """
+
+    def __init__(self, decoder: Iterator[Piece], bounds: Bounds, most: int) -> None:
+        self.failure: Failure | None = None
+        self.oddity: Oddity | None = None
+        self._decoder = decoder
+        self._bounds = bounds
+        self._most = most
+        self._rest: Piece | None = None
+
+    def more(self) -> Piece | None:
+        """The next piece, never empty, valid until the one after it; None behind the last.
+
+        Raises OverLimit, and Abandoned.
+        """
+        piece = self._rest if self._rest is not None else self._decoded()
+        self._rest = None
+        if piece is not None and len(piece) > self._most:
+            view = memoryview(piece)
+            self._rest = view[self._most :]
+            return view[: self._most]
+        return piece
+
+    def _decoded(self) -> Piece | None:
+        self._bounds.allowance.check_open()
+        try:
+            for piece in self._decoder:
+                self._bounds.spend(len(piece))
+                if len(piece):
+                    return piece
+        except Damaged:
+            self.failure = Failure.DAMAGED
+        except Odd as odd:
+            self.oddity = odd.oddity
+        return None
 
 
 class Decompressed:

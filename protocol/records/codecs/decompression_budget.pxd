@@ -1,8 +1,9 @@
-# The types that Cython compiles allowance.py with; the file itself stays plain Python.
+# The types that Cython compiles decompression_budget.py with; the file itself stays plain Python.
 cimport cython
 
 cdef Py_ssize_t _GIVE_WAY_BYTES
 cdef Py_ssize_t _UNBOUNDED
+cdef Py_ssize_t _LEAST_BYTES
 
 
 @cython.final
@@ -30,3 +31,17 @@ cdef class Allowance:
     cpdef Allowance to_read_again(self)
 
     cpdef int worked(self, Py_ssize_t size) except -1
+
+
+@cython.final
+cdef class Bounds:
+    cdef readonly Py_ssize_t plain_bytes
+    cdef readonly Py_ssize_t window_bytes
+    cdef readonly Allowance allowance
+    cdef Py_ssize_t _left
+
+    cpdef int check_block(self, Py_ssize_t size) except -1
+
+    cpdef int spend(self, Py_ssize_t size) except -1
+
+    cdef int _check(self, Py_ssize_t size) except -1

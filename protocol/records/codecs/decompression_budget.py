@@ -11,6 +11,8 @@ from enum import Enum
 # Work in bytes after which a judging thread lets others go on, and hears whether it is still wanted.
 _GIVE_WAY_BYTES = 64 * 1024
 _UNBOUNDED = 1 << 62
+# What a block, chunk, frame or member counts at least: that is what opening an empty one costs.
+_LEAST_BYTES = 2048
 
 
 class Abandoned(Exception):
@@ -108,3 +110,30 @@ class Allowance:
         if self._since >= _GIVE_WAY_BYTES:
             self._since = 0
             self._give_way()
+
+
+class Bounds:
+    """What one payload may become (`plain_bytes`) and make us hold at once (`window_bytes`), within an allowance."""
+
+    def __init__(self, plain_bytes: int, window_bytes: int, allowance: Allowance) -> None:
+        self.plain_bytes = plain_bytes
+        self.window_bytes = window_bytes
+        self.allowance = allowance
+        self._left = plain_bytes
+
+    def check_block(self, size: int) -> None:
+        """A block states its size before room is made for it. Raises OverLimit."""
+        if size > self.window_bytes:
+            raise OverLimit(Bound.WINDOW, self.window_bytes)
+        self._check(size)
+        self.allowance.check(size)
+
+    def spend(self, size: int) -> None:
+        """A piece of `size` bytes has come out. Raises OverLimit, and Abandoned."""
+        self._check(size)
+        self._left -= size
+        self.allowance.spend(size if size > _LEAST_BYTES else _LEAST_BYTES)
+
+    def _check(self, size: int) -> None:
+        if size > self._left:
+            raise OverLimit(Bound.RATIO, self.plain_bytes)

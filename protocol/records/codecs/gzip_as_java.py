@@ -8,7 +8,8 @@ header is ignored.
 import zlib
 from collections.abc import Iterator
 
-from sluicegate.protocol.records.codecs.chunks import Bounds, Damaged, Odd, Oddity
+from sluicegate.protocol.records.codecs.codec import Damaged, Odd, Oddity
+from sluicegate.protocol.records.codecs.decompression_budget import Bounds
 
 STEP_BYTES = 16 * 1024
 _INPUT_BYTES = 8 * 1024

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from isal import isal_zlib
 
-from sluicegate.protocol.records.codecs.chunks import Bounds, Odd, Oddity, Piece
+from sluicegate.protocol.records.codecs.codec import Odd, Oddity, Piece
+from sluicegate.protocol.records.codecs.decompression_budget import Bounds
 from sluicegate.protocol.records.codecs.gzip_as_java import STEP_BYTES, gzip_as_java, has_reserved_flags
 
 _MAGIC = b"\x1f\x8b"

@@ -2,8 +2,6 @@
 cimport cython
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from sluicegate.protocol.records.codecs.plain_buffer cimport PlainBuffer
-
 cdef Py_ssize_t _FLAGS_AT
 cdef Py_ssize_t _DESCRIPTOR_AT
 cdef Py_ssize_t _CONTENT_SIZE_BYTES
@@ -33,7 +31,7 @@ cdef class Lz4Blocks:
     cdef const uint8_t[::1] _bytes
     cdef Py_ssize_t _position
     cdef Py_ssize_t _end
-    cdef PlainBuffer _buffer
+    cdef object _buffer
     cdef object _room
     cdef object _checked
     cdef int _flags

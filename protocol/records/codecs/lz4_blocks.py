@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import lz4.frame
 
-from sluicegate.protocol.records.codecs.chunks import Damaged, Odd, Oddity, Piece
+from sluicegate.protocol.records.codecs.codec import Damaged, Odd, Oddity, Piece
 from sluicegate.protocol.records.codecs.plain_buffer import PlainBuffer
 
 _MAGIC = 0x184D_2204

@@ -4,10 +4,9 @@ import random
 
 import pytest
 
-from sluicegate.protocol.records.codecs.chunks import Bounds
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OutOfTime, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bounds, OutOfTime, OverLimit
 from sluicegate.protocol.records.contents import MOST_HEADERS, RecordContents, Wanted
 from sluicegate.protocol.records.message_contents import MessageContents
 from sluicegate.protocol.records.message_set import read_message

@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.protocol.records.codecs.chunks import Bounds
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, Allowance, Bounds
 from sluicegate.protocol.records.extraction import RECORD_BYTES, Taken, TooMuch, Wanted, take_records
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
 from tests.wire.batches import CODECS, NONE, Rec, batch

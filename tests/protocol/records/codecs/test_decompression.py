@@ -6,8 +6,7 @@ import os
 import pytest
 import zstandard
 
-from sluicegate.protocol.records.codecs.chunks import Failure
-from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.codecs.codec import Codec, Failure
 from sluicegate.protocol.records.codecs.decompression import Decompressed, Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.codecs.zstd_frames import frame_at

@@ -6,7 +6,7 @@ import struct
 import lz4.frame
 import pytest
 
-from sluicegate.protocol.records.codecs.chunks import Damaged, Odd
+from sluicegate.protocol.records.codecs.codec import Damaged, Odd
 from sluicegate.protocol.records.codecs.lz4_blocks import Lz4Blocks
 from sluicegate.protocol.records.codecs.plain_buffer import PlainBuffer
 

@@ -14,10 +14,9 @@ import lz4.frame
 import pytest
 import zstandard
 
-from sluicegate.protocol.records.codecs.chunks import Bounds, Failure, Piece
-from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.codecs.codec import Codec, Failure, Piece
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, Allowance, Bound, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, Allowance, Bound, Bounds, OverLimit
 from sluicegate.protocol.records.codecs.gzip_members import gzip_pieces
 from tests.wire.batches import CODECS, NONE, XERIAL, compress
 

@@ -1,2 +1,0 @@
-# The types that Cython compiles zstd_pieces.py with; the file itself stays plain Python.
-cimport cython
