@@ -10,8 +10,7 @@ from sluicegate.protocol.int64 import ALL_64
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor, Pieces
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bounds, OverLimit
-from sluicegate.protocol.records.message_set import BrokenMessage, Message, has_crc
-from sluicegate.protocol.records.message_stream import MessageStream
+from sluicegate.protocol.records.message_set import BrokenMessage, Message, MessageStream, has_crc
 from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
     MAGIC_2,

@@ -9,7 +9,7 @@ from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.protocol.int64 import ALL_64
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.columns import Columns, read_columns
+from sluicegate.protocol.records.columns import Columns, Totals, read_columns, read_totals
 from sluicegate.protocol.records.message_set import BrokenMessage, Message, has_crc, inner_messages, read_message
 from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
@@ -18,7 +18,6 @@ from sluicegate.protocol.records.record_batch import (
     RecordBatch,
     has_valid_crc,
 )
-from sluicegate.protocol.records.totals import Totals, read_totals
 
 _CODECS = tuple(Codec)
 _MAX_DECOMPRESSED_BYTES = 2**31 - 1

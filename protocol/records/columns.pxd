@@ -6,6 +6,7 @@ from sluicegate.protocol.records.scan cimport Cursor
 
 cdef uint64_t _SIGN_64
 cdef uint64_t _U64
+cdef int64_t _MOST
 
 
 cdef class Columns:
@@ -33,5 +34,22 @@ cpdef Py_ssize_t gather(
 
 @cython.locals(cursor=Cursor, left=int64_t, size=int64_t, start=Py_ssize_t, found=list)
 cpdef read_headers(const uint8_t[::1] data, Py_ssize_t position, Py_ssize_t end)
+
+@cython.final
+cdef class Totals:
+    cdef readonly int64_t records
+    cdef readonly int64_t earliest
+    cdef readonly int64_t latest
+    cdef readonly int64_t null_keys
+    cdef readonly int64_t bytes
+
+
+@cython.locals(
+    cursor=Cursor, totals=Totals, index=Py_ssize_t, length=int64_t, body=Py_ssize_t, body_end=Py_ssize_t,
+    timestamp=int64_t, size=int64_t, earliest=int64_t, latest=int64_t, null_keys=int64_t, filled=int64_t,
+)
+cpdef Totals read_totals(
+    const uint8_t[::1] data, Py_ssize_t position, Py_ssize_t end, Py_ssize_t count, uint64_t base_timestamp,
+)
 
 cdef int64_t _signed(uint64_t pattern) noexcept

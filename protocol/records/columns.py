@@ -1,15 +1,16 @@
-"""The records of a batch as columns: numbers and places of bytes, no object for a record.
+"""The records of a batch as columns, or only what they add up to: one pass, and no object for a record.
 
-`read_columns` fills rows of int64 columns; keys and values stay where they are, until `gather` puts those of one
-column behind each other, which is how Arrow wants them. Compiled with the types in columns.pxd where a C compiler was
-at hand. The buffers are the caller's, so nothing here knows numpy or Arrow.
+`read_columns` fills rows of int64 columns with numbers and places of bytes; keys and values stay where they are, until
+`gather` puts those of one column behind each other, which is how Arrow wants them. `read_totals` fills none. Compiled
+with the types in columns.pxd if a C compiler is there. The buffers are the caller's: nothing here knows numpy or Arrow.
 """
 
-from sluicegate.protocol.int64 import ALL_64, SIGN_64
+from sluicegate.protocol.int64 import ALL_64, LONG_MAX, SIGN_64
 from sluicegate.protocol.records.scan import Cursor
 
 _SIGN_64 = SIGN_64
 _U64 = ALL_64
+_MOST = LONG_MAX
 
 
 class Columns:
@@ -101,6 +102,62 @@ def read_headers(data, position, end):
         found.append((name, bytes(data[start : cursor.position]) if size >= 0 else None))
         left -= 1
     return None if cursor.failed or cursor.position != end else found
+
+
+class Totals:
+    """Of the `records` read: the bounds of their times (ms), null keys, and the bytes of keys and values."""
+
+    def __init__(self):
+        self.records = 0
+        self.earliest = 0
+        self.latest = 0
+        self.null_keys = 0
+        self.bytes = 0
+
+
+def read_totals(data, position, end, count, base_timestamp):
+    """Add up `count` records of a plain payload, data[position:end]; fewer where it does not follow the format.
+
+    `base_timestamp` is a pattern of 64 bits; times wrap as Java's do.
+    """
+    cursor = Cursor(data, position, end)
+    totals = Totals()
+    index = 0
+    earliest = _MOST
+    latest = -_MOST - 1
+    null_keys = 0
+    filled = 0
+    while index < count:
+        length = cursor.varint()
+        body = cursor.position
+        if cursor.failed or length < 0 or length > end - body:
+            break
+        body_end = body + length
+        cursor.position = body + 1  # attributes, of which none is in use
+        timestamp = _signed((base_timestamp + cursor.varlong()) & _U64)
+        cursor.varint()
+        size = cursor.varint()
+        cursor.skip(size)
+        if size < 0:
+            null_keys += 1
+        else:
+            filled += size
+        size = cursor.varint()
+        cursor.skip(size)
+        if size > 0:
+            filled += size
+        if cursor.failed or cursor.position >= body_end:
+            break
+        cursor.position = body_end
+        earliest = min(earliest, timestamp)
+        latest = max(latest, timestamp)
+        index += 1
+    totals.records = index
+    totals.earliest = earliest
+    totals.latest = latest
+    totals.null_keys = null_keys
+    totals.bytes = filled
+    return totals
 
 
 def _signed(pattern):

@@ -36,3 +36,12 @@ def gather(
     filled: int,
 ) -> int: ...
 def read_headers(data: memoryview, position: int, end: int) -> list[tuple[bytes, bytes | None]] | None: ...
+
+class Totals:
+    records: int
+    earliest: int
+    latest: int
+    null_keys: int
+    bytes: int
+
+def read_totals(data: memoryview, position: int, end: int, count: int, base_timestamp: int) -> Totals: ...

@@ -7,8 +7,7 @@ no time (-1).
 from sluicegate.protocol.records.codecs.decompression import Pieces
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.contents import Wanted
-from sluicegate.protocol.records.message_set import Message
-from sluicegate.protocol.records.message_stream import MessageStream
+from sluicegate.protocol.records.message_set import Message, MessageStream
 from sluicegate.protocol.records.record_batch import next_batch_end
 
 _MESSAGE_WORK = 128

@@ -2,6 +2,9 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
+from sluicegate.protocol.records.codecs.decompression cimport Pieces
+from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance
+
 cdef Py_ssize_t _OVERHEAD_BYTES
 cdef Py_ssize_t _MIN_MESSAGE_BYTES
 cdef int64_t _NO_TIMESTAMP
@@ -12,6 +15,7 @@ cdef Py_ssize_t _ATTRIBUTES_AT
 cdef Py_ssize_t _BEHIND_ATTRIBUTES
 cdef Py_ssize_t _TIMESTAMP_BYTES
 cdef Py_ssize_t _SIZE_BYTES
+cdef Py_ssize_t _LEAST_BYTES
 cdef int _CODEC_MASK
 cdef int _LOG_APPEND_TIME
 cdef int64_t _SIGN_32
@@ -44,6 +48,31 @@ cdef class Message:
 cpdef bint has_crc(view, const uint8_t[::1] data, Py_ssize_t start, Py_ssize_t end) except -1
 
 cpdef int64_t size_of_message(const uint8_t[::1] data, Py_ssize_t start) except -1
+
+@cython.final
+cdef class MessageStream:
+    cdef readonly Message message
+    cdef Pieces _pieces
+    cdef Py_ssize_t _window_bytes
+    cdef Allowance _allowance
+    cdef object _rest
+    cdef object _view
+    cdef const uint8_t[::1] _data
+    cdef Py_ssize_t _position
+    cdef Py_ssize_t _end
+
+    @cython.locals(size=Py_ssize_t)
+    cpdef bint read_next(self) except -1
+
+    cpdef bint has_crc(self) except -1
+
+    @cython.locals(needed=Py_ssize_t)
+    cdef bint _gather(self, Py_ssize_t size) except -1
+
+    cdef _following(self)
+
+    cdef _take(self, piece)
+
 
 @cython.locals(size=int64_t)
 cdef int64_t _size_at(const uint8_t[::1] data, Py_ssize_t position, Py_ssize_t end) except -2

@@ -23,8 +23,8 @@ from sluicegate.pipeline.jobs.profile.likely_units import LikelyUnits
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.source.decoding import BatchFacts, DecodedBatch
 from sluicegate.pipeline.source.pieces import BLOCK_OFFSETS
+from sluicegate.protocol.records.columns import Totals
 from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
-from sluicegate.protocol.records.totals import Totals
 
 MINUTE_MS = 60_000
 _AROUND_MINUTES = 10

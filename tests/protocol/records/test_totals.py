@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sluicegate.protocol.records.columns import read_totals
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
-from sluicegate.protocol.records.totals import read_totals
 from tests.wire.batches import Rec, batch
 
 TIMES = st.integers(-(2**63), 2**63 - 1)
