@@ -9,7 +9,7 @@ from sluicegate.protocol.records import scan
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bounds, OverLimit
-from sluicegate.protocol.records.extraction import Taken, TooMuch, take_records
+from sluicegate.protocol.records.contents import Taken, TooMuch, take_records
 from sluicegate.protocol.records.record_batch import (
     HEADER_BYTES,
     LOG_APPEND_TIME,

@@ -2,6 +2,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint64_t
 
+from sluicegate.protocol.records.codecs.decompression cimport Pieces
 from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance
 from sluicegate.protocol.records.scan cimport Cursor
 
@@ -47,5 +48,35 @@ cdef class RecordContents:
     @cython.locals(cursor=Cursor, here=Py_ssize_t, found=bytearray)
     cdef _gathered(self, Py_ssize_t size)
 
+
+@cython.final
+cdef class TakenRecord:
+    cdef readonly Py_ssize_t index
+    cdef readonly int64_t timestamp
+    cdef readonly object why
+    cdef readonly bytes key
+    cdef readonly bytes value
+    cdef readonly list headers
+
+
+@cython.final
+cdef class Taken:
+    cdef readonly list records
+    cdef readonly int64_t size
+
+
+@cython.locals(
+    cursor=Cursor, records=list, held=int64_t, index=Py_ssize_t, delta=uint64_t, key_size=int64_t, value_size=int64_t,
+    left=int64_t, size=int64_t, headers=list,
+)
+cpdef take_records(
+    data, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count, int64_t base_timestamp, Pieces pieces,
+    Allowance allowance, wanted, int64_t most_bytes, time_of_all=*,
+)
+
+cdef int64_t _checked(int64_t size, int64_t held, int64_t most_bytes) except -1
+
+@cython.locals(at=Py_ssize_t)
+cdef _bytes_of(Cursor cursor, int64_t size)
 
 cdef int64_t _signed(uint64_t pattern) noexcept

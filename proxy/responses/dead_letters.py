@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from sluicegate.protocol.records.extraction import TakenRecord
+from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.validation.produce import Place
 
 

@@ -7,7 +7,7 @@ import structlog
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
-from sluicegate.protocol.records.extraction import TooMuch
+from sluicegate.protocol.records.contents import TooMuch
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.scheduling.quarantine_memory import QuarantineRoom
 from sluicegate.validation.judge import Submission

@@ -4,7 +4,7 @@ Of headers with one name Kafka's clients show the last first, so ours are found 
 itself, because it was kept before.
 """
 
-from sluicegate.protocol.records.extraction import TakenRecord
+from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.proxy.reporting.build_info import VERSION
 from sluicegate.proxy.reporting.events.violation_event import Who
 from sluicegate.proxy.responses.dead_letters import DeadLetters

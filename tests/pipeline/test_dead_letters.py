@@ -4,7 +4,7 @@ import pytest
 
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, NoDeadLetter, dead_letter, encoded
 from sluicegate.pipeline.kafka.cluster import TopicPartition
-from sluicegate.protocol.records.extraction import TakenRecord
+from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.proxy.reporting.events.violation_event import Who
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.writing.dead_letter_headers import headers_of

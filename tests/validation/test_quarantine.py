@@ -5,7 +5,7 @@ import pytest
 from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, TopicData
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
-from sluicegate.protocol.records.extraction import Taken, TooMuch
+from sluicegate.protocol.records.contents import Taken, TooMuch
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME
 from sluicegate.validation.judge import Submission, judge_partition
 from sluicegate.validation.mode import Mode

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, Allowance, Bounds
-from sluicegate.protocol.records.extraction import RECORD_BYTES, Taken, TooMuch, Wanted, take_records
+from sluicegate.protocol.records.contents import RECORD_BYTES, Taken, TooMuch, WhyTaken, take_records
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
 from tests.wire.batches import CODECS, NONE, Rec, batch
 
@@ -21,7 +21,9 @@ RECORDS = st.lists(
 UNBOUNDED = 1 << 40
 
 
-def taken(data: bytes, wanted: Wanted, most: int = UNBOUNDED, give_way: object = None, piece: int = 7) -> Taken | None:
+def taken(
+    data: bytes, wanted: WhyTaken, most: int = UNBOUNDED, give_way: object = None, piece: int = 7
+) -> Taken | None:
     head = RecordBatch(memoryview(data), 0, len(data))
     allowance = Allowance(UNBOUNDED, 0, give_way or (lambda: None))  # type: ignore[arg-type]
     count, base = head.record_count, head.base_timestamp

@@ -1,7 +1,7 @@
 """Headers of what is kept: a record's own as they came, and ours behind them."""
 
 from sluicegate.protocol.records.columns import read_headers
-from sluicegate.protocol.records.extraction import TakenRecord
+from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.proxy.reporting.events.violation_event import Who
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.writing.dead_letter_headers import headers_of
