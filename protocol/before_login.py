@@ -4,7 +4,7 @@ Of requests no more is read than the proxy shows: brokers ignore tags that they 
 field.
 
 ApiVersions requests v3 and v4, SaslHandshake and SaslAuthenticate requests, SaslAuthenticate answers. Held to the
-construct schemas by tests. Compiled with the types in before_login.pxd where a C compiler was at hand.
+construct schemas by tests.
 """
 
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.walk import Walk
 
 _MAX_TAGGED_FIELDS = 1000
+_INT32_BYTES = 4
 _INT64_BYTES = 8
 _SOFTWARE_SINCE = 3
 _AUTHENTICATE_FLEXIBLE_SINCE = APIS[ApiKey.SASL_AUTHENTICATE].flexible_since
@@ -56,10 +57,10 @@ def mechanism_in(frame: bytes | bytearray, version: int, body_at: int) -> str:
 
 def token_in(frame: bytes | bytearray, version: int, body_at: int) -> bytes:
     """The token of a SaslAuthenticate request. Raises MalformedMessage."""
-    walk = _Walk()
+    walk = Walk()
     walk.begin(frame, version, version >= _AUTHENTICATE_FLEXIBLE_SINCE, body_at, 0, _MAX_TAGGED_FIELDS)
     try:
-        token = walk.required_bytes()
+        token = _required_bytes(walk)
     except MalformedMessage as error:
         raise MalformedMessage(f"SaslAuthenticate v{version}: {error}") from error
     return token
@@ -67,12 +68,12 @@ def token_in(frame: bytes | bytearray, version: int, body_at: int) -> bytes:
 
 def login_answer_in(frame: bytes | bytearray, version: int, body_at: int) -> LoginAnswer:
     """A SaslAuthenticate answer. Raises MalformedMessage."""
-    walk = _Walk()
+    walk = Walk()
     walk.begin(frame, version, version >= _AUTHENTICATE_FLEXIBLE_SINCE, body_at, 0, _MAX_TAGGED_FIELDS)
     try:
         error_code = walk.int16()
         error_message = walk.string()
-        token = walk.required_bytes()
+        token = _required_bytes(walk)
         if version >= _LIFETIME_SINCE:
             walk.skip(_INT64_BYTES)
         walk.skip_tags()
@@ -82,9 +83,8 @@ def login_answer_in(frame: bytes | bytearray, version: int, body_at: int) -> Log
     return LoginAnswer(error_code, error_message, token)
 
 
-class _Walk(Walk):
-    def required_bytes(self) -> bytes:
-        size = self.length(4)
-        if size < 0:
-            raise MalformedMessage("a token is null")
-        return self.bytes_of(size)
+def _required_bytes(walk: Walk) -> bytes:
+    size = walk.length(_INT32_BYTES)
+    if size < 0:
+        raise MalformedMessage("a token is null")
+    return walk.bytes_of(size)

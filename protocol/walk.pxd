@@ -16,19 +16,19 @@ cdef class Walk:
     cdef const unsigned char* data
     cdef int version
     cdef bint flexible
-    cdef Py_ssize_t position
+    cdef readonly Py_ssize_t position
     cdef Py_ssize_t end
     cdef int64_t elements_left
     cdef int64_t tags_left
 
-    cdef int begin(
+    cpdef int begin(
         self, data, int version, bint flexible, Py_ssize_t position, int64_t max_elements, int64_t max_tags
     ) except -1
 
-    cdef int skip(self, int64_t size) except -1
+    cpdef int skip(self, int64_t size) except -1
 
     @cython.locals(value=int64_t, at=Py_ssize_t)
-    cdef int64_t int16(self) except? -9
+    cpdef int64_t int16(self) except? -9
 
     @cython.locals(value=int64_t, at=Py_ssize_t)
     cdef int64_t int32(self) except? -9
@@ -40,7 +40,7 @@ cdef class Walk:
     cdef int64_t unsigned_varint(self) except -9
 
     @cython.locals(length=int64_t)
-    cdef int64_t length(self, int fixed_bytes) except -9
+    cpdef int64_t length(self, int fixed_bytes) except -9
 
     @cython.locals(count=int64_t)
     cdef int64_t count(self) except -9
@@ -48,12 +48,12 @@ cdef class Walk:
     cdef int refuse_count(self, int64_t count) except -1
 
     @cython.locals(length=int64_t, start=Py_ssize_t)
-    cdef str string(self)
+    cpdef str string(self)
 
-    cdef str required_string(self)
+    cpdef str required_string(self)
 
     @cython.locals(start=Py_ssize_t)
-    cdef bytes bytes_of(self, int64_t size)
+    cpdef bytes bytes_of(self, int64_t size)
 
     @cython.locals(length=int64_t)
     cdef int skip_string(self) except -1
@@ -68,9 +68,9 @@ cdef class Walk:
     cdef int64_t tag_count(self) except -9
 
     @cython.locals(left=int64_t)
-    cdef int skip_tags(self) except -1
+    cpdef int skip_tags(self) except -1
 
-    cdef int expect_end(self) except -1
+    cpdef int expect_end(self) except -1
 
 
 @cython.locals(walk=Walk, left=int64_t, size=int64_t, start=Py_ssize_t, value_at=Py_ssize_t)
