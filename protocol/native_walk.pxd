@@ -1,5 +1,6 @@
-# Reading forward through bytes in C, as the fast lane does: `failed` instead of an exception.
-from libc.stdint cimport uint8_t, uint64_t
+# Reading bytes in C, as the fast path does: Kafka's integers where they lie, and a walk that sets `failed` instead of
+# raising. Nothing here knows where the bytes end but the walk, so the caller compares before each integer.
+from libc.stdint cimport int16_t, int32_t, uint8_t, uint32_t, uint64_t
 
 
 cdef struct NativeWalk:
@@ -22,3 +23,19 @@ cdef inline uint64_t uvarint(NativeWalk *walk) noexcept:
         shift += 7
     walk.failed = True
     return 0
+
+
+cdef inline uint32_t uint32_at(const uint8_t *at) noexcept:
+    return <uint32_t>at[0] << 24 | <uint32_t>at[1] << 16 | <uint32_t>at[2] << 8 | at[3]
+
+
+cdef inline int32_t int32_at(const uint8_t *at) noexcept:
+    return <int32_t>uint32_at(at)
+
+
+cdef inline int16_t int16_at(const uint8_t *at) noexcept:
+    return <int16_t>(<uint32_t>at[0] << 8 | at[1])
+
+
+cdef inline uint64_t uint64_at(const uint8_t *at) noexcept:
+    return <uint64_t>uint32_at(at) << 32 | uint32_at(at + 4)

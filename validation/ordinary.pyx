@@ -12,8 +12,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
-from sluicegate.protocol.big_endian cimport int16_at, int32_at, uint32_at, uint64_at
-from sluicegate.protocol.native_walk cimport NativeWalk, uvarint
+from sluicegate.protocol.native_walk cimport NativeWalk, int16_at, int32_at, uint32_at, uint64_at, uvarint
 from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance, Bounds
 from sluicegate.protocol.records.codecs.decompression cimport Decompressor, Pieces
 from sluicegate.protocol.records.native_crc32c cimport has_native_crc32c, native_crc32c

@@ -15,8 +15,8 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport calloc
 from libc.string cimport memcmp, memcpy
 
-from sluicegate.protocol.big_endian cimport int16_at, int32_at
 from sluicegate.protocol.framing cimport OrdinaryFrames
+from sluicegate.protocol.native_walk cimport int16_at, int32_at
 from sluicegate.proxy.session.connection cimport Connection
 from sluicegate.proxy.session.in_flight cimport Exchange, InFlightQueue
 from sluicegate.proxy.fastpath.loop_state cimport LaneCounts, LaneRoom
