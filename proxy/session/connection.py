@@ -168,8 +168,9 @@ class Connection:
 
     def pass_on(self, data: bytes, size: int) -> None:
         """Send data[:size], which lies in a read buffer: without a copy if the system takes it at once."""
-        if isinstance(self._transport, DirectOutlet):
-            outlet = self._transport
+        transport: object = self._transport
+        if isinstance(transport, DirectOutlet):
+            outlet = transport
             outlet.put(data, size)
         else:
             self.write(data[:size])

@@ -5,15 +5,17 @@ import random
 import pytest
 from crc32c import crc32c
 
+from sluicegate.config.topics import TopicKeys
 from sluicegate.proxy.fastpath.paths import judge_of_ordinary
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.rulebook import Rulebook, compile_policies
 
 _LONGEST = 300_000
 
 
 def test_it_is_what_another_implementation_reckons() -> None:
-    judge = judge_of_ordinary(JudgementLimits(), 1, lambda: 0, RulesInForce.__new__(RulesInForce))
+    judge = judge_of_ordinary(JudgementLimits(), 1, lambda: 0, RulesInForce(Rulebook(compile_policies(TopicKeys()))))
     if judge is None:
         pytest.skip("there is no fast lane: it was not compiled")
     chance = random.Random(32)
