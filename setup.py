@@ -13,10 +13,9 @@ from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
+# Indices are checked as Python checks them. A file without that says so in its first lines, and why it is safe there.
 DIRECTIVES = {
     "language_level": 3,
-    "boundscheck": False,
-    "wraparound": False,
     "cdivision": True,
     "initializedcheck": False,
     "annotation_typing": False,  # annotations are for people and mypy; C types stand in the .pxd files
@@ -37,15 +36,19 @@ def name_of(path: str) -> str:
     return f"sluicegate/{path.rpartition('.')[0]}".replace("/", ".")
 
 
-extensions = cythonize(
-    [
-        Extension(name_of(path), [f"sluicegate/{path}"], extra_compile_args=["-O3", "-fwrapv", "-g0"])
-        for path in compiled_files()
-    ],
-    compiler_directives=DIRECTIVES,
-)
-for extension in extensions:
-    extension.optional = os.environ.get("SLUICEGATE_COMPILED") != "required"  # cythonize does not carry it over
+def extensions() -> list[Extension]:
+    """The compiled files as C, written by as many processes as there are processors."""
+    made: list[Extension] = cythonize(
+        [
+            Extension(name_of(path), [f"sluicegate/{path}"], extra_compile_args=["-O3", "-fwrapv", "-g0"])
+            for path in compiled_files()
+        ],
+        compiler_directives=DIRECTIVES,
+        nthreads=os.cpu_count() or 1,
+    )
+    for extension in made:
+        extension.optional = os.environ.get("SLUICEGATE_COMPILED") != "required"  # cythonize does not carry it over
+    return made
 
 
 class WithRevision(build_py):
@@ -83,8 +86,9 @@ def c_library_tag(platform: str) -> str:
     return f"manylinux_{version.replace('.', '_')}_{machine}" if version else platform
 
 
-setup(
-    ext_modules=extensions,
-    cmdclass={"bdist_wheel": TaggedByContent, "build_py": WithRevision},
-    options={"build_ext": {"parallel": os.cpu_count()}},
-)
+if __name__ == "__main__":  # not in the processes that write C
+    setup(
+        ext_modules=extensions(),
+        cmdclass={"bdist_wheel": TaggedByContent, "build_py": WithRevision},
+        options={"build_ext": {"parallel": os.cpu_count()}},
+    )

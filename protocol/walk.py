@@ -2,7 +2,7 @@
 
 A subclass walks one message. What it counts is bounded before anything is made: an array's items against the bytes that
 are left and against `elements_left`, tagged fields against `tags_left`, both for the message as a whole. Compiled with
-the types in walk.pxd where a C compiler was at hand: there no index is checked, so `skip` is asked before each.
+the types in walk.pxd if a C compiler is there: `data` is a C pointer then, which checks no index: `skip` comes first.
 """
 
 from sluicegate.protocol.errors import MalformedMessage

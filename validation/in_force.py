@@ -12,6 +12,8 @@ class RulesInForce:
     `generation` is the rulebook's, at hand for who forgets by it what it was taught.
     """
 
+    __slots__ = ("generation", "rulebook")
+
     def __init__(self, rulebook: Rulebook) -> None:
         self.rulebook = rulebook
         self.generation = rulebook.generation

@@ -28,7 +28,7 @@ cdef class OrdinaryRequests:
     cdef Py_ssize_t _most_partitions
     cdef Py_ssize_t _plain_bytes
     cdef object _rules  # RulesInForce
-    cdef int64_t _generation
+    cdef object _generation  # of the rules; the same object until they change
     cdef int64_t _since
     cdef Topic[1024] _topics
     cdef list _contents  # beside _topics: what is asked of their records

@@ -222,8 +222,8 @@ cdef class OrdinaryRequests:
         self._known += 1
 
     cdef int _forget_old(self, int64_t now) except -1:
-        cdef int64_t generation = self._rules.generation
-        if generation != self._generation or now - self._since >= _KNOWN_MS or now < self._since:
+        cdef object generation = self._rules.generation
+        if generation is not self._generation or now - self._since >= _KNOWN_MS or now < self._since:
             self._generation = generation
             self._since = now
             if self._known:

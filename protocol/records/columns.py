@@ -1,3 +1,6 @@
+# cython: boundscheck=False, wraparound=False
+# Why that is safe: `Columns` are of one length, and each function first compares the rows that it is given with the
+# lengths of its buffers; the payload is read by a Cursor, which compares each read with its end.
 """The records of a batch as columns, or only what they add up to: one pass, and no object for a record.
 
 `read_columns` fills rows of int64 columns with numbers and places of bytes; keys and values stay where they are, until
@@ -21,6 +24,9 @@ class Columns:
     """
 
     def __init__(self, offset, timestamp, key_at, key_size, value_at, value_size, headers_at, headers_size):
+        others = (timestamp, key_at, key_size, value_at, value_size, headers_at, headers_size)
+        if any(len(column) != len(offset) for column in others):
+            raise ValueError("columns of different lengths")
         self.offset = offset
         self.timestamp = timestamp
         self.key_at = key_at
@@ -37,6 +43,8 @@ def read_columns(data, position, end, count, base_offset, base_timestamp, column
     Returns how many were read: fewer where the payload does not follow the format. `base_timestamp` is a pattern of 64
     bits; times wrap as Java's do.
     """
+    if row < 0 or count > len(columns.offset) - row:
+        raise IndexError(f"{count} records from row {row} on, of {len(columns.offset)}")
     cursor = Cursor(data, position, end)
     index = 0
     while index < count:
@@ -75,6 +83,8 @@ def gather(data, starts, sizes, first, count, ends, values, filled):
     """
     row = first
     last = first + count
+    if first < 0 or last > len(starts) or last > len(sizes) or last >= len(ends):
+        raise IndexError(f"rows {first} to {last}")
     while row < last:
         size = sizes[row]
         if size > 0:

@@ -1,3 +1,6 @@
+# cython: boundscheck=False, wraparound=False
+# Why that is safe: a Cursor is made within its data and compares each read with its end; `_ordinary_run` breaks unless
+# there is room for the longest fields, and is given what the same end bounds.
 """The scan over the records of a batch: structure, timestamps and keys, without an object per record.
 
 A plain Python file; `scan.pxd` beside it gives Cython the types, so the same file runs compiled where a C compiler
@@ -91,6 +94,8 @@ class Cursor:
     """
 
     def __init__(self, data, position, end, pieces=None, allowance=None):
+        if position < 0 or end > len(data):
+            raise IndexError(f"{position} to {end} of {len(data)} bytes")
         self.data = data
         self.source = data
         self.position = position

@@ -86,7 +86,7 @@ cdef class FastRequests(OrdinaryFrames):
     cdef object _turn_is_over
     cdef int _header_version
     cdef bytes _header
-    cdef long long _header_generation
+    cdef object _header_generation
     cdef object _finish
     cdef int _finish_version
     cdef object _data
@@ -147,7 +147,7 @@ cdef class FastRequests(OrdinaryFrames):
 
     cdef bint _knows_header(self, int version) noexcept:
         # By other rules than these the client may be exempt.
-        if self._header_generation != self._judge._rules.generation:
+        if self._header_generation is not self._judge._rules.generation:
             return False
         return (2 if version >= _FLEXIBLE_SINCE else 1) == self._header_version
 

@@ -14,7 +14,7 @@ _THREE = 3
 _ITEMS, _BYTES, _QUARTERS = 0, 256, 512
 _RUN = 32
 # In quarters of a unit: readers that compute exactly (jsonschema-rs) take as long for 1e-300 as for 300 digits.
-_OF_NUMBER, _OF0x2E, _OF_EXPONENT, _OF_NEGATIVE_EXPONENT = 4, 16, 32, 256
+_OF_NUMBER, _OF_POINT, _OF_EXPONENT, _OF_NEGATIVE_EXPONENT = 4, 16, 32, 256
 
 
 class JsonCount:
@@ -67,7 +67,7 @@ class JsonCount:
                     self._view[_QUARTERS + depth] += _OF_NEGATIVE_EXPONENT
                 self._view[_QUARTERS + depth] += 1
             elif in_number and byte == 0x2E:  # .
-                self._view[_QUARTERS + depth] += _OF0x2E
+                self._view[_QUARTERS + depth] += _OF_POINT
             elif in_number and (byte | 0x20) == 0x65:
                 self._view[_QUARTERS + depth] += _OF_EXPONENT
             elif byte == 0x2C:  # ,
@@ -131,7 +131,7 @@ def _weighed(data: bytes, end: int, weights: "array[float]", last: int, of_conta
                 total += of_quarter * _OF_NEGATIVE_EXPONENT
             total += of_quarter
         elif in_number and byte == 0x2E:  # .
-            total += of_quarter * _OF0x2E
+            total += of_quarter * _OF_POINT
         elif in_number and (byte | 0x20) == 0x65:
             total += of_quarter * _OF_EXPONENT
         elif byte == 0x2C:  # ,

@@ -1,0 +1,52 @@
+"""Native code checks its indices, but for files whose first lines say why none can be out of range there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.oracle.kafka_java import ROOT
+from tests.structure.test_imports import PACKAGES
+
+_UNCHECKED = re.compile(r"""\b(?:boundscheck|wraparound)["']?\s*[=:(]\s*False""")
+_HEAD = re.compile(r"# cython: boundscheck=False, wraparound=False\n# Why that is safe: \S.{39,}\n")
+_FILES = [
+    path for package in PACKAGES for kind in ("*.py", "*.pyx", "*.pxd") for path in sorted((ROOT / package).rglob(kind))
+]
+
+
+def is_unchecked(text: str) -> bool:
+    """Whether any index is left unchecked."""
+    return _UNCHECKED.search(text) is not None
+
+
+def says_why(text: str) -> bool:
+    """Whether the first lines say it, and why that is safe."""
+    return _HEAD.match(text) is not None
+
+
+def test_a_file_that_checks_no_index_says_why_in_its_first_lines() -> None:
+    unchecked = [path for path in _FILES if is_unchecked(path.read_text())]
+
+    assert ROOT / "protocol/records/scan.py" in unchecked, "files were read"
+    silent = [str(path.relative_to(ROOT)) for path in unchecked if not says_why(path.read_text())]
+    assert silent == [], "the first line is the directive, the next begins with `# Why that is safe: `"
+
+
+def test_the_build_leaves_no_index_unchecked() -> None:
+    assert not is_unchecked(Path(ROOT, "setup.py").read_text())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# cython: boundscheck=False\n",
+        "# cython: wraparound = False\n",
+        "@cython.boundscheck(False)\n",
+        "with cython.wraparound(False):\n",
+        'DIRECTIVES = {"boundscheck": False}\n',
+    ],
+)
+def test_each_way_of_leaving_checks_out_is_found(text: str) -> None:
+    assert is_unchecked(text)
+    assert not says_why(text)
