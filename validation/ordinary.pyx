@@ -367,11 +367,14 @@ cdef class OrdinaryRequests:
         int64_t now,
     ) except -1:
         # One batch and nothing else, in the order of docs/checks.md; whatever is odd in it, the slow lane names.
-        cdef const uint8_t *at = &view[start]
+        cdef const uint8_t *at
         cdef int attributes, codec
         cdef int64_t count
         self._why = _BY_BATCH
-        if size < _HEADER_BYTES or <int64_t>int32_at(at + 8) + 12 != size or at[16] != 2:
+        if size < _HEADER_BYTES:  # nothing may lie there at all
+            return False
+        at = &view[start]
+        if <int64_t>int32_at(at + 8) + 12 != size or at[16] != 2:
             return False
         count = int32_at(at + 57)
         self._records_left -= max(count, 0)

@@ -1,9 +1,12 @@
 """What all fast paths of one event loop share: the counts of what they took, and the memory for what has begun."""
 
+from libc.stdlib cimport calloc, free
+
 from sluicegate.proxy.session.in_flight cimport Exchange
 
+from sluicegate.protocol.api import APIS
+
 cdef enum:
-    _API_KEYS = 128
     _TIMED_EVERY = 128
 
 
@@ -12,6 +15,18 @@ cdef class LaneCounts:
     for those since the one before. A clock for each would cost as much as half a validation.
     """
 
+    def __cinit__(self):
+        self.keys = max(APIS) + 1
+        self.taken = <long long *> calloc(4 * self.keys, sizeof(long long))
+        if self.taken == NULL:
+            raise MemoryError
+        self.gathered = self.taken + self.keys
+        self.due_at = self.gathered + self.keys
+        self._timed = self.due_at + self.keys
+
+    def __dealloc__(self):
+        free(self.taken)
+
     def __init__(self, clock, failed):
         """`clock` is a RequestClock; `failed(peer, error)` reports a fault of the fast path's own."""
         self.clock = clock
@@ -19,7 +34,7 @@ cdef class LaneCounts:
 
     def by_api(self):
         """How many requests were taken, by API key."""
-        return {key: self.taken[key] + self.gathered[key] for key in range(_API_KEYS) if self.taken[key] + self.gathered[key]}
+        return {key: self.taken[key] + self.gathered[key] for key in range(self.keys) if self.taken[key] + self.gathered[key]}
 
     cdef double now(self) except? -1:
         return self.clock.now()
