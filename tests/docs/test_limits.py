@@ -80,5 +80,5 @@ def test_the_test_at_its_edge_is_there(key: str) -> None:
 
 def test_the_page_is_what_is_declared() -> None:
     assert (ROOT / "docs" / "limits.md").read_text() == page(), (
-        "write it again: python -m sluicegate.proxy.reporting.metrics.limits_reference > docs/limits.md"
+        "write it again: .venv/bin/python -m sluicegate.proxy.reporting.metrics.limits_reference > docs/limits.md"
     )

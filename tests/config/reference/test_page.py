@@ -12,7 +12,8 @@ ROOT = Path(__file__).parents[3]
 def test_the_page_is_the_models() -> None:
     written = (ROOT / "docs" / "configuration.md").read_text()
 
-    assert written == page(), "write it again: python -m sluicegate.config.reference.page > docs/configuration.md"
+    command = ".venv/bin/python -m sluicegate.config.reference.page > docs/configuration.md"
+    assert written == page(), f"write it again: {command}"
 
 
 def undescribed(model: type) -> list[str]:

@@ -36,7 +36,7 @@ _NOT_BASE_UNITS = {
 }
 _NOT_BASE_UNITS |= {"kilobytes", "megabytes", "percent", "bits"}
 _FROM_BEFORE = {"sluicegate_certificate_days_left"}  # alerts name it; beside it stands the same in seconds
-# Who bounds what may stand there.
+# What bounds the values of each label.
 _BOUNDED = {
     "topic": "topic_labels",
     "client_id": "client_labels",
@@ -93,7 +93,9 @@ def test_a_metric_says_what_it_is_when_to_look_at_it_and_by_what_it_is_told_apar
     assert "\n" not in family.text + family.look
     for label in family.labels:
         assert _LABEL.fullmatch(label)
-        assert label in _BOUNDED
+        assert label in _BOUNDED, (
+            f"{family.name} has the new label {label!r}: name in _BOUNDED of this file what bounds its values"
+        )
     for labels in family.always:
         assert len((labels,) if isinstance(labels, str) else labels) == len(family.labels)
 
@@ -194,7 +196,7 @@ def test_whatever_is_looked_at_is_shown(name: str) -> None:
 
 def test_the_page_is_what_is_declared() -> None:
     assert (ROOT / "docs" / "metrics.md").read_text() == page(), (
-        "write it again: python -m sluicegate.proxy.reporting.metrics.reference > docs/metrics.md"
+        "write it again: .venv/bin/python -m sluicegate.proxy.reporting.metrics.reference > docs/metrics.md"
     )
 
 
