@@ -42,7 +42,19 @@ def test_a_run_that_ends_early_leaves_no_process(
 ) -> None:
     started, long_test = tmp_path / "pid", tmp_path / "test_long.py"
     long_test.write_text(textwrap.dedent(A_LONG_TEST).format(file=str(started)))
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *side_by_side, str(long_test)]
+    # A run that was begun in the background ignores SIGINT, and so would its children.
+    default_signals = ["env", "--default-signal=INT"]
+    command = [
+        *default_signals,
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        *side_by_side,
+        str(long_test),
+    ]
     run = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
