@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator
 
 from sluicegate.config.dead_letter_topics import check_dead_letters
+from sluicegate.config.limits import Limits
+from sluicegate.config.listen import Listen
 from sluicegate.config.otel import Otel
 from sluicegate.config.quotas import Quota, check_quota_names
 from sluicegate.config.registries import Registry
@@ -19,18 +21,12 @@ from sluicegate.config.topics import Topic, TopicKeys
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort, check_host
 from sluicegate.config.values.kinds import (
-    AdvertisedHost,
     Bytes,
     FileName,
     Flag,
-    FrameBytes,
     ListenAddress,
-    Networks,
     NoneOrMore,
     OneOrMore,
-    Patterns,
-    Port,
-    RuleMemory,
     Seconds,
     Secret,
     Text,
@@ -41,146 +37,8 @@ from sluicegate.config.values.kinds import (
 )
 from sluicegate.config.values.password import Password, check_one
 
-NODE_ID = "{node_id}"
-MAX_NAMED_NODE = 999_999_999
-"""The largest node id that `listen.broker_host` serves."""
-_MAX_PORT = 65535
 # What counts at once where the file is read again while a proxy runs; everything else with the next start.
 POLICIES = frozenset({"defaults", "topics", "topics_from", "requests", "exempt", "quotas", "registries"})
-
-
-@section
-class ListenTls:
-    """TLS towards clients."""
-
-    certificate_file: FileName = described("the certificate that clients see and its chain, PEM")
-    key_file: FileName = described("its key, PEM")
-    key_password: Secret | None = described("what the key is encrypted with", default=None)
-    key_password_file: FileName | None = described("a file that holds it, instead", default=None)
-    client_auth: Literal["none", "requested", "required"] = described(
-        "whether clients show certificates, as `ssl.client.auth` on a broker", default="none"
-    )
-    client_ca_file: FileName | None = described(
-        "who signs clients' certificates, PEM; needed unless `client_auth` is `none`", default=None
-    )
-    allowed_names: Patterns = described(
-        "who may connect, by one of its certificate's names: the common name, and the alternative names (hosts, "
-        "mail addresses, URIs, addresses), upper and lower case as they stand; needs `client_auth: required`; none: "
-        "who has a certificate",
-        default=(),
-    )
-
-    def __post_init__(self) -> None:
-        if self.client_auth != "none" and self.client_ca_file is None:
-            raise ValueError(f"client_auth {self.client_auth} needs client_ca_file: who signs clients' certificates")
-        if self.allowed_names and self.client_auth != "required":
-            raise ValueError("allowed_names needs client_auth: required: without a certificate nobody has a name")
-        check_one("key_password", self.key_password, self.key_password_file)
-
-    @property
-    def password_of_key(self) -> Password:
-        """What the key is encrypted with."""
-        return Password("listen.tls.key_password_file", self.key_password, self.key_password_file)
-
-
-def _names_each_broker(host: str) -> str:
-    if host.count(NODE_ID) != 1:
-        raise ValueError(f"expected a host name with {NODE_ID} in it, as broker-{NODE_ID}.kafka.example.com")
-    check_host(host.replace(NODE_ID, "0"))
-    return host
-
-
-BrokerHost = Annotated[Text, AfterValidator(_names_each_broker)]
-
-
-@section
-class Listen:
-    """Where clients connect, and which of them may."""
-
-    bootstrap: ListenAddress = described(
-        "where clients bootstrap; an empty host or `0.0.0.0` is every address of the machine"
-    )
-    broker_ports: Port | None = described(
-        "broker N listens at this + N, so that a restart keeps every port; none: the bootstrap port + 1", default=None
-    )
-    broker_host: BrokerHost | None = described(
-        "with TLS, instead of a port for each broker: one port, and a name for each, as "
-        "`broker-{node_id}.kafka.example.com` (SNI); for node ids up to 999,999,999",
-        default=None,
-    )
-    advertised_host: AdvertisedHost | None = described(
-        "the host that clients are told, without a port; none: that of `listen.bootstrap`", default=None
-    )
-    tls: ListenTls | None = described(
-        "TLS to clients. Files that change are read again. Absent: plaintext.", default=None
-    )
-    proxy_protocol: Literal["required", "optional"] | None = described(
-        "take who the client is from load balancers in front (PROXY protocol v2): `required` of all connections, or "
-        "`optional`; none: nobody is believed",
-        default=None,
-    )
-    proxy_protocol_from: Networks = described(
-        "the load balancers' networks or addresses; with `required` nobody else may connect, with `optional` nobody "
-        "else is believed",
-        default=(),
-    )
-    allowed_addresses: Networks = described(
-        "networks or addresses that clients may connect from, before any TLS handshake; where a load balancer tells "
-        "who the client is, that address counts; none: all",
-        default=(),
-    )
-    oauthbearer_claim: Text | None = described(
-        "the claim of an OAUTHBEARER token that the brokers take the principal from, as their "
-        "`sasl.oauthbearer.sub.claim.name`, which is `sub` by default; none: principals of such logins are "
-        "unverified, and no exemption matches them ([TLS and SASL](how-to/tls-and-sasl.md))",
-        name="sasl.oauthbearer.claim",
-        default=None,
-    )
-
-    def __post_init__(self) -> None:
-        if self.bootstrap.is_wildcard and not self.advertised_host:
-            raise ValueError("listen.advertised_host is needed when listen.bootstrap is every address of the machine")
-        if self.broker_host is not None and self.tls is None:
-            raise ValueError("listen.broker_host needs listen.tls: only TLS clients say which name they want")
-        if self.broker_host is not None and self.broker_ports is not None:
-            raise ValueError("listen.broker_host and listen.broker_ports exclude each other")
-        if self.bootstrap.port == 0 and self.broker_ports is None and self.broker_host is None:
-            raise ValueError("listen.broker_ports is needed when listen.bootstrap leaves its port to the system")
-        if (self.proxy_protocol is None) == bool(self.proxy_protocol_from):
-            raise ValueError(
-                "listen.proxy_protocol and listen.proxy_protocol_from belong together: only load balancers that are "
-                "named may say who a client is"
-            )
-
-    def why_unavailable(self, node_id: int) -> tuple[str, str] | None:
-        """Why broker `node_id` can have no address for clients, and what to do; None: it can have one."""
-        smaller = "give the broker a smaller node.id"
-        if self.broker_host is not None:
-            if node_id <= MAX_NAMED_NODE:
-                return None
-            reason = f"broker {node_id} can have no name: listen.broker_host serves ids up to {MAX_NAMED_NODE}"
-            return reason, smaller
-        if 0 < self.port_of(node_id) <= _MAX_PORT:
-            return None
-        other = "use listen.broker_host" if node_id <= MAX_NAMED_NODE else smaller
-        reason = f"broker {node_id} would need port {self.port_of(node_id)}, which does not exist"
-        return reason, f"change listen.broker_ports, or {other}"
-
-    def port_of(self, node_id: int) -> int:
-        """The port on which broker `node_id` is offered, where each has its own."""
-        base = self.broker_ports if self.broker_ports is not None else self.bootstrap.port + 1
-        return base + node_id
-
-    def address_of(self, node_id: int) -> str:
-        """Where clients find broker `node_id`, as a person reads it."""
-        if self.broker_host is None:
-            return str(HostPort(self.host_for_clients, self.port_of(node_id)))
-        return str(HostPort(self.broker_host.replace(NODE_ID, str(node_id)), self.bootstrap.port))
-
-    @property
-    def host_for_clients(self) -> str:
-        """The host that clients are told to connect to."""
-        return self.advertised_host or self.bootstrap.host
 
 
 @section
@@ -234,84 +92,6 @@ class Violations:
     def is_anywhere(self) -> bool:
         """Whether they are written at all."""
         return self.file is not None or self.topic is not None
-
-
-@section
-class Limits:
-    """Bounds on what any client can make the proxy hold or do (docs/reliability.md)."""
-
-    max_frame_bytes: FrameBytes = described("largest request or gathered answer", default=104_857_600)
-    max_gathered_bytes: Bytes = described(
-        "all requests that are being gathered, of all connections together; at least `max_frame_bytes`",
-        default=536_870_912,
-    )
-    max_decompressed_bytes: Bytes = described(
-        "what the compressed batches of one request may become, all together", default=134_217_728
-    )
-    max_decompression_ratio: OneOrMore = described(
-        "how many times its size a compressed batch may become (above 1 MiB)", default=1000
-    )
-    max_decompression_window_bytes: Bytes = described(
-        "what may have to be held at once to read a payload: a zstd window, a snappy block", default=16_777_216
-    )
-    max_request_partitions: OneOrMore = described("partitions in one Produce request", default=5000)
-    max_request_records: OneOrMore | None = described(
-        "records in one Produce request, as its batches say; none: any number that fits `max_frame_bytes` and "
-        "`max_decompressed_bytes`",
-        default=None,
-    )
-    max_request_headers: OneOrMore | None = described(
-        "headers of all records of one Produce request that are judged; none: any number that fits the same",
-        default=None,
-    )
-    max_record_errors: OneOrMore = described(
-        "record errors that are listed in one answer, all partitions together", default=1000
-    )
-    max_quarantined_bytes: Bytes = described(
-        "what bad records that are being quarantined may take, of all connections together", default=134_217_728
-    )
-    rule_seconds: Seconds = described(
-        "CPU time that the rules process may spend for the records of one Produce request, and for compiling one "
-        "schema of a registry ([policies](policies.md#the-rules-process))",
-        default=2,
-    )
-    rule_memory: RuleMemory = described(
-        "memory of the rules process beyond what its libraries take; each worker has one such process, if its rules "
-        "need one",
-        default=268_435_456,
-    )
-    max_in_flight: OneOrMore = described("requests of one connection without an answer", default=1000)
-    max_in_flight_in_all: OneOrMore | None = described(
-        "requests of all connections together without an answer, long polls included (each consumer has one); none: "
-        "any number",
-        default=None,
-    )
-    max_connections: OneOrMore | None = described(
-        "connections of all clients; none: as many as the process may have descriptors for", default=None
-    )
-    max_connections_per_address: OneOrMore | None = described(
-        "connections from one address; none: no bound of its own", default=None
-    )
-    max_new_connections_per_second: OneOrMore | None = described(
-        "new connections a second, on all listeners together, and as many at once after a quiet time; who comes "
-        "faster waits, as with `max.connection.creation.rate` of a broker; none: no bound",
-        default=None,
-    )
-    max_new_connections_per_second_per_address: OneOrMore | None = described(
-        "new connections a second from one address, and as many at once after a quiet time; what comes faster is "
-        "closed; where a load balancer tells who the client is, that address counts; none: no bound",
-        default=None,
-    )
-    max_handshakes: OneOrMore = described(
-        "TLS handshakes and PROXY protocol headers that are under way at once (57 kB each)", default=1000
-    )
-    handshake_seconds: Seconds = described("how long a TLS handshake, or a PROXY protocol header, may take", default=30)
-    frame_seconds: Seconds = described("how long a request may take to arrive", default=30)
-    idle_seconds: Seconds = described("how long a connection may say nothing", default=900)
-
-    def __post_init__(self) -> None:
-        if self.max_gathered_bytes < self.max_frame_bytes:
-            raise ValueError("limits.max_gathered_bytes must be at least limits.max_frame_bytes")
 
 
 @section

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sluicegate.config.model import NODE_ID
+from sluicegate.config.listen import NODE_ID
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.int64 import LONG_MAX
 from sluicegate.proxy.bootstrap.grouping import grouped

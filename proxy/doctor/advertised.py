@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from sluicegate.config.model import NODE_ID, Config
+from sluicegate.config.listen import NODE_ID
+from sluicegate.config.model import Config
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.discovery import look_at_cluster

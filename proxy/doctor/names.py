@@ -4,7 +4,8 @@ import asyncio
 import socket
 from collections.abc import Iterable
 
-from sluicegate.config.model import NODE_ID, Config
+from sluicegate.config.listen import NODE_ID
+from sluicegate.config.model import Config
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.doctor.finding import Finding, Level
 

@@ -8,7 +8,7 @@ import asyncio
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 
-from sluicegate.config.model import Limits
+from sluicegate.config.limits import Limits
 from sluicegate.proxy.session.quotas.token_bucket import TokenBucket
 
 _MOST_ADDRESSES = 10_000

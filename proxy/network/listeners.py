@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from sluicegate.config.model import NODE_ID, Listen
+from sluicegate.config.listen import NODE_ID, Listen
 from sluicegate.config.values.address import HostPort
 
 BACKLOG = 1024

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from struct import Struct
 
-from sluicegate.config.model import Listen
+from sluicegate.config.listen import Listen
 from sluicegate.proxy.network.networks import Networks, networks_of, plain
 
 SIGNATURE = b"\r\n\r\n\x00\r\nQUIT\n"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sluicegate.config.model import Limits
+from sluicegate.config.limits import Limits
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.proxy.responses.rewriting import AnswerRewriter

@@ -12,7 +12,7 @@ import structlog
 
 from sluicegate.config.files.deadline import FileUnreadable, within_deadline
 from sluicegate.config.files.regular_file import stat_now
-from sluicegate.config.model import ListenTls
+from sluicegate.config.listen import ListenTls
 from sluicegate.config.server_tls import ServerTls
 from sluicegate.config.upstream import UpstreamTls
 from sluicegate.config.values.password import PasswordUnreadable

@@ -5,7 +5,7 @@ from collections import Counter
 from contextlib import suppress
 from time import monotonic
 
-from sluicegate.config.model import Limits
+from sluicegate.config.limits import Limits
 
 MAX_HANDSHAKES = "limits.max_handshakes"
 HANDSHAKE_SECONDS = "limits.handshake_seconds"

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 
 from sluicegate.config.keys import each_key_of
-from sluicegate.config.model import Limits
+from sluicegate.config.limits import Limits
 
 _REACHED, _REFUSED = "sluicegate_limits_reached_total", "sluicegate_connections_refused_total"
 _DELAYED, _CUT_OFF = "sluicegate_connections_delayed_total", "sluicegate_cut_off_total"

@@ -4,7 +4,7 @@ import resource
 from collections import Counter
 from collections.abc import Iterable
 
-from sluicegate.config.model import Limits
+from sluicegate.config.limits import Limits
 from sluicegate.proxy.session.limit_names import CONNECTIONS, CONNECTIONS_PER_ADDRESS
 from sluicegate.validation.requests.name_pattern import NamePattern
 

@@ -14,7 +14,7 @@ from typing import cast
 import pytest
 from structlog.testing import capture_logs
 
-from sluicegate.config.model import Listen, ListenTls
+from sluicegate.config.listen import Listen, ListenTls
 from sluicegate.config.reading import read_section
 from sluicegate.config.upstream import UpstreamTls
 from sluicegate.config.values.address import HostPort

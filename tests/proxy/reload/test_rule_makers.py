@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sluicegate.config.content_keys import Schema
-from sluicegate.config.model import Limits
+from sluicegate.config.limits import Limits
 from sluicegate.proxy.registry import schema_rules
 from sluicegate.proxy.reload.rule_makers import RuleMakers
 from sluicegate.proxy.reporting.metrics.counters import Tally

@@ -35,6 +35,7 @@ def test_the_table_has_room_for_all_that_may_come_and_none_is_spent() -> None:
 
 
 def test_it_is_asked_for_no_more_than_a_process_may_have() -> None:
-    (after,) = _said(_LIMIT.format(limit=200), _RESERVE, _TABLE)
+    # A process begins with a table as large as its parent's descriptors need.
+    before, after = _said(_LIMIT.format(limit=200), _TABLE, _RESERVE, _TABLE)
 
-    assert after <= 256
+    assert after <= max(256, before)

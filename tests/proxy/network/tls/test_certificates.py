@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from sluicegate.config.model import ListenTls
+from sluicegate.config.listen import ListenTls
 from sluicegate.config.reading import config_of
 from sluicegate.config.upstream import UpstreamTls
 from sluicegate.config.values.secret import SecretText

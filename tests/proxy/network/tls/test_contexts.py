@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from sluicegate.config.model import ListenTls
+from sluicegate.config.listen import ListenTls
 from sluicegate.config.upstream import UpstreamTls
 from sluicegate.proxy.network.introduction import names_of
 from sluicegate.proxy.network.tls.contexts import (

@@ -2,7 +2,7 @@
 
 import resource
 
-from sluicegate.config.model import Limits
+from sluicegate.config.limits import Limits
 from sluicegate.proxy.session.opening.admission import Admission, most_connections
 
 
