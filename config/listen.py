@@ -16,7 +16,7 @@ from sluicegate.config.values.kinds import (
     Secret,
     Text,
 )
-from sluicegate.config.values.password import check_one
+from sluicegate.config.values.password import Password, check_one
 
 NODE_ID = "{node_id}"
 MAX_NAMED_NODE = 999_999_999

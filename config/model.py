@@ -19,7 +19,7 @@ from sluicegate.config.requests import Exempt, RequestRule, check_request_names
 from sluicegate.config.section import described, section
 from sluicegate.config.topics import Topic, TopicKeys
 from sluicegate.config.upstream import Upstream
-from sluicegate.config.values.address import HostPort, check_host
+from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.kinds import (
     Bytes,
     FileName,

@@ -20,7 +20,7 @@ _LISTS = {HostPort: "a list of `host:port`", int: "a list of ms, or of durations
 _Note = TypeVar("_Note")
 _HEAD = """# Configuration
 
-Every key, as the model in `config/model.py` has it, never written by hand:
+Every key, as the model in `config/` has it, never written by hand:
 `python -m sluicegate.config.reference.page > docs/configuration.md`. `sluicegate check FILE` tells each mistake with
 its key and line, and looks at the files that are named; `sluicegate explain FILE TOPIC` says what applies to a topic
 and from which line; `sluicegate schema` prints a JSON Schema of all of this for editors, and `sluicegate schema

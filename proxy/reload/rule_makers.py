@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from sluicegate.config.loading import Loaded
 from sluicegate.config.limits import Limits
+from sluicegate.config.loading import Loaded
 from sluicegate.config.registries import Registry
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_compiler import REGISTRY_KINDS, CompilesElsewhere
